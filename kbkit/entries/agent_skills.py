@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kbkit.entries.learning import read_folder
-from kbkit.entries.skill_file import MAX_TAGS, NAME, new_skill, scalar
+from kbkit.entries.skill_file import MAX_TAGS, NAME, VOTES, new_skill, scalar, vote_lines
 from kbkit.entries.slugs import slug_fault, slug_of, unique
 from kbkit.entries.store import PROMPT, README, StoredEntry, private_folder
-from kbkit.entries.votes import YamlMapping, read_yaml
+from kbkit.entries.strict_yaml import YamlMapping, read_yaml
 from kbkit.errors import EntryFormatError, FilesError, MissingPathError, PathExistsError
 from kbkit.files.directory import Directory
 from kbkit.files.paths import fault, parts_of
-from kbkit.models import EntryRating, EntrySource, EntryStatus
+from kbkit.models import EntrySource, EntryStatus
 from kbkit.stores.backend import Locks
 
 FILE = "SKILL.md"
@@ -53,7 +53,7 @@ def skill_files(stored: StoredEntry, title: str) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     renamed: dict[str, str] = {}
     for path, data in stored.files.items():
-        if path in (NAME, PROMPT):
+        if path in (NAME, PROMPT, VOTES):
             continue
         name = _README if path == README else _renamed(path, _FOLDERS)
         if name in files or name in (FILE, _LONG):
@@ -235,7 +235,7 @@ def _entry(
         if is_long and path == _LONG:
             continue
         made = README if path == _README and README not in files else _renamed(path, back)
-        if made in entry or made.casefold() in (NAME, PROMPT):
+        if made in entry or made.casefold() in (NAME, PROMPT, VOTES):
             made = f"references/{path}"
         entry[made] = data
         renamed[path] = made
@@ -257,13 +257,15 @@ def entry_files(
     values = {
         **skill.values,
         "id": (previous.id if previous else "") or unique(skill.slug, others),
-        "rating": previous.rating if previous else EntryRating(),
         "source": (previous.source if previous else EntrySource.MANUAL).value,
         "origin_task_id": previous.origin_task_id if previous else "",
         "created_at": (previous.created_at if previous else None) or now,
         "updated_at": now,
     }
-    return {**skill.files, NAME: new_skill(values, skill.extra).encode()}
+    files = {**skill.files, NAME: new_skill(values, skill.extra).encode()}
+    if before is not None and before.rating.count:
+        files[VOTES] = vote_lines(before.rating.votes)
+    return files
 
 
 def _string(at: Path, mapping: YamlMapping, key: str) -> str:

@@ -301,12 +301,12 @@ class Entries:
         Raises:
             ConfigError: The score is not 1 to 5.
             MissingPathError: There is no such entry.
-            EntryFormatError: Its ``skill.yaml`` cannot be read.
+            EntryFormatError: Its ``skill.yaml`` or ``votes.jsonl`` cannot be read.
         """
         stars = check_integer("score", score, 1, 5)
         who = " ".join(check_text("rater", rater or self._settings.rater).split())
         with self._store.locked():
-            votes = self._store.read_skill(slug).rating.votes
+            votes, _ = self._store.read_votes(slug)
             # the identity of a vote includes its time
             now = max([datetime.now(UTC), *(vote.timestamp + _TICK for vote in votes[-1:])])
             self._index.add_votes(slug, [Vote(now, who, stars)])

@@ -13,7 +13,7 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
-from kbkit.entries.skill_file import NAME
+from kbkit.entries.skill_file import NAME, VOTES, vote_lines
 from kbkit.entries.slugs import unique
 from kbkit.entries.store import (
     EntryStore,
@@ -24,7 +24,6 @@ from kbkit.entries.store import (
     record_of,
     time_of,
 )
-from kbkit.entries.votes import with_votes
 from kbkit.errors import FilesError
 from kbkit.files.index import TICK, improve, put_documents
 from kbkit.ingest.pipeline import Stop
@@ -58,9 +57,10 @@ class EntryIndex:
             states = [knowledge_bases.state(transaction, ENTRIES)]
         with suppress(OSError):
             for folder in sorted(self._store.root.iterdir())[:_MAX_WATCHED]:
-                with suppress(OSError):
-                    about = (folder / NAME).lstat()
-                    states.append(f"{folder.name} {about.st_mtime_ns} {about.st_size}")
+                for name in (NAME, VOTES):
+                    with suppress(OSError):
+                        about = (folder / name).lstat()
+                        states.append(f"{folder.name} {about.st_mtime_ns} {about.st_size}")
         return sha256("\n".join(states).encode("utf-8", "replace")).hexdigest()
 
     def records(self) -> dict[str, EntryRecord]:
@@ -148,8 +148,10 @@ class EntryIndex:
 
     def add_votes(self, slug: str, votes: Sequence[Vote]) -> None:
         """Write votes into an entry's folder, under a lock."""
-        text = with_votes(self._store.read_skill(slug).text, votes)
-        self._store.write(f"{slug}/{NAME}", text.encode())
+        before, data = self._store.read_votes(slug)
+        new = [vote for vote in votes if vote not in before]
+        end = b"" if data.endswith(b"\n") or not data else b"\n"
+        self._store.write(f"{slug}/{VOTES}", data + end + vote_lines(new))
 
     def _store_part(
         self,
@@ -166,7 +168,7 @@ class EntryIndex:
         faults: list[EntryRecord] = []
         for slug in part:
             try:
-                read[slug] = stored = self._store.read_entry(slug)
+                read[slug] = self._store.read_entry(slug)
             except FilesError as error:
                 why = files_error(slug, error)
                 look = self._store.look(slug)
@@ -177,12 +179,6 @@ class EntryIndex:
                             problem=why, stamp=look.stamp, changed=look.changed, seen=seen
                         )
                     )
-                continue
-            else:
-                if stored.files[NAME].decode("utf-8-sig") != stored.skill.text:
-                    # a merge or an editor has left wrong figures
-                    self._store.write(f"{slug}/{NAME}", stored.skill.text.encode())
-                    read[slug] = self._store.read_entry(slug)
         moved = self._moved(read, records, gone)
         with self._database.write() as transaction:
             for slug, was in moved.items():
@@ -213,7 +209,7 @@ class EntryIndex:
             ]
             indexed_files.note_entries(transaction, [*made, *faults])
             for slug, stored in read.items():
-                indexed_files.put_votes(transaction, kb.id, ids[slug], stored.skill.rating.votes)
+                indexed_files.put_votes(transaction, kb.id, ids[slug], stored.rating.votes)
         if old:
             self._stores.vectors.apply(kb.id)
         return EntrySyncReport(
@@ -274,6 +270,6 @@ def _is_stale(record: EntryRecord | None, look: Look) -> bool:
 
 
 def _differs(record: EntryRecord, stored: StoredEntry) -> bool:
-    rating = stored.skill.rating
+    rating = stored.rating
     before = record.version, record.votes, record.average, record.problem
     return before != (stored.version, rating.count, rating.average, "")

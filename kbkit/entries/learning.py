@@ -12,10 +12,17 @@ from typing import Any, NamedTuple
 
 from kbkit.embedding.static import count_tokens
 from kbkit.entries.index import EntryIndex
-from kbkit.entries.skill_file import NAME, SkillFile, edited, read_skill
+from kbkit.entries.skill_file import (
+    NAME,
+    VOTES,
+    SkillFile,
+    edited,
+    read_skill,
+    vote_lines,
+    without_votes,
+)
 from kbkit.entries.slugs import slug_fault, slug_of, unique
 from kbkit.entries.store import PROMPT, README, EntryStore, StoredEntry, differs
-from kbkit.entries.votes import with_rating
 from kbkit.errors import (
     ConflictError,
     EntryFormatError,
@@ -175,6 +182,7 @@ def knowledge_folder(folder: Path) -> Path:
 def read_knowledge(place: Path, locks: Locks) -> tuple[SkillFile, dict[str, bytes]]:
     """Read and check the result of a task."""
     files = read_folder(place, locks)
+    files = {path: data for path, data in files.items() if path.casefold() != VOTES}
     if NAME not in files:
         raise EntryFormatError(f"{place / NAME}: is no file that can be read")
     try:
@@ -212,6 +220,8 @@ class Learner:
                     f"another title in {place / NAME}, or rename the entry"
                 )
             files[NAME] = _skill_text(skill, before, slug, ids, task_id).encode()
+            if before is not None and before.rating.count:
+                files[VOTES] = vote_lines(before.rating.votes)
             if before is None or differs(before, files):
                 self._store.place(slug, files, replace=before is not None)
         return slug
@@ -244,9 +254,8 @@ def _skill_text(
     now = datetime.now(UTC)
     previous = before.skill if before is not None else None
     others = {known_as for other, known_as in ids.items() if other != slug}
-    text = with_rating(skill.text, previous.rating if previous else EntryRating())
     return edited(
-        text,
+        without_votes(skill),
         {
             "id": (previous.id if previous else "") or unique(slug, others),
             "title": skill.title,
@@ -374,7 +383,7 @@ class EntryLookup:
         files = [
             item.path.removeprefix(f"{record.slug}/")
             for item in self._store.walk(record.slug)
-            if not item.is_folder and not item.path.endswith(f"/{NAME}")
+            if not item.is_folder and not item.path.endswith((f"/{NAME}", f"/{VOTES}"))
         ]
         more = f" and {len(files) - _MAX_FILES} more" if len(files) > _MAX_FILES else ""
         lines = [

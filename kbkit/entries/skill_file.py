@@ -1,32 +1,25 @@
-"""Read, check and edit ``skill.yaml``, keeping comments and unknown keys."""
+"""Read, check and edit ``skill.yaml``, keeping comments and unknown keys, and read ``votes.jsonl``.
+
+A vote is a line, so that git's merge driver ``union`` keeps both people's votes.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from kbkit.entries.votes import (
-    KEY,
-    YamlMapping,
-    block_of,
-    leaf_end,
-    rating_of,
-    read_time,
-    read_yaml,
-    time_text,
-    united,
-    with_votes,
-)
+from kbkit.entries.strict_yaml import Path, YamlMapping, leaf_end, read_yaml
 from kbkit.errors import ConfigError, EntryFormatError
-from kbkit.models import EntryRating, EntrySource, EntryStatus
+from kbkit.models import EntrySource, EntryStatus, Vote
 from kbkit.runtime.validation import check_text
 
 NAME = "skill.yaml"
+VOTES = "votes.jsonl"
 MAX_TITLE_LENGTH = 300
 MAX_DESCRIPTION_LENGTH = 5_000
 MAX_TAGS = 100
@@ -41,12 +34,14 @@ _FIELDS = (
     "tags",
     "category",
     "status",
-    KEY,
+    "rating",
     "source",
     "origin_task_id",
     "created_at",
     "updated_at",
 )
+_MARK = re.compile(rb"<{7}|\|{7}|={7}|>{7}")
+_EXAMPLE = '{"timestamp": "2026-01-31T12:00:00Z", "rater": "anna", "score": 5}'
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
@@ -55,7 +50,7 @@ class SkillFile:
     """Content of a ``skill.yaml`` with defaults.
 
     Attributes:
-        text: Text to store, with votes of both sides after a merge.
+        votes: Votes that a person wrote into it below ``rating``; others are in ``votes.jsonl``.
     """
 
     text: str
@@ -65,7 +60,7 @@ class SkillFile:
     tags: tuple[str, ...]
     category: str
     status: EntryStatus
-    rating: EntryRating
+    votes: tuple[Vote, ...]
     source: EntrySource
     origin_task_id: str
     created_at: datetime | None
@@ -75,7 +70,7 @@ class SkillFile:
 
 def read_skill(data: bytes) -> SkillFile:
     try:
-        return _read(united(_decoded(data)))
+        return _read(_decoded(data))
     except EntryFormatError as error:
         raise EntryFormatError(f"{NAME}: {error}", error.line, error.column) from None
 
@@ -93,16 +88,15 @@ def _decoded(data: bytes) -> str:
 
 def _read(text: str) -> SkillFile:
     mapping = read_yaml(text)
-    rating = rating_of(mapping)
     return SkillFile(
-        text=with_votes(text, rating.votes),
+        text=text,
         id=_text(mapping, "id", 200),
         title=_text(mapping, "title", MAX_TITLE_LENGTH),
         description=_text(mapping, "description", MAX_DESCRIPTION_LENGTH, lines=True),
         tags=_tags(mapping),
         category=_text(mapping, "category", MAX_TITLE_LENGTH),
         status=_choice(mapping, "status", EntryStatus.ACTIVE),
-        rating=rating,
+        votes=_votes(mapping),
         source=_choice(mapping, "source", EntrySource.MANUAL),
         origin_task_id=_text(mapping, "origin_task_id", 500),
         created_at=_time(mapping, "created_at"),
@@ -157,12 +151,79 @@ def _time(mapping: YamlMapping, key: str) -> datetime | None:
         raise mapping.fault((key,), "must be a time such as 2026-01-31T12:00:00Z") from None
 
 
+def _votes(mapping: YamlMapping) -> tuple[Vote, ...]:
+    rating = mapping.values.get("rating") or {}
+    if not isinstance(rating, dict):
+        raise mapping.fault(("rating",), "must have average, count and votes")
+    votes = rating.get("votes") or []
+    if not isinstance(votes, list):
+        raise mapping.fault(("rating", "votes"), "must be a list")
+    return tuple(_vote(mapping, vote, number) for number, vote in enumerate(votes))
+
+
+def _vote(mapping: YamlMapping, value: Any, number: int) -> Vote:
+    path: Path = ("rating", "votes", number)
+    if not isinstance(value, dict):
+        raise mapping.fault(path, "must have score, timestamp and rater")
+    try:
+        return vote_of(value)
+    except ValueError as error:
+        raise mapping.fault((*path, error.args[0]), error.args[1]) from None
+
+
+def vote_of(values: Mapping[str, Any]) -> Vote:
+    score, rater, time = (values.get(name) for name in ("score", "rater", "timestamp"))
+    if isinstance(score, bool) or not isinstance(score, int) or not 1 <= score <= 5:
+        raise ValueError("score", "must be an integer from 1 to 5")
+    try:
+        at = read_time(time)
+    except ValueError:
+        raise ValueError("timestamp", "must be a time such as 2026-01-31T12:00:00Z") from None
+    return Vote(at, "" if rater is None else str(rater), score)
+
+
+def read_votes(data: bytes) -> list[Vote]:
+    """Read lines of JSON; a merge in git may leave repeated lines and conflict marks."""
+    votes = []
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if not line.strip() or _MARK.match(line):
+            continue
+        try:
+            votes.append(vote_of(dict(json.loads(line))))
+        except (ValueError, TypeError, RecursionError) as error:
+            reason = " ".join(error.args) if len(error.args) == 2 else "is no vote"
+            raise EntryFormatError(
+                f"{VOTES}: line {number}, column 1: {reason}; write a line such as "
+                f"{_EXAMPLE}, or delete it",
+                number,
+                1,
+            ) from None
+    return votes
+
+
+def vote_lines(votes: Iterable[Vote]) -> bytes:
+    return "".join(f"{json.dumps(vote.to_dict())}\n" for vote in votes).encode()
+
+
+def read_time(value: Any) -> datetime:
+    """Parse a time in ISO 8601; without a zone it is in UTC."""
+    if not isinstance(value, str):
+        raise ValueError("no time")
+    at = datetime.fromisoformat(value.strip())
+    try:
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("no time that has a zone") from None
+
+
+def time_text(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
 def new_skill(values: Mapping[str, Any], extra: Mapping[str, Any] | None = None) -> str:
     lines = []
     for key in _FIELDS:
-        if key == KEY:
-            lines.append(block_of(values.get(KEY) or EntryRating()).rstrip("\n"))
-        else:
+        if key != "rating":
             lines.append(f"{key}: {_value(values.get(key, ''))}")
     for key, value in (extra or {}).items():
         if isinstance(value, Mapping):
@@ -215,6 +276,21 @@ def edited(text: str, changes: Mapping[str, Any]) -> str:
         raise EntryFormatError(
             f"{NAME}: cannot be changed so that all else in it stays; edit it by hand"
         )
+    return result
+
+
+def without_votes(skill: SkillFile) -> str:
+    mapping = read_yaml(skill.text)
+    if "rating" not in mapping.values:
+        return skill.text
+    start, end = mapping.keys["rating",].start, leaf_end(mapping, ("rating",))
+    result = skill.text[:start] + skill.text[end:].partition("\n")[2]
+    try:
+        same = {"rating": mapping.values["rating"], **read_yaml(result).values} == mapping.values
+    except EntryFormatError:
+        same = False
+    if not same:
+        raise EntryFormatError(f"{NAME}: delete 'rating:' and the lines below it")
     return result
 
 

@@ -15,7 +15,7 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from kbkit.entries.skill_file import NAME, SkillFile, read_skill
+from kbkit.entries.skill_file import NAME, VOTES, SkillFile, read_skill, read_votes
 from kbkit.entries.slugs import check_slug, slug_fault
 from kbkit.errors import (
     ConfigError,
@@ -37,6 +37,7 @@ from kbkit.models import (
     EntryStatus,
     FileKind,
     SourceDocument,
+    Vote,
 )
 from kbkit.runtime.validation import check_text
 from kbkit.stores.catalog.indexed_files import EntryRecord
@@ -48,7 +49,11 @@ _NEXT = f"{PART}next-"
 """Prefix of complete folders that will replace an entry."""
 _ATTRIBUTES = ".gitattributes"
 _NO_SKILL = f"{{}}: has no {NAME}; write one with a line 'title: ...'"
-_UNION = b"# votes of two people, a line each, are both kept by a merge\nskill.yaml merge=union\n"
+_UNION = b"""\
+# a merge keeps the lines of both people
+skill.yaml merge=union
+votes.jsonl merge=union
+"""
 
 
 class Look(NamedTuple):
@@ -63,6 +68,7 @@ class StoredEntry(NamedTuple):
 
     slug: str
     skill: SkillFile
+    rating: EntryRating
     files: Mapping[str, bytes]
     look: Look
     made: int
@@ -87,7 +93,7 @@ class StoredEntry(NamedTuple):
             digest_size=8,
         )
         for path in sorted(self.files):
-            if path != NAME:
+            if path not in (NAME, VOTES):
                 digest.update(f"{path}\0{version(self.files[path])}\0".encode())
         return digest.hexdigest()
 
@@ -142,6 +148,13 @@ class EntryStore(FileStore):
             raise EntryFormatError(_NO_SKILL.format(slug)) from None
         return _skill(slug, data)
 
+    def read_votes(self, slug: str) -> tuple[tuple[Vote, ...], bytes]:
+        """Read all votes of an entry, oldest first, and its file of votes."""
+        skill, data = self.read_skill(slug), b""
+        with suppress(MissingPathError):
+            data = self.read(f"{slug}/{VOTES}").data
+        return _rating(slug, skill, data).votes, data
+
     def _read_entry(self, slug: str) -> StoredEntry:
         check_slug(slug)
         look = self.look(slug)
@@ -161,7 +174,8 @@ class EntryStore(FileStore):
         skill = _skill(slug, files[NAME].data)
         times = [stored.about.st_mtime_ns for stored in files.values()]
         data = {path: stored.data for path, stored in files.items()}
-        return StoredEntry(slug, skill, data, look, min(times), max(times))
+        rating = _rating(slug, skill, data.get(VOTES, b""))
+        return StoredEntry(slug, skill, rating, data, look, min(times), max(times))
 
     # ---- writing
 
@@ -290,6 +304,13 @@ def _skill(slug: str, data: bytes) -> SkillFile:
         raise EntryFormatError(f"{slug}/{error}", error.line, error.column) from None
 
 
+def _rating(slug: str, skill: SkillFile, data: bytes) -> EntryRating:
+    try:
+        return EntryRating.of(tuple(sorted({*skill.votes, *read_votes(data)})))
+    except EntryFormatError as error:
+        raise EntryFormatError(f"{slug}/{error}", error.line, error.column) from None
+
+
 def _no_entry(slug: str) -> MissingPathError:
     return MissingPathError(f"{slug}: no such entry; list the entries to see all")
 
@@ -367,9 +388,9 @@ def _facts(record: EntryRecord) -> dict[str, Any]:
 def entry_of(stored: StoredEntry, record: EntryRecord | None) -> Entry:
     """Convert an entry; its id comes from the catalog, since copies have the same id on disk."""
     known_as = record.id if record and record.version else stored.skill.id or stored.slug
-    own = (NAME, PROMPT, README)
+    own = (NAME, VOTES, PROMPT, README)
     return Entry(
-        **{**_facts(record_of(stored, known_as)), "rating": stored.skill.rating},
+        **{**_facts(record_of(stored, known_as)), "rating": stored.rating},
         prompt=text_of(stored, PROMPT),
         readme=text_of(stored, README),
         files=tuple(
@@ -393,8 +414,8 @@ def record_of(
         tags=skill.tags,
         category=skill.category,
         status=skill.status.value,
-        average=skill.rating.average,
-        votes=skill.rating.count,
+        average=stored.rating.average,
+        votes=stored.rating.count,
         source=skill.source.value,
         origin_task_id=skill.origin_task_id,
         created_at=skill.created_at or time_of(stored.made),
@@ -411,7 +432,7 @@ def time_of(nanoseconds: int) -> datetime:
 
 
 # files with a separate argument
-_ARGUMENT_FILES = frozenset({NAME, PROMPT.casefold(), README.casefold()})
+_ARGUMENT_FILES = frozenset({NAME, VOTES, PROMPT.casefold(), README.casefold()})
 
 
 def checked_files(files: Mapping[str, str | bytes | None]) -> dict[str, bytes | None]:
@@ -420,8 +441,8 @@ def checked_files(files: Mapping[str, str | bytes | None]) -> dict[str, bytes | 
         parts = parts_of(path)
         if len(parts) == 0 or (len(parts) == 1 and parts[0].casefold() in _ARGUMENT_FILES):
             raise InvalidPathError(
-                f"{path}: name a file such as 'code/run.py'; the prompt, the "
-                "readme and what skill.yaml says have their own arguments"
+                f"{path}: name a file such as 'code/run.py'; prompt, readme, votes "
+                "and values of skill.yaml have their own arguments"
             )
         if content is not None and not isinstance(content, str | bytes):
             raise ConfigError(f"files: {path}: give text or bytes")

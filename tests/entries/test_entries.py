@@ -1,5 +1,6 @@
 """Entries: created, changed, rated, listed, deleted and restored."""
 
+import json
 import shutil
 
 import pytest
@@ -40,7 +41,7 @@ def parse_logs(entries, **more):
     )
 
 
-FIELDS = "id title description tags category status rating source origin_task_id"
+FIELDS = "id title description tags category status source origin_task_id"
 
 
 def test_entry_is_a_folder(entries):
@@ -51,7 +52,6 @@ def test_entry_is_a_folder(entries):
     assert sorted(str(each.relative_to(folder)) for each in folder.rglob("*")) == paths.split()
     skill = skill_of(entries, entry.slug)
     assert list(skill) == [*FIELDS.split(), "created_at", "updated_at"]
-    assert skill["rating"] == {"average": 0, "count": 0, "votes": []}
     assert (skill["status"], skill["source"]) == ("active", "manual")
     read = entries.read(entry.slug)
     assert read == entry
@@ -93,7 +93,18 @@ def test_invalid_fields_are_named(entries, wrong, name):
 
 
 @pytest.mark.parametrize(
-    "path", ["../x", "/etc/x", "code/../../x", "skill.yaml", "Prompt.MD", "", "code\\x", "a/CON"]
+    "path",
+    [
+        "../x",
+        "/etc/x",
+        "code/../../x",
+        "skill.yaml",
+        "votes.jsonl",
+        "Prompt.MD",
+        "",
+        "code\\x",
+        "a/CON",
+    ],
 )
 def test_file_paths_stay_within_the_entry(entries, path):
     with pytest.raises(InvalidPathError):
@@ -202,13 +213,13 @@ def test_list_orders_by_rating_and_number_of_votes(entries):
         f"    - {{score: {5 - (n % 5 == 0)}, timestamp: 2026-01-01T00:00:{n:02}Z, rater: r{n}}}"
         for n in range(50)
     )
-    path.write_text(path.read_text().replace("  votes: []", f"  votes:\n{votes}"))
+    path.write_text(f"{path.read_text()}rating:\n  votes:\n{votes}\n")
     entries.rate("one-five", 5)
     entries.rate("bad", 1)
     found = list(entries.list())
     assert [each.slug for each in found] == ["fifty", "one-five", "nobody", "bad"]
     assert (found[0].rating.average, found[0].rating.count) == (4.8, 50)
-    assert skill_of(entries, "fifty")["rating"]["average"] == 4.8
+    assert entries.rate("fifty", 2).rating.count == 51
 
 
 def test_votes_are_stored_in_folder_and_catalog(ws):
@@ -218,7 +229,8 @@ def test_votes_are_stored_in_folder_and_catalog(ws):
     read = ws.entries.read(entry.slug)
     assert (read.rating.average, read.rating.count) == (3.67, 3)
     assert votes_of(read) == [(5, "anna"), (2, "ben"), (4, "anna")]
-    assert skill_of(ws.entries, entry.slug)["rating"]["average"] == 3.67
+    lines = (ws.entries.path / entry.slug / "votes.jsonl").read_text().splitlines()
+    assert [json.loads(line)["score"] for line in lines] == [5, 2, 4]
     logged = [Vote(each.created_at, each.rater, each.score) for each in ws["entries"].ratings]
     assert tuple(logged) == read.rating.votes
     (listed,) = ws.entries.list()

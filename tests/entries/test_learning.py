@@ -60,6 +60,7 @@ def test_learning_again_updates_and_keeps_votes(entries, task):
             "prompt.md": "Better.\n",
             "skill.yaml": "title: Parse access logs\nstatus: active\nrating:\n  average: 5\n"
             "  count: 9\n  votes: [{score: 5, timestamp: 2026-01-01, rater: itself}]\n",
+            "Votes.jsonl": '{"score": 5, "timestamp": "2026-01-01", "rater": "itself"}\n',
         },
     )
     (task / ".knowledge/code/run.py").unlink()

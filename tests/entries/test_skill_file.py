@@ -1,4 +1,4 @@
-"""``skill.yaml``: edits, errors, and merges in git."""
+"""``skill.yaml`` and ``votes.jsonl``: edits, errors, and merges in git."""
 
 import os
 import subprocess
@@ -9,10 +9,17 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kbkit.entries.skill_file import edited, new_skill, read_skill
-from kbkit.entries.votes import with_rating, with_votes
+from kbkit.entries.skill_file import (
+    edited,
+    new_skill,
+    read_skill,
+    read_votes,
+    vote_lines,
+    without_votes,
+)
+from kbkit.entries.store import _UNION
 from kbkit.errors import EntryFormatError
-from kbkit.models import EntryRating, EntryStatus, Vote
+from kbkit.models import EntryStatus, Vote
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 BY_HAND = """\
@@ -57,19 +64,6 @@ def vote(seconds, rater="anna", score=5):
     return Vote(START + timedelta(seconds=seconds), rater, score)
 
 
-def test_vote_changes_three_lines():
-    changed = with_votes(BY_HAND, [vote(60, "ben", 1)])
-    before, after = BY_HAND.splitlines(), changed.splitlines()
-    assert [line for line in after if line not in before] == [
-        "  average: 2.5   # of all",
-        "  count: 2",
-        '  - {score: 1, timestamp: 2026-01-01T00:01:00Z, rater: "ben"}',
-    ]
-    removed = [line for line in before if line not in after]
-    assert removed == ["  average: 4   # of all", "  count: 1"]
-    assert read_skill(changed.encode()).rating.count == 2
-
-
 def test_edit_keeps_everything_else():
     changed = edited(BY_HAND, {"title": "null", "updated_at": START, "status": "draft"})
     lost = [line for line in BY_HAND.splitlines() if line not in changed.splitlines()]
@@ -96,7 +90,7 @@ def test_edit_keeps_everything_else():
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 def test_line_endings_are_kept(ending):
     text = BY_HAND.replace("\n", ending)
-    for changed in (with_votes(text, [vote(1)]), edited(text, {"title": "Other"})):
+    for changed in (without_votes(read_skill(text.encode())), edited(text, {"title": "Other"})):
         assert changed.count("\n") == changed.count(ending)
         assert read_skill(changed.encode()).extra == read_skill(text.encode()).extra
 
@@ -104,22 +98,21 @@ def test_line_endings_are_kept(ending):
 @pytest.mark.parametrize(
     ("text", "count"),
     [
-        ("title: x", 1),
-        ("title: x\n", 1),
-        ("title: x\nrating:\n", 1),
-        ("title: x\nrating: {average: 0, count: 0, votes: []}\nz: 1\n", 1),
-        ("title: x\nrating:\n  votes: []\n", 1),
-        ("rating:\n    votes:\n    count: 0\n    average: 0.0\ntitle: x", 1),
-        ("rating:\n  average: 9\n  count: 7\n  votes: [{score: 3, timestamp: 2026-01-01}]\n", 2),
-        ("title: x\nrating:\n  votes:\n  - score: 3\n    timestamp: '2026-01-01'\n", 2),
+        ("title: x", 0),
+        ("title: x\nrating:\n", 0),
+        ("title: x\nrating: {average: 0, count: 0, votes: []}\nz: 1\n", 0),
+        ("rating:\n    votes:\n    count: 0\ntitle: x", 0),
+        ("rating:\n  average: 9\n  votes: [{score: 3, timestamp: 2026-01-01}]\ntitle: x\n", 1),
+        ("title: x\nrating:\n  votes:\n  - score: 3\n    timestamp: '2026-01-01'\n", 1),
+        (BY_HAND, 1),
     ],
 )
-def test_votes_are_added_to_any_form(text, count):
-    changed = read_skill(with_votes(text, [vote(1)]).encode())
-    assert changed.rating.count == count
-    found = yaml.safe_load(changed.text)
-    assert (found["rating"]["count"], len(found["rating"]["votes"])) == (count, count)
-    assert found["rating"]["average"] == changed.rating.average
+def test_votes_of_a_skill_file_are_read_and_can_be_removed(text, count):
+    skill = read_skill(text.encode())
+    assert len(skill.votes) == count
+    changed = read_skill(without_votes(skill).encode())
+    assert (changed.votes, changed.title, changed.extra) == ((), skill.title, skill.extra)
+    assert "rating" not in yaml.safe_load(changed.text)
 
 
 FIELDS = (
@@ -143,22 +136,43 @@ trees = st.recursive(
     words,
     st.lists(words, max_size=3),
     st.booleans(),
-    st.lists(st.tuples(st.integers(0, 10**9), words, st.integers(1, 5)), max_size=4),
 )
-def test_edits_and_votes_round_trip(extra, title, tags, flow, given_votes):
+def test_edits_round_trip(extra, title, tags, flow):
     text = yaml.safe_dump(extra, allow_unicode=True, default_flow_style=flow, sort_keys=False)
     text = ("" if not extra else text) + new_skill({"title": "x", "tags": ["a"]})
     if flow and extra:
         return  # no line can be added to one mapping in braces
     before = read_skill(text.encode())
-    votes = [vote(*each) for each in given_votes]
-    changed = with_votes(edited(text, {"title": title, "tags": tags, "category": title}), votes)
+    changed = edited(text, {"title": title, "tags": tags, "category": title})
     after = read_skill(changed.encode())
     assert after.extra == before.extra
     assert yaml.safe_load(changed)["title"] == title
     assert after.category == " ".join(title.split())
-    assert after.rating == EntryRating.of(tuple(sorted(set(votes))))
-    assert with_votes(changed, votes) == changed
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**9), st.text(), st.integers(1, 5)), max_size=4))
+def test_votes_round_trip(given_votes):
+    votes = [vote(*each) for each in given_votes]
+    assert read_votes(vote_lines(votes)) == votes
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"5", "no vote"),
+        (b"{", "no vote"),
+        (b"\xff", "no vote"),
+        (b"[" * 100_000, "no vote"),
+        (b'{"score": 6, "timestamp": "2026-01-01"}', "score must be"),
+        (b'{"score": true, "timestamp": "2026-01-01"}', "score must be"),
+        (b'{"score": 5, "timestamp": "soon"}', "timestamp must be"),
+        (b'{"score": 5}', "timestamp must be"),
+    ],
+)
+def test_wrong_vote_is_reported_with_its_line(line, reason):
+    with pytest.raises(EntryFormatError, match=rf"votes.jsonl: line 2, .*{reason}") as caught:
+        read_votes(vote_lines([vote(1)]) + line)
+    assert caught.value.line == 2
 
 
 @pytest.mark.parametrize(
@@ -222,75 +236,60 @@ def git(folder, *arguments, check=True):
     )
 
 
-def merged(folder, base, ours, theirs, *options, driver="text"):
-    """Merge changes of a file in git; return its text, and whether there is a conflict."""
+def merged(folder, name, base, ours, theirs, driver):
+    """Merge changes of a file in git; return its content, and whether there is a conflict."""
     if driver == "union":
-        (folder / ".gitattributes").write_text("skill.yaml merge=union\n")
+        (folder / ".gitattributes").write_bytes(_UNION)
     git(folder, "init", "-q", "-b", "main")
-    path = folder / "skill.yaml"
-    for branch, text in (("main", base), ("theirs", theirs), ("main", ours)):
+    path = folder / name
+    for branch, data in (("main", base), ("theirs", theirs), ("main", ours)):
         git(folder, "checkout", "-q", *(["-b"] if branch == "theirs" else []), branch, check=False)
-        path.write_text(text)
+        path.write_bytes(data)
         git(folder, "add", "-A")
         git(folder, "commit", "-q", "-m", "x")
-    conflict = git(folder, *options, "merge", "theirs", "-m", "m", check=False).returncode != 0
-    return path.read_text(), conflict
+    style = "merge.conflictStyle=" + ("diff3" if driver == "diff3" else "merge")
+    conflict = git(folder, "-c", style, "merge", "theirs", "-m", "m", check=False).returncode != 0
+    return path.read_bytes(), conflict
 
 
 @pytest.mark.parametrize("driver", ["union", "text", "diff3"])
 @pytest.mark.parametrize("before", [0, 1, 3])
-@pytest.mark.parametrize("form", ["ours", "by hand"])
-def test_git_merge_keeps_the_votes_of_both(tmp_path, driver, before, form):
-    base = with_rating(new_skill({"title": "x"}), EntryRating.of(tuple(map(vote, range(before)))))
-    if form == "by hand":
-        block = "".join(
-            f"  - score: 5\n    timestamp: '2026-01-01T00:00:0{n}Z'\n    rater: anna\n"
-            for n in range(before)
-        )
-        start, end = base.index("  votes:"), base.index("source:")
-        base = f"{base[:start]}  votes:\n{block}{base[end:]}"
-    ours = with_votes(base, [vote(10, "ben", 2)])
-    theirs = with_votes(with_votes(base, [vote(11, "cleo", 5)]), [vote(12, "ben", 2)])
-    options = ["-c", "merge.conflictStyle=diff3"] if driver == "diff3" else []
-    text, conflict = merged(tmp_path, base, ours, theirs, *options, driver=driver)
+def test_git_merge_keeps_the_votes_of_both(tmp_path, driver, before):
+    votes = [vote(n) for n in range(before)]
+    ours, theirs = [vote(10, "ben", 2)], [vote(11, "cleo", 5), vote(12, "ben", 2)]
+    sides = (vote_lines(votes + new) for new in ([], ours, theirs))
+    data, conflict = merged(tmp_path, "votes.jsonl", *sides, driver)
     assert conflict == (driver != "union")
-    found = read_skill(text.encode())
-    new = {vote(10, "ben", 2), vote(11, "cleo", 5), vote(12, "ben", 2)}
-    assert set(found.rating.votes) == {*map(vote, range(before)), *new}
-    rating = yaml.safe_load(found.text)["rating"]
-    assert (rating["count"], len(rating["votes"])) == (before + 3, before + 3)
-    assert rating["average"] == found.rating.average
-    assert read_skill(found.text.encode()).text == found.text
+    assert {*votes, *ours, *theirs} == set(read_votes(data))
 
 
 @pytest.mark.parametrize("driver", ["union", "text"])
 def test_other_git_conflicts_are_reported(tmp_path, driver):
-    base = with_votes(new_skill({"title": "x"}), [vote(1)])
-    ours = with_votes(edited(base, {"title": "ours"}), [vote(2)])
-    theirs = with_votes(edited(base, {"title": "theirs"}), [vote(3)])
-    text, _ = merged(tmp_path, base, ours, theirs, driver=driver)
+    base = new_skill({"title": "x"})
+    sides = (base, edited(base, {"title": "ours"}), edited(base, {"title": "theirs"}))
+    data, _ = merged(tmp_path, "skill.yaml", *(side.encode() for side in sides), driver)
     with pytest.raises(EntryFormatError) as caught:
-        read_skill(text.encode())
-    place = text.index("title: theirs" if driver == "union" else "<<<")
-    assert caught.value.line == text[:place].count("\n") + 1
+        read_skill(data)
+    place = data.index(b"title: theirs" if driver == "union" else b"<<<")
+    assert abs(caught.value.line - (data[:place].count(b"\n") + 1)) <= 1
 
 
-@pytest.mark.parametrize("driver", ["union", "text"])
-def test_git_merges_edits_of_different_lines_and_votes(tmp_path, driver):
+def test_git_merges_edits_of_different_lines(tmp_path):
     """Each edit changes the time; the later one is kept."""
-    base = with_votes(new_skill({"title": "x", "tags": ["a"], "updated_at": START}), [vote(1)])
-    ours = edited(base, {"title": "ours", "updated_at": START + timedelta(hours=1)})
-    theirs = edited(base, {"category": "theirs", "updated_at": START + timedelta(hours=2)})
-    ours, theirs = with_votes(ours, [vote(2)]), with_votes(theirs, [vote(3)])
-    text, conflict = merged(tmp_path, base, ours, theirs, driver=driver)
-    assert conflict == (driver == "text")
-    found = read_skill(text.encode())
+    base = new_skill({"title": "x", "tags": ["a"], "updated_at": START})
+    ours = edited(base, {"title": "ours", "updated_at": START + timedelta(hours=2)})
+    theirs = edited(base, {"category": "theirs", "updated_at": START + timedelta(hours=1)})
+    sides = (each.encode() for each in (base, ours, theirs))
+    data, conflict = merged(tmp_path, "skill.yaml", *sides, "union")
+    assert not conflict
+    found = read_skill(data)
     assert (found.title, found.category) == ("ours", "theirs")
     assert found.updated_at == START + timedelta(hours=2)
-    assert list(found.rating.votes) == [vote(1), vote(2), vote(3)]
+    later = read_skill(edited(found.text, {"updated_at": START + timedelta(hours=3)}).encode())
+    assert later.updated_at == START + timedelta(hours=3)
 
 
 def test_missing_fields_have_defaults():
     found = read_skill(b"title: Only that\n")
     assert (found.id, found.status) == ("", EntryStatus.ACTIVE)
-    assert (found.tags, found.rating.count) == ((), 0)
+    assert (found.tags, found.votes) == ((), ())

@@ -92,14 +92,20 @@ def test_invalid_folder_names_are_reported(ws):
     assert ws.entries.list().total == 0
 
 
-def test_wrong_rating_figures_are_corrected(ws):
+def test_invalid_vote_is_reported_and_loses_nothing(ws):
     ws.entries.create("One")
     ws.entries.rate("one", 4)
-    path = ws.entries.path / "one/skill.yaml"
+    path = ws.entries.path / "one/votes.jsonl"
     good = path.read_text()
-    path.write_text(good.replace("average: 4", "average: 5").replace("count: 1", "count: 99"))
-    assert ws.entries.list().entries[0].rating.average == 4
-    assert path.read_text() == good
+    path.write_text(good + "five\n")
+    (problem,) = ws.entries.sync().skipped
+    assert "votes.jsonl: line 2, column 1: is no vote" in problem.reason
+    with pytest.raises(EntryFormatError, match="line 2"):
+        ws.entries.rate("one", 5)
+    assert ws.entries.list().entries[0].rating.count == 1
+    path.write_text(good.rstrip("\n"))  # an editor left out the last line break
+    assert ws.entries.rate("one", 2).rating.average == 3
+    assert len(path.read_text().splitlines()) == 2
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs links")
