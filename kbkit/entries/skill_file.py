@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from kbkit.entries.strict_yaml import Path, YamlMapping, leaf_end, read_yaml
@@ -182,9 +183,10 @@ def vote_of(values: Mapping[str, Any]) -> Vote:
     return Vote(at, "" if rater is None else str(rater), score)
 
 
-def read_votes(data: bytes) -> list[Vote]:
+@lru_cache(maxsize=4)  # a vote reads the same lines three times
+def read_votes(data: bytes) -> tuple[Vote, ...]:
     """Read lines of JSON; a merge in git may leave repeated lines and conflict marks."""
-    votes = []
+    votes = list[Vote]()
     for number, line in enumerate(data.split(b"\n"), 1):
         if not line.strip() or _MARK.match(line):
             continue
@@ -198,7 +200,7 @@ def read_votes(data: bytes) -> list[Vote]:
                 number,
                 1,
             ) from None
-    return votes
+    return tuple(votes)
 
 
 def vote_lines(votes: Iterable[Vote]) -> bytes:

@@ -153,7 +153,7 @@ def test_edits_round_trip(extra, title, tags, flow):
 @given(st.lists(st.tuples(st.integers(0, 10**9), st.text(), st.integers(1, 5)), max_size=4))
 def test_votes_round_trip(given_votes):
     votes = [vote(*each) for each in given_votes]
-    assert read_votes(vote_lines(votes)) == votes
+    assert read_votes(vote_lines(votes)) == tuple(votes)
 
 
 @pytest.mark.parametrize(
