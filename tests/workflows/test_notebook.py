@@ -44,7 +44,7 @@ def test_notebook_is_filled(recipe: Path, tmp_path: Path):
     title, about = notebook.cells[0].source.splitlines()[::2][:2]
     assert title == r"# A \[title\]"
     assert about == r"Two \*pages\* \<script\>"
-    assert "At the end of this notebook you have" in notebook.cells[0].source
+    assert "This notebook builds the knowledge base" in notebook.cells[0].source
 
 
 def test_notebook_is_named_after_the_recipe(recipe: Path, monkeypatch: pytest.MonkeyPatch):
