@@ -1,35 +1,34 @@
-# Everything that is needed is set up on first use, in .venv.
+# The first use of a target installs what it needs into .venv.
 #   make demo     build the quickstart knowledge base and its site, offline
-#   make test     venv, lint, tests and browser, one after the other
-#   make venv     install kbkit and the tools of development, in the versions of constraints.txt
-#   make lint     lint, types, layers, words, size, unit tests of the JavaScript
-#   make size     lines of code and docstrings by room; fails above the budget
-#   make tests    the tests that need no browser
-#   make browser  the tests that need Chromium
-#   make slow     the tests that are too slow for `make test`
-#   make postgres tests of stores, ingest and retrieval again, with catalogs on a PostgreSQL server
-#   make lock     write the newest releases of all dependencies into constraints.txt
-#   make latest   test with the newest releases, in a venv of its own
-#   make lowest   test with the oldest releases that pyproject.toml allows, likewise
-#   make core     the base install by itself, in a venv of its own
-#   make dist     the wheel and the source distribution, in dist/
-#   make sbom     what kbkit with all extras consists of, as CycloneDX, in build/sbom
-#   make audit    that, and whether any of it has known vulnerabilities; asks the network
-#   make coverage all tests, and which lines they do not reach; takes twice as long
-#   make bench    speed and quality, as tables in build/bench; an hour or more on two cores
-#   make soak     the tests that take long; mutants that they have to kill; the fault and property tests, ROUNDS times;
-#                 Lighthouse on the demo's site
-#   make publish  what CI does to rebuild the site, on the quickstart recipe, offline
-#   make site     the guides and the exported knowledge bases of WORKSPACE, as one site
+#   make test     venv, lint, tests and browser
+#   make venv     install kbkit and the development tools in the versions of constraints.txt
+#   make lint     linters, types, layers, prose, size, and unit tests of the JavaScript
+#   make size     lines of code and docstrings by package; fails above the budget
+#   make tests    tests without a browser
+#   make browser  tests in Chromium
+#   make slow     tests that are too slow for `make test`
+#   make postgres tests of stores, ingest and retrieval with catalogs on a PostgreSQL server
+#   make lock     update constraints.txt to the newest releases
+#   make latest   test with the newest releases of all dependencies, in a separate venv
+#   make lowest   test with the oldest releases that pyproject.toml allows, in a separate venv
+#   make core     test the base install without extras, in a separate venv
+#   make dist     build the wheel and the source distribution in dist/
+#   make sbom     write a bill of materials (CycloneDX) of kbkit with all extras to build/sbom
+#   make audit    make sbom, and check it for known vulnerabilities; needs the network
+#   make coverage run all tests with coverage; takes twice as long
+#   make bench    measure speed and quality into build/bench; takes an hour or more on two cores
+#   make soak     long tests, mutants, fault and property tests ROUNDS times, Lighthouse on the demo's site
+#   make publish  rebuild the site of the quickstart recipe as CI does, offline
+#   make site     build the guides and the exported knowledge bases of WORKSPACE as one site
 #   make notebooks  run the notebooks, so that the site shows their output
-#   make lab      JupyterLab on the notebooks
-#   make clean    remove what was built, and .venv
+#   make lab      open the notebooks in JupyterLab
+#   make clean    delete build products and .venv
 
 PYTHON ?= python3
 WORKSPACE ?= kb
 ROUNDS ?= 10
 
-# Tests start hundreds of processes, of which each would compile all that it imports.
+# Tests start hundreds of processes, which would compile their imports again and again.
 unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
@@ -44,15 +43,15 @@ NODE_MODULES := tests/js/node_modules/.package-lock.json
 demo: $(RUN)
 	$(BIN)/python recipes/demo.py
 
-# All parts run, even when one fails; how long each took is printed at the end.
+# Runs all parts, even if one fails, and prints the time of each.
 GATE = $(PYTHON) tests/gate.py
 test:
 	$(GATE) venv lint tests browser
 
 venv: $(DEV)
 
-# Two processes, each with one thread for its matrices: with more they wait for each other. The tests
-# of a file run in one of them, in order: they share their fixtures.
+# Two processes with one BLAS thread each; more threads would wait for each other. The tests of a file run
+# in one process, in order, because they share fixtures.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 WORKERS ?= 2
 QUICK := not slow and not soak
@@ -61,17 +60,17 @@ PYTEST = $(BIN)/python -m pytest -o cache_dir=$(CACHE) $(AGAIN) -n $(WORKERS) --
 tests: $(DEV)
 	$(ONE_THREAD) $(PYTEST) -m "not browser and $(QUICK)"
 
-# Only the files that have such tests are collected.
+# Collects only files with browser tests.
 IN_A_BROWSER := grep -rl --include='test_*.py' 'mark\.browser' tests
 browser: $(DEV)
 	$(PYTEST) -m "browser and $(QUICK)" $$($(IN_A_BROWSER))
 
-# Apart, since a browser's driver has an event loop that runs in its process.
+# Two runs, because a browser's driver has an event loop in its process.
 slow: $(DEV)
 	$(PYTEST) -m "slow and not browser and not soak"
 	$(PYTEST) -m "slow and browser and not soak" $$($(IN_A_BROWSER))
 
-# The tests that ask a catalog (not those marked `local`), on a PostgreSQL server: Debian's or a wheel's.
+# Tests that use a catalog, except those marked `local`, with the PostgreSQL of Debian or of a wheel.
 postgres: $(DEV)
 	$(ONE_THREAD) KBKIT_TEST_DATABASE=postgresql $(PYTEST) \
 		-m "not browser and $(QUICK)" tests/stores tests/ingest tests/retrieval
@@ -98,7 +97,7 @@ size: $(DEV)
 types: $(DEV)
 	$(BIN)/mypy --num-workers 2
 
-# What cannot run here is read by two linters; neither asks the network.
+# Two offline linters check the workflows, which cannot run here.
 SCHEMA := $(BIN)/check-jsonschema --builtin-schema
 workflows: $(DEV)
 	$(BIN)/zizmor --offline --quiet .github
@@ -107,12 +106,12 @@ workflows: $(DEV)
 	$(SCHEMA) vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 	$(SCHEMA) vendor.github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/idea.yml
 
-# Its tools come from the npm registry, in the versions that tests/js/package-lock.json names.
+# The tools come from the npm registry, in the versions of tests/js/package-lock.json.
 javascript:
 	@if command -v npm >/dev/null; then \
 		$(MAKE) --no-print-directory $(NODE_MODULES) && npm --prefix tests/js run --silent check; \
 	elif [ "$$KBKIT_REQUIRE_BROWSER" = 1 ]; then \
-		echo "KBKIT_REQUIRE_BROWSER=1, but npm is not there" >&2; exit 1; \
+		echo "KBKIT_REQUIRE_BROWSER=1, but npm is missing" >&2; exit 1; \
 	else \
 		echo "Skipped: JavaScript is neither linted nor tested without Node 18 or newer and npm"; \
 	fi
@@ -159,7 +158,7 @@ soak: $(DEV) demo
 publish: $(RUN)
 	$(BIN)/python recipes/publish.py --docs --floor 0.4 recipes/quickstart.yaml
 
-# Pages of knowledge bases go into the guides' folder, so that one site has one search.
+# Copies the pages of knowledge bases into the guides, so that one search covers both.
 site: $(RUN)
 	set -e; for docs in "$(WORKSPACE)"/export/*/docs; do \
 		if [ -d "$$docs" ]; then \
@@ -185,7 +184,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt uv
 
-# The versions of constraints.txt. Files are copied: nltk reads no file that has hard links.
+# Copies files, because nltk refuses files with hard links.
 INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python --link-mode copy --compile-bytecode \
 	--constraint $(LOCK) --build-constraint $(LOCK)
 LOCK ?= constraints.txt

@@ -1,8 +1,7 @@
-"""The demonstration behind `make demo`: build the quickstart recipe, ask its golden questions.
+"""Run `make demo`: build the quickstart recipe and ask its golden questions.
 
-MkDocs builds kbkit's own guides, without the pages of its Python API, and they are served on
-loopback meanwhile; the other source is the API of the installed pandas. Nothing is
-fetched from anywhere else.
+The sources are kbkit's own guides, built by MkDocs and served on loopback, and the API of the
+installed pandas.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ validation: {nav: {not_found: ignore}, links: {not_found: ignore, anchors: ignor
 
 
 def main() -> None:
-    """Build, ask, tell where the site lies."""
+    """Build the recipe, ask its questions, and print the location of the site."""
     start = time.perf_counter()
     os.environ.setdefault("KBKIT_MINILM_CHUNKS", "0")  # MiniLM takes minutes
     print("Building kbkit's guides with MkDocs ...", flush=True)
@@ -51,13 +50,13 @@ def main() -> None:
         for label, value in report.lines():
             print(f"  {label:10} {value}")
         ask(workspace["quickstart"])
-    print(f"\nDone in {time.perf_counter() - start:.0f} s. To read and search the site:")
+    print(f"\nDone in {time.perf_counter() - start:.0f} s. Read and search the site:")
     print(f"  {_shown(sys.executable)} -m kbkit serve-site {_shown(report.site)}")
-    print("To search in Jupyter: make lab")
+    print("Search in Jupyter: make lab")
 
 
 def progress() -> Callable[[Progress], None]:
-    """A callback that prints a line for each stage, and one every two seconds of a long stage."""
+    """Return a callback that prints a line for each stage, and every two seconds of a long one."""
     stage, next_line = "", 0.0
 
     def tell(now: Progress) -> None:
@@ -71,10 +70,7 @@ def progress() -> Callable[[Progress], None]:
 
 
 def ask(kb: kbkit.KnowledgeBase) -> None:
-    """Ask the golden questions, and say of each answer whether it is right.
-
-    They were labelled by reading, so a wrong answer is kept and shown as one.
-    """
+    """Ask the golden questions and print whether the first answer is right."""
     right = 0
     questions = golden_questions(load_recipe(RECIPE))
     for question in questions:
@@ -83,12 +79,12 @@ def ask(kb: kbkit.KnowledgeBase) -> None:
         places = [place for place, uri in enumerate(pages, 1) if is_relevant(uri, question)]
         right += places[:1] == [1]
         if places[:1] == [1]:
-            told = "right"
+            outcome = "right"
         elif places:
-            told = f"wrong; the right page is number {places[0]}"
+            outcome = f"wrong; the right page is number {places[0]}"
         else:
-            told = "wrong; the right page is not among the first ten hits"
-        print(f"\n{question.question}  ({hits.seconds * 1000:.0f} ms)  {told}")
+            outcome = "wrong; the right page is not among the first ten hits"
+        print(f"\n{question.question}  ({hits.seconds * 1000:.0f} ms)  {outcome}")
         best = next((hit for hit in hits if is_relevant(hit.uri, question)), None)
         for mark, hit in ((" ", hits[0] if hits else None), (">", best)):
             if hit is not None and (mark == " " or best is not hits[0]):
@@ -103,7 +99,7 @@ def is_relevant(uri: str, question: Question) -> bool:
 
 
 def _shown(path: Path | str | None) -> str:
-    """A path as short as it can be written from the repository."""
+    """Return a path relative to the repository where possible."""
     path = Path(path or "")
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
 

@@ -1,4 +1,4 @@
-"""Checks that the links inside a built site lead somewhere, anchors included."""
+"""Check the internal links of a built site, including anchors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note what an element is called and where it leads."""
+        """Collect ids and links."""
         values = {name: value for name, value in attrs if value}
         self.ids |= {values[name] for name in ("id", "name") if name in values}
         for name in ("href", "src"):
@@ -29,17 +29,14 @@ class _Page(HTMLParser):
 
 
 def broken(site: Path) -> Iterator[tuple[str, str]]:
-    """Links that lead nowhere: the page each stands on, relative to the site, and the link.
-
-    Addresses elsewhere are not asked for.
-    """
+    """Yield each broken internal link with its page, relative to the site."""
     pages = {
         path.relative_to(site).as_posix(): _Page(path.read_text(encoding="utf-8"))
         for path in sorted(site.rglob("*.html"))
     }
     for name, page in pages.items():
         if name == "404.html":
-            continue  # it is served in place of any page, so its links start at the root
+            continue  # served for any address, so its links start at the root
         for link in sorted(page.links):
             target = urlsplit(link)
             if target.scheme or target.netloc:
@@ -52,18 +49,18 @@ def broken(site: Path) -> Iterator[tuple[str, str]]:
                 goal = posixpath.normpath(f"{goal}/index.html")
             lost = goal not in pages and not (site / goal).is_file()
             anchor = unquote(target.fragment)
-            # the theme makes an anchor of its own for the top of a page
+            # the theme adds an anchor for the top of a page
             if lost or (anchor and goal in pages and anchor not in {*pages[goal].ids, "__top"}):
                 yield name, link
 
 
 def main() -> None:
-    """Check the site that is named; the exit code tells whether all is well."""
+    """Check a site; exit with an error if a link is broken."""
     found = list(broken(Path(sys.argv[1])))
     for page, link in found[:50]:
-        print(f"{page}: {link} leads nowhere", file=sys.stderr)
+        print(f"{page}: {link} is broken", file=sys.stderr)
     if found:
-        sys.exit(f"{len(found)} links lead nowhere")
+        sys.exit(f"{len(found)} links are broken")
 
 
 if __name__ == "__main__":

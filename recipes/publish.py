@@ -1,13 +1,12 @@
-"""Brings recipes up to date and publishes them with the guides: what CI does, and what you can.
+"""Refresh recipes and publish them with the guides, as CI does.
 
     python recipes/publish.py --workspace kb --floor 0.5 recipes/flask.yaml recipes/python-docs.yaml
 
-Each knowledge base is refreshed, asked its golden questions, and exported into a copy of the
-guides; the whole is built strictly, and its links are checked. The site lies in
-``build/publish/build/site`` then. A source that cannot be reached leaves its knowledge base as it
-was; an answer that got worse than the floor stops everything.
+It refreshes each knowledge base, evaluates its golden questions, exports it into a copy of the
+guides, builds the site strictly in ``build/publish/build/site``, and checks its links. If a source
+cannot be reached, its knowledge base stays as it is. An evaluation below the floor stops everything.
 
-``--docs`` serves the guides on loopback meanwhile, which is what ``recipes/quickstart.yaml`` reads.
+``--docs`` serves the guides on loopback for ``recipes/quickstart.yaml``.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ PORT = 8713  # the one that recipes/quickstart.yaml crawls
 
 
 def main() -> None:
-    """Publish the recipes that are named."""
-    parser = argparse.ArgumentParser(description="Bring recipes up to date and publish them.")
+    """Publish the given recipes."""
+    parser = argparse.ArgumentParser(description="Refresh recipes and publish them.")
     parser.add_argument("recipes", nargs="+", type=Path)
     parser.add_argument("--workspace", type=Path, default=ROOT / "build" / "publish-kb")
-    parser.add_argument("--floor", type=float, default=0.5, help="least nDCG@10 of each")
-    parser.add_argument("--docs", action="store_true", help="serve the guides meanwhile")
+    parser.add_argument("--floor", type=float, default=0.5, help="minimum nDCG@10 of each")
+    parser.add_argument("--docs", action="store_true", help="serve the guides on loopback")
     given = parser.parse_args()
     start = time.perf_counter()
     copy_guides()
@@ -49,14 +48,14 @@ def main() -> None:
     mkdocs(PROJECT / "build" / "site")
     lost = list(broken(PROJECT / "build" / "site"))
     for page, link in lost[:20]:
-        print(f"  {page}: {link} leads nowhere")
+        print(f"  {page}: {link} is broken")
     if lost:
-        sys.exit(f"publish: {len(lost)} links lead nowhere")
+        sys.exit(f"publish: {len(lost)} links are broken")
     print(f"Published in {time.perf_counter() - start:.0f} s: {PROJECT / 'build' / 'site'}")
 
 
 def copy_guides() -> None:
-    """A copy of the guides, so that what is exported into it is not read as a guide next time."""
+    """Copy the guides, so that exported pages do not become guides."""
     shutil.rmtree(PROJECT / "site", ignore_errors=True)
     for folder in ("site", "notebooks"):
         ignored = shutil.ignore_patterns("kb", "__pycache__", ".ipynb_checkpoints")
@@ -65,10 +64,10 @@ def copy_guides() -> None:
 
 
 def refresh(recipe: Path, workspace: Path, floor: float) -> None:
-    """Bring a knowledge base up to date, ask its golden questions, export its pages."""
+    """Refresh and evaluate a knowledge base and export its pages."""
     print(f"{recipe.stem}: refresh", flush=True)
     if kbkit(workspace, "build", str(recipe), "--no-site", "--trust"):
-        # A site that is down today must not keep the others from being published
+        # publish the others even if a site is down
         print(f"::warning::{recipe.stem} was not refreshed")
     if kbkit(workspace, "eval", str(recipe), "--fail-under", str(floor)):
         sys.exit(f"publish: {recipe.stem} answers its golden questions worse than {floor}")
@@ -78,13 +77,13 @@ def refresh(recipe: Path, workspace: Path, floor: float) -> None:
 
 
 def kbkit(workspace: Path, *arguments: str) -> int:
-    """Run a command of kbkit; gives its exit code."""
+    """Run a command of kbkit and return its exit code."""
     command = [sys.executable, "-P", "-m", "kbkit", "--workspace", str(workspace), *arguments]
     return subprocess.run(command, check=False).returncode
 
 
 def mkdocs(site: Path) -> None:
-    """Build the guides, with all that lies among them, strictly."""
+    """Build the guides and the pages among them, strictly."""
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(site)]
     quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Check the words of guides and docstrings: ``python tests/prose.py [FILE ...]``.
+"""Check the words of guides, notebooks and docstrings: ``python tests/prose.py [FILE ...]``.
 
 proselint's checks of clichés, archaisms, redundancy and misused words, and the list below. Code in
 Markdown is not looked at.
@@ -7,6 +7,7 @@ Markdown is not looked at.
 from __future__ import annotations
 
 import ast
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -44,7 +45,9 @@ def main(names: list[str]) -> int:
         "*.md",
         "kbkit/*.py",
         "benchmarks/*.py",
-        ":!recipes",
+        "recipes/*.py",
+        "*.ipynb",
+        ":!recipes/handbook",
         ":!tests",
         ":!site/gallery.md",
     ]
@@ -56,7 +59,7 @@ def main(names: list[str]) -> int:
 
 
 def findings(path: Path) -> Iterator[str]:
-    read = docstrings if path.suffix == ".py" else paragraphs
+    read = {".py": docstrings, ".ipynb": cells}.get(path.suffix, paragraphs)
     for line, text in read(path.read_text("utf-8")):
         padded = f"\n{text}\n"
         for check in CHECKS:
@@ -75,6 +78,13 @@ def paragraphs(text: str) -> Iterator[tuple[int, str]]:
                 if each.type in ("text", "softbreak")
             )
             yield token.map[0] + 1, "".join(parts)
+
+
+def cells(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the prose of a notebook, each part with the number of its cell."""
+    for number, cell in enumerate(json.loads(text)["cells"], 1):
+        if cell["cell_type"] == "markdown":
+            yield from ((number, part) for _, part in paragraphs("".join(cell["source"])))
 
 
 def docstrings(text: str) -> Iterator[tuple[int, str]]:
