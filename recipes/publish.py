@@ -4,7 +4,8 @@
 
 It refreshes each knowledge base, evaluates its golden questions, exports it into a copy of the
 guides, builds the site strictly in ``build/publish/build/site``, and checks its links. If a source
-cannot be reached, its knowledge base stays as it is. An evaluation below the floor stops everything.
+cannot be reached, its knowledge base stays as it is. An evaluation below the floor stops
+everything.
 
 ``--docs`` serves the guides on loopback for ``recipes/quickstart.yaml``.
 """
