@@ -39,16 +39,6 @@ Steps = Generator["Request[Any]", Any, T]
 """Requests in order; the generator receives the result or error of each."""
 
 
-class Sink(Protocol):
-    """Receives the body of a response."""
-
-    def empty(self) -> None:
-        """Discard all parts before the request is sent again."""
-
-    def write(self, part: bytes) -> None:
-        """Append a part."""
-
-
 @dataclass(frozen=True, slots=True)
 class Request(Generic[T]):
     """A request, and the function that reads its response.
@@ -63,7 +53,6 @@ class Request(Generic[T]):
         files: Parts of a form, as httpx takes them.
         headers: Additional headers.
         timeout: Seconds; by default the client's timeout.
-        into: Receives the body of a successful response instead of `read`.
         on_event: Receives server-sent events, and ``None`` as a heartbeat; returns whether to
             continue.
     """
@@ -77,7 +66,6 @@ class Request(Generic[T]):
     files: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
     timeout: float | None = None
-    into: Sink | None = None
     on_event: Callable[[str | None], bool] | None = None
 
     @property

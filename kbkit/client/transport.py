@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from kbkit import errors
-from kbkit.client.calls import Request, Sink
+from kbkit.client.calls import Request
 from kbkit.errors import ConfigError, KbkitError, LimitError, ServerError
 
 T = TypeVar("T")
@@ -65,13 +65,6 @@ class _Base:
             **options,
         )
 
-    def _prepared(
-        self, client: httpx.Client | httpx.AsyncClient, request: Request[Any]
-    ) -> tuple[httpx.Request, Callable[[str | None], bool] | None, Sink | None]:
-        if request.into is not None:
-            request.into.empty()  # left by a failed attempt
-        return self._built(client, request), request.on_event, request.into
-
     def _wait(
         self, request: Request[Any], attempt: int, response: httpx.Response | None
     ) -> float | None:
@@ -118,17 +111,14 @@ class Transport(_Base):
             time.sleep(wait)
 
     def _answer(self, request: Request[Any]) -> httpx.Response:
-        built, follow, into = self._prepared(self._client, request)
-        response = self._client.send(built, stream=bool(follow or into))
-        if follow or into:
+        built, follow = self._built(self._client, request), request.on_event
+        response = self._client.send(built, stream=follow is not None)
+        if follow is not None:
             with closing(response):
-                if not response.is_success:
-                    response.read()
-                elif into:
-                    for part in response.iter_bytes():
-                        into.write(part)
-                elif follow:
+                if response.is_success:
                     any(not handle_line(follow, line) for line in response.iter_lines())
+                else:
+                    response.read()
         return response
 
     def close(self) -> None:
@@ -157,19 +147,16 @@ class AsyncTransport(_Base):
             await asyncio.sleep(wait)
 
     async def _answer(self, request: Request[Any]) -> httpx.Response:
-        built, follow, into = self._prepared(self._client, request)
-        response = await self._client.send(built, stream=bool(follow or into))
-        if follow or into:
+        built, follow = self._built(self._client, request), request.on_event
+        response = await self._client.send(built, stream=follow is not None)
+        if follow is not None:
             async with aclosing(response):
-                if not response.is_success:
-                    await response.aread()
-                elif into:
-                    async for part in response.aiter_bytes():
-                        into.write(part)
-                elif follow:
+                if response.is_success:
                     async for line in response.aiter_lines():
                         if not handle_line(follow, line):
                             break
+                else:
+                    await response.aread()
         return response
 
     async def close(self) -> None:

@@ -1,10 +1,9 @@
-"""Start, follow and cancel long work on a server; fetch and send its archives."""
+"""Start, follow and cancel long work on a server; unpack its archives."""
 
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -13,11 +12,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 from uuid import uuid4
 from zipfile import BadZipFile, ZipFile
 
-from kbkit.client.calls import Request, Steps, steps
-from kbkit.client.declared import KNOWLEDGE, LONG, Declare, Names, call, reads, reads_nothing, url
+from kbkit.client.calls import Request, Steps
+from kbkit.client.declared import KNOWLEDGE, Declare, call, reads, reads_nothing, url
 from kbkit.client.transport import error_named
-from kbkit.errors import BundleError, ConflictError, ExportError, ForbiddenError, ServerError
-from kbkit.models import BundleArchive, BundleInfo, Job, JobError, JobState, Progress, Restoration
+from kbkit.errors import ConflictError, ExportError, ForbiddenError, ServerError
+from kbkit.models import Job, JobError, JobState, Progress
 from kbkit.models.values import from_dict
 
 if TYPE_CHECKING:
@@ -190,88 +189,3 @@ def _is_safe(name: str) -> bool:
     path = PurePosixPath(name)
     unsafe = path.is_absolute() or ".." in path.parts or any(sign in name for sign in "\\:\0")
     return not unsafe
-
-
-class BundleCalls:
-    """Requests for bundles; see `kbkit.Workspace`."""
-
-    @steps
-    def bundle(
-        self,
-        place: str | Path,
-        *,
-        kbs: Sequence[str] | None = None,
-        sign: str | Path | None = None,
-        on_progress: OnProgress | None = None,
-    ) -> Steps[BundleInfo]:
-        """Bundle knowledge bases on the server, fetch the file, and sign it on this machine."""
-        from kbkit import bundles
-
-        began = time.monotonic()
-        if sign is not None:
-            bundles.private_key(sign)
-        path = bundles.bundle_path(place)
-        bundle = yield from BundleCalls._bundle(self, kbs, on_progress=on_progress)
-        with bundles.NewFile(path) as file:
-            at = url(f"{KNOWLEDGE}/bundles/{{}}", bundle.archive)
-            yield Request("GET", at, reads_nothing, timeout=LONG, into=file)
-            if sign is not None:
-                file.sign(partial(bundles.sign, key_file=sign))
-            file.finish()
-        return BundleInfo(
-            str(path),
-            bundle.knowledge_bases,
-            bundle.documents,
-            bundle.chunks,
-            path.stat().st_size,
-            bundle.sha256,
-            sign is not None,
-            bundle.skipped,
-            round(time.monotonic() - began, 3),
-        )
-
-    @job(f"POST {KNOWLEDGE}/bundles", result_of(BundleArchive, "bundle"))
-    def _bundle(self, kbs: Names | None, *, on_progress: OnProgress | None) -> BundleArchive: ...
-
-    @steps
-    def restore(
-        self,
-        path: str | Path,
-        *,
-        name: str = "",
-        verify: str | Path | None = None,
-        trust: bool = False,
-        on_progress: OnProgress | None = None,
-    ) -> Steps[Restoration]:
-        """Send a bundle on this machine to the server, which stores all of it or nothing.
-
-        Sources that read the server's disk stay disabled, even with ``trust``.
-        """
-        from kbkit.bundles import public_pem
-
-        form = {"name": name, "trust": str(bool(trust)).lower()}
-        form |= {"wait": str(on_progress is None).lower()}
-        if verify is not None:
-            form["verify"] = public_pem(verify)
-        fields = [(key, (None, value)) for key, value in form.items() if value]
-        with _open_bundle(path) as file:
-            parts = [*fields, ("bundle", ("bundle.zip", file))]
-            headers = {"Idempotency-Key": uuid4().hex}
-            request = Request(
-                "POST",
-                f"{KNOWLEDGE}/restore",
-                reads_nothing,
-                files=parts,
-                headers=headers,
-                timeout=LONG,
-            )
-            read = result_of(Restoration, "restoration")
-            restoration = yield from run_job(read, request, on_progress=on_progress)
-        return replace(restoration, bundle=str(path))
-
-
-def _open_bundle(path: str | Path) -> BinaryIO:
-    try:
-        return Path(path).open("rb")
-    except OSError as error:
-        raise BundleError(f"{path}: cannot be read ({error.strerror})") from error

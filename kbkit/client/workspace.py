@@ -15,7 +15,7 @@ from kbkit.client.files import AsyncFiles, RemoteFiles
 from kbkit.client.graph import AsyncGraph, RemoteGraph
 from kbkit.client.knowledge_base import AsyncKnowledgeBase, Model, RemoteKnowledgeBase, Retrieval
 from kbkit.client.transport import AsyncTransport, Transport
-from kbkit.client.work import BundleCalls, job, result_of
+from kbkit.client.work import job, result_of
 from kbkit.extras import whole
 from kbkit.models import (
     About,
@@ -59,7 +59,7 @@ K = TypeVar("K")
 _BASE = f"{KNOWLEDGE}/bases/{{name}}"
 
 
-class WorkspaceCalls(BundleCalls, RemoteObject, ABC, Generic[K]):
+class WorkspaceCalls(RemoteObject, ABC, Generic[K]):
     """Requests for a workspace, with knowledge bases of class `K`; see `kbkit.Workspace`.
 
     Attributes:
@@ -69,7 +69,9 @@ class WorkspaceCalls(BundleCalls, RemoteObject, ABC, Generic[K]):
     """
 
     _transport: Any
-    _only_local: ClassVar[Mapping[str, str]] = {"rebuild": "kbkit rebuild"}
+    _only_local: ClassVar[Mapping[str, str]] = {
+        name: f"kbkit {name}" for name in ("bundle", "rebuild", "restore")
+    }
 
     @property
     def url(self) -> str:

@@ -25,7 +25,7 @@ _NAMES = {
     ),
     "licenses": "License",
     "reports": (
-        "AnnotationReport BundleArchive BundleInfo Compaction DeletedDocument "
+        "AnnotationReport BundleInfo Compaction DeletedDocument "
         "DeletedKnowledgeBase Expansion ExportReport Improvement KnowledgeBaseInfo "
         "MigratedTable Migration Rating RatingTotal Restoration RestoredKnowledgeBase "
         "SiteArchive SourceInfo"

@@ -63,7 +63,6 @@ from kbkit.models.ingest_report import Progress as Progress
 from kbkit.models.ingest_report import TokenInfo as TokenInfo
 from kbkit.models.licenses import License as License
 from kbkit.models.reports import AnnotationReport as AnnotationReport
-from kbkit.models.reports import BundleArchive as BundleArchive
 from kbkit.models.reports import BundleInfo as BundleInfo
 from kbkit.models.reports import Compaction as Compaction
 from kbkit.models.reports import DeletedDocument as DeletedDocument

@@ -203,8 +203,6 @@ KINDS = (
     "tune",
     "export",
     "doctor",
-    "bundle",
-    "restore",
 )
 """Kinds of jobs. Stable names, because a new version resumes the jobs of an older one."""
 

@@ -337,24 +337,6 @@ class BundleInfo(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class BundleArchive(Value):
-    """A bundle to download from a server; see `BundleInfo`.
-
-    Attributes:
-        archive: Id for the download.
-    """
-
-    archive: str
-    knowledge_bases: tuple[str, ...]
-    documents: int
-    chunks: int
-    bytes: int
-    sha256: str
-    skipped: tuple[str, ...] = ()
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class MigratedTable(Value):
     """A table of the catalog that was copied; both copies have these rows and this digest.
 

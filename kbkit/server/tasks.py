@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
-import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
@@ -17,22 +15,11 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 from pydantic import TypeAdapter
 
-from kbkit.access import Caller
-from kbkit.bundles import MANIFEST
-from kbkit.errors import (
-    BundleError,
-    ConfigError,
-    ImpossibleError,
-    KbkitError,
-    NotFoundError,
-    SourceError,
-    WorkspaceError,
-)
+from kbkit.errors import NotFoundError, SourceError, WorkspaceError
 from kbkit.feedback.judgements import Judgements
 from kbkit.files.paths import parts_of
 from kbkit.knowledge_base import KnowledgeBase
 from kbkit.models import (
-    BundleArchive,
     DocumentInfo,
     ExportReport,
     ImportReport,
@@ -45,7 +32,7 @@ from kbkit.models import (
 from kbkit.models.values import from_dict, to_json
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, Question, RetrievalSpec, parse_source
 from kbkit.runtime.progress import OnProgress
-from kbkit.workspace import Workspace, restored
+from kbkit.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,73 +162,6 @@ def archive_of(workspace: Workspace, kb: KnowledgeBase, archive: str) -> Path:
     return path
 
 
-UPLOAD, KEY = "bundle.zip", "key.pub"
-"""File names of an uploaded bundle, and of the required signer's key."""
-_FOLDER = "bundles"
-_LABEL = "the bundle"
-
-
-def bundle(run: JobRun) -> Any:
-    """Write a bundle of ``kbs`` (null: everything), kept for a day."""
-    archive = uuid4().hex
-    try:
-        place = archive_folder(run.workspace, _FOLDER) / f"{archive}.zip"
-        done = run.workspace.bundle(place, kbs=run.arguments["kbs"], on_progress=run.tell)
-    except (BundleError, OSError) as error:  # the message has a path of this machine
-        reason = getattr(error.__cause__ or error, "strerror", None)
-        raise WorkspaceError(f"the bundle cannot be written: {reason}") from error
-    return BundleArchive(
-        archive,
-        done.knowledge_bases,
-        done.documents,
-        done.chunks,
-        done.bytes,
-        done.sha256,
-        done.skipped,
-        done.seconds,
-    )
-
-
-def bundle_of(workspace: Workspace, caller: Caller, archive: str) -> Path:
-    path = workspace.path / DOWNLOADS / _FOLDER / f"{archive}.zip"
-    if archive.isalnum() and path.is_file() and (not caller.kbs or _may_read(caller, path)):
-        return path
-    raise NotFoundError(f"no bundle {archive!r}; bundles are kept for a day: make it again")
-
-
-def _may_read(caller: Caller, place: Path) -> bool:
-    with zipfile.ZipFile(place) as archive_file:
-        manifest = json.loads(archive_file.read(MANIFEST))
-    names = manifest["knowledge_bases"]
-    return not manifest["whole"] and caller.visible(names) == names
-
-
-def restore(run: JobRun) -> Any:
-    """Restore an uploaded bundle, whose sources never read this machine's disk."""
-    workspace, arguments = run.workspace, run.arguments
-    folder = uploaded(workspace, arguments["uploads"])
-    file, key = folder / UPLOAD, folder / KEY
-    if not file.is_file():
-        raise NotFoundError(f"{_LABEL}: does not exist any more; send it again")
-    try:
-        done = restored(
-            workspace,
-            file,
-            name=arguments["name"],
-            verify=key if arguments["verify"] else None,
-            trust=arguments["trust"],
-            paths=False,
-            tell=run.on_progress,
-        )
-    except KbkitError as error:
-        text = str(error).replace(str(file), _LABEL).replace(str(key), "the key")
-        error.args = (text, *error.args[1:])
-        if type(error) is ConfigError:  # the request was valid by its schema
-            raise ImpossibleError(text) from None
-        raise
-    return replace(done, bundle="")
-
-
 UPLOADS = "uploads"
 """Folder of a workspace for uploaded files, until their job has ended."""
 _MAX_UPLOAD_AGE = 8 * 86_400  # seconds
@@ -369,7 +289,5 @@ TASKS: dict[str, JobTask] = {
     "tune": tune,
     "export": export,
     "doctor": lambda run: run.workspace.doctor(),
-    "bundle": bundle,
-    "restore": restore,
 }
 """Tasks by kind, see `kbkit.models.ingest_report.KINDS`."""

@@ -128,10 +128,11 @@ def test_local_calls_are_refused_remotely(workspace, kb):
         with pytest.raises(errors.LocalOnlyError, match=message):
             _ = remote.path
         assert not hasattr(remote, "path")
-    message = r"rebuild: .*on its machine, run `kbkit rebuild`.*kbkit\.open"
     for remote in (workspace, AsyncWorkspace(workspace.url)):
-        with pytest.raises(errors.LocalOnlyError, match=message):
-            remote.rebuild()
+        for name in ("bundle", "rebuild", "restore"):
+            message = rf"{name}: .*on its machine, run `kbkit {name}`.*kbkit\.open"
+            with pytest.raises(errors.LocalOnlyError, match=message):
+                getattr(remote, name)
     with pytest.raises(errors.LocalOnlyError, match="run `kbkit doctor --repair`"):
         workspace.doctor(repair=True)
     for name in ("bundle", "nothing"):

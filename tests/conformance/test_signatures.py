@@ -41,7 +41,7 @@ from kbkit.knowledge_base.sources import Sources
 ONLY_LOCAL = {
     Files: {"path"},
     Entries: {"path"},
-    Workspace: {"path", "rebuild"},
+    Workspace: {"bundle", "path", "rebuild", "restore"},
     KnowledgeBase: {"path"},
 }
 """Names that are refused remotely, since they concern another machine's disk."""

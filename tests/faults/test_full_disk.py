@@ -17,7 +17,6 @@ from kbkit.errors import BundleError, ExportError, FilesError
 from kbkit.knowledge_base.chunks import write_documents
 from kbkit.stores.snapshots.chunk_table import write_arrays
 from tests.faults.actions import ACTIONS, MIGRATE
-from tests.faults.served import Served, admin_token
 from tests.faults.small_disk import CHANGES
 
 resource = pytest.importorskip("resource", reason="no limits of files' sizes here")
@@ -51,25 +50,6 @@ def test_full_disk_fails_bundles_exports_and_files(tmp_path):
         assert workspace.files.read("a.md") == "before"
         assert kb.search("tea steeps", limit=1)[0].title == "Tea"
         assert workspace.bundle(tmp_path / "x.zip").documents >= 2
-
-
-@pytest.mark.slow
-def test_download_of_a_bundle_without_room(tmp_path):
-    """The server is another process and has room."""
-    with kbkit.open(tmp_path / "kb") as workspace:
-        workspace.create("drinks").add("Tea", f"# Tea\n\nTea steeps. {WORDS}")
-        token = admin_token(workspace)
-    (tmp_path / "mine").mkdir()
-    served = Served(tmp_path / "kb", token)
-    try:
-        with kbkit.connect(served.url, token=token) as ws:
-            place = tmp_path / "mine/x.zip"
-            with room(20_000), pytest.raises(BundleError, match=r"x\.zip: cannot be written"):
-                ws.bundle(place, kbs=["drinks"])
-            assert list(place.parent.iterdir()) == []
-            assert ws.bundle(place, kbs=["drinks"]).bytes == place.stat().st_size > 20_000
-    finally:
-        served.end()
 
 
 def test_snapshot_without_room_leaves_no_file(tmp_path):

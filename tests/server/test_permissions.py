@@ -38,9 +38,6 @@ admin  kb       POST   /api/knowledge/trash/{name}/undelete
 admin  all      POST   /api/knowledge/compact
 read   some     GET    /api/knowledge/runs
 admin  all      POST   /api/knowledge/doctor
-admin  kb       POST   /api/knowledge/bundles
-admin  id       GET    /api/knowledge/bundles/{archive}
-admin  all      POST   /api/knowledge/restore
 read   kb       GET    /api/knowledge/bases/{name}/spec
 admin  kb       PUT    /api/knowledge/bases/{name}/spec
 write  kb       POST   /api/knowledge/import/url
@@ -283,8 +280,6 @@ class Served:
                 sent = {"content": b"Text."}
             if route.path == "/api/knowledge/import/file":
                 sent = {"data": {"kb": names["name"]}, "files": {"files": ("a.md", b"# A")}}
-            if route.path == "/api/knowledge/restore":
-                sent = {"files": {"bundle": ("a.zip", b"PK")}}
         query = about if route.audience in ("kb", "id", "some") else {}
         if "{name}" in route.path or (route.method == "POST" and "{chunk}" not in route.path):
             query = {}  # its knowledge base is in its path or its body
@@ -292,7 +287,7 @@ class Served:
             query = QUERIES.get((route.method, route.path.rpartition("graph/")[2]), {})
         elif route.path.endswith("/annotations"):
             query["target"] = names["chunk"]
-        elif re.search(r"/bundles/|^/api/jobs|^/api/knowledge/(bases|trash)$", route.path):
+        elif re.search(r"^/api/jobs|^/api/knowledge/(bases|trash)$", route.path):
             query = {}
         headers = bearer(token) if token else {}
         return CLIENT.request(route.method, self.url + place, params=query, headers=headers, **sent)
@@ -308,7 +303,6 @@ class Served:
             "PUT /api/knowledge/documents/{document}": {"content": "Changed."},
             "POST /api/knowledge/bases/{name}/trash/undelete": {"document": names["document"]},
             "POST /api/knowledge/bases": {"name": name},
-            "POST /api/knowledge/bundles": {"kbs": [name]},
             "PATCH /api/knowledge/bases/{name}": {"description": "Changed"},
             "POST /api/knowledge/trash/{name}/undelete": {},
             "POST /api/knowledge/chunks/{chunk}/rate": {"score": 1},

@@ -1,41 +1,26 @@
-"""Routes for jobs, and for runs, checks and bundles of a workspace."""
+"""Routes for jobs, and for runs and checks of a workspace."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import AsyncIterator
 from functools import partial
-from typing import Annotated, BinaryIO
+from typing import Annotated
 
 import anyio
 from anyio import to_thread
-from fastapi import File, Form, Path, Query, Request, Response, UploadFile
+from fastapi import Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
-from pydantic import Field, WithJsonSchema
 
 from kbkit.access import Caller as AccessCaller
 from kbkit.errors import NotFoundError
-from kbkit.models import BundleArchive, Health, Job, Restoration, Run
-from kbkit.models.files import BUILT_IN
+from kbkit.models import Health, Job, Run
 from kbkit.server.access import ADMIN, WRITE, Caller, JobsOf, WorkspaceOf
 from kbkit.server.jobs import Jobs
-from kbkit.server.parameters import (
-    MAX,
-    Cursor,
-    FormBoolean,
-    KbName,
-    KbsQuery,
-    Limit,
-    Options,
-    offset_page,
-)
+from kbkit.server.parameters import Cursor, KbsQuery, Limit, Options, offset_page
 from kbkit.server.responses import Paged, Wait
-from kbkit.server.routes.bases import SLUG
 from kbkit.server.routing import Routes, Work
-from kbkit.server.tasks import KEY, UPLOAD, bundle_of, store_uploads
-from kbkit.server.uploads import ConditionsOf, file_response, file_responses
 
 routes = Routes("/api/jobs", "jobs")
 maintenance = Routes("/api/knowledge", "maintenance")
@@ -128,20 +113,9 @@ def _visible_job(jobs: Jobs, caller: AccessCaller, job_id: str) -> Job:
     return job
 
 
-ArchiveId = Annotated[str, Path(description="Id of a bundle.", min_length=1, max_length=64)]
-
-
 class Examination(Options):
     """An examination."""
 
-    wait: Wait = True
-
-
-class NewBundle(Options):
-    """Contents of a bundle."""
-
-    kbs: Annotated[list[KbName], Field(max_length=MAX)] | None = None
-    """Names of knowledge bases; by default the token's, or all with files and entries."""
     wait: Wait = True
 
 
@@ -159,73 +133,3 @@ def examine_workspace(body: Examination, caller: Caller, work: Work) -> Response
     """Check the content of the workspace and list problems; repairs nothing."""
     caller.require_all_kbs()
     return work.start("doctor", {}, wait=body.wait)
-
-
-@maintenance.post("/bundles", ADMIN, work=BundleArchive)
-def make_bundle(body: NewBundle, workspace: WorkspaceOf, caller: Caller, work: Work) -> Response:
-    """Write knowledge bases into a bundle, a file that `restore` reads."""
-    names = caller.restrict(body.kbs)
-    if body.kbs is None and caller.kbs:
-        names = [name for name in caller.visible(workspace) if name not in BUILT_IN]
-    return work.start("bundle", {"kbs": names}, wait=body.wait)
-
-
-@maintenance.get("/bundles/{archive}", ADMIN, responses=file_responses())
-def fetch_bundle(
-    archive: ArchiveId, workspace: WorkspaceOf, caller: Caller, conditions: ConditionsOf
-) -> Response:
-    """Fetch a bundle; it is kept for a day."""
-    place = bundle_of(workspace, caller, archive)
-    return file_response(place.open("rb"), "bundle.zip", archive, conditions)
-
-
-@maintenance.post("/restore", ADMIN, work=Restoration)
-def restore_bundle(
-    *,
-    workspace: WorkspaceOf,
-    caller: Caller,
-    work: Work,
-    bundle: Annotated[UploadFile, File(description="The bundle.")],
-    name: Annotated[
-        str,
-        WithJsonSchema(SLUG),
-        Form(description="New name of its only knowledge base; by default the old one."),
-    ] = "",
-    verify: Annotated[
-        str,
-        Form(
-            description="Public Ed25519 key (PEM) of the required signer, who is trusted.",
-            max_length=10_000,
-        ),
-    ] = "",
-    trust: Annotated[
-        FormBoolean,
-        Form(
-            description=(
-                "Whether its sources may be read, except those on the server's disk, and its "
-                "models may be used."
-            )
-        ),
-    ] = False,
-    wait: Annotated[
-        FormBoolean, Form(description="Whether to wait some seconds for the result.")
-    ] = True,
-) -> Response:
-    """Restore a bundle, all or nothing; nothing is crawled or embedded."""
-    caller.require_all_kbs()
-    digest = hashlib.file_digest(bundle.file, "sha256").hexdigest()  # type: ignore[arg-type]
-
-    def done() -> Response:
-        bundle.file.seek(0)
-        files: list[tuple[str, bytes | BinaryIO]] = [(UPLOAD, bundle.file)]
-        if verify:
-            files.append((KEY, verify.encode("utf-8", "replace")))
-        arguments = {
-            "uploads": store_uploads(workspace, files),
-            "name": name,
-            "verify": bool(verify),
-            "trust": trust,
-        }
-        return work.run("restore", arguments, wait=wait)
-
-    return work.once([digest, name, verify, trust, wait], done)
