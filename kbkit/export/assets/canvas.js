@@ -44,6 +44,7 @@ import { Viewport } from "./viewport.js";
  * @property {Looks} looks
  * @property {number} focus  pointed or selected node, or -1
  * @property {Set<number> | null} lit  nodes that are not faint; null for all
+ * @property {boolean} moving
  */
 
 class GraphCanvas extends Viewport {
@@ -123,9 +124,6 @@ class GraphCanvas extends Viewport {
     if (shown.nodes || this.focus !== focus || this.lit !== lit) {
       this.labelLayer.forget();
     }
-    if (shown.nodes || shown.edges || shown.marked !== undefined) {
-      this.edgeLayer.forget();
-    }
     this.draw();
   }
 
@@ -138,7 +136,6 @@ class GraphCanvas extends Viewport {
   paintWith(looks) {
     this.looks = looks;
     this.labelLayer.forgetFont();
-    this.edgeLayer.forget();
     this.draw();
   }
 
@@ -214,8 +211,7 @@ class GraphCanvas extends Viewport {
     return nearest(this.nodes, wx, wy, reach);
   }
 
-  /** @param {boolean} [moving] */
-  paint(moving = false) {
+  paint() {
     const { context, size, camera } = this;
     if (!size.width) {
       return;
@@ -224,10 +220,11 @@ class GraphCanvas extends Viewport {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, size.width, size.height);
     const { nodes, edges, shown, looks, lit, focus } = this;
+    const moving = this.moving > 0;
     const spots = this.spots.seen(camera, size);
-    const scene = { context, camera, size, spots, nodes, edges, shown, looks, lit, focus };
-    this.edgeLayer.paint(scene, moving);
-    this.nodeLayer.paint(scene, moving);
+    const scene = { context, camera, size, spots, nodes, edges, shown, looks, lit, focus, moving };
+    this.edgeLayer.paint(scene);
+    this.nodeLayer.paint(scene);
     this.nodeLayer.paintRings(scene);
     this.labelLayer.paint(scene);
     this.labelLayer.paintRelations(scene, this.edgeLayer.bright);

@@ -1,12 +1,11 @@
-// Draws the relations of a graph: one path per opacity, or an image while many edges move.
-import { Spots, between } from "./geometry.js";
+// Draws the relations of a graph: one path per opacity.
+import { between } from "./geometry.js";
 
 /** @typedef {import("./canvas.js").Scene} Scene */
 
 const STEPS = 4; // of opacity
 const ARROWS_FROM = 0.9; // scale
-const MOST_MOVED = 800; // edges to redraw for each frame
-const PIXELS = 3e6; // of the image: more than the canvas has, for zooming
+const MOST_MOVED = 1_500; // edges of a moving picture, the strongest
 
 class EdgeLayer {
   constructor() {
@@ -15,8 +14,6 @@ class EdgeLayer {
     this.steps = new Uint8Array();
     /** @type {number[]} edges of the node that is looked at, as painted last */
     this.bright = [];
-    /** @type {{canvas: HTMLCanvasElement, left: number, top: number, scale: number} | null} */
-    this.image = null;
   }
 
   /** @param {import("./canvas.js").GraphEdge[]} edges */
@@ -24,32 +21,23 @@ class EdgeLayer {
     this.sources = Int32Array.from(edges, ({ source }) => source);
     this.targets = Int32Array.from(edges, ({ target }) => target);
     this.steps = Uint8Array.from(edges, ({ weight }) => Math.min(Math.floor(weight * STEPS), STEPS - 1)); // prettier-ignore
-    this.image = null;
   }
 
-  /** The shown edges or colours have changed. */
-  forget() {
-    this.image = null;
-  }
-
-  /**
-   * @param {Scene} scene
-   * @param {boolean} moving  whether it is drawn again at once
-   */
-  paint(scene, moving) {
-    const { context, camera, looks, lit, focus } = scene;
+  /** @param {Scene} scene */
+  paint(scene) {
+    const { context, camera, looks, lit, focus, moving } = scene;
     const { bright, steps } = this.seen(scene);
     const fade = lit && focus >= 0 ? 0.25 : 1;
-    const count = steps.reduce((sum, { length }) => sum + length, 0);
-    if (moving && count > MOST_MOVED) {
-      this.paintImage(scene, fade);
-    } else {
-      this.strokeAll(scene, steps, fade);
+    context.lineWidth = Math.min(Math.max(camera.scale ** 0.5, 0.5), 1.4);
+    let room = moving ? MOST_MOVED : Infinity;
+    for (let step = STEPS - 1; step >= 0; step -= 1) {
+      const numbers = steps[step].slice(0, room);
+      room -= numbers.length;
+      context.globalAlpha = opacity(step) * fade;
+      context.strokeStyle = looks.line;
+      this.stroke(scene, numbers);
       if (camera.scale >= ARROWS_FROM && fade === 1) {
-        steps.forEach((numbers, step) => {
-          context.globalAlpha = opacity(step);
-          this.paintArrows(scene, numbers, looks.line);
-        });
+        this.paintArrows(scene, numbers, looks.line);
       }
     }
     context.globalAlpha = 0.9;
@@ -98,21 +86,6 @@ class EdgeLayer {
 
   /**
    * @param {Scene} scene
-   * @param {number[][]} steps
-   * @param {number} fade
-   */
-  strokeAll(scene, steps, fade) {
-    const { context, camera, looks } = scene;
-    context.strokeStyle = looks.line;
-    context.lineWidth = Math.min(Math.max(camera.scale ** 0.5, 0.5), 1.4);
-    steps.forEach((numbers, step) => {
-      context.globalAlpha = opacity(step) * fade;
-      this.stroke(scene, numbers);
-    });
-  }
-
-  /**
-   * @param {Scene} scene
    * @param {number[]} numbers
    */
   stroke({ context, spots: { x, y } }, numbers) {
@@ -148,48 +121,6 @@ class EdgeLayer {
       }
     }
     context.fill();
-  }
-
-  /**
-   * @param {Scene} scene
-   * @param {number} fade
-   */
-  paintImage(scene, fade) {
-    const { context, camera, size } = scene;
-    this.image ??= this.drawn(scene);
-    const { canvas, left, top, scale } = this.image;
-    const times = camera.scale / scale;
-    context.globalAlpha = fade;
-    context.drawImage(
-      canvas,
-      (left - camera.x) * camera.scale + size.width / 2,
-      (top - camera.y) * camera.scale + size.height / 2,
-      canvas.width * times,
-      canvas.height * times,
-    );
-  }
-
-  /**
-   * Draw all edges into an image.
-   *
-   * @param {Scene} scene
-   */
-  drawn(scene) {
-    const all = new Spots(scene.nodes);
-    const [left, top] = [all.x, all.y].map((each) => each.reduce((a, b) => Math.min(a, b)));
-    const [right, bottom] = [all.x, all.y].map((each) => each.reduce((a, b) => Math.max(a, b)));
-    const [width, height] = [right - left + 2, bottom - top + 2];
-    const scale = (PIXELS / (width * height)) ** 0.5;
-    const canvas = document.createElement("canvas");
-    canvas.width = Math.ceil(width * scale);
-    canvas.height = Math.ceil(height * scale);
-    const size = { width: canvas.width, height: canvas.height };
-    const camera = { x: left - 1 + size.width / scale / 2, y: top - 1 + size.height / scale / 2, scale }; // prettier-ignore
-    const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-    const lit = scene.focus < 0 ? scene.lit : null; // edges of the focus are drawn over it
-    const whole = { ...scene, context, camera, size, spots: all.seen(camera, size), lit, focus: -1 }; // prettier-ignore
-    this.strokeAll(whole, this.seen(whole).steps, 1);
-    return { canvas, left: left - 1, top: top - 1, scale };
   }
 }
 

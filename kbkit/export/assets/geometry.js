@@ -14,7 +14,6 @@
 const SMALLEST_SCALE = 0.02;
 const LARGEST_SCALE = 8;
 const LABEL_HEIGHT = 14;
-const CELL = 72;
 /** Margin beside and above a label. */
 const LABEL_ROOM = [12, 6];
 const SIDES = [[0, 1], [0, -1], [1, 0], [-1, 0]]; // prettier-ignore
@@ -148,54 +147,6 @@ function nearest(points, x, y, reach) {
   return best;
 }
 
-/** Occupied boxes. */
-class Occupied {
-  constructor() {
-    /** @type {Map<number, Box[]>} */
-    this.cells = new Map();
-  }
-
-  /**
-   * @param {Box} box
-   * @param {(key: number) => boolean | void} each  true ends it
-   */
-  visit({ left, top, right, bottom }, each) {
-    for (let row = Math.floor(top / CELL); row <= Math.floor(bottom / CELL); row += 1) {
-      for (let column = Math.floor(left / CELL); column <= Math.floor(right / CELL); column += 1) {
-        if (each(row * 65_536 + column)) {
-          return true;
-        }
-      }
-    }
-    return false;
-  }
-
-  /** @param {Box} box */
-  add(box) {
-    this.visit(box, (key) => {
-      const boxes = this.cells.get(key);
-      if (boxes) {
-        boxes.push(box);
-      } else {
-        this.cells.set(key, [box]);
-      }
-    });
-  }
-
-  /** @param {Box} box */
-  has(box) {
-    return this.visit(box, (key) =>
-      (this.cells.get(key) ?? []).some(
-        (other) =>
-          box.left < other.right &&
-          other.left < box.right &&
-          box.top < other.bottom &&
-          other.top < box.bottom,
-      ),
-    );
-  }
-}
-
 /**
  * Place labels below, else above, right or left of their nodes. Labels do not overlap each other or
  * more important nodes.
@@ -205,21 +156,26 @@ class Occupied {
  * @returns {Int8Array} the side of each, for `labelMiddle`, or -1
  */
 function placeLabels(spots, obstacles) {
-  const taken = new Occupied();
-  spots.slice(0, obstacles).forEach(({ x, y, radius }) => {
+  /** @type {Box[]} */
+  const taken = spots.slice(0, obstacles).map(({ x, y, radius }) => {
     const half = radius * 0.8; // corners of the box are outside of the circle
-    taken.add({ left: x - half, top: y - half, right: x + half, bottom: y + half });
+    return { left: x - half, top: y - half, right: x + half, bottom: y + half };
   });
   return Int8Array.from(spots, (spot) =>
     SIDES.findIndex((_, side) => {
       const { x, y } = labelMiddle(spot, side);
       const [wide, high] = [spot.width / 2, LABEL_HEIGHT / 2];
-      const core = { left: x - wide, right: x + wide, top: y - high, bottom: y + high };
-      if (taken.has(core)) {
+      const [left, right, top, bottom] = [x - wide, x + wide, y - high, y + high];
+      if (
+        taken.some(
+          (box) => left < box.right && box.left < right && top < box.bottom && box.top < bottom,
+        )
+      ) {
+        // prettier-ignore
         return false;
       }
       const [beside, above] = LABEL_ROOM; // its own node may be in the room around it
-      taken.add({ left: core.left - beside, right: core.right + beside, top: core.top - above, bottom: core.bottom + above }); // prettier-ignore
+      taken.push({ left: left - beside, right: right + beside, top: top - above, bottom: bottom + above }); // prettier-ignore
       return true;
     }),
   );

@@ -4,7 +4,6 @@ import { outline, shapeOf } from "./shapes.js";
 /** @typedef {import("./canvas.js").Scene} Scene */
 
 const SMALLEST_SHAPED = 2; // pixels of a radius, below which shapes are invisible
-const SMALLEST_MOVED = 3; // the same while the picture moves
 const SMALLEST_OUTLINED = 3; // outlines are slow
 
 class NodeLayer {
@@ -24,11 +23,8 @@ class NodeLayer {
     }
   }
 
-  /**
-   * @param {Scene} scene
-   * @param {boolean} moving  whether another drawing follows immediately
-   */
-  paint(scene, moving) {
+  /** @param {Scene} scene */
+  paint(scene) {
     const { context, looks, shown, lit, spots, size } = scene;
     context.strokeStyle = looks.page;
     context.lineWidth = 1;
@@ -37,13 +33,7 @@ class NodeLayer {
       for (const [type, all] of this.types) {
         const numbers = all.filter((number) => shown.nodes[number] && spots.inside(number, size) && (!lit || lit.has(number) !== faint)); // prettier-ignore
         context.fillStyle = looks.fill(type);
-        this.paintAlike(
-          scene,
-          shapeOf(type),
-          numbers,
-          !faint,
-          moving ? SMALLEST_MOVED : SMALLEST_SHAPED,
-        );
+        this.paintAlike(scene, shapeOf(type), numbers, !faint);
       }
     }
     context.globalAlpha = 1;
@@ -54,14 +44,13 @@ class NodeLayer {
    * @param {string} shape
    * @param {number[]} numbers
    * @param {boolean} outlined
-   * @param {number} shaped  minimum radius of nodes with shapes
    */
-  paintAlike({ context, spots }, shape, numbers, outlined, shaped) {
+  paintAlike({ context, spots }, shape, numbers, outlined) {
     const { x, y, radius } = spots;
     const [plain, edged] = [new Path2D(), new Path2D()];
     for (const number of numbers) {
       const far = radius[number];
-      if (far < shaped) {
+      if (far < SMALLEST_SHAPED) {
         const half = 0.886 * far; // the area of the circle
         context.fillRect(x[number] - half, y[number] - half, 2 * half, 2 * half);
       } else {

@@ -20,8 +20,8 @@ class Viewport {
     this.fitted = true;
     this.frame = 0;
     this.gliding = 0;
-    this.movedAt = -Infinity;
-    this.resting = 0;
+    /** The timer of a moving picture. */
+    this.moving = 0;
     /** @type {Map<number, {x: number, y: number}>} */
     this.pointers = new Map();
     this.moved = 0;
@@ -33,18 +33,14 @@ class Viewport {
       sizes.disconnect();
       cancelAnimationFrame(this.frame);
       cancelAnimationFrame(this.gliding);
-      clearTimeout(this.resting);
+      clearTimeout(this.moving);
     });
   }
 
   // Subclasses override these
 
-  /**
-   * Draw now.
-   *
-   * @param {boolean} [_moving]  whether another drawing follows immediately, so that speed matters
-   */
-  paint(_moving) {}
+  /** Draw now. */
+  paint() {}
 
   /** @returns {import("./geometry.js").Camera} that sees all */
   overview() {
@@ -88,7 +84,7 @@ class Viewport {
     if (!this.frame) {
       this.frame = requestAnimationFrame(() => {
         this.frame = 0;
-        this.paint(this.resting > 0);
+        this.paint();
       });
     }
   }
@@ -134,23 +130,14 @@ class Viewport {
     this.gliding = requestAnimationFrame(step);
   }
 
-  /**
-   * Draw a camera's view, with all details only after the last of several moves.
-   *
-   * @param {import("./geometry.js").Camera} camera
-   */
+  /** @param {import("./geometry.js").Camera} camera */
   look(camera) {
     this.camera = camera;
-    const now = performance.now();
-    clearTimeout(this.resting);
-    this.resting = 0;
-    if (now - this.movedAt < REST) {
-      this.resting = window.setTimeout(() => {
-        this.resting = 0;
-        this.draw();
-      }, REST);
-    }
-    this.movedAt = now;
+    clearTimeout(this.moving);
+    this.moving = window.setTimeout(() => {
+      this.moving = 0;
+      this.draw();
+    }, REST);
     this.draw();
   }
 
