@@ -27,7 +27,7 @@ from kbkit.export.index_terms import (
     IndexedSubject,
     IndexedSummaries,
 )
-from kbkit.models import Chunk, Document, DocumentState, RatingTotal, StatementType, SubjectKind
+from kbkit.models import Chunk, Document, DocumentState, RatingTotal, StatementType
 from kbkit.models.values import disambiguated, plain
 from kbkit.recipes import NameSpec
 from kbkit.retrieval.fusion import rating_prior
@@ -43,36 +43,26 @@ from kbkit.stores.stores import Stores
 from kbkit.text.analysis import analyzer
 from kbkit.text.markdown.structure import plain_text
 
-ENTITIES = 3
-"""Maximum entities of a hit."""
-
 
 def indexed_annotations(
     transaction: Transaction, kb_id: str, seqs: Sequence[int], curated: Sequence[NameSpec] = ()
 ) -> IndexedAnnotations | None:
     numbers = {seq: number for number, seq in enumerate(seqs)}
     masks = np.zeros(len(seqs), np.int64)
-    first: list[StatementType | None] = [None] * len(seqs)
     bits = {frame: 1 << place for place, frame in enumerate(StatementType)}
-    for seq, position, frame in reading.iter_frames(transaction, kb_id):
+    for seq, _, frame in reading.iter_frames(transaction, kb_id):
         if seq in numbers:
             masks[numbers[seq]] |= bits[frame]
-            if position == 0:
-                first[numbers[seq]] = frame
     curated_ids = {entity_id(name) for spec in curated for name in (spec.name, *spec.aliases)}
-    subjects, entities = _subjects(transaction, kb_id, numbers, curated_ids)
+    subjects = _subjects(transaction, kb_id, numbers, curated_ids)
     if not masks.any() and not subjects:
         return None
-    return IndexedAnnotations(masks, first, entities, subjects)
+    return IndexedAnnotations(masks, subjects)
 
 
 def _subjects(
     transaction: Transaction, kb_id: str, numbers: dict[int, int], curated_ids: AbstractSet[str]
-) -> tuple[list[IndexedSubject], list[tuple[str, ...]]]:
-    """Return the subjects, and each chunk's rarest entities.
-
-    The latter are as in `kbkit.stores.catalog.chunk_annotations.summaries`.
-    """
+) -> list[IndexedSubject]:
     mentioned = reading.mentions(transaction, kb_id)
     names = reading.names(transaction)
     rows: dict[str, Integers] = {}
@@ -80,14 +70,9 @@ def _subjects(
         indexed = [numbers[seq] for seq in chunk_seqs if seq in numbers]
         if indexed and subject_id in names:
             rows[subject_id] = np.sort(np.array(indexed, np.int64))
-    shown: list[list[tuple[int, str]]] = [[] for _ in numbers]
     groups: dict[str, list[str]] = {}
-    for subject_id, own in rows.items():
-        subject = names[subject_id]
-        groups.setdefault(subject.root, []).append(subject_id)
-        if subject.kind is SubjectKind.ENTITY:
-            for number in own.tolist():
-                shown[number].append((len(own), plain(subject.name)))
+    for subject_id in rows:
+        groups.setdefault(names[subject_id].root, []).append(subject_id)
     for subject_id in (curated_ids & names.keys()) - rows.keys():
         if names[subject_id].root in groups:
             groups[names[subject_id].root].append(subject_id)
@@ -98,9 +83,8 @@ def _subjects(
         for subject_id in members:
             subject = names[subject_id]
             if name := plain(subject.name):
-                subjects.append(IndexedSubject(subject.key, subject.kind, name, union))
-    entities = [tuple(name for _, name in sorted(each)[:ENTITIES] if name) for each in shown]
-    return subjects, entities
+                subjects.append(IndexedSubject(subject.kind, name, union))
+    return subjects
 
 
 def with_questions(

@@ -27,7 +27,7 @@ from kbkit.export.index_packing import (
     to_base64,
 )
 from kbkit.extras import missing
-from kbkit.models import StatementType, SubjectKind
+from kbkit.models import SubjectKind
 from kbkit.recipes import RetrievalSpec
 from kbkit.stores.snapshots.snapshot import Lists, Snapshot
 from kbkit.text.analysis import Analyzer
@@ -80,7 +80,6 @@ class IndexedSummaries:
 class IndexedSubject:
     """A name of a subject; `rows` are the chunks with any of the subject's names, ascending."""
 
-    key: str
     kind: SubjectKind
     name: str
     rows: Integers
@@ -92,12 +91,9 @@ class IndexedAnnotations:
 
     Attributes:
         masks: Statement types of each chunk, as bits in the order of `StatementType`.
-        frames: Main statement type of each chunk, if known.
     """
 
     masks: Integers
-    frames: Sequence[StatementType | None]
-    entities: Sequence[Sequence[str]]
     subjects: Sequence[IndexedSubject]
 
 

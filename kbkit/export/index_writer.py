@@ -61,7 +61,6 @@ from kbkit.export.index_terms import (
     utf16_key,
 )
 from kbkit.models import StatementType, SubjectKind
-from kbkit.text import stop_words
 
 SUBJECT_BYTES = 8_000
 """Target size of a shard of subjects."""
@@ -84,10 +83,10 @@ def frame_counts(annotations: IndexedAnnotations) -> dict[str, int]:
 
 def annotation_shards(annotations: IndexedAnnotations) -> Iterator[tuple[str, bytes]]:
     ordered = sorted(
-        annotations.subjects, key=lambda each: (utf16_key(each.key), KINDS.index(each.kind))
+        annotations.subjects, key=lambda each: (utf16_key(each.name.lower()), each.name, each.kind)
     )
-    # names with one normal form stay in one shard
-    groups = [list(members) for _, members in groupby(ordered, key=lambda each: each.key)]
+    # names that differ in case stay in one shard
+    groups = [list(members) for _, members in groupby(ordered, key=lambda each: each.name.lower())]
     sizes = [sum(map(_size, group)) for group in groups]
     starts = split_by_size(np.array(sizes, np.int64), SUBJECT_BYTES)
     for number, (start, end) in enumerate(pairwise(starts)):
@@ -99,8 +98,7 @@ def annotation_shards(annotations: IndexedAnnotations) -> Iterator[tuple[str, by
     about = {
         "frames": [frame.value for frame in StatementType],
         "f": encode_varints(annotations.masks),
-        "firsts": [groups[start][0].key for start in starts[:-1]],
-        "stop": " ".join(sorted(stop_words("english"))),
+        "firsts": [groups[start][0].name.lower() for start in starts[:-1]],
         "kinds": [kind.value for kind in KINDS],
         "top": [
             [each.name, KINDS.index(each.kind), len(each.rows)] for each in commonest[:COMMONEST]
@@ -109,33 +107,22 @@ def annotation_shards(annotations: IndexedAnnotations) -> Iterator[tuple[str, by
     yield "a", encode_shard(about)
 
 
-def shown_of(annotations: IndexedAnnotations | None, row: int) -> list[Any]:
-    if annotations is None:
-        return []
-    frame = annotations.frames[row]
-    number = 0 if frame is None else list(StatementType).index(frame) + 1
-    entities = list(annotations.entities[row])
-    return [number, entities] if entities else [number] if number else []
-
-
 def _size(subject: IndexedSubject) -> int:
     gaps = np.diff(subject.rows, prepend=0)
     packed = len(gaps) + int((gaps > 127).sum() + (gaps > 16_383).sum())
-    return _OVERHEAD + len(subject.key) + len(subject.name) + packed * 4 // 3
+    return _OVERHEAD + len(subject.name) + packed * 4 // 3
 
 
 def _shard(subjects: Sequence[IndexedSubject]) -> Mapping[str, Any]:
     return {
-        "k": [each.key for each in subjects],
+        "m": [each.name for each in subjects],
         "d": [KINDS.index(each.kind) for each in subjects],
-        # most names equal their normal form
-        "m": [0 if each.name == each.key else each.name for each in subjects],
         "n": [len(each.rows) for each in subjects],
         "p": encode_varints(np.concatenate([np.diff(each.rows, prepend=0) for each in subjects])),
     }
 
 
-FORMAT = 8
+FORMAT = 9
 FOLDER = "search"
 DESCRIPTOR = "kb.json"
 """Names the folder of the newest index."""
@@ -232,9 +219,6 @@ def _shards(content: IndexContent) -> Iterator[tuple[str, bytes]]:
     yield from _vector_shards("c", summaries, summarized, encode_nibbles)
     yield from _model_shards(content, chunks, summaries, summarized)
     texts = np.array([len(chunk.text) for chunk in content.chunks], np.int64)
-    if content.annotations is not None:
-        entities = content.annotations.entities
-        texts += np.array([sum(map(len, names)) + 4 * len(names) for names in entities], np.int64)
     places = split_by_size(texts, TEXT_BYTES)
     yield from _text_shards(content, places)
     if content.annotations is not None:
@@ -372,10 +356,7 @@ def _text_shards(content: IndexContent, places: Sequence[int]) -> Iterator[tuple
         part = slice(start, end)
         pages: Mapping[int, IndexedDocument] = {n: content.documents[n] for n in owners[part]}
         values = {
-            "x": [
-                [chunk.text, chunk.heading, chunk.anchor, *shown_of(content.annotations, row)]
-                for row, chunk in enumerate(content.chunks[part], start)
-            ],
+            "x": [[chunk.text, chunk.heading, chunk.anchor] for chunk in content.chunks[part]],
             "d": [
                 [n, page.path, page.label or page.title, page.section] for n, page in pages.items()
             ],

@@ -5,7 +5,7 @@ all vectors are loaded:
 
 1. Lexical candidates and scores of whole documents are exact.
 2. The query's vector is the sum of its terms' rows. Dense candidates are from the nearest clusters
-   of chunks and those with the best lexical candidates (`index_vectors`).
+   of chunks and those with the best lexical candidates (`IndexVectors`).
 3. Summaries have separate rows and clusters.
 4. A browser with the model uses its vector instead of the sums.
 5. Vectors of unread clusters have the cosine of the centroid.
@@ -14,7 +14,7 @@ all vectors are loaded:
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,16 @@ from numpy.typing import NDArray
 
 from kbkit.embedding import Vector
 from kbkit.errors import ExportError
-from kbkit.export.index_packing import Integers, decode_nibbles, decode_shard, decode_varints
+from kbkit.export.index_packing import (
+    Integers,
+    decode_bytes,
+    decode_nibbles,
+    decode_shard,
+    decode_varints,
+)
 from kbkit.export.index_terms import UNIT, utf16_key
-from kbkit.export.index_vectors import IndexFilters, IndexVectors
 from kbkit.export.index_writer import FORMAT, SETTINGS, index_folder
-from kbkit.models import Filters, Mode, StatementType
+from kbkit.models import Mode
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.candidates import Candidates, merge_candidates, top_indices
 from kbkit.retrieval.document_scores import DocumentScores, SummaryScores
@@ -38,7 +43,6 @@ from kbkit.text.analysis import analyzer
 
 ASKED = 64
 """Maximum terms of a query in its vector."""
-_NO_FILTERS = Filters()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +52,6 @@ class PublishedHit:
     Attributes:
         chunk: Its number in the index.
         page: Path of its document's page in the export, with ``.md``.
-        frame: Main statement type, if known.
-        entities: Names in it, the rarest first.
     """
 
     kb: str
@@ -60,8 +62,110 @@ class PublishedHit:
     heading: str
     anchor: str
     text: str
-    frame: StatementType | None = None
-    entities: tuple[str, ...] = ()
+
+
+FIRST = 50
+"""Number of best rows by words that select further clusters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """Number of clusters that a query reads.
+
+    Attributes:
+        further: Clusters with the best rows by words, each weighted ``1 / (10 + its place)``.
+    """
+
+    near: int
+    further: int
+
+
+CLUSTERS = {
+    "v": Clusters(near=4, further=6),
+    "c": Clusters(near=2, further=1),
+    "e": Clusters(near=8, further=4),  # in browsers with the model, whose vectors are better
+}
+"""Clusters that a query reads, by kind of shard."""
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """Result of a search over clusters of vectors.
+
+    Attributes:
+        cosines: Cosines with the query, shape ``(n,)``; those of centroids for unread vectors.
+        vectors: Unit vectors, zeros for unread ones; shape ``(n, dimensions)``.
+    """
+
+    rows: Integers
+    cosines: NDArray[np.float64]
+    vectors: NDArray[np.float32]
+
+
+class IndexVectors:
+    """The vectors of chunks, or of summaries; `kind` is that of their shards."""
+
+    def __init__(
+        self,
+        about: Mapping[str, Any],
+        rows: int,
+        kind: str,
+        shard: Callable[[str], Mapping[str, Any]],
+    ) -> None:
+        self.dimensions: int = about.get("dimensions", 0)
+        self.modelled: bool = about.get("model", False)
+        """Whether the browsers' model embeds queries for them."""
+        self._rows, self._kind, self._shard, self._read = rows, kind, shard, CLUSTERS[kind]
+        self._scales = np.array(about.get("scales", ()))
+        # -1 without a vector
+        self._clusters = decode_varints(about["clusters"]) - 1 if about else np.full(rows, -1)
+        steps = np.array(about.get("steps", ()))
+        centroids = decode_nibbles(about.get("centroids", ""), max(1, self.dimensions))
+        self._centroids = centroids * (steps / UNIT)[:, None]
+
+    @property
+    def has_vector(self) -> NDArray[np.bool_]:
+        return np.asarray(self._clusters >= 0)
+
+    def projected(self, vector: Vector, axes: Mapping[str, Any]) -> NDArray[np.float64]:
+        return np.asarray(decode_bytes(axes["v"], len(vector)) @ vector * np.array(axes["s"]))
+
+    def near(self, query: NDArray[np.float64], best: Integers) -> Near:
+        vectors = np.zeros((self._rows, self.dimensions), np.float32)
+        if not query.any():
+            return Near(np.zeros(0, np.int64), np.zeros(self._rows), vectors)
+        query = query / np.linalg.norm(query)
+        near = self._centroids @ query
+        cosines = np.append(near, 0.0)[self._clusters]
+        parts = [np.zeros(0, np.int64)]
+        for number in self._to_read(near, best):
+            rows, values = self._cluster(number)
+            cosines[rows] = values @ query
+            norms = np.linalg.norm(values, axis=1, keepdims=True)
+            vectors[rows] = values / np.where(norms > 0, norms, 1)
+            parts.append(rows)
+        return Near(np.sort(np.concatenate(parts)), cosines, vectors)
+
+    def _to_read(self, near: NDArray[np.float64], best: Integers) -> list[int]:
+        weights = np.zeros(len(near))
+        for position, row in enumerate(best[:FIRST].tolist()):
+            if self._clusters[row] >= 0:
+                weights[self._clusters[row]] += 1 / (10 + position)
+        # rounded, since browsers sum in another order
+        nearest = np.argsort(-np.rint(near * 1e9), kind="stable")
+        chosen: list[int] = nearest[: self._read.near].tolist()
+        for number in np.argsort(-weights, kind="stable").tolist():
+            if len(chosen) == self._read.near + self._read.further or not weights[number]:
+                break
+            if number not in chosen:
+                chosen.append(number)
+        return chosen
+
+    def _cluster(self, number: int) -> tuple[Integers, NDArray[np.float64]]:
+        values = self._shard(f"{self._kind}/{number}")
+        decode = decode_bytes if self._kind == "e" else decode_nibbles
+        steps = decode(values["v"], self.dimensions)
+        return np.cumsum(decode_varints(values["r"])), steps * self._scales
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +202,6 @@ class PublishedIndex:
         self._summaries = IndexVectors(
             self._core.get("summaries", {}), len(columns.sizes), "c", self._shard
         )
-        self._filters = IndexFilters(self._core, columns.owners, self._shard)
 
     @classmethod
     def open(cls, folder: str | Path) -> PublishedIndex:
@@ -106,12 +209,7 @@ class PublishedIndex:
         return cls(index_folder(Path(folder)))
 
     def search(
-        self,
-        query: str,
-        limit: int = 10,
-        *,
-        vector: Vector | None = None,
-        filters: Filters | Mapping[str, Any] | None = None,
+        self, query: str, limit: int = 10, *, vector: Vector | None = None
     ) -> list[PublishedHit]:
         """Search, best first.
 
@@ -119,20 +217,13 @@ class PublishedIndex:
             query: A question or some words.
             limit: Maximum number of hits.
             vector: MiniLM's vector of the query, if MiniLM embedded the index.
-            filters: Conditions on type, tags, rating, date, state, statement type, subject and
-                entity; see `KnowledgeBase.search`.
-
-        Raises:
-            ConfigError: A condition is not in the index.
         """
-        pool, phrases = self.pool(query, vector, Filters.of(filters)), phrases_in(query)
+        pool, phrases = self.pool(query, vector), phrases_in(query)
         ranked = rank([pool], max(limit, PHRASED) if phrases else limit, Mode.HYBRID)
         hits = [self._hit(int(place.seq), place.parts.total) for place in ranked]
         return phrases_first(hits, phrases, lambda hit: f"{hit.title} {hit.text}")[:limit]
 
-    def pool(
-        self, query: str, vector: Vector | None = None, filters: Filters = _NO_FILTERS
-    ) -> CandidatePool:
+    def pool(self, query: str, vector: Vector | None = None) -> CandidatePool:
         """Return the candidates for a query; see `search`."""
         columns = self._columns
         query_terms = tuple(analyzer(columns.language).query_terms(query))
@@ -142,14 +233,13 @@ class PublishedIndex:
         )
         size = min(columns.retrieval.candidates, columns.chunks)
         scores = self._lexical(terms, statistics)
-        mask = self._filters.mask(filters)
-        matching = np.flatnonzero(scores if mask is None else np.where(mask, scores, 0))
+        matching = np.flatnonzero(scores)
         lexical = matching[top_indices(scores[matching], size)]
         counted = list(terms.values())[:ASKED]
         query_vector = sum((term.vector for term in counted), np.zeros(self._vectors.dimensions))
         if vector is not None and self._vectors.modelled:
             query_vector = self._vectors.projected(vector, self._shard("m")["vectors"])
-        near = self._vectors.near(query_vector, lexical, mask)
+        near = self._vectors.near(query_vector, lexical)
         dense = near.rows[top_indices(near.cosines[near.rows].astype(np.float32), size)]
         documents = self._documents(terms, counted, vector)
         best = documents.best_rows(
@@ -157,7 +247,7 @@ class PublishedIndex:
             lambda rows: near.cosines[rows],
             lambda rows: scores[rows],
             float(scores.max(initial=0.0)),
-            mask=mask,
+            mask=None,
         )
         chosen, ranked = merge_candidates(dense, lexical, size, best)
         term_count = max(1, len(query_terms))
@@ -257,21 +347,10 @@ class PublishedIndex:
     def _hit(self, row: int, score: float) -> PublishedHit:
         number = bisect_right(self._columns.texts, row) - 1
         shown = self._shard(f"x/{number}")
-        text, heading, anchor, *rest = shown["x"][row - self._columns.texts[number]]
+        text, heading, anchor = shown["x"][row - self._columns.texts[number]]
         owner = int(self._columns.owners[row])
         page, title = next((page, title) for n, page, title, *_ in shown["d"] if n == owner)
-        return PublishedHit(
-            self._columns.name,
-            row,
-            score,
-            page,
-            title,
-            heading,
-            anchor,
-            text,
-            list(StatementType)[rest[0] - 1] if rest and rest[0] else None,
-            tuple(rest[1:2] and rest[1]),
-        )
+        return PublishedHit(self._columns.name, row, score, page, title, heading, anchor, text)
 
     def _shard(self, name: str) -> Mapping[str, Any]:
         if name not in self._shards:

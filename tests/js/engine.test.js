@@ -155,8 +155,6 @@ const hit = {
   day: 0,
   stale: false,
   rating: 0,
-  frame: "",
-  entities: [],
   section: "",
 };
 
@@ -192,7 +190,7 @@ test("a word of a hit is suggested for the one that is typed", () => {
 /** An engine of one small index. @param {boolean} directories */
 function engine(directories) {
   const core = {
-    format: 8,
+    format: 9,
     language: "english",
     stop: "the of",
     settings: pool([], []).settings,

@@ -1,12 +1,10 @@
-// Annotations of an index's chunks, read when a filter needs them; counterpart of IndexFilters in
-// kbkit/export/index_vectors.py.
+// Annotations of an index's chunks, read when a filter needs them.
 
 import { lastNotAbove, varints } from "./packing.js";
-import { subjectKey } from "./subjects.js";
 
 const SUGGESTED = 50;
 
-/** @typedef {import("./subjects.js").Kind} Kind */
+/** @typedef {"domain" | "entity" | "problem" | "resolution" | "context"} Kind */
 /** @typedef {{name: string, kind: Kind, count: number}} Subject */
 
 class Annotations {
@@ -42,7 +40,7 @@ class Annotations {
   /**
    * The chunks with a subject.
    *
-   * @param {string} name  one of its names
+   * @param {string} name  one of its names, in any case
    * @param {Kind[]} [kinds]  allowed kinds; by default all
    * @returns {Promise<Set<number>>}
    */
@@ -51,30 +49,27 @@ class Annotations {
     const rows = new Set();
     if (!this.#there) return rows;
     const about = await this.#shard("a");
-    const stop = (about.stopWords ??= new Set(about.stop.split(" ")));
-    for (const kind of kinds ?? about.kinds) {
-      const wanted = subjectKey(kind, name, stop);
-      const number = lastNotAbove(about.firsts, wanted);
-      if (number < 0) continue;
-      const shard = await this.#shard(`s/${number}`);
-      const place = shard.k.findIndex(
-        (/** @type {string} */ key, /** @type {number} */ i) =>
-          key === wanted && about.kinds[shard.d[i]] === kind,
-      );
-      if (place < 0) continue;
-      const postings = (shard.postings ??= varints(shard.p));
-      const counts = (/** @type {number} */ to) =>
-        shard.n.slice(0, to).reduce((/** @type {number} */ a, /** @type {number} */ b) => a + b, 0);
-      let row = 0;
-      for (let i = counts(place); i < counts(place + 1); i++) rows.add((row += postings[i]));
-    }
+    const wanted = name.toLowerCase();
+    const number = lastNotAbove(about.firsts, wanted);
+    if (number < 0) return rows;
+    const { m, d, n, p } = await this.#shard(`s/${number}`);
+    const postings = varints(p);
+    let at = 0;
+    m.forEach((/** @type {string} */ known, /** @type {number} */ i) => {
+      const end = at + n[i];
+      const kind = about.kinds[d[i]];
+      if (known.toLowerCase() === wanted && (!kinds || kinds.includes(kind))) {
+        for (let row = 0; at < end; at++) rows.add((row += postings[at]));
+      }
+      at = end;
+    });
     return rows;
   }
 
   /**
    * Subjects to offer, the most frequent first.
    *
-   * @param {string} like  a part of their names; for rarer ones, the start of their normal form
+   * @param {string} like  a part of their names; for rarer ones, their start
    * @returns {Promise<Subject[]>}
    */
   async suggested(like) {
@@ -86,9 +81,9 @@ class Annotations {
     const found = about.top.map(told);
     const first = low ? Math.max(0, lastNotAbove(about.firsts, low)) : -1;
     if (first >= 0) {
-      const { k, d, m, n } = await this.#shard(`s/${first}`);
-      k.forEach((/** @type {string} */ key, /** @type {number} */ i) => {
-        if (key.toLowerCase().startsWith(low)) found.push(told([m[i] || key, d[i], n[i]]));
+      const { d, m, n } = await this.#shard(`s/${first}`);
+      m.forEach((/** @type {string} */ name, /** @type {number} */ i) => {
+        if (name.toLowerCase().startsWith(low)) found.push(told([name, d[i], n[i]]));
       });
     }
     return found

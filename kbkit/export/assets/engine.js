@@ -68,8 +68,6 @@ const LONGEST = 1_000; // characters read of a query
  * @property {number} day
  * @property {boolean} stale
  * @property {number} rating
- * @property {string} frame  its main statement type, if known
- * @property {string[]} entities  names in it
  */
 
 class Engine {

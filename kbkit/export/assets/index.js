@@ -6,12 +6,11 @@ import { lastNotAbove, octets, varints } from "./packing.js";
 import { B, K1, byScore, idf, impact } from "./ranking.js";
 import { Vectors, rowOf } from "./vectors.js";
 
-const FORMAT = 8;
+const FORMAT = 9;
 const CHUNK_CLUSTERS = { near: 4, further: 6 };
 const SUMMARY_CLUSTERS = { near: 2, further: 1 };
 const MODEL_CLUSTERS = { near: 8, further: 4 };
 const ASKED = 64; // maximum terms of a query in its vector
-const FRAMES = ["", "causal", "constraint", "pattern", "equivalence", "taxonomy", "procedure"];
 const LOOKED_AT = 4; // term shards read for the completions of an unfinished word
 const SHORTEST = 2; // letters of a word to complete
 const ENDINGS = 3; // number of shorter prefixes to try: "maki" is no prefix of the stem "make"
@@ -26,7 +25,7 @@ const ENDINGS = 3; // number of shorter prefixes to try: "maki" is no prefix of 
  * @property {number} [since]  earliest day of the fetch, in days since 1970-01-01
  * @property {boolean} [current]  excludes stale pages
  * @property {string[]} [frames]  has a statement of one of these types
- * @property {string[]} [subjects]  has all of these subjects, by any of their names
+ * @property {string[]} [subjects]  has all of these subjects, by one of their names
  * @property {string[]} [entities]  mentions all of these
  */
 
@@ -120,13 +119,12 @@ class Index {
   async shown(row) {
     const number = lastNotAbove(this.texts, row);
     const shard = await this.#shard(`x/${number}`);
-    const [text, heading, anchor, frame, entities] = shard.x[row - this.texts[number]];
+    const [text, heading, anchor] = shard.x[row - this.texts[number]];
     const owner = this.owners[row];
     const [, page, title, section] = shard.d.find(
       (/** @type {any[]} */ known) => known[0] === owner,
     );
-    const said = { frame: FRAMES[frame] ?? "", entities: entities ?? [] };
-    return { text, heading, anchor, page, title, section, ...said, ...this.document(owner) };
+    return { text, heading, anchor, page, title, section, ...this.document(owner) };
   }
 
   /**

@@ -1,5 +1,5 @@
 // Vectors of chunks or summaries, read by cluster; counterpart of IndexVectors in
-// kbkit/export/index_vectors.py.
+// kbkit/export/published_index.py.
 
 import { nibbles, octets, scaled, varints } from "./packing.js";
 import { byScore, dot } from "./ranking.js";
