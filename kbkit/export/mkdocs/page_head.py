@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from kbkit.embedding.models import Layer, ModelWeights, minilm_vocabulary, minilm_weights
 from kbkit.errors import ExportError
 from kbkit.export.facts import asset
-from kbkit.export.index_packing import encode_call, encode_shard
+from kbkit.export.index_packing import encode_call
 from kbkit.export.pages.outline import GRAPH_DATA
 
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";[^\n]*\n', re.MULTILINE)
@@ -164,15 +164,6 @@ def description(content: str) -> str:
 
 def text_of_html(content: str) -> str:
     return " ".join(html.unescape(_TAG.sub(" ", content)).split())
-
-
-PAGES = "pages.js"
-"""Addresses and titles of all pages, for the page of missing addresses."""
-
-
-def write_page_list(target: Path, titles: Mapping[str, str]) -> None:
-    pages = [[address, html.unescape(titles[address])] for address in sorted(titles)]
-    (target / PAGES).write_bytes(encode_shard({"pages": pages}))
 
 
 FOLDER = "graphs"

@@ -235,9 +235,8 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
             )
         if self.search.kbs:
             name = html.unescape(config.site_name)
-            titles = {file.url: _title(file) for file in self.files.documentation_pages()}
             directories = config.use_directory_urls
-            self.search.write(Path(config.site_dir), name, titles, directories=directories)
+            self.search.write(Path(config.site_dir), name, directories=directories)
 
     def _others(self) -> list[tuple[str, str]]:
         homes = {prefix: self._url(prefix, HOME) for prefix in self.exports if prefix != "."}
@@ -258,11 +257,6 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         url = self._url(prefix, path)
         slash = "/" if url and url.endswith("/") else ""
         return None if url is None else posixpath.relpath(url, prefix) + slash
-
-
-def _title(file: File) -> str:
-    page = file.page
-    return str((page and (page.meta.get("title") or page.title)) or file.url)
 
 
 def _nav(prefix: str, manifest: Manifest) -> list[dict[str, Any]]:

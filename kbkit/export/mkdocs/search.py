@@ -24,12 +24,7 @@ from kbkit.export.index_packing import decode_shard, decode_varints, encode_shar
 from kbkit.export.index_terms import IndexContent, IndexedChunk, IndexedDocument, IndexedSummaries
 from kbkit.export.index_writer import DESCRIPTOR, FOLDER, index_folder, write_index
 from kbkit.export.mkdocs.build import take_entries
-from kbkit.export.mkdocs.page_head import (
-    scripts,
-    text_of_html,
-    write_browser_model,
-    write_page_list,
-)
+from kbkit.export.mkdocs.page_head import scripts, text_of_html, write_browser_model
 from kbkit.models import DocumentType
 from kbkit.recipes import RetrievalSpec
 from kbkit.stores.snapshots.chunk_table import owner_columns
@@ -183,14 +178,13 @@ class SiteSearch:
         output, replaced = _HEADING.subn(lambda _: page, output, count=1)
         return output.replace("<title>", "<title>Nothing is here - ", replaced)
 
-    def write(self, site: Path, name: str, titles: Mapping[str, str], *, directories: bool) -> None:
+    def write(self, site: Path, name: str, *, directories: bool) -> None:
         """Write the scripts' data into a built site.
 
         Sections of other pages move from the theme's index, which every page fetches, to an index
         of kbkit. The theme's worker reads them only where kbkit's engine cannot run.
         """
         target = site / ASSETS
-        write_page_list(target, titles)
         entries = take_entries(site / "search" / "search_index.json")
         (target / _KEYWORDS).write_bytes(encode_shard({"docs": entries}))
         content = guides_content(entries, name, str(self.cores[0]["language"]))
