@@ -90,8 +90,7 @@ def another_snapshot(folder):
     with kbkit.open(folder) as workspace:
         files, (kb_id,) = workspace._stores.snapshots._files, (workspace["notes"].id,)
         snapshot = files.read(kb_id)
-        vectors = {int(snapshot.seqs[0]): np.asarray(snapshot.vectors_of(np.arange(2))[1])}
-        segments = tuple(segment.with_vectors(vectors) for segment in snapshot.segments)
+        segments = tuple(segment.among(snapshot.seqs[1:]) for segment in snapshot.segments)
         files.write(kb_id, replace(snapshot, segments=segments))
 
 
@@ -103,7 +102,7 @@ DERIVED = {
     "a file of Chroma": (damage_chroma, "index", "chroma.sqlite3 not as it was written"),
     "a graph of Chroma": (change_a_graph, "index", "data_level0.bin not as it was written"),
     "a bit of a snapshot": (flip_a_snapshot, "snapshot", "is damaged"),
-    "a snapshot of something else": (another_snapshot, "snapshot", "differs from the catalog"),
+    "a snapshot of something else": (another_snapshot, "snapshot", "other chunks than the catalog"),
 }
 
 

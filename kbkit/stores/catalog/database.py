@@ -31,7 +31,6 @@ from kbkit.stores.catalog.schema import (
     knowledge_bases,
     metadata,
     name_uses,
-    removed_chunks,
     summaries,
     summary_vectors,
 )
@@ -370,8 +369,7 @@ def upgrade(connection: sa.Connection) -> None:
     connection.exec_driver_sql("DROP INDEX cards_by_kb")
     for change in _RENAMED:
         connection.exec_driver_sql(f"ALTER TABLE {change}")
-    for table in (removed_chunks, name_uses):
-        table.create(connection)
+    name_uses.create(connection)
     for table in (summaries, summary_vectors):
         for index in table.indexes:
             index.create(connection)

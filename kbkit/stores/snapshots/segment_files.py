@@ -45,7 +45,7 @@ from kbkit.stores.snapshots.snapshot import (
 
 _LIST = ".json"
 _FILE = ".safetensors"
-_FORMAT = 4
+_FORMAT = 5
 _OLD_SECONDS = 600
 """Age at which unlisted and unfinished files are deleted."""
 _TRIES = 3

@@ -61,24 +61,19 @@ class Segment:
         left[self.gone] = False
         return np.flatnonzero(left)
 
-    def without(self, seqs: Rows) -> Segment:
-        rows, _ = self._found(seqs)
-        return replace(self, gone=np.union1d(self.gone, rows)) if len(rows) else self
+    def among(self, seqs: Rows) -> Segment:
+        """Leave out the chunks whose ``seq`` is not given."""
+        gone = np.flatnonzero(~np.isin(self.snapshot.seqs, seqs, assume_unique=True))
+        return self if len(gone) == len(self.gone) else replace(self, gone=gone)
 
     def with_vectors(self, changed: dict[int, NDArray[np.float32]]) -> Segment:
-        rows, seqs = self._found(np.array(sorted(changed), np.int64))
+        own = self.snapshot.seqs
+        rows = np.flatnonzero(np.isin(own, list(changed), assume_unique=True))
         if not len(rows):
             return self
         vectors = np.array(self.snapshot.vectors)
-        vectors[rows] = [changed[seq] for seq in seqs.tolist()]
+        vectors[rows] = [changed[seq] for seq in own[rows].tolist()]
         return replace(self, snapshot=replace(self.snapshot, vectors=vectors), file="")
-
-    def _found(self, seqs: Rows) -> tuple[Rows, Rows]:
-        own = self.snapshot.seqs
-        places = np.searchsorted(own, seqs)
-        there = places < len(own)
-        there[there] = own[places[there]] == seqs[there]
-        return places[there], seqs[there]
 
 
 @dataclass(slots=True)
@@ -120,7 +115,6 @@ class SegmentsVersion:
     embedder: str
     summaries_version: int
     summary_embedder: str
-    removed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +124,6 @@ class SegmentedSnapshot(ChunkTable):
     `summary_vectors` is empty: `summary_scores` reads those of the segments.
 
     Attributes:
-        removed: Last entry read of the log of removed chunks.
         numbers: Positions in `document_ids`.
         summaries: Newer than the segments, oldest first.
         places: By segment, new row of each stored row, -1 if removed; ``None`` if all stay.
@@ -139,7 +132,6 @@ class SegmentedSnapshot(ChunkTable):
     """
 
     segments: tuple[Segment, ...]
-    removed: int
     numbers: DocumentNumbers
     summaries: tuple[LaterSummaries, ...]
     documents: tuple[NDArray[np.int32], ...]

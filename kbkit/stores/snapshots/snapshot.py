@@ -271,8 +271,6 @@ _SAMPLE = 5_000
 """Vectors that determine the centroids."""
 _AT_ONCE = 20_000
 _BITS = 4
-_SAME = 0.9
-"""Minimum share of equal codes when a vector is quantized again."""
 
 
 @cache
@@ -368,27 +366,6 @@ def kept_codes(
         kept[key] = load_codes(path, vectors) if path is not None else None
     codes: VectorCodes | None = kept[key]
     return codes
-
-
-def count_code_mismatches(path: Path, vectors: NDArray[np.float32]) -> int:
-    """Count vectors whose codes do not match; 0 without codes or faiss."""
-    codes = load_codes(path, vectors)
-    if codes is None:
-        return 0
-    import faiss
-
-    _, arrays = read_arrays(path)
-    number, dimensions = vectors.shape
-    quantiser = faiss.ProductQuantizer(dimensions, dimensions // 2, _BITS)
-    faiss.copy_array_to_vector(np.array(arrays["centroids"]).ravel(), quantiser.centroids)
-    wrong = 0
-    for start in range(0, number, _AT_ONCE):
-        part = np.ascontiguousarray(vectors[start : start + _AT_ONCE])
-        same = quantiser.compute_codes(part) == arrays["codes"][start : start + _AT_ONCE]
-        same_zeros = part.any(axis=1) == codes.nonzero[start : start + _AT_ONCE]
-        # rounding may differ between processors
-        wrong += int(np.count_nonzero((same.mean(axis=1) < _SAME) | ~same_zeros))
-    return wrong
 
 
 def load_codes(path: Path, vectors: NDArray[np.float32]) -> VectorCodes | None:

@@ -16,25 +16,14 @@ from pathlib import Path
 
 import numpy as np
 
-from kbkit.stores.catalog import corpus, knowledge_bases, outbox
+from kbkit.stores.catalog import corpus, knowledge_bases
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.snapshots import near_chunks
 from kbkit.stores.snapshots.chunk_table import ChunkTable, check, forget_pages, read, with_summaries
-from kbkit.stores.snapshots.making import (
-    LARGEST,
-    MAX,
-    advanced,
-    build,
-    follows,
-    make,
-    merged,
-    slices,
-    to_merge,
-)
+from kbkit.stores.snapshots.making import LARGEST, MAX, advanced, build, follows, merged, to_merge
 from kbkit.stores.snapshots.segment_files import SegmentFiles
 from kbkit.stores.snapshots.segments import Segment, SegmentedSnapshot, joined
-from kbkit.stores.snapshots.snapshot import Snapshot, codes_path, count_code_mismatches
 from kbkit.stores.vector_index import VectorIndex
 
 
@@ -56,55 +45,9 @@ def faults(files: SegmentFiles, transaction: Transaction, row: KnowledgeBaseRow)
         if not damaged:
             yield "its snapshot cannot be read"
         return
-    coded = [(codes_path(files.folder / s.file), s.snapshot.vectors) for s in stored.segments]
-    coded += [
-        (part.coded, part.vectors) for part in stored.summary_parts() if part.coded is not None
-    ]
-    if mismatches := sum(count_code_mismatches(path, vectors) for path, vectors in coded):
-        yield f"its snapshot has codes of other vectors for {mismatches:,} of its own"
-        return
-    current = advanced(transaction, row, stored)
-    if current is None:
-        return  # of another history; no search uses it
-    if len(current) != corpus.count_chunks(transaction, row.id):
+    seqs = corpus.chunk_seqs(transaction, row.id)
+    if stored.shows(row) and not np.array_equal(stored.seqs, seqs):
         yield "its snapshot has other chunks than the catalog"
-        return
-    for low, high in slices(transaction, row, 0):
-        made = make(transaction, row, after=low, until=high)
-        if not _same(current, made):
-            yield "its snapshot differs from the catalog"
-            return
-
-
-def _same(snapshot: SegmentedSnapshot, made: Snapshot) -> bool:
-    if not len(made):
-        return True
-    first = int(np.searchsorted(snapshot.seqs, made.seqs[0]))
-    rows = np.arange(first, first + len(made))
-    if rows[-1] >= len(snapshot) or not np.array_equal(snapshot.seqs[rows], made.seqs):
-        return False
-    owners = [snapshot.document_ids[number] for number in snapshot.owners[rows].tolist()]
-    return (
-        np.array_equal(snapshot.rows_of(list(made.ids)), rows)
-        and owners == [made.document_ids[number] for number in made.owners.tolist()]
-        and np.array_equal(snapshot.lengths[rows], made.lengths)
-        and np.array_equal(snapshot.vectors_of(rows), made.vectors)
-        and _same_words(snapshot, made, first)
-    )
-
-
-def _same_words(snapshot: SegmentedSnapshot, made: Snapshot, first: int) -> bool:
-    terms = list(made.terms)
-    postings = snapshot.holding(terms)
-    for number, term in enumerate(terms):
-        rows, counts = made.postings(number)
-        if term not in postings:
-            return False
-        own, times = postings[term]
-        part = (own >= first) & (own < first + len(made))
-        if not np.array_equal(own[part], rows + first) or not np.array_equal(times[part], counts):
-            return False
-    return True
 
 
 _SOON = 8 * MAX
@@ -247,10 +190,6 @@ class Snapshots:
             self._files.write_codes(whole)
             with self.database.read() as transaction:
                 kb_ids = knowledge_bases.ids(transaction)
-                long = outbox.is_removal_log_long(transaction, kb_id)
-            if long:
-                with self.database.write() as transaction:
-                    outbox.forget_oldest_removals(transaction, kb_id)
             self._files.sweep(kb_ids)
 
     def _merged(self, kb_id: str, snapshot: SegmentedSnapshot, limit: int) -> SegmentedSnapshot:
