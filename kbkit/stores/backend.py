@@ -136,22 +136,6 @@ class VectorPayload:
     metadata: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Damage:
-    """Files of a store that changed without kbkit.
-
-    Attributes:
-        fault: A predicate for messages: ``has a file not as it was written``.
-        collections: Lost collections; ``None`` if all may be lost.
-    """
-
-    fault: str
-    collections: frozenset[str] | None
-
-    def costs(self, name: str) -> bool:
-        return self.collections is None or name in self.collections
-
-
 class VectorStore:
     """Named collections of vectors, by id, searched by cosine.
 
@@ -174,8 +158,12 @@ class VectorStore:
     def settle(self) -> None:
         """Record that writes are complete, before others open the store."""
 
-    def damage(self) -> Damage | None:
-        """Return what `reopen` would drop or rebuild; the caller holds the write lock."""
+    def damage(self) -> str:
+        """Return why `reopen` would drop all, as ``has a file not as it was written``, or ``""``.
+
+        The caller holds the write lock.
+        """
+        return ""
 
     def close(self) -> None:
         """Close the store; the next call opens it again."""

@@ -52,7 +52,7 @@ class ChromaCollections(VectorStore):
     def _explained(self) -> AbstractContextManager[None]:
         """Convert Chroma's errors to kbkit's."""
 
-    def _changing(self, name: str) -> AbstractContextManager[None]:
+    def _changing(self) -> AbstractContextManager[None]:
         return self._explained()
 
     @abstractmethod
@@ -73,12 +73,12 @@ class ChromaCollections(VectorStore):
 
     def create(self, name: str, dimensions: int) -> None:
         """Create an empty collection; Chroma takes the dimensions from the first vectors."""
-        with self._changing(name):
+        with self._changing():
             self._collections[name] = self._create_collection(name)
 
     def drop(self, name: str) -> None:
         self._collections.pop(name, None)
-        with self._changing(name):
+        with self._changing():
             self._drop_collection(name)
 
     def count(self, name: str) -> int:
@@ -104,7 +104,7 @@ class ChromaCollections(VectorStore):
         payloads: Sequence[VectorPayload] | None = None,
     ) -> None:
         """Store vectors, replacing those with the same ids; payloads make this 3 times slower."""
-        with self._changing(name):
+        with self._changing():
             for part in self._parts(len(ids)):
                 beside = [self._fitting(each) for each in payloads[part]] if payloads else None
                 self._collection(name).upsert(
@@ -115,7 +115,7 @@ class ChromaCollections(VectorStore):
                 )
 
     def delete(self, name: str, ids: Sequence[str]) -> None:
-        with self._changing(name):
+        with self._changing():
             for part in self._parts(len(ids)):
                 self._collection(name).delete(ids=list(ids[part]))
 

@@ -23,7 +23,6 @@ from weakref import WeakValueDictionary
 
 from kbkit.errors import StoreUnreachableError, WorkspaceError
 from kbkit.stores import backend
-from kbkit.stores.backend import Damage
 from kbkit.stores.chroma_collections import (
     HNSW,
     OF_A_COLLECTION,
@@ -48,7 +47,7 @@ class ChromaStore(ChromaCollections):
         self.folder = folder
         self._client: ClientAPI | None = None
         self._checksums = FolderChecksums(folder)
-        self._writing: set[str] = set()
+        self._writing = False
         self._failed = False
 
     @classmethod
@@ -71,25 +70,21 @@ class ChromaStore(ChromaCollections):
     def reopen(self) -> None:
         """Open the client again.
 
-        Damaged files would crash Chroma's native code, so checksums are compared first. Changed
-        collections are dropped, or the folder is deleted; the catalog has all data.
+        Damaged files would crash Chroma's native code, so checksums are compared first. A folder
+        that changed, as by a write that was interrupted, is deleted; the catalog has all data.
         """
         with suppress(WorkspaceError):  # a failed client may fail again
             self.close()
         self._client = None
-        self._failed = False
-        self._writing.clear()
+        self._failed = self._writing = False
         if self.folder.exists() and not self.folder.is_dir():
             raise StoreUnreachableError(
                 f"{self.folder}: a file is where kbkit keeps the folder of vectors; move it away"
             )
         import_chromadb()
         with self._explained():
-            damage = self._damage()
-            if damage is not None and damage.collections is None:
-                self._empty(damage.fault)
-            elif damage is not None:
-                self._discard(damage.fault, damage.collections or frozenset())
+            if fault := self._checksums.fault():
+                self._empty(fault)
             try:
                 self._open()
             except BaseException as error:
@@ -97,18 +92,11 @@ class ChromaStore(ChromaCollections):
                     raise
                 self._empty(f"cannot be opened ({type(error).__name__})")
                 self._open()
-            harmed = damage.collections if damage is not None else None
-            for name in harmed or ():
-                self._drop_collection(name)
             self._checksums.keep()
 
-    def damage(self) -> Damage | None:
+    def damage(self) -> str:
         with self._explained():
-            return self._damage()
-
-    def _damage(self) -> Damage | None:
-        fault = self._checksums.fault()
-        return Damage(fault, self._checksums.harmed()) if fault else None
+            return self._checksums.fault()
 
     def settle(self) -> None:
         """Record checksums for the next process."""
@@ -118,7 +106,7 @@ class ChromaStore(ChromaCollections):
     def _keep(self) -> None:
         if self._writing and not self._failed:
             self._checksums.keep()
-        self._writing.clear()
+        self._writing = False
 
     def _open(self) -> None:
         chromadb = import_chromadb()
@@ -136,21 +124,9 @@ class ChromaStore(ChromaCollections):
     def _empty(self, fault: str) -> None:
         self._forget()
         _log.warning("%s %s; it is rebuilt from the catalog", self.folder, fault)
-        backend.note_repair(self.folder.parent, "index", f"the index of vectors {fault}")
-        shutil.rmtree(self.folder)
-
-    def _discard(self, fault: str, names: frozenset[str]) -> None:
-        named = ", ".join(sorted(names)) or "unknown files"
-        _log.warning(
-            "%s %s; of its collections %s rebuilt from the catalog",
-            self.folder,
-            fault,
-            f"{named} {'is' if len(names) == 1 else 'are'}",
-        )
-        if names - self._checksums.being_written():  # interrupted writes are not damage
+        if not self._checksums.is_being_written():  # interrupted writes are not damage
             backend.note_repair(self.folder.parent, "index", f"the index of vectors {fault}")
-        self._forget()
-        self._checksums.discard(names)
+        shutil.rmtree(self.folder)
 
     def _opened(self) -> ClientAPI:
         if self._client is None:
@@ -177,14 +153,13 @@ class ChromaStore(ChromaCollections):
             client.delete_collection(name)
 
     @contextmanager
-    def _changing(self, name: str) -> Iterator[None]:
+    def _changing(self) -> Iterator[None]:
         with self._explained():
             self._opened()
             if not self._writing:
                 self._check()
-            if name not in self._writing:
-                self._checksums.begin(name)
-                self._writing.add(name)
+                self._checksums.begin()
+                self._writing = True
             yield
 
     def _check(self) -> None:
@@ -267,7 +242,7 @@ _stores_mutex = threading.Lock()
 
 _LIST = "checksums.json"
 _WRITING = "checksums.writing"
-"""Names of collections being written, one per line."""
+"""Exists during writes."""
 _DATABASE = "chroma.sqlite3"
 _SAVED = "index_metadata.pickle"
 """File next to a saved HNSW graph; Chroma saves after each thousand vectors."""
@@ -277,11 +252,6 @@ _COUNTERS = ((24, 28), (92, 100))
 """Byte ranges of counters in SQLite's header that change with each commit."""
 _OPENED = "acquire_write"
 """Table of Chroma's database that gets a row each time it is opened."""
-_FOLDERS = """
-    SELECT segments.id, collections.name FROM segments
-    JOIN collections ON collections.id = segments.collection WHERE segments.scope = 'VECTOR'
-"""
-
 Span = tuple[int, int]
 _Stamp = tuple[int, ...]
 
@@ -295,57 +265,25 @@ class FolderChecksums:
 
     def fault(self) -> str:
         """Return a fault of the files, empty if they match; unchanged files are read once."""
-        if not self._files():
-            return ""
-        changes = self._changes()
-        if changes is None:
-            return "has no checksums that can be read"
-        return next(iter(changes.values()), "")
-
-    def _changes(self) -> dict[str, str] | None:
-        """Return the changes by file; ``None`` if the checksums are unreadable."""
         files, noted = set(self._files()), self._noted_checksums()
+        if not files:
+            return ""
         if noted is None:
-            return None
-        changes = {}
+            return "has no checksums that can be read"
         for name in sorted(noted.keys() | files):
             if name not in files:
-                changes[name] = f"lacks {name}"
-            elif name not in noted:
-                changes[name] = f"has {name}, which kbkit did not write"
-            elif self._crc(name, noted[name][1]) != noted[name][0]:
-                changes[name] = f"has {name} not as it was written"
-        return changes
+                return f"lacks {name}"
+            if name not in noted:
+                return f"has {name}, which kbkit did not write"
+            if self._crc(name, noted[name][1]) != noted[name][0]:
+                return f"has {name} not as it was written"
+        return ""
 
-    def harmed(self) -> frozenset[str] | None:
-        """Return the collections that changed or were being written; ``None`` if all may be."""
-        changes, writing = self._changes(), self.being_written()
-        if changes is None:
-            return None
-        beside = {name for name in changes if "/" not in name}
-        if beside and not (writing and all(name.startswith(_DATABASE) for name in beside)):
-            return None
-        of_folder = self._collections()
-        if of_folder is None:
-            return None
-        folders = {name.partition("/")[0] for name in changes.keys() - beside}
-        return writing | {of_folder[folder] for folder in folders if folder in of_folder}
+    def begin(self) -> None:
+        (self.folder / _WRITING).touch()
 
-    def discard(self, names: frozenset[str]) -> None:
-        of_folder = self._collections() or {}
-        for path in self.folder.iterdir():
-            if path.is_dir() and of_folder.get(path.name) in {None, *names}:
-                shutil.rmtree(path)
-
-    def begin(self, name: str) -> None:
-        with (self.folder / _WRITING).open("a", encoding="utf-8") as file:
-            file.write(f"{name}\n")
-
-    def being_written(self) -> frozenset[str]:
-        try:
-            return frozenset((self.folder / _WRITING).read_text(encoding="utf-8").split())
-        except (FileNotFoundError, UnicodeDecodeError):
-            return frozenset()
+    def is_being_written(self) -> bool:
+        return (self.folder / _WRITING).exists()
 
     def _noted_checksums(self) -> dict[str, tuple[int, tuple[Span, ...]]] | None:
         """Return CRC-32 and ignored spans of each file; ``None`` if unreadable."""
@@ -358,17 +296,6 @@ class FolderChecksums:
                 for name, (crc, left_out) in values["files"].items()
             }
         except (OSError, KeyError, TypeError, ValueError, RecursionError):
-            return None
-
-    def _collections(self) -> dict[str, str] | None:
-        # mode=rw lets SQLite roll back a transaction that a kill interrupted
-        uri = f"{(self.folder / _DATABASE).absolute().as_uri()}?mode=rw"
-        try:
-            with closing(sqlite3.connect(uri, uri=True)) as connection:
-                if connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
-                    return None
-                return dict(connection.execute(_FOLDERS).fetchall())
-        except (sqlite3.Error, UnicodeDecodeError):
             return None
 
     def keep(self) -> None:

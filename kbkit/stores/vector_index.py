@@ -143,14 +143,11 @@ class VectorIndex:
         If files were changed from outside, return only that, because opening them would drop data.
         """
         with self._writing():
-            damage = self._store.damage()
-            if damage is None:
-                self._collections.open()
+            if damage := self._store.damage():
+                return [f"its index of vectors {damage}"]
+            self._collections.open()
             with self._database.read() as transaction:
                 row = knowledge_bases.get_by_id(transaction, kb_id)
-                if damage is not None:
-                    message = f"its index of vectors {damage.fault}"
-                    return [message] if damage.costs(row.collection) else []
                 if not self._collections.is_own(row.collection):
                     return ["its index of vectors is in another place than settings name"]
                 return list(vector_collections.faults(self._store, transaction, row))
