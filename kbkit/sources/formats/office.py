@@ -23,7 +23,7 @@ from kbkit.sources.html.tables import pipe_table
 from kbkit.sources.parts import PAGE_BREAK, Part, one_line, stem
 from kbkit.sources.untrusted import Archive, UnreadableError, office
 from kbkit.text.markdown.structure import document_title
-from kbkit.text.markdown.writing import MATH, escape, guard, office_latex, quote, safe_url
+from kbkit.text.markdown.writing import MATH, escape, guard, latex, quote, safe_url
 
 _CODE = (
     "Code",
@@ -203,7 +203,7 @@ class Word:
 
     def _take_formula(self, formula: Any) -> None:
         run = _run("t", f"\ue000{len(self._formulas)}\ue001")
-        self._formulas.append(office_latex(formula))
+        self._formulas.append(latex(formula))
         run.tail = formula.tail
         formula.getparent().replace(formula, run)
 

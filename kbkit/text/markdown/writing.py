@@ -184,7 +184,7 @@ def inline_math(element: Any) -> str:
         if "tex" in (note.get("encoding") or "").lower():
             text = formula(_flat(note))
             return f"${text}$" if text else ""
-    text = mathml_latex(element)
+    text = latex(element)
     return f"${text}$" if re.search(r"[\^_]\{|\\[a-z]", text) else escape(_flat(element))
 
 
@@ -267,99 +267,57 @@ _LEAVES = frozenset({"mi", "mn", "mo", "ms", "mtext"})
 _INTEGRAL = "\u222b"
 _ACCENTS = {"\u0302": "hat", "\u0303": "tilde", "\u0304": "bar", "\u0307": "dot", "\u20d7": "vec"}
 _SHAPES = {
-    "f": r"\frac{{{num}}}{{{den}}}",
-    "sSup": "{{{e}}}^{{{sup}}}",
-    "sSub": "{{{e}}}_{{{sub}}}",
-    "sSubSup": "{{{e}}}_{{{sub}}}^{{{sup}}}",
-    "sPre": "{{}}_{{{sub}}}^{{{sup}}}{{{e}}}",
-    "limLow": "{{{e}}}_{{{lim}}}",
-    "limUpp": "{{{e}}}^{{{lim}}}",
-    "bar": r"\overline{{{e}}}",
-}
-"""LaTeX of Office elements by their parts (ECMA-376, part 1, section 22.1)."""
-
-
-_PRESENTED = {
-    "mfrac": r"\frac{{{}}}{{{}}}",
-    "msup": "{{{}}}^{{{}}}",
-    "msub": "{{{}}}_{{{}}}",
-    "msubsup": "{{{}}}_{{{}}}^{{{}}}",
-    "munder": "{{{}}}_{{{}}}",
-    "mover": "{{{}}}^{{{}}}",
-    "munderover": "{{{}}}_{{{}}}^{{{}}}",
+    **dict.fromkeys(("mfrac", "f"), r"\frac{{{}}}{{{}}}"),
+    **dict.fromkeys(("msup", "mover", "sSup", "limUpp"), "{{{}}}^{{{}}}"),
+    **dict.fromkeys(("msub", "munder", "sSub", "limLow"), "{{{}}}_{{{}}}"),
+    **dict.fromkeys(("msubsup", "munderover", "sSubSup"), "{{{}}}_{{{}}}^{{{}}}"),
+    "sPre": "{{}}_{{{}}}^{{{}}}{{{}}}",
     "mroot": r"\sqrt[{1}]{{{0}}}",
+    "rad": r"\sqrt[{}]{{{}}}",
+    "bar": r"\overline{{{}}}",
+    "acc": r"\{accent}{{{}}}",
+    "nary": "{sign}_{{{}}}^{{{}}} {}",
+    "d": "{begin}{inside}{end}",
+    **dict.fromkeys(("mtr", "mr"), "{cells}"),
+    **dict.fromkeys(("mtable", "m"), r"\begin{{matrix}}{lines}\end{{matrix}}"),
+    "eqArr": r"\begin{{aligned}}{lines}\end{{aligned}}",
 }
-"""LaTeX of MathML elements, with their children in order."""
-_THREE = ("msubsup", "munderover")
+"""LaTeX of MathML and Office elements (ECMA-376, part 1, section 22.1), with parts in order."""
 
 
-def office_latex(formula: Any) -> str:
-    """Write an ``m:oMath`` element."""
-    return " ".join(_inside(formula, 0).split())
+def latex(element: Any) -> str:
+    """Write presentation MathML, or an ``m:oMath`` element."""
+    return " ".join(_latex(element, 0).split())
 
 
-def mathml_latex(element: Any, depth: int = 0) -> str:
-    """Write presentation MathML."""
-    if depth > _MAX_DEPTH or not isinstance(element.tag, str):
-        return ""
+def _latex(element: Any, depth: int) -> str:
     name = element.tag.rpartition("}")[2]
+    if name == "t":
+        return _plain(element.text or "")
     if name in _LEAVES:
         text = _plain(" ".join("".join(element.itertext()).split()))
         return rf"\text{{{text}}}" if name == "mtext" and text else text
-    parts = [text for each in element if (text := mathml_latex(each, depth + 1))]
-    if name in _PRESENTED and len(parts) == (3 if name in _THREE else 2):
-        return _PRESENTED[name].format(*parts)
-    if name == "msqrt":
+    if depth > _MAX_DEPTH or name.startswith("annotation"):
+        return ""
+    inner = (each for each in element if isinstance(each.tag, str))
+    parts = [_latex(each, depth + 1) for each in inner if not each.tag.endswith("Pr")]
+    if name == "msqrt" or (name == "rad" and not any(parts[:-1])):
         return rf"\sqrt{{{''.join(parts)}}}"
-    if name in ("mtable", "mtr"):
-        lines = (r" \\ " if name == "mtable" else " & ").join(parts)
-        return rf"\begin{{matrix}}{lines}\end{{matrix}}" if name == "mtable" else lines
-    if name.startswith("annotation"):
-        return ""
-    return "".join(parts)
-
-
-def _inside(element: Any, depth: int) -> str:
-    if depth > _MAX_DEPTH:
-        return ""
-    return "".join(_written(child, depth + 1) for child in element if isinstance(child.tag, str))
-
-
-def _written(element: Any, depth: int) -> str:
-    name = element.tag.rpartition("}")[2]
-    if name.endswith("Pr"):
-        return ""
-    if name == "t":
-        return _plain(element.text or "")
-
-    def part(of: str) -> str:
-        return "".join(_inside(each, depth) for each in element.findall(f"{MATH}{of}"))
-
-    def value(of: str, default: str) -> str:
-        setting = element.find(f"{MATH}{name}Pr/{MATH}{of}")
-        return default if setting is None else setting.get(f"{MATH}val", "")
-
-    if name in _SHAPES:
-        parts = {of: part(of) for of in ("num", "den", "e", "sup", "sub", "lim")}
-        return _SHAPES[name].format(**parts)
-    if name == "rad":
-        degree = part("deg")
-        return rf"\sqrt[{degree}]{{{part('e')}}}" if degree else rf"\sqrt{{{part('e')}}}"
-    if name == "nary":
-        return f"{_plain(value('chr', _INTEGRAL))}_{{{part('sub')}}}^{{{part('sup')}}} {part('e')}"
-    if name == "acc":
-        return rf"\{_ACCENTS.get(value('chr', ''), 'hat')}{{{part('e')}}}"
-    if name == "d":
-        inner = value("sepChr", "|").join(
-            _inside(each, depth) for each in element.findall(f"{MATH}e")
+    settings = element.iterfind(f"{MATH}{name}Pr/*")
+    signs = {each.tag.rpartition("}")[2]: each.get(f"{MATH}val", "") for each in settings}
+    try:
+        return _SHAPES[name].format(
+            *parts,
+            accent=_ACCENTS.get(signs.get("chr", ""), "hat"),
+            sign=_plain(signs.get("chr", _INTEGRAL)),
+            begin=_plain(signs.get("begChr", "(")),
+            end=_plain(signs.get("endChr", ")")),
+            inside=signs.get("sepChr", "|").join(parts),
+            cells=" & ".join(parts),
+            lines=r" \\ ".join(parts),
         )
-        return f"{_plain(value('begChr', '('))}{inner}{_plain(value('endChr', ')'))}"
-    if name in ("m", "eqArr"):
-        rows = element.findall(f"{MATH}mr") or [[each] for each in element.findall(f"{MATH}e")]
-        lines = [" & ".join(_inside(cell, depth) for cell in row) for row in rows]
-        kind = "{matrix}" if name == "m" else "{aligned}"
-        return rf"\begin{kind}" + r" \\ ".join(lines) + rf"\end{kind}"
-    return _inside(element, depth)
+    except LookupError:  # another element, or one that lacks parts
+        return "".join(parts)
 
 
 def _plain(text: str) -> str:
