@@ -11,6 +11,7 @@ import inspect
 import re
 import sys
 import types
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -19,14 +20,14 @@ import _mcp  # beside this file
 import _routes
 import typer
 import typer.models
-from pydantic_core import PydanticUndefined
 
 import kbkit.cli
 import kbkit.errors
 from kbkit import recipes
 from kbkit.cli import load_commands
-from kbkit.recipes import Spec, golden_questions, load_recipe
-from kbkit.recipes.base import meanings
+from kbkit.recipes import Spec
+from kbkit.recipes.base import LanguageModelSpec, _Annotation, meanings
+from kbkit.recipes.schema import _Embedding
 from kbkit.recipes.sources import FetchSpec, SourceSpec, WebSpec
 from kbkit.workflows.gallery import list_recipes
 
@@ -37,8 +38,13 @@ SHARED: dict[type[Spec], str] = {
     WebSpec: "Sources of web pages",
     FetchSpec: "Sources that fetch",
     SourceSpec: "All sources",
+    _Embedding: "All embeddings",
+    _Annotation: "All annotations",
+    LanguageModelSpec: "Language models",
 }
-"""Parts whose keys several sources have; the reference has them once."""
+"""Parts whose keys several others have; the reference has them once."""
+SHARED_BY = 3
+"""Commands that an option must have alike to be explained once."""
 MODELS: tuple[type[Spec], ...] = (
     recipes.Recipe,
     recipes.CrawlSource,
@@ -50,7 +56,9 @@ MODELS: tuple[type[Spec], ...] = (
     recipes.OpenApiSource,
     recipes.PackageSource,
     recipes.PluginSource,
-    *SHARED,
+    WebSpec,
+    FetchSpec,
+    SourceSpec,
     recipes.ChunkingSpec,
     recipes.AutoEmbedding,
     recipes.StaticEmbedding,
@@ -58,6 +66,7 @@ MODELS: tuple[type[Spec], ...] = (
     recipes.OnnxEmbedding,
     recipes.LlamaIndexEmbedding,
     recipes.PluginEmbedding,
+    _Embedding,
     recipes.RetrievalSpec,
     recipes.PostprocessorSpec,
     recipes.ExpandSpec,
@@ -65,6 +74,8 @@ MODELS: tuple[type[Spec], ...] = (
     recipes.LlmAnnotation,
     recipes.PluginAnnotation,
     recipes.NoAnnotation,
+    _Annotation,
+    LanguageModelSpec,
     recipes.NameSpec,
     recipes.GraphSpec,
     recipes.LearningSpec,
@@ -104,13 +115,17 @@ def type_name(annotation: Any) -> str:
     if origin is Annotated:
         return type_name(arguments[0])
     if origin in {Union, types.UnionType}:
+        tagged = [part for part in arguments if isinstance(part, type) and issubclass(part, Spec)]
+        if len(tagged) > 1:
+            links = (f"[`{kind_of(part)}`](#{anchor(part)})" for part in tagged)
+            return f"{title(tagged[0]).split()[0].lower()} {', '.join(links)}"
         return " or ".join(
             dict.fromkeys(type_name(part) for part in arguments if part is not type(None))
         )
     if origin is Literal:
         return ", ".join(f"`{value}`" for value in arguments)
     if origin is tuple:
-        return f"list of {type_name(arguments[0])}"
+        return f"list of {type_name(arguments[0])}".replace("list of source ", "list of ")
     if origin is dict:
         return "mapping"
     if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
@@ -122,13 +137,11 @@ def type_name(annotation: Any) -> str:
 
 def default(value: Any) -> str:
     """A default as Markdown for a table's cell."""
-    if value is PydanticUndefined:
-        return "required"
     if value is None or value in ("", (), {}):
         return ""
     if isinstance(value, Spec):
         kind = getattr(value, "type", None)
-        return f"`type: {kind}`" if kind else "defaults"
+        return f"`type: {kind}`" if kind else ""
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
     return f"`{value}`"
@@ -136,20 +149,16 @@ def default(value: Any) -> str:
 
 def limits(metadata: list[Any]) -> str:
     """The bounds of a number or a list, in words."""
-    words = {
-        "gt": "more than",
-        "ge": "at least",
-        "lt": "less than",
-        "le": "at most",
-        "min_length": "at least",
+    bounds = {
+        name: getattr(each, name)
+        for each in metadata
+        for name in ("gt", "ge", "lt", "le", "min_length")
+        if getattr(each, name, None) is not None
     }
-    found = [
-        f"{word} {getattr(item, name)}"
-        for item in metadata
-        for name, word in words.items()
-        if getattr(item, name, None) is not None
-    ]
-    return f" ({', '.join(found)})" if found else ""
+    if {"ge", "le"} <= bounds.keys():
+        return f", {bounds['ge']} to {bounds['le']}"
+    words = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
+    return "".join(f", {words[name]} {bounds[name]}" for name in words if name in bounds)
 
 
 def cell(text: str) -> str:
@@ -161,40 +170,43 @@ def recipe_reference() -> str:
     """The reference of all keys of a recipe."""
     lines: list[str] = []
     for model in MODELS:
-        lines += [f"## {title(model)} {{#{anchor(model)}}}", "", _prose(model.__doc__), ""]
-        lines += ["| key | value | default | meaning |", "| --- | --- | --- | --- |"]
         own = inspect.get_annotations(model)
         shared = [base for base in model.__mro__[1:] if base in SHARED]
         elsewhere = {name for base in shared for name in inspect.get_annotations(base)}
         tag, fields = kind_of(model), model.model_fields
         order = sorted(
-            fields.keys() - elsewhere,
+            fields.keys() - elsewhere - ({"type"} if tag else set()),
             key=lambda name: (
-                name != "type",
                 not fields[name].is_required(),
                 name not in own,
                 list(fields).index(name),
             ),
         )
-        for name in order:
-            field, is_tag = fields[name], bool(tag) and name == "type"
-            if is_tag:
-                meaning, value = "Which kind this is.", f"`{tag}`"
-            else:
-                meaning = meanings(model).get(name, "")
-                value = type_name(field.annotation) + limits(field.metadata)
-            start = (
-                PydanticUndefined
-                if field.is_required()
-                else field.get_default(call_default_factory=True, validated_data={})
-            )
-            shown = "required" if is_tag else default(start)
-            lines.append(f"| `{name}` | {cell(value)} | {shown} | {cell(meaning)} |")
+        about = _prose(model.__doc__)
+        lines += [f"## {title(model)} {{#{anchor(model)}}}", "", about, ""]
+        lines += [_key(model, name) for name in order]
+        nearest = [base for base in shared if not any(base in each.__mro__[1:] for each in shared)]
+        if nearest:
+            links = [f"[{title(base).lower()}](#{anchor(base)})" for base in nearest]
+            lines.append(f"- Also the keys of {', '.join(links)}.")
         lines.append("")
-        if shared:
-            links = [f"[{title(base).lower()}](#{anchor(base)})" for base in shared]
-            lines += [f"It also has the keys of {', '.join(links)}.", ""]
-    return "\n".join(lines)
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines))
+
+
+def _key(model: type[Spec], name: str) -> str:
+    """A key of a part, as an item of a list."""
+    field = model.model_fields[name]
+    value = type_name(field.annotation) + limits(field.metadata)
+    if field.is_required():
+        value += ", required"
+    elif shown := default(field.get_default(call_default_factory=True, validated_data={})):
+        value += f"; default {shown}"
+    return item(f"`{name}` ({value})", meanings(model).get(name, ""))
+
+
+def item(name: str, meaning: str) -> str:
+    """An item of a list: a name and its meaning."""
+    return f"- {name}: {' '.join(meaning.split())}" if meaning else f"- {name}"
 
 
 def _prose(docstring: str | None) -> str:
@@ -202,34 +214,50 @@ def _prose(docstring: str | None) -> str:
 
 
 def cli_reference() -> str:
-    """The reference of all commands, from the signatures that typer reads."""
+    """The reference of all commands, from the signatures that typer reads.
+
+    What several commands have alike is explained once.
+    """
     app = kbkit.cli.app
     load_commands()
-    callback = app.registered_callback
-    lines = ["## Options of every command", ""]
-    if callback is not None and callback.callback is not None:
-        lines += _table(callback.callback)
+    assert app.registered_callback is not None
     commands = [("", command) for command in app.registered_commands]
     for group in app.registered_groups:
         inner = group.typer_instance
         commands += [(f"{group.name} ", command) for command in inner.registered_commands]
-    for prefix, command in commands:
-        assert command.callback is not None
-        name = prefix + (command.name or command.callback.__name__.replace("_", "-"))
-        items = _parameters(command.callback)
-        usage = " ".join(["kbkit", name, *(item.usage for item in items if item.argument)])
-        usage += (
-            " [OPTIONS]" if any(not item.argument and not item.is_json for item in items) else ""
+    parameters = {
+        prefix + (command.name or command.callback.__name__.replace("_", "-")): (
+            command.callback.__doc__,
+            [each for each in _parameters(command.callback) if not each.is_json],
+            any(each.is_json for each in _parameters(command.callback)),
         )
-        usage += " [--json]" if any(item.is_json for item in items) else ""
-        lines += [
-            f"## kbkit {name} {{#{name.replace(' ', '-')}}}",
-            "",
-            _prose(command.callback.__doc__),
-            "",
-        ]
-        lines += ["```text", usage, "```", "", *_table(command.callback)]
-    return "\n".join(lines)
+        for prefix, command in commands
+        if command.callback is not None
+    }
+    count = Counter(each for _, items, _ in parameters.values() for each in set(items))
+    of_sources = {each for each in parameters["sources add"][1] if not each.argument}
+    shared = [each for each in count if count[each] >= SHARED_BY and each not in of_sources]
+    lines = ["## Options of every command", ""]
+    lines += [each.item for each in _parameters(app.registered_callback.callback)]
+    lines += ["", "## Shared arguments and options {#shared}", ""]
+    lines += ["Where a command names them without a meaning, it is this:", ""]
+    lines += [each.item for each in sorted(shared, key=lambda each: (each.option, each.names))]
+    lines += ["", "## Options of sources {#source-options}", ""]
+    lines += ["Of `kbkit new`, `kbkit add` and `kbkit sources add`:", ""]
+    lines += [each.item for each in parameters["sources add"][1] if not each.argument]
+    for name, (about, items, is_json) in parameters.items():
+        usage = ["kbkit", name, *(each.usage for each in items if each.argument)]
+        usage += ["[--json]"] if is_json else []
+        lines += ["", f"## kbkit {name} {{#{name.replace(' ', '-')}}}", "", _prose(about), ""]
+        lines += [f"`{' '.join(usage)}`", ""]
+        lines += dict.fromkeys(
+            each.item for each in items if each not in shared and each not in of_sources
+        )
+        if also := [each.spelled for each in items if each.option and each in shared]:
+            lines.append(f"- Also {', '.join(also)}.")
+        if of_sources <= set(items):
+            lines.append("- Also the [options of sources](#source-options).")
+    return re.sub(r"\n{3,}", "\n\n", "\n".join([*lines, ""]))
 
 
 @dataclass(frozen=True)
@@ -256,6 +284,25 @@ class Parameter:
     def is_json(self) -> bool:
         """It is `--json`, which the line of usage shows."""
         return self.names == ("--json",)
+
+    @property
+    def option(self) -> bool:
+        """It is an option."""
+        return not self.argument
+
+    @property
+    def spelled(self) -> str:
+        """Its names, as Markdown."""
+        return ", ".join(f"`{name}`" for name in self.names)
+
+    @property
+    def item(self) -> str:
+        """It as an item of a list."""
+        unit = f" {self.unit}" if self.unit and not self.argument else ""
+        facts = "required" if self.required and not self.argument else ""
+        facts = f"default `{self.default}`" if self.default else facts
+        note = " Repeatable." if self.repeated and "Repeatable" not in self.help else ""
+        return item(self.spelled + unit + (f" ({facts})" if facts else ""), self.help + note)
 
     @property
     def usage(self) -> str:
@@ -303,21 +350,6 @@ def _parameters(function: Any) -> list[Parameter]:
     return found
 
 
-def _table(function: Any) -> list[str]:
-    rows = []
-    for item in _parameters(function):
-        if item.is_json:
-            continue
-        names = ", ".join(f"`{name}`" for name in item.names)
-        unit = f" {item.unit}" if item.unit and not item.argument else ""
-        value = "required" if item.required else f"`{item.default}`" if item.default else ""
-        note = " Repeatable." if item.repeated and "Repeatable" not in item.help else ""
-        rows.append(f"| {names}{unit} | {value} | {cell(item.help)}{note} |")
-    if not rows:
-        return []
-    return ["| option | default | meaning |", "| --- | --- | --- |", *rows, ""]
-
-
 def error_tree() -> str:
     """The tree of errors from the docstring that draws it."""
     tree = (kbkit.errors.__doc__ or "").split("::\n\n")[1].split("\n\n")[0]
@@ -332,43 +364,21 @@ def exit_codes() -> str:
     return "\n".join(["| code | meaning |", "| --- | --- |", *rows, ""])
 
 
-NOTEBOOKS = {
-    "crawl": "08-a-web-site",
-    "files": "05-refresh-and-publish",
-    "pdf": "04-files-pdfs-openapi",
-    "openapi": "04-files-pdfs-openapi",
-    "package": "09-a-python-package",
-}
-"""The notebook of each kind of source."""
-
-
 def gallery() -> str:
     """The recipes that come with kbkit, with what they cost and reach where they were run."""
-    found = list_recipes()
-    lines = ["| recipe | documents | seconds | MB | nDCG@10 | Hit@1 | run |"]
-    lines += ["| --- | --- | --- | --- | --- | --- | --- |"]
-    for recipe in found:
-        keys = ("documents", "seconds", "megabytes", "ndcg", "hit1")
-        figures = " | ".join(str(recipe.figures.get(key, "")) for key in keys)
-        run = recipe.figures.get("run", "not run here")
-        lines.append(f"| [{recipe.name}](#{recipe.name}) | {figures} | {cell(run)} |")
-    for recipe in found:
-        loaded = load_recipe(recipe.path)
-        kind = "pdf" if recipe.name == "pdf" else recipe.sources[0]
-        book = NOTEBOOKS[kind]
-        lines += ["", f"## {recipe.name} {{#{recipe.name}}}", "", recipe.about, ""]
+    lines = ["| recipe | documents | seconds | MB | nDCG@10 | Hit@1 | run |", "| --- " * 7 + "|"]
+    abouts = []
+    for recipe in list_recipes():
         address = recipe.address
         where = f"<{address}>" if address.startswith("http") else f"`{address}`"
-        terms = f" License of what it reads: {recipe.license}." if recipe.license else ""
-        kinds = ", ".join(f"`{kind}`" for kind in recipe.sources)
-        lines += [f"Reads {where} ({kinds}).{terms}", ""]
-        lines += ["```console", f"$ kbkit recipes copy {recipe.name}"]
-        lines += [f"$ kbkit build {recipe.name}.yaml", "```", "", "Golden questions:", ""]
-        for question in golden_questions(loaded):
-            pages = ", ".join(f"`{page}`" for page in question.relevant)
-            lines.append(f"- {question.question} ({pages})")
-        lines += ["", f"[A notebook for this kind of source](notebooks/{book}.md)"]
-    return "\n".join([*lines, ""])
+        terms = f" License: {recipe.license}." if recipe.license else ""
+        about = f"{recipe.about} Reads {where} (`{'`, `'.join(recipe.sources)}`).{terms}"
+        abouts += ["", f"## {recipe.name} {{#{recipe.name}}}", "", about]
+        if recipe.figures:
+            keys = ("documents", "seconds", "megabytes", "ndcg", "hit1", "run")
+            cells = (cell(str(recipe.figures.get(key, ""))) for key in keys)
+            lines.append(f"| [{recipe.name}](#{recipe.name}) | {' | '.join(cells)} |")
+    return "\n".join([*lines, *abouts, ""])
 
 
 GENERATORS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 import anyio
@@ -12,6 +13,8 @@ from kbkit.mcp import SETS
 from kbkit.mcp.server import server
 from kbkit.workspace import Workspace
 
+SHARED_BY = 3
+"""Tools that have an argument alike before it is explained once."""
 _TYPES = {
     "string": "text",
     "integer": "whole number",
@@ -36,34 +39,42 @@ def sets() -> str:
 
 
 def tools() -> str:
-    """Each tool with its arguments."""
-    parts = []
-    for name, found in _tools().items():
+    """Each tool with its arguments; those that several tools have alike are explained once."""
+    found = _tools()
+    arguments = {
+        tool["name"]: [_argument(name, each, tool) for name, each in _properties(tool).items()]
+        for tools in found.values()
+        for tool in tools
+    }
+    count = Counter(each for items in arguments.values() for each in items)
+    shared = [each for each in count if count[each] >= SHARED_BY and ": " in each]
+    parts = ["Several tools have these arguments:", "\n".join(shared)]
+    for name, tools in found.items():
         parts.append(f"### {name}: {SETS[name]}")
-        parts += [_tool(tool) for tool in found]
-    return "\n\n".join(parts)
+        for tool in tools:
+            items = arguments[tool["name"]]
+            also = [each.split()[1].rstrip(":") for each in items if each in shared]
+            hints = tool["annotations"]
+            kind = "" if hints["readOnlyHint"] else " *Writes.*"
+            kind = " *May delete or replace.*" if hints["destructiveHint"] else kind
+            own = [each for each in items if each not in shared]
+            own += [f"- Also {', '.join(also)}."] if also else []
+            parts.append("\n".join([f"`{tool['name']}`: {tool['description']}{kind}", "", *own]))
+    return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
-def _tool(tool: dict[str, Any]) -> str:
-    hints = tool["annotations"]
-    kind = "reads" if hints["readOnlyHint"] else "writes"
-    kind += ", may delete or replace" if hints["destructiveHint"] else ""
-    schema = tool["inputSchema"]
-    required = schema.get("required", [])
-    rows = [
-        f"| `{name}` | {_type(each)} | {_default(name, each, required)} | {_about(each)} |"
-        for name, each in schema["properties"].items()
-    ]
-    head = f"#### `{tool['name']}`\n\n{tool['description']} *({kind})*"
-    if not rows:
-        return head
-    table = ["| Argument | Type | Default | |", "| --- | --- | --- | --- |", *rows]
-    return "\n".join([head, "", *table])
+def _properties(tool: dict[str, Any]) -> Any:
+    return tool["inputSchema"]["properties"]
 
 
-def _about(field: dict[str, Any]) -> str:
-    bounds = [f"{field['minimum']} to {field['maximum']}"] if "maximum" in field else []
-    return "; ".join([*bounds, *([field["description"]] if "description" in field else [])])
+def _argument(name: str, field: dict[str, Any], tool: dict[str, Any]) -> str:
+    required = name in tool["inputSchema"].get("required", [])
+    value = field.get("default")
+    facts = [_type(field)] + (["required"] if required else [])
+    facts += [f"{field['minimum']} to {field['maximum']}"] if "maximum" in field else []
+    facts += [] if value in (None, "", []) else [f"default `{json.dumps(value)}`"]
+    about = f": {field['description']}" if "description" in field else ""
+    return f"- `{name}` ({', '.join(facts)}){about}"
 
 
 def _type(field: dict[str, Any]) -> str:
@@ -76,13 +87,6 @@ def _type(field: dict[str, Any]) -> str:
     if field.get("type") == "array":
         return f"list of {_type(field.get('items', {}))}"
     return _TYPES.get(field.get("type", ""), "object")
-
-
-def _default(name: str, field: dict[str, Any], required: list[str]) -> str:
-    value = field.get("default")
-    if name in required:
-        return "required"
-    return "" if value in (None, "", []) else f"`{json.dumps(value)}`"
 
 
 def _tools() -> dict[str, list[dict[str, Any]]]:

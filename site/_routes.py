@@ -12,7 +12,7 @@ from kbkit.server.app import application
 
 
 def routes() -> str:
-    """Each route with its scope, what it does, and how it refuses."""
+    """Each route with what it does, and its scope where it is not the usual one."""
     with tempfile.TemporaryDirectory() as folder, kbkit.open(Path(folder) / "kb") as workspace:
         document = application(workspace).openapi()
     found = [
@@ -23,8 +23,7 @@ def routes() -> str:
     parts = []
     for tag, group in groupby(sorted(found, key=lambda each: each[0]), key=lambda each: each[0]):
         rows = [_row(method, path, operation) for _, method, path, operation in group]
-        head = ["| Route | Scope | |", "| --- | --- | --- |"]
-        parts.append("\n".join([f"### {tag.capitalize()}", "", *head, *rows]))
+        parts.append("\n".join([f"### {tag.capitalize()}", "", *rows]))
     return "\n\n".join(parts) + "\n"
 
 
@@ -32,6 +31,8 @@ def _row(method: str, path: str, operation: dict[str, Any]) -> str:
     scopes = [
         name for each in operation.get("security", ()) for names in each.values() for name in names
     ]
+    scope = ", ".join(scopes) or "no token"
+    usual = "read" if method == "GET" else "write"
+    note = "" if scope == usual else f" *({scope})*"
     about = " ".join(operation.get("description", "").partition("\n\n")[0].split())
-    about = about.replace("|", "\\|").replace("<", "&lt;")
-    return f"| `{method} {path}` | {', '.join(scopes) or 'none'} | {about} |"
+    return f"- `{method} {path}`{note}: {about.replace('<', '&lt;')}"

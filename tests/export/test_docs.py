@@ -109,6 +109,8 @@ def test_commands_in_guides_exist(guide, line):
     part = reference.split(f"## kbkit {name} {{#{name.replace(' ', '-')}}}")
     assert len(part) == 2, f"{guide}: {line}"
     options = part[1].split("\n## ")[0]
+    if "(#source-options)" in options:
+        options += reference.split("{#source-options}")[1].split("\n## ")[0]
     for argument in arguments:
         if argument.startswith("-"):
             # an option and its opposite are listed together

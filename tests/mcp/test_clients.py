@@ -7,7 +7,6 @@ import sys
 import tomllib
 from contextlib import asynccontextmanager
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 from llama_index.tools.mcp import BasicMCPClient, McpToolSpec
@@ -15,9 +14,8 @@ from llama_index.tools.mcp import BasicMCPClient, McpToolSpec
 from tests.mcp.agents import agent_of, parameters
 
 GUIDE = Path(__file__).parents[2] / "site/mcp.md"
-BLOCK = re.compile(r'^=== "([^"]+)"\n(.*?)(?=^===|^\S)', re.DOTALL | re.MULTILINE)
-FILE = re.compile(r"```(json|toml)\n(.*?)```", re.DOTALL)
-READERS = {"json": json.loads, "toml": lambda text: tomllib.loads(dedent(text))}
+BLOCK = re.compile(r"^\*\*([^*]+)\*\*.*?^```(json|toml)\n(.*?)```", re.DOTALL | re.MULTILINE)
+READERS = {"json": json.loads, "toml": tomllib.loads}
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
@@ -70,8 +68,8 @@ def test_llama_index_calls_each_tool_that_reads(folder):
 def configurations() -> dict[str, dict]:
     return {
         name: READERS[kind](block)
-        for name, text in BLOCK.findall(GUIDE.read_text("utf-8"))
-        for kind, block in FILE.findall(text)
+        for names, kind, block in BLOCK.findall(GUIDE.read_text("utf-8"))
+        for name in names.split(", ")
     }
 
 
