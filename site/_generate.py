@@ -132,7 +132,7 @@ def type_name(annotation: Any) -> str:
         return ", ".join(f"`{member.value}`" for member in annotation)
     if isinstance(annotation, type) and issubclass(annotation, Spec):
         return f"[{title(annotation)}](#{anchor(annotation)})"
-    return {str: "text", int: "whole number", float: "number", bool: "true or false"}[annotation]
+    return {str: "text", int: "integer", float: "number", bool: "boolean"}[annotation]
 
 
 def default(value: Any) -> str:
@@ -183,7 +183,7 @@ def recipe_reference() -> str:
             ),
         )
         about = _prose(model.__doc__)
-        lines += [f"## {title(model)} {{#{anchor(model)}}}", "", about, ""]
+        lines += [f"## {title(model)}", "", about, ""]
         lines += [_key(model, name) for name in order]
         nearest = [base for base in shared if not any(base in each.__mro__[1:] for each in shared)]
         if nearest:
@@ -373,7 +373,7 @@ def gallery() -> str:
         where = f"<{address}>" if address.startswith("http") else f"`{address}`"
         terms = f" License: {recipe.license}." if recipe.license else ""
         about = f"{recipe.about} Reads {where} (`{'`, `'.join(recipe.sources)}`).{terms}"
-        abouts += ["", f"## {recipe.name} {{#{recipe.name}}}", "", about]
+        abouts += ["", f"## {recipe.name}", "", about]
         if recipe.figures:
             keys = ("documents", "seconds", "megabytes", "ndcg", "hit1", "run")
             cells = (cell(str(recipe.figures.get(key, ""))) for key in keys)

@@ -15,12 +15,6 @@ from kbkit.workspace import Workspace
 
 SHARED_BY = 3
 """Tools that have an argument alike before it is explained once."""
-_TYPES = {
-    "string": "text",
-    "integer": "whole number",
-    "number": "number",
-    "boolean": "true or false",
-}
 
 
 def sets() -> str:
@@ -86,7 +80,8 @@ def _type(field: dict[str, Any]) -> str:
         return ", ".join(f"`{value}`" for value in field["enum"])
     if field.get("type") == "array":
         return f"list of {_type(field.get('items', {}))}"
-    return _TYPES.get(field.get("type", ""), "object")
+    kind = str(field.get("type", "object"))
+    return "text" if kind == "string" else kind
 
 
 def _tools() -> dict[str, list[dict[str, Any]]]:
