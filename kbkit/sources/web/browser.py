@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 from kbkit.errors import SourceError
@@ -278,9 +279,9 @@ class Browser:
         await page.goto(visit.url, wait_until="commit", timeout=visit.seconds * 1000)
         world = IsolatedWorld(await context.new_cdp_session(page))
         await self._settle(world, visit)
-        if await world.call(UNFOLD, _UNFOLDED):
+        if await world.call("unfold", _UNFOLDED):
             await self._settle(world, visit)
-        serialized = await world.call(SERIALIZE, visit.limit)
+        serialized = await world.call("serialize", visit.limit)
         if not isinstance(serialized, list):
             raise RenderError(f"larger than {visit.limit / 1e6:g} MB when it is shown")
         return RenderedPage(serialized[0], frozenset(serialized[1]), visit.leads)
@@ -290,7 +291,7 @@ class Browser:
         state, quiet = "", 0
         while quiet < _QUIET and not visit.overdue():
             await asyncio.sleep(_GLANCE)
-            now = await world.call(STATE, 0)
+            now = await world.call("state", 0)
             still = now == state and str(now).startswith("complete") and not visit.pending
             state, quiet = now, quiet + 1 if still else 0
 
@@ -374,85 +375,7 @@ def _line(error: Exception) -> str:
     return " ".join(str(error).partition("Call log")[0].split())[:300]
 
 
-STATE = """() => {
-  const body = document.body;
-  const text = body ? body.textContent.length : 0;
-  return [document.readyState, document.getElementsByTagName("*").length, text].join(" ");
-}"""
-"""Text that changes with the page."""
-
-UNFOLD = """(most) => {
-  const chosen = 'button[aria-expanded="false"], [role="button"][aria-expanded="false"]';
-  const excluded = "a[href], nav, header, footer, form, [aria-haspopup], [role='navigation']";
-  let pressed = 0;
-  for (const button of document.querySelectorAll(chosen)) {
-    if (pressed >= most) break;
-    if (button.closest(excluded)) continue;
-    button.click();
-    pressed += 1;
-  }
-  return pressed;
-}"""
-"""Clicks unfolding controls outside menus and forms; returns their number."""
-
-SERIALIZE = """(limit) => {
-  const of = (owner, name) => {
-    const get = Object.getOwnPropertyDescriptor(owner, name).get;
-    return (node) => get.call(node);  // a form's fields can hide its properties
-  };
-  const children = of(Node.prototype, "childNodes");
-  const shadow = of(Element.prototype, "shadowRoot");
-  const attributes = of(Element.prototype, "attributes");
-  const empty = new Set(["area", "base", "br", "col", "hr", "img", "input", "link", "meta",
-    "source", "track", "wbr"]);
-  const left = new Set(["style", "template", "iframe", "object", "embed", "noscript", "canvas"]);
-  const escaped = (text) =>
-    text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/"/g, "&quot;");
-  const parts = ["<!DOCTYPE html>"];
-  let size = 0;
-  const put = (text) => { size += text.length; parts.push(text); };
-  const lines = new Set();
-  const stack = [document.documentElement];
-  while (stack.length) {
-    if (size > limit) return null;
-    const node = stack.pop();
-    if (typeof node === "string") { put(node); continue; }
-    if (node.nodeType === 3) {
-      const line = node.data.trim();
-      if (line) lines.add(line.slice(0, 200));
-      put(escaped(node.data));
-      continue;
-    }
-    let name = node.localName;
-    if (node.nodeType !== 1 || left.has(name) || !/^[a-z][\\w.:-]*$/i.test(name)) continue;
-    if (name === "script") {
-      if ((node.getAttribute("type") || "").trim().toLowerCase() === "application/ld+json")
-        put(`<script type="application/ld+json">${node.textContent.replace(/<[/]/g, "<\\\\/")}` +
-          "</" + "script>");
-      continue;
-    }
-    // an unfolding button names its part; other buttons are dropped later
-    if (name === "button" && node.matches("[aria-expanded]:not([aria-haspopup])")) name = "div";
-    const written = [];
-    for (const attribute of attributes(node))
-      if (/^[^\\s"'<>/=]+$/.test(attribute.name))
-        written.push(` ${attribute.name}="${escaped(attribute.value.slice(0, 5000))}"`);
-    put(`<${name}${written.join("")}>`);
-    if (empty.has(name)) continue;
-    stack.push(`</${name}>`);
-    let inside = children(node);
-    const root = shadow(node);
-    if (root) inside = children(root);
-    else if (name === "slot") {
-      const assigned = HTMLSlotElement.prototype.assignedNodes.call(node);
-      if (assigned.length) inside = assigned;
-    }
-    for (let place = inside.length - 1; place >= 0; place -= 1) stack.push(inside[place]);
-  }
-  return [parts.join(""), [...lines].slice(0, 50000)];
-}"""
-"""Returns HTML with open shadow trees in place and without scripts, and its lines of text; ``null``
-if it is longer than the limit."""
+_SCRIPT = Path(__file__).with_suffix(".js").read_text("utf-8")
 
 
 class RenderError(Exception):
@@ -466,8 +389,8 @@ class IsolatedWorld:
         self._session = session
         self._context: int | None = None
 
-    async def call(self, function: str, argument: int) -> Any:
-        """Return the result of a function of one number; ``None`` if the document was replaced."""
+    async def call(self, name: str, argument: int) -> Any:
+        """Return the result of a function in browser.js; ``None`` if the document was replaced."""
         from playwright.async_api import Error
 
         if self._context is None:
@@ -481,7 +404,7 @@ class IsolatedWorld:
             answer = await self._session.send(
                 "Runtime.evaluate",
                 {
-                    "expression": f"({function})({argument})",
+                    "expression": f"{_SCRIPT}.{name}({argument})",
                     "contextId": self._context,
                     "returnByValue": True,
                 },
