@@ -21,6 +21,7 @@ from kbkit.annotation.terms import (
     NUMBER,
     SPAN,
     STOP_WORDS,
+    WORDS,
     Mark,
     anchored,
     candidate,
@@ -57,12 +58,7 @@ _STANDARD = re.compile(
     r"(?<!\w)(?:(?:RFC|PEP|ISO|IEEE|ECMA|FIPS)[ -]\d+(?:-\d+)?|CVE-\d{4}-\d+)(?!\w)"
 )
 _EXPANDED = re.compile(r"\$\{([A-Za-z_]\w+)\}|%([A-Za-z_]\w+)%")
-SHOUTED = frozenset(
-    str.split(
-        "ok no not and or must may should note warning todo fixme id am pm us uk eu however always"
-        " only never all any info faq"
-    )
-)
+SHOUTED = frozenset(WORDS["shouted"].split())
 
 
 def of_item(block: Block, text: str, path: tuple[str, ...], glossary: bool) -> Iterator[Mark]:

@@ -11,7 +11,7 @@ from ahocorasick_rs import AhoCorasick, MatchKind
 from kbkit.annotation import Gazetteer, Passage
 from kbkit.annotation.gazetteer import Mention
 from kbkit.annotation.statements import Reading, Sentence, read
-from kbkit.annotation.terms import folded, is_error, is_term
+from kbkit.annotation.terms import WORDS, folded, is_error, is_term
 from kbkit.models import Annotation, StatementType
 from kbkit.text.markdown import without_text_anchor
 from kbkit.text.markdown.structure import inline_text, plain_text
@@ -119,12 +119,7 @@ _VERSION = re.compile(
     r"|\b(?:versions?|since|release|prior to|as of)\s(?:version\s)?)"
     r"v?(?P<number>\d+\.\d+(?:\.\d+)*)"
 )
-_NO_PRODUCT = frozenset(
-    str.split("""
-        Version Versions Since Release In The See Section Figure Table Chapter Changed New Added
-        Deprecated Removed From Before After Until Appendix Step Part As To And Or Of RFC PEP HTTP
-        """)
-)
+_NO_PRODUCT = frozenset(WORDS["no_product"].split())
 _PLATFORMS = {
     **{
         name.lower(): name

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from ahocorasick_rs import AhoCorasick
@@ -16,35 +18,8 @@ from kbkit.text import is_identifier, singular, stop_words
 _MAX_LENGTH = 100
 _MAX_WORDS = 5
 
-GENERIC = frozenset(
-    str.split("""
-        introduction overview summary example examples usage notes note description
-        parameters returns return value values arguments options see also background
-        abstract contents index changelog changes history references reference links details
-        general miscellaneous misc other others features syntax synopsis requirements
-        installation install license authors author copyright bugs bugfixes faq questions
-        answers tips warnings warning caveats limitations limitation directives topics
-        default defaults status module conclusion appendix preface about home download
-        support resources help attributes methods functions classes exceptions constants
-        fields properties events types errors variables tutorial guide manual documentation
-        deprecated new improved modules optimizations removed porting the a an advanced
-        basics basic what how why when where more motivation rationale purpose goals scope
-        terms conventions availability compatibility security performance testing
-        configuration setup context override yes class method function argument statement
-        object attribute package file interpreter variable parameter option directive data
-        code user process column row page directory path request server client program
-        command interface operation expression string number integer list dictionary
-        sequence format formatting extension database query table text field record standard
-        test tests project project's production handler callback stream item entry element
-        key keys word words line lines way thing case version versions section sections part
-        parts step steps pages users simple main module's base core common top body content
-        block source target input output literal literals keyword keywords operator
-        operators procedure routine routines feature behavior behaviour mode modes set sets
-        group groups action actions state states no name type required result results todo
-        next previous up additional quickstart info information
-        english french german definition definitions terminology glossary
-        """)
-)
+WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
+GENERIC = frozenset(WORDS["generic"].split())
 _GENERIC_PHRASES = frozenset({"quick start", "quick tour"})
 _VERB_START = re.compile(
     r"(?:how|why|what|when|where|which|who|using|use|writing|creating|create|adding|add|getting"
@@ -205,11 +180,7 @@ NUMBER = re.compile(
 SPAN = re.compile(r"(?<![`\\])(`+)(?!`)(.{1,130}?)(?<!`)\1(?!`)")
 LINK = re.compile(r"(?<![!\\])\[([^\[\]\n]{2,80})\]\(([^()\s]*(?:\([^()\s]*\)[^()\s]*)*)\)")
 ADDRESS = re.compile(r"(?:https?|ftp|file|mailto):\S*")
-LITERALS = frozenset(
-    str.split("""
-        true false none null nil self this undefined nan yes no on off 0 1 foo bar baz foo() bar()
-        """)
-)
+LITERALS = frozenset(WORDS["literals"].split())
 
 
 class Mark(NamedTuple):
@@ -315,16 +286,7 @@ CODE = {
     EntityType.FILE,
 }
 _PLAIN_WORD = re.compile(r"[^\W\d_]+")
-# names of programs or languages that also begin sentences
-_VERBS = frozenset(
-    str.split("""
-        access add apply be build change check click close commit copy create do double echo find
-        fetch format go help import install join kill let like link list load long look make merge
-        move note open order pass pick play print pull push put raise read record remove return run
-        rust save script see select send set show sort split start stop string swift test time try
-        type use view visit watch write yield
-        """)
-)
+_VERBS = frozenset(WORDS["verbs"].split())
 
 
 class Spelling(NamedTuple):
