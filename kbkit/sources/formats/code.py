@@ -1,8 +1,8 @@
 """Source code, split by definition, JSON and YAML, split by key: every line is kept, in fences.
 
 Python is parsed with `ast`. In other languages a piece starts at an unindented line after an empty
-one; Pygments' lexer finds its name. JSON is indented. YAML keeps its text and comments: only
-positions of keys are read, so aliases are never expanded.
+one; Pygments' lexer finds its name. JSON is indented. YAML is not parsed, but split at its
+unindented keys, so templates can be read, and aliases are never expanded.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ import ast
 import json
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import Any
-
-import yaml
 
 from kbkit.sources.decode import decode
 from kbkit.sources.parts import GROUP, Part, one_line
@@ -45,17 +43,28 @@ def read_code(data: bytes, name: str) -> list[Part]:
         language = "python"
         pieces = _python(text, lines)
     if pieces is None:
-        pieces = list(_by_margin(lines, _definitions(text, path)))
+        starts = [
+            number
+            for number in range(1, len(lines))
+            if lines[number][:1].strip() and lines[number][0] not in "})]"
+            if not lines[number - 1].strip()
+        ]
+        pieces = list(_joined(lines, starts, _definitions(text, path)))
     blocks = [f"# {code_span(path.name)}"]
-    for start, end, defined, level in pieces:
-        code = "\n".join(lines[start:end]).strip("\n")
-        if not code.strip():
-            continue
+    for defined, level, code in _filled(pieces, lines):
         if defined:
             blocks.append(f"{'#' * level} {code_span(one_line(defined)[:200])}")
         blocks.append(fence(code, language))
     content = "\n\n".join(blocks) + "\n" if text.strip() else ""
     return [Part(path.name, content, metadata={"format": "code", "language": language})]
+
+
+def _filled(pieces: Iterable[_Piece], lines: list[str]) -> Iterator[tuple[str, int, str]]:
+    """Iterate over pieces with text: name, level and text."""
+    for start, end, name, level in pieces:
+        code = "\n".join(lines[start:end]).strip("\n")
+        if code.strip():
+            yield name, level, code
 
 
 def _python(text: str, lines: list[str]) -> list[_Piece] | None:
@@ -139,13 +148,9 @@ def _definitions(text: str, path: PurePosixPath) -> dict[int, str]:
     return names
 
 
-def _by_margin(lines: list[str], names: dict[int, str]) -> Iterator[_Piece]:
-    """Yield pieces that start at the margin after an empty line; merge small nameless ones."""
-    starts = [0]
-    for number in range(1, len(lines)):
-        line = lines[number]
-        if line[:1].strip() and line[0] not in "})]" and not lines[number - 1].strip():
-            starts.append(number)
+def _joined(lines: list[str], starts: list[int], names: dict[int, str]) -> Iterator[_Piece]:
+    """Iterate over the pieces that begin at lines; small nameless ones share one."""
+    starts = [0, *starts]
     merged: list[tuple[int, str]] = []
     size = 0
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
@@ -169,8 +174,7 @@ def _by_margin(lines: list[str], names: dict[int, str]) -> Iterator[_Piece]:
 
 
 _DEEPEST = 4  # deepest level of headings
-_MAX_NESTED = 200
-_MAX_YAML = 5_000_000  # characters; parsing takes seconds per megabyte
+_KEY = re.compile(r"""("[^"]+"|'[^']+'|[^\s#&*!|>%@`{}\[\],"'-].*?)\s*:(?:\s|$)""")
 
 
 def read_data(data: bytes, name: str) -> list[Part]:
@@ -275,63 +279,21 @@ def _heading(key: object) -> str:
 
 
 def _yaml(text: str) -> Iterator[str]:
-    if len(text) > _MAX_YAML:
-        raise UnreadableError(f"YAML of more than {_MAX_YAML / 1e6:g} million characters")
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     lines = text.split("\n")
-    try:
-        _check_depth(yaml.parse(text, Loader=loader))
-        documents = list(yaml.compose_all(text, Loader=loader))
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f" at line {mark.line + 1}" if mark is not None else ""
-        raise UnreadableError(f"broken: not YAML{place}") from None
-    marks: list[tuple[int, str]] = []
-    for node in documents:
-        if isinstance(node, yaml.MappingNode) and not node.flow_style:
-            marks.extend(
-                (key.start_mark.line, str(key.value) if isinstance(key, yaml.ScalarNode) else "?")
-                for key, _ in node.value
-            )
-        elif isinstance(node, yaml.SequenceNode) and not node.flow_style:
-            marks.extend(_sequence(node, lines))
-    marks = sorted(dict(reversed(marks)).items())
-    starts = [_with_comments(lines, line) for line, _ in marks]
-    opening = "\n".join(lines[: starts[0]] if starts else lines).strip("\n")
-    if opening.strip() and (not starts or opening.strip() != "---"):
-        yield fence(opening, "yaml")
-    for (_, key), start, end in zip(marks, starts, [*starts[1:], len(lines)], strict=True):
-        yield f"## {_heading(key)}"
-        yield fence("\n".join(lines[start:end]).strip("\n"), "yaml")
-
-
-def _check_depth(events: Iterator[Any]) -> None:
-    depth = 0
-    for event in events:
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
-        if depth > _MAX_NESTED:
-            raise UnreadableError("nested too deeply to be read")
-
-
-def _sequence(node: Any, lines: list[str]) -> Iterator[tuple[int, str]]:
-    first = 0
-    begin = size = 0
-    for number, item in enumerate(node.value):
-        line = item.start_mark.line
-        size += sum(len(text) + 1 for text in lines[begin:line])
-        if number and size > GROUP:
-            yield begin, f"Items {first} to {number - 1}"
-            first, size = number, 0
-        if number == first:
-            begin = line
-            size = 0
-    last = len(node.value) - 1
-    if last >= 0:
-        yield begin, f"Items {first} to {last}" if last > first else f"Item {first}"
-
-
-def _with_comments(lines: list[str], line: int) -> int:
-    while line and lines[line - 1].lstrip().startswith("#"):
-        line -= 1
-    return line
+    starts: list[int] = []
+    names: dict[int, str] = {}
+    for number, line in enumerate(lines):
+        key = _KEY.match(line)
+        # items at the margin belong to the key above them, if there is one
+        if key or (not names and re.match(r"-(?:\s|$)", line)):
+            start = number
+            while start and lines[start - 1].lstrip().startswith("#"):
+                start -= 1
+            starts.append(start)
+            if key:
+                names[start] = key[1].strip("\"'")
+    for name, _, code in _filled(_joined(lines, starts, names), lines):
+        if name:
+            yield f"## {_heading(name)}"
+        if name or code.strip() != "---":
+            yield fence(code, "yaml")
