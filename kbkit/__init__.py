@@ -23,30 +23,6 @@ __version__ = "0.1.0"
 # quiet until a program configures logging
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
-_NAMES = {
-    "client": "connect",
-    "errors": "KbkitError",
-    "export.published_index": "PublishedIndex",
-    "feedback.evaluation_report": "Evaluation",
-    "feedback.judgements": "Judgements",
-    "knowledge_base": "KnowledgeBase",
-    "models": (
-        "Answer Chunk Document DocumentInfo DocumentType Expansion ExportReport Filters Hit "
-        "Hits Improvement IngestReport KnowledgeBaseInfo Mode Rating SourceInfo Target"
-    ),
-    "recipes": (
-        "AutoEmbedding ChunkingSpec CrawlSource ExpandSpec FilesSource JsonlSource "
-        "KnowledgeBaseSpec LearningSpec LlamaIndexEmbedding MirrorSource MultilingualEmbedding "
-        "OnnxEmbedding OpenApiSource PackageSource PageSource ParquetSource PluginEmbedding "
-        "PluginSource PostprocessorSpec Question Recipe RetrievalSpec SiteSpec StaticEmbedding "
-        "StorageSpec load_recipe"
-    ),
-    "sources.html.fidelity_report": "FidelityReport fidelity",
-    "workflows.builder": "BuildReport build",
-    "workflows.migration": "migrate",
-    "workspace": "Workspace",
-}
-
 
 def open(path: str | Path | None = None) -> Workspace:
     from kbkit.extras import whole
@@ -71,4 +47,4 @@ def _explained(name: str) -> AbstractContextManager[None]:
 
 
 # `open` is left out: a star import would shadow the builtin
-__getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES, _explained)
+__getattr__, __dir__, __all__ = lazy_names(__name__, _explained)

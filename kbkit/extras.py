@@ -5,10 +5,12 @@ A module imports the packages of an extra inside `extra`, so that the rest of kb
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -70,27 +72,28 @@ def missing(name: Extra, package: str, ability: str) -> MissingExtraError:
 
 
 def lazy_names(
-    package: str,
-    names: Mapping[str, str],
-    around: Callable[[str], AbstractContextManager[Any]] = nullcontext,
+    package: str, around: Callable[[str], AbstractContextManager[Any]] = nullcontext
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package.
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package, from its stub.
 
-    The package has a stub (``__init__.pyi``) for type checkers; `tests/test_api.py` compares them.
+    The stub (``__init__.pyi``) has a line for each name, which type checkers read too.
 
     Args:
         package: Name of the package.
-        names: Names by module, separated by spaces.
         around: A context for the import of a name, such as one that explains a missing extra.
     """
-    home = {name: module for module, several in names.items() for name in several.split()}
+    stub = Path(str(sys.modules[package].__file__)).with_suffix(".pyi").read_text("utf-8")
+    home = {name: module for module, name in _EXPORT.findall(stub)}
 
     def load(name: str) -> Any:
         if name not in home:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         with around(name):
-            value = getattr(import_module(f"{package}.{home[name]}"), name)
+            value = getattr(import_module(home[name]), name)
         setattr(sys.modules[package], name, value)
         return value
 
     return load, lambda: sorted({*vars(sys.modules[package]), *home}), sorted(home)
+
+
+_EXPORT = re.compile(r"(?m)^from (\S+) import (\w+) as \2$")

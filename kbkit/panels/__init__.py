@@ -7,18 +7,6 @@ and ``text_rendering`` for documents. ``static`` has the ES modules of views.
 
 from kbkit.extras import extra, lazy_names
 
-_NAMES = {
-    "dashboard": "Dashboard",
-    "documents": "DocumentsPanel",
-    "entries": "EntriesPanel",
-    "evaluation": "EvalPanel",
-    "files": "FilesPanel",
-    "graph": "GraphPanel",
-    "ingest": "IngestPanel",
-    "judging": "JudgePanel",
-    "search": "SearchPanel",
-}
-
 __getattr__, __dir__, __all__ = lazy_names(
-    __name__, _NAMES, lambda name: extra("panels", "anywidget", name)
+    __name__, lambda name: extra("panels", "anywidget", name)
 )
