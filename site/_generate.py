@@ -310,6 +310,10 @@ class Parameter:
         return self.names[0] if self.required else f"[{self.names[0]}]"
 
 
+UNITS = {str: "TEXT", int: "NUMBER", float: "NUMBER", Path: "PATH"}
+"""What the values of options are called."""
+
+
 def _parameters(function: Any) -> list[Parameter]:
     hints = get_type_hints(function, include_extras=True)
     found = []
@@ -340,7 +344,7 @@ def _parameters(function: Any) -> list[Parameter]:
             Parameter(
                 argument,
                 tuple(spelled),
-                info.metavar or "",
+                info.metavar or UNITS.get(value, ""),
                 repeated,
                 required,
                 str(shown),

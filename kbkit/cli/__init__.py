@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import gc
 import inspect
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from inspect import Parameter, signature
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_type_hints
 
 import typer
-from typer.core import TyperArgument, TyperGroup
+from typer.core import TyperGroup
 from typer.main import get_group
-from typer.models import ArgumentInfo, CommandInfo, OptionInfo, TyperInfo
+from typer.models import CommandInfo, TyperInfo
 
 from kbkit.cli.terminal import complain, print_ingest, set_verbosity, to_options
 from kbkit.errors import KbkitError
@@ -135,7 +133,6 @@ class _Commands(TyperGroup):
                 raise KeyboardInterrupt from aborted
             raise
         except UsageError as error:
-            error.message = _plain_message(error.message)
             option = getattr(error, "option_name", "")  # of NoSuchOption
             if option and any(option in each.opts for each in self.params):
                 error.possibilities = []
@@ -147,51 +144,6 @@ class _Commands(TyperGroup):
             configure_logs(as_json=True)  # not yet configured if the command is unknown
             complain(error.format_message())
             raise typer.Exit(error.exit_code) from None
-
-
-_PHRASES = (
-    (r"Input should be greater than or equal to (\S+)", r"give \1 or more"),
-    (r"Input should be less than or equal to (\S+)", r"give \1 or less"),
-    (r"Input should be a valid integer.*", "give a whole number"),
-    (r"Input should be a valid number.*", "give a number"),
-    (r"Input should be ", "give "),
-    (r"Value error, ", ""),
-)
-"""pydantic's messages in typer, and their replacements."""
-_SYNONYMS = {
-    "ask": "context",
-    "check": "doctor",
-    "crawl": "new",
-    "create": "new",
-    "fetch": "models fetch",
-    "import": "restore",
-    "info": "show",
-    "ingest": "add",
-    "ls": "list",
-    "remove": "delete",
-    "rm": "delete",
-    "status": "show",
-    "sync": "refresh",
-    "update": "refresh",
-    "verify": "doctor",
-}
-"""Commands of other tools, with the equivalent of kbkit."""
-
-
-def _plain_message(message: str) -> str:
-    for phrase, plain in _PHRASES:
-        message = re.sub(phrase, plain, message)
-    unknown = re.fullmatch(r"No such command '(\w+)'\.", message)
-    if unknown and unknown[1] in _SYNONYMS:
-        message += f" Use `kbkit {_SYNONYMS[unknown[1]]}`."
-    return message
-
-
-def _usage_name(argument: Any) -> str:
-    name: str = argument.display_name_raw
-    if "[" in name or "..." in name:
-        return name
-    return (name if argument.required else f"[{name}]") + ("..." if argument.nargs != 1 else "")
 
 
 app = typer.Typer(
@@ -306,40 +258,6 @@ def takes(options_of: Callable[..., Any], into: str) -> Callable[..., Callable[.
     return decorate
 
 
-_METAVARS = {str: "TEXT", int: "NUMBER", float: "NUMBER", Path: "PATH"}
-
-
-def name_values(commands: typer.Typer) -> None:
-    """Set the metavars of options and arguments in help."""
-    # no types of arguments, which newer versions of typer add
-    TyperArgument.display_type_rich = lambda self, ctx: ""  # type: ignore[method-assign]
-    TyperArgument._usage_display_name = _usage_name  # type: ignore[assignment, method-assign]
-    callbacks = [command.callback for command in commands.registered_commands]
-    if commands.registered_callback is not None:
-        callbacks.append(commands.registered_callback.callback)
-    for callback in filter(None, callbacks):
-        hints = get_type_hints(callback, include_extras=True)
-        parameters = signature(callback).parameters
-        callback.__annotations__ = hints  # typer must see these notes, not parse text again
-        for name, hint in hints.items():
-            if get_origin(hint) is not Annotated:
-                continue
-            kind, *notes = get_args(hint)
-            kinds = {kind, *get_args(kind)}
-            kinds |= {inner for each in get_args(kind) for inner in get_args(each)}  # of a list
-            value = next((_METAVARS[each] for each in kinds if each in _METAVARS), None)
-            for note in notes:
-                if not isinstance(note, OptionInfo | ArgumentInfo):
-                    continue
-                if name in parameters and parameters[name].default in (None, Parameter.empty):
-                    note.show_default = False  # the help text states it
-                if not note.metavar:
-                    note.metavar = name.upper() if isinstance(note, ArgumentInfo) else value
-    for group in commands.registered_groups:
-        if group.typer_instance is not None:
-            name_values(group.typer_instance)
-
-
 def load_commands(name: str | None = None) -> None:
     """Import the modules of all commands or of one, which registers them with `app`."""
     for module in [_MODULE_OF[name]] if name else _MODULE_OF.values():
@@ -347,7 +265,6 @@ def load_commands(name: str | None = None) -> None:
     names = list(_MODULE_OF)
     for infos in (app.registered_commands, app.registered_groups):
         infos.sort(key=lambda info: names.index(_name(info)))  # not in the order of imports
-    name_values(app)
 
 
 def _name(info: CommandInfo | TyperInfo) -> str:
@@ -379,6 +296,3 @@ def workspace_folder() -> Path:
     from kbkit.runtime.config import Settings
 
     return Path(_Chosen.workspace or Settings.load().workspace).absolute()
-
-
-name_values(app)

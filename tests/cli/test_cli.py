@@ -441,18 +441,18 @@ def test_help_fits_in_a_line():
     assert [line for line in lines.values() if len(line) > 60 or line.count(";") > 1] == []
 
 
-def test_number_out_of_range_is_refused_plainly(run):
+def test_number_out_of_range_is_refused(run):
     checked = 0
     for path, command in commands():
         for option in command.params:
-            if option.param_type_name == "option" and option.metavar == "NUMBER":
+            if option.param_type_name == "option" and hasattr(option, "min"):
                 low, high = option.min, option.max
                 ends = [*([low - 1] if low is not None else []), *([high + 1] if high else [])]
                 required = ["1" for each in command.params if each.required]
                 for value in ("nope", *ends):
                     refused = run(*path, *required, f"{option.opts[0]}={value}")
                     assert refused.code == 2
-                    message = r"'--[a-z-]+': give (a (whole )?number|[-\d.]+ or (more|less))\b"
+                    message = r"'--[a-z-]+': Input should be (a valid (integer|number)|.* than)"
                     assert re.search(message, refused.err), (path, refused.err)
                     checked += 1
     assert checked > 60

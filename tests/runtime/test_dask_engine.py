@@ -25,7 +25,6 @@ from kbkit.sources.html.site_extractor import ExtractTask
 from kbkit.sources.web import Response
 from kbkit.sources.web.pages import Downloads, PageRequest
 from kbkit.stores.catalog import corpus
-from tests.waiting import until
 
 distributed = pytest.importorskip("distributed")
 
@@ -101,13 +100,13 @@ def begun(path: Path, workspace: Path, engine: str) -> Iterator[Future[kbkit.Bui
 
 
 @contextmanager
-def cluster(workers: int = 2) -> Iterator[distributed.LocalCluster]:
+def cluster(workers: int = 2, **options: object) -> Iterator[distributed.LocalCluster]:
     with distributed.LocalCluster(
         n_workers=workers,
         threads_per_worker=1,
         host="127.0.0.1",
         dashboard_address="127.0.0.1:0",
-        scheduler_kwargs={"dashboard": False},
+        scheduler_kwargs={"dashboard": False, **options},
         silence_logs=50,
     ) as started:
         yield started
@@ -253,41 +252,19 @@ def test_worker_without_this_kbkit_is_named(version):
 PAGE = ExtractTask("https://x/", b"<h1>T</h1><p>Text.</p>", "", ())
 
 
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, seconds in (("CHECK_INTERVAL", 0.2), ("SILENCE_LIMIT", 2), ("REPLY_TIMEOUT", 2)):
-        monkeypatch.setattr(f"kbkit.runtime.engine._{name}", seconds)
-
-
-@pytest.mark.slow
-def test_later_worker_without_kbkit_is_ignored(scheduler, quick, caplog):
-    with closing(open_engine(f"dask:{scheduler}")) as engine, bare_worker(scheduler):
-        # A task would end the worker, which must be found first
-        until(lambda: "others do its tasks" in caplog.text)
-        pages = perform(engine.pool(), [PAGE] * 20)
-    assert [each.content for each in pages] == ["# T\n\nText.\n"] * 20
-    assert "has no kbkit; install kbkit" in caplog.text
-
-
-@pytest.mark.parametrize("stopped", ["before", "while it is asked"])
 @pytest.mark.soak
-def test_other_workers_take_the_tasks_of_one_that_hangs(scheduler, quick, caplog, stopped):
-    # Dask itself would wait for five minutes
-    with distributed.Client(scheduler, set_as_default=False) as client:
-        client.wait_for_workers(2, timeout=60)
-        address, process = next(iter(client.run(os.getpid).items()))
-    if stopped == "before":
-        os.kill(process, signal.SIGSTOP)
-    engine = open_engine(f"dask:{scheduler}")
-    try:
-        os.kill(process, signal.SIGSTOP)
-        results = [engine.pool().submit(PAGE) for _ in range(20)]
-        assert {each.result(100).content for each in results} == {"# T\n\nText.\n"}
-    finally:
-        os.kill(process, signal.SIGCONT)
-        engine.close()
-    problem = "does not answer" if stopped == "before" else "has given no sign of life for 2 s"
-    assert f"its worker {address} {problem}; others do its tasks" in caplog.text
+def test_other_workers_take_the_tasks_of_one_that_hangs():
+    with cluster(worker_ttl="3s") as dask, distributed.Client(dask, set_as_default=False) as client:
+        process = next(iter(client.run(os.getpid).values()))
+        engine = open_engine(f"dask:{dask.scheduler_address}")
+        try:
+            os.kill(process, signal.SIGSTOP)
+            results = [engine.pool().submit(PAGE) for _ in range(20)]
+            assert {each.result(100).content for each in results} == {"# T\n\nText.\n"}
+        finally:
+            with suppress(ProcessLookupError):  # Dask has started it again
+                os.kill(process, signal.SIGCONT)
+            engine.close()
 
 
 def test_task_that_hangs_is_the_only_one_lost(scheduler):
