@@ -209,10 +209,9 @@ def _print_frame(frame: pd.DataFrame) -> None:
 
 
 def print_tuning(report: TuneReport) -> None:
-    figures = report.to_dict()
     both = (report.present, report.proposed)
     rows = [(name, *(f"{getattr(each, name):.2f}" for each in both)) for name in report.weights]
-    ndcg = (f"{figures[key]:.3f}" for key in ("present_ndcg@10", "tuned_ndcg@10"))
+    ndcg = (f"{figure:.3f}" for figure in (report.present_ndcg, report.tuned_ndcg))
     print_table(("", "present", "proposed"), [*rows, ("nDCG@10", *ndcg)])
     say(f"{report.queries:,} questions, {report.tried:,} settings tried")
     say(report.reason)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from html import escape
-from typing import TYPE_CHECKING, Any, Literal, NotRequired, Self, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from typing_extensions import TypedDict
 
 from kbkit.errors import ConfigError
 from kbkit.feedback.statistics import (
@@ -20,7 +19,7 @@ from kbkit.feedback.statistics import (
     difference,
 )
 from kbkit.models import Mode
-from kbkit.models.values import Value
+from kbkit.models.values import Value, to_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,23 +59,8 @@ class QueryResult(Measures):
     found: tuple[str, ...]
 
 
-class EvaluationDict(TypedDict):
-    """An evaluation as JSON values. The mean of each measure is another key, by its name."""
-
-    queries: int
-    unit: str
-    configuration: str
-    k: int
-    intervals: dict[str, list[float]]
-    left_out: list[str]
-    per_query: list[dict[str, Any]]
-    missing: list[dict[str, Any]]
-    notes: list[str]
-    against: NotRequired[dict[str, Any]]
-
-
 @dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(Value):
     """Mean measures over a set of queries, 0 to 1.
 
     Attributes:
@@ -174,73 +158,29 @@ class Evaluation:
         """Return one row per query; with `against`, also its nDCG@10 and the ``difference``."""
         import pandas as pd
 
-        rows = self._per_query()
-        frame = pd.DataFrame(rows, columns=list(rows[0]) if rows else ["query"])
+        names = {
+            "ndcg": "ndcg@10",
+            "recall": f"recall@{self.k}",
+            "judged": "judged@10",
+            "found": f"{self.unit}s",
+        }
+        columns = [field.name for field in fields(QueryResult)]
+        frame = pd.DataFrame([asdict(result) for result in self.results], columns=columns)
+        frame = frame.rename(columns=names)
         if self.against is not None:
             frame["against_ndcg@10"] = [result.ndcg for result in self.against.results]
             frame["difference"] = frame["ndcg@10"] - frame["against_ndcg@10"]
         return frame.set_index("query")
 
-    def to_dict(self) -> EvaluationDict:
-        """Return JSON values: means, intervals and the values of each query."""
-        values: dict[str, Any] = {
+    def to_dict(self) -> Mapping[str, Any]:
+        """Return JSON values: means by name, intervals, differences, and each query."""
+        figures = {
             "queries": len(self.results),
-            "unit": self.unit,
-            "configuration": self.label,
-            "k": self.k,
             **self.means(),
-            "intervals": {name: list(ends) for name, ends in self.intervals().items()},
-            "left_out": list(self.left_out),
-            "missing": [page.to_dict() for page in self.missing],
-            "notes": list(self.notes),
-            "per_query": self._per_query(),
+            "intervals": self.intervals(),
+            "differences": self.differences(),
         }
-        if self.against is not None:
-            others = self.against.means()
-            values["against"] = {
-                "configuration": self.against.label,
-                "notes": list(self.against.notes),
-                "per_query": self.against._per_query(),
-                **{
-                    name: {
-                        "mean": others[name],
-                        "difference": change.mean,
-                        "interval": [change.low, change.high],
-                        "p_value": change.p_value,
-                    }
-                    for name, change in self.differences().items()
-                },
-            }
-        return cast(EvaluationDict, values)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Make an evaluation from the output of `to_dict`.
-
-        Raises:
-            ValueError, KeyError: The values are invalid.
-        """
-        unit, k = data["unit"], int(data["k"])
-        evaluation = cls(
-            results=_results(data["per_query"], unit, k),
-            label=data["configuration"],
-            unit=unit,
-            k=k,
-            left_out=tuple(data["left_out"]),
-            missing=tuple(MissingPage(**page) for page in data["missing"]),
-            notes=tuple(data["notes"]),
-        )
-        if "against" not in data:
-            return evaluation
-        other = data["against"]
-        against = replace(
-            evaluation,
-            results=_results(other["per_query"], unit, k),
-            label=other["configuration"],
-            missing=(),
-            notes=tuple(other["notes"]),
-        )
-        return replace(evaluation, against=against)
+        return {**to_json(figures), **Value.to_dict(self)}
 
     def __repr__(self) -> str:
         return (
@@ -252,20 +192,6 @@ class Evaluation:
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         return str(self.summary().to_html(float_format="{:.3f}".format)) + notes
 
-    def _per_query(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "query": result.query,
-                "ndcg@10": result.ndcg,
-                f"recall@{self.k}": result.recall,
-                "reciprocal_rank": result.reciprocal_rank,
-                "judged@10": result.judged,
-                "relevant": list(result.relevant),
-                f"{self.unit}s": list(result.found),
-            }
-            for result in self.results
-        ]
-
 
 def compare(first: Evaluation, second: Evaluation) -> Evaluation:
     """Return the first evaluation with the second as its ``against``."""
@@ -275,18 +201,3 @@ def compare(first: Evaluation, second: Evaluation) -> Evaluation:
             "against: this evaluation has other queries or another k; use the same for both"
         )
     return replace(first, against=second)
-
-
-def _results(rows: Iterable[Mapping[str, Any]], unit: Unit, k: int) -> tuple[QueryResult, ...]:
-    return tuple(
-        QueryResult(
-            query=row["query"],
-            ndcg=row["ndcg@10"],
-            recall=row[f"recall@{k}"],
-            reciprocal_rank=row["reciprocal_rank"],
-            judged=row["judged@10"],
-            relevant=tuple(row["relevant"]),
-            found=tuple(row[f"{unit}s"]),
-        )
-        for row in rows
-    )

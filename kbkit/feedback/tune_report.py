@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, Self, cast
-
-from typing_extensions import TypedDict
+from typing import TYPE_CHECKING, Any
 
 from kbkit.feedback.statistics import Difference
+from kbkit.models.values import Value
 from kbkit.recipes import RetrievalSpec
 
 if TYPE_CHECKING:
@@ -41,31 +40,8 @@ class Fold:
     tuned: float
 
 
-TuneDict = TypedDict(
-    "TuneDict",
-    {
-        "queries": int,
-        "tried": int,
-        "weights": list[str],
-        "present": dict[str, Any],
-        "proposed": dict[str, Any],
-        "present_ndcg@10": float,
-        "tuned_ndcg@10": float,
-        "difference": float,
-        "interval": list[float],
-        "p_value": float,
-        "wins": bool,
-        "kept": bool,
-        "reason": str,
-        "notes": list[str],
-        "folds": list[Fold],
-    },
-)
-"""A report as JSON values."""
-
-
 @dataclass(frozen=True, slots=True)
-class TuneReport:
+class TuneReport(Value):
     """Result of tuning.
 
     Attributes:
@@ -127,48 +103,9 @@ class TuneReport:
         rows = [asdict(fold) | fold.weights for fold in self.folds]
         return pd.DataFrame(rows, columns=columns).set_index(["repeat", "fold"])
 
-    def to_dict(self) -> TuneDict:
-        """Return the report as JSON values."""
-        difference = self.difference
-        return {
-            "queries": self.queries,
-            "tried": self.tried,
-            "weights": list(self.weights),
-            "present": self.present.model_dump(mode="json"),
-            "proposed": self.proposed.model_dump(mode="json"),
-            "present_ndcg@10": self.present_ndcg,
-            "tuned_ndcg@10": self.tuned_ndcg,
-            "difference": difference.mean,
-            "interval": [difference.low, difference.high],
-            "p_value": difference.p_value,
-            "wins": self.wins,
-            "kept": self.kept,
-            "reason": self.reason,
-            "notes": list(self.notes),
-            "folds": cast("list[Fold]", [asdict(fold) for fold in self.folds]),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Make a report from the output of `to_dict`.
-
-        Raises:
-            ValueError, KeyError: The values are invalid.
-        """
-        low, high = data["interval"]
-        return cls(
-            queries=data["queries"],
-            weights=tuple(data["weights"]),
-            tried=data["tried"],
-            present=RetrievalSpec.model_validate(data["present"]),
-            proposed=RetrievalSpec.model_validate(data["proposed"]),
-            present_ndcg=data["present_ndcg@10"],
-            tuned_ndcg=data["tuned_ndcg@10"],
-            difference=Difference(data["difference"], low, high, data["p_value"]),
-            folds=tuple(Fold(**fold) for fold in data["folds"]),
-            kept=data["kept"],
-            notes=tuple(data["notes"]),
-        )
+    def to_dict(self) -> Mapping[str, Any]:
+        """Return the report as JSON values, also whether the proposed settings win, and why."""
+        return {**Value.to_dict(self), "wins": self.wins, "reason": self.reason}
 
     def __repr__(self) -> str:
         return f"<TuneReport of {self.queries} queries: {self.reason}>"

@@ -114,6 +114,8 @@ def to_json(value: Any) -> Any:
     """Convert a value and its fields to JSON values."""
     if hasattr(value, "to_dict"):
         return value.to_dict()
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Enum):

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import html
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
-
-from typing_extensions import TypedDict
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kbkit.errors import KbkitError
 from kbkit.export import ExportReport
@@ -21,7 +18,7 @@ from kbkit.feedback.evaluation_report import Evaluation
 from kbkit.knowledge_base import KnowledgeBase, handle_of
 from kbkit.models import Expansion, IngestReport, KnowledgeBaseInfo, Progress
 from kbkit.models.ingest_report import seconds_line
-from kbkit.models.values import pairs_html
+from kbkit.models.values import Value
 from kbkit.paths import matches, split_glob
 from kbkit.recipes import Question, Recipe, golden_questions, load_recipe, require_trust
 from kbkit.runtime.engine import LOCAL
@@ -38,25 +35,8 @@ _log = logging.getLogger(__name__)
 _POOR_SHOWN = 10
 
 
-class BuildReportDict(TypedDict):
-    """Result of a build as JSON values, with those of its `IngestReport`."""
-
-    name: str
-    documents: int
-    chunks: int
-    new: int
-    changed: int
-    same: int
-    gone: int
-    seconds: dict[str, float]
-    evaluation: dict[str, Any] | None
-    expansion: dict[str, Any] | None
-    folder: str | None
-    site: str | None
-
-
 @dataclass(frozen=True, slots=True)
-class BuildReport:
+class BuildReport(Value):
     """Result of a build.
 
     Attributes:
@@ -75,20 +55,12 @@ class BuildReport:
     seconds: dict[str, float]
     expansion: Expansion | None = None
 
-    def to_dict(self) -> BuildReportDict:
-        """Return the report as JSON values."""
-        values = dict(self.ingest.to_dict())
-        values.update(
-            name=self.info.name,
-            documents=self.info.documents,
-            chunks=self.info.chunks,
-            seconds=self.seconds,
-            evaluation=self.evaluation.to_dict() if self.evaluation else None,
-            expansion=self.expansion.to_dict() if self.expansion else None,
-            folder=str(self.folder) if self.folder else None,
-            site=str(self.site) if self.site else None,
-        )
-        return cast(BuildReportDict, values)
+    def to_dict(self) -> Mapping[str, Any]:
+        """Return the report as JSON values, with those of its `IngestReport`."""
+        values = dict(Value.to_dict(self))
+        info = self.info
+        values |= {"name": info.name, "documents": info.documents, "chunks": info.chunks}
+        return {**values.pop("ingest"), **values}
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the report as labels and values to print."""
@@ -110,9 +82,6 @@ class BuildReport:
         if self.site:
             lines.append(("site", str(self.site / "index.html")))
         return lines
-
-    def _repr_html_(self) -> str:
-        return f"<p>Built <b>{html.escape(self.info.name)}</b></p>{pairs_html(self.lines())}"
 
 
 def _expansion_lines(expansion: Expansion, name: str) -> list[tuple[str, str]]:

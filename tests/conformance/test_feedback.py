@@ -11,6 +11,7 @@ from kbkit.client import AsyncWorkspace
 from kbkit.feedback.evaluation_report import Evaluation
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.tune_report import TuneReport
+from kbkit.models import from_dict
 from kbkit.recipes import Question, RetrievalSpec
 
 NAMES = "tea soup bread rice cheese honey salt wine beans figs plums eggs"
@@ -96,7 +97,7 @@ def test_tuned_weights_are_kept_only_if_they_win(kb, questions):
     assert {one.stage for one in steps} & {"candidates", "tune"}
     with pytest.raises(errors.ConfigError, match="tuning needs 10 queries"):
         kb.feedback.tune(questions[:3])
-    assert TuneReport.from_dict(report.to_dict()) == report
+    assert from_dict(TuneReport, report.to_dict()) == report
 
 
 def test_pool_is_judged_and_judgements_stay(kb):

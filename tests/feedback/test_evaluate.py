@@ -14,6 +14,7 @@ from kbkit.feedback.evaluation_report import Evaluation
 from kbkit.feedback.evaluation_set import EvaluationQuery
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.statistics import measure
+from kbkit.models import from_dict
 from kbkit.recipes import Question, RetrievalSpec
 
 SITE = "http://x.org/docs/"
@@ -191,9 +192,9 @@ def test_report_of_few_queries_has_no_nan(shared):
         assert not result.summary().isna().any(axis=None)
         assert result.differences()["ndcg@10"].p_value == 1
         values = json.loads(json.dumps(result.to_dict(), allow_nan=False))
-        assert values["queries"] == len(values["per_query"]) == count
+        assert values["queries"] == len(values["results"]) == count
         assert values["intervals"]["ndcg@10"][0] <= values["ndcg@10"]
-        assert values["against"]["ndcg@10"]["p_value"] == 1
+        assert values["differences"]["ndcg@10"]["p_value"] == 1
         assert "ndcg@10" in result._repr_html_()
 
 
@@ -202,7 +203,7 @@ def test_evaluation_is_restored_from_json(shared):
     for against in (None, "lexical"):
         result = shared.feedback.evaluate(questions, against=against, k=7)
         values = json.loads(json.dumps(result.to_dict()))
-        again = Evaluation.from_dict(values)
+        again = from_dict(Evaluation, values)
         assert again.results == result.results
         assert again.missing == result.missing
         assert again.to_dict() == values

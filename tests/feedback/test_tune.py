@@ -29,7 +29,7 @@ from kbkit.feedback.tune import (
 )
 from kbkit.feedback.tune_report import TuneReport
 from kbkit.knowledge_base import handle_of
-from kbkit.models import SourceDocument
+from kbkit.models import SourceDocument, from_dict
 from kbkit.recipes import KnowledgeBaseSpec, Question, RetrievalSpec, load_recipe
 
 TOPICS = ("garden", "kitchen", "weather", "travel", "music", "money")
@@ -284,7 +284,7 @@ def test_report_has_25_folds_and_is_restored_from_json(report):
     assert report.tried == 256
     values = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert values["wins"]
-    assert TuneReport.from_dict(values) == report
+    assert from_dict(TuneReport, values) == report
     frame = report.to_frame()
     assert len(frame) == 25
     assert frame.index.names == ["repeat", "fold"]
