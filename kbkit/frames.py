@@ -7,7 +7,7 @@ Column types do not depend on the content: text is ``string``, numbers that may 
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,7 @@ from kbkit.models import (
 )
 from kbkit.models.hits import TIME, typed_frame
 from kbkit.models.licenses import KEYS as LICENSE_KEYS
+from kbkit.models.values import shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -317,44 +318,27 @@ def _common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(part for part, _ in same)
 
 
-_SHOWN: Mapping[type, tuple[tuple[str, ...], Callable[[Any], tuple[str, ...]]]] = {
-    KnowledgeBaseInfo: (
-        ("name", "description", "documents", "chunks", "updated (UTC)"),
-        lambda one: (
-            one.name,
-            one.description,
-            f"{one.documents:,}",
-            f"{one.chunks:,}",
-            f"{one.updated_at:%Y-%m-%d %H:%M}",
-        ),
-    ),
-    Document: (("title", "type", "URI"), lambda one: (one.title, one.document_type.value, one.uri)),
-    Chunk: (("section", "text"), lambda one: (" › ".join(one.heading_path), one.text)),
-    Rating: (
-        ("score", "query", "rater", "note"),
-        lambda one: (str(one.score), one.query, one.rater, one.note),
-    ),
-    SourceInfo: (("type", "location"), lambda one: (one.type, one.location)),
-    Annotation: (
-        ("frame", "statement", "entities"),
-        lambda one: (one.frame or "", one.normalized_text, ", ".join(one.entities)),
-    ),
+_SHOWN = {
+    KnowledgeBaseInfo: "name description documents chunks updated_at",
+    Document: "title document_type uri",
+    Chunk: "heading_path text",
+    Rating: "score query rater note",
+    SourceInfo: "type location",
+    Annotation: "frame normalized_text entities",
 }
-"""Column names and a function for a row, by type of item."""
+"""The attributes that a table shows, by type of item."""
 
 
 def collection_html(
     caption: str, kind: type, values: Iterable[Any], limit: int | None = _ROWS
 ) -> str:
     """Return the first items of a collection as an HTML table, with shortened texts."""
-    header, row = _SHOWN[kind]
-    shown = [
-        "".join(f"<td style='text-align:left'>{html.escape(text[:_SNIPPET])}</td>" for text in each)
-        for each in islice(map(row, values), limit)
+    import pandas as pd
+
+    names = _SHOWN[kind].split()
+    rows = [
+        [shown(getattr(each, name))[:_SNIPPET] for name in names] for each in islice(values, limit)
     ]
-    head = "".join(f"<th style='text-align:left'>{html.escape(name)}</th>" for name in header)
-    body = "".join(f"<tr>{each}</tr>" for each in shown)
-    return (
-        f"<p>{html.escape(caption)}</p>"
-        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    )
+    frame = pd.DataFrame(rows, columns=[name.replace("_", " ") for name in names])
+    with pd.option_context("display.max_colwidth", None):
+        return f"<p>{html.escape(caption)}</p>{frame.to_html(index=False)}"

@@ -316,28 +316,6 @@ def restore(
 config = typer.Typer(help="Show settings and where they come from.", no_args_is_help=True)
 app.add_typer(config, name="config")
 
-MEANINGS = {
-    "workspace": "Folder of the workspace",
-    "database_url": "PostgreSQL server for the catalog",
-    "pgvector": "Store vectors in PostgreSQL if it has pgvector",
-    "chroma_url": "Chroma server for vectors",
-    "chroma_token": "Token for the Chroma server",
-    "user_agent": "User agent of the crawler",
-    "timeout": "Seconds that a request may take",
-    "rater": "Name that ratings are stored under",
-    "crawl_provider": "trafilatura, browser or firecrawl",
-    "browser": "Path of Chromium for the provider browser",
-    "browser_sandbox": "Run Chromium in a sandbox",
-    "improve": "When models embed: background, wait or off",
-    "minilm_chunks": "Chunks up to which `auto` embeds with MiniLM",
-    "top_k": "Maximum passages of a context",
-    "max_entities": "Maximum entities of a context",
-    "max_entries": "Maximum entries of a context",
-    "auto_learn": "Folder of tasks to learn entries from",
-    "panel_token": "Token for visitors of `kbkit panel`",
-    "models": "Folder of downloaded embedding models",
-    "models_url": "Hub to download models from",
-}
 _SECRETS = ("panel_token", "database_url", "chroma_url", "chroma_token")
 
 
@@ -353,13 +331,11 @@ def show(as_json: AsJson = False) -> None:
             value, origin = chosen_workspace(), "--workspace"
         if each.name in _SECRETS and value:
             value = "(set)"
-        rows.append((each.name, str(value), origin, MEANINGS[each.name]))
+        rows.append((each.name, str(value), origin))
     if as_json:
-        print_json(
-            [dict(zip(("name", "value", "origin", "meaning"), row, strict=True)) for row in rows]
-        )
+        print_json([dict(zip(("name", "value", "origin"), row, strict=True)) for row in rows])
     else:
-        print_table(("setting", "value", "from", "meaning"), rows)
-        say("More: https://kbkit.github.io/kbkit/settings/")
+        print_table(("setting", "value", "from"), rows)
+        say("What they mean: https://kbkit.github.io/kbkit/settings/")
     for problem in unknown_variables():
         say(f"note: {problem}")

@@ -47,7 +47,7 @@ class Value:
     def lines(self) -> list[tuple[str, str]]:
         """Return labels and values for a person; empty ones are left out."""
         pairs = (
-            (field.name.replace("_", " "), _shown(getattr(self, field.name)))
+            (field.name.replace("_", " "), shown(getattr(self, field.name)))
             for field in fields(self)  # type: ignore[arg-type]
         )
         return [(label, text) for label, text in pairs if text]
@@ -88,7 +88,8 @@ def pairs_html(pairs: Iterable[tuple[str, str]]) -> str:
     return f"<table>{''.join(rows)}</table>"
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """Return a value as text for a person."""
     if value is None or (isinstance(value, Sized) and not value):
         return ""
     if isinstance(value, Enum):
@@ -102,9 +103,9 @@ def _shown(value: Any) -> str:
     elif isinstance(value, datetime):
         text = f"{value:%Y-%m-%d %H:%M} {value:%Z}".rstrip()
     elif isinstance(value, Mapping):
-        text = ", ".join(f"{name} {_shown(item)}" for name, item in value.items())
+        text = ", ".join(f"{name} {shown(item)}" for name, item in value.items())
     elif isinstance(value, tuple | list | set | frozenset):
-        text = ", ".join(map(_shown, value))
+        text = ", ".join(map(shown, value))
     else:
         text = str(value)
     return text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…"
