@@ -5,9 +5,9 @@ griffe reads the source files. Without `introspect`, nothing of the package is i
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -41,55 +41,26 @@ _NAMES = ("source", "sourcecode", "repository", "code", "github", "gitlab", "hom
 
 @dataclass(frozen=True, slots=True)
 class CodeOrigin:
-    """Origin of a package, as far as known; `commit` only if pip recorded it."""
+    """Origin of a package, as far as known.
+
+    Its repository is linked, not a file or tag of it, since an installed package does not name
+    them.
+    """
 
     distribution: str = ""
     version: str = ""
     repository: str = ""
-    commit: str = ""
     license: License = field(default_factory=License)
-
-    @property
-    def url(self) -> str:
-        """Address of the code: of the commit if known, else of the repository.
-
-        Never of a file or tag, since an installed package does not name them.
-        """
-        if self.repository and self.commit:
-            middle = (
-                "/-/tree/" if "gitlab" in (urlsplit(self.repository).hostname or "") else "/tree/"
-            )
-            return f"{self.repository}{middle}{self.commit}"
-        return self.repository
 
 
 def origin_of(name: str) -> CodeOrigin:
     top = name.partition(".")[0]
     for distribution in metadata.packages_distributions().get(top, [top]):
-        try:
+        with suppress(metadata.PackageNotFoundError):
             package = metadata.distribution(distribution)
-        except metadata.PackageNotFoundError:
-            continue
-        repository, commit = _installed_from(package)
-        return CodeOrigin(
-            distribution,
-            package.version or "",
-            repository or _declared_repository(package),
-            commit,
-            _license(package),
-        )
+            version, repository = package.version or "", _declared_repository(package)
+            return CodeOrigin(distribution, version, repository, _license(package))
     return CodeOrigin()
-
-
-def _installed_from(package: metadata.Distribution) -> tuple[str, str]:
-    """Return repository and commit that pip installed from (PEP 610), else ``""``."""
-    try:
-        noted = json.loads(package.read_text("direct_url.json") or "{}")
-        commit = str(noted["vcs_info"]["commit_id"])
-        address = repository(str(noted["url"]))
-    except (ValueError, LookupError, TypeError, OSError):
-        return "", ""
-    return (address, commit) if address and re.fullmatch(r"[0-9a-f]{40}", commit) else ("", "")
 
 
 def _license(package: metadata.Distribution) -> License:
@@ -120,10 +91,8 @@ def _declared_repository(package: metadata.Distribution) -> str:
         label, _, url = line.partition(",")
         labelled.setdefault(re.sub(r"[\W_]", "", label).lower(), url.strip())
     labelled.setdefault("homepage", (package.metadata.get_all("Home-page") or [""])[0])
-    for label in _NAMES:
-        if address := repository(labelled.get(label, "")):
-            return address
-    return next((address for url in labelled.values() if (address := repository(url))), "")
+    fitting = (labelled.get(label, "") for label in _NAMES)
+    return next(filter(None, map(repository, (*fitting, *labelled.values()))), "")
 
 
 def repository(url: str) -> str:
@@ -202,8 +171,8 @@ class PackageReader:
             metadata["line"] = item.lineno
         if origin.version:
             metadata["version"] = origin.version
-        if origin.url:
-            metadata["repository"] = origin.url
+        if origin.repository:
+            metadata["repository"] = origin.repository
         metadata |= origin.license.to_metadata()
         if summary_text := plain_text(summary(item.docstring)):
             metadata["description"] = summary_text
@@ -364,8 +333,8 @@ def _source_line(metadata: dict[str, Any], origin: CodeOrigin) -> str:
     if "line" in metadata:
         place += f", line {metadata['line']}"
     named = " ".join(part for part in (origin.distribution, origin.version) if part)
-    if origin.url:
-        return f"Source: {place}, in [{escape(named or origin.url)}]({origin.url})"
+    if origin.repository:
+        return f"Source: {place}, in [{escape(named or origin.repository)}]({origin.repository})"
     return f"Source: {place}" + (f", in {escape(named)}" if named else "")
 
 

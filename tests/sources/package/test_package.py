@@ -257,13 +257,6 @@ def test_known_repository_of_the_source_is_linked(toykit, tmp_path) -> None:
     assert document.content.endswith(
         "Source: `toykit/_impl.py`, line 36, in [toykit 1.2](https://github.com/toys/toykit)\n"
     )
-    commit = "a" * 40
-    (info / "direct_url.json").write_text(
-        '{"url": "https://gitlab.com/toys/toykit", "vcs_info": '
-        f'{{"vcs": "git", "commit_id": "{commit}"}}}}'
-    )
-    document = documents("toykit")["toykit.helper"]
-    assert document.metadata["repository"] == f"https://gitlab.com/toys/toykit/-/tree/{commit}"
 
 
 @pytest.mark.parametrize(
