@@ -275,10 +275,11 @@ def _shown(cell: Any) -> str:
     return value if isinstance(value, str) else shown(value, cell.number_format)
 
 
-_QUOTED = re.compile(r'"([^"]*)"|\\(.)|\[(?!h|m|s)[^\]]*\]|_.|\*.', re.IGNORECASE)
+_HALVES = re.compile("am/pm|a/p", re.IGNORECASE)
+_MINUTES = re.compile(r"(?<=h)(\]?[^ymdhs]*)(mm?)(?!m)|(?<!m)(mm?)(?=[^ymdhs]*s)", re.IGNORECASE)
+"""Minutes follow hours or precede seconds; any other ``m`` is a month."""
 _PARTS = re.compile(
-    r"am/pm|a/p|yyyy|yy|mmmmm|mmmm|mmm|mm|m|dddd|ddd|dd|d|\[h+\]|\[m+\]|\[s+\]|hh|h|ss|s|0+|.",
-    re.IGNORECASE,
+    r'"([^"]*)"|\\(.)|\[(?!h|m|n|s)[^\]]*\]|_.|\*.|\[?(y+|m+|d+|h+|n+|s+|\0)\]?', re.IGNORECASE
 )
 _SECTION = re.compile(r';(?=(?:[^"]*"[^"]*")*[^"]*$)')
 _TOKEN = re.compile(
@@ -318,10 +319,25 @@ def _duration(value: timedelta) -> str:
 def _date(value: datetime | date | time, form: str) -> str:
     if form.lower() in _LOCAL or not re.search("[ymdhs]", form, re.IGNORECASE):
         return _iso(value, form)
-    plain = _QUOTED.sub(lambda found: found[1] or found[2] or "", form)
-    parts = _PARTS.findall(plain)
-    half = any(part.lower() in {"am/pm", "a/p"} for part in parts)
-    return " ".join("".join(_formatted(value, parts, half)).split())
+    marked = _HALVES.sub("\0", form)
+    marked = _MINUTES.sub(
+        lambda found: f"{found[1] or ''}{'n' * len(found[2] or found[3])}", marked
+    )
+
+    def written(part: re.Match[str]) -> str:
+        if part[3] is None:  # quoted, or left out
+            return part[1] or part[2] or ""
+        directive = _DIRECTIVES.get(part[3].lower())
+        if directive is None:
+            return part[0]
+        if isinstance(value, time) and directive[-1] in "YymBbdAa":
+            return ""
+        if "\0" not in marked:
+            directive = directive.replace("%I", "%H")
+        text = value.strftime(directive.lstrip("-"))
+        return text.lstrip("0") or "0" if directive.startswith("-") else text
+
+    return " ".join(_PARTS.sub(written, marked).split())
 
 
 def _iso(value: datetime | date | time, form: str) -> str:
@@ -331,31 +347,11 @@ def _iso(value: datetime | date | time, form: str) -> str:
     return value.isoformat()
 
 
-def _formatted(value: datetime | date | time, parts: list[str], half: bool) -> list[str]:
-    out: list[str] = []
-    names = [part.lower() for part in parts]
-    for number, part in enumerate(names):
-        before = next((one for one in reversed(names[:number]) if one[0] in "ymdhs["), "")
-        after = next((one for one in names[number + 1 :] if one[0] in "ymdhs["), "")
-        if part in {"m", "mm"} and (before.strip("[")[:1] == "h" or after.strip("[")[:1] == "s"):
-            part = part.replace("m", "n")  # noqa: PLW2901 - minutes
-        directive = _DIRECTIVES.get(part)
-        if directive is None:
-            out.append(parts[number])
-            continue
-        if "%I" in directive and not half:
-            directive = directive.replace("%I", "%H")
-        dated = isinstance(value, time) and directive[-1] in "YymBbdAa"
-        text = "" if dated else value.strftime(directive.lstrip("-"))
-        out.append(text.lstrip("0") or "0" if directive.startswith("-") else text)
-    return out
-
-
 _DIRECTIVES = dict(
     pair.split("=")
     for pair in str.split("""
         yyyy=%Y yy=%y mmmm=%B mmm=%b mm=%m m=-%m dddd=%A ddd=%a dd=%d d=-%d hh=%I h=-%I
-        [h]=-%H [hh]=%H nn=%M n=-%M ss=%S s=-%S am/pm=%p a/p=%p
+        nn=%M n=-%M ss=%S s=-%S \0=%p
     """)
 )
 

@@ -106,6 +106,8 @@ DAY = datetime(2024, 3, 5, 14, 7, 9)
         (DAY, "yyyy-mm-dd hh:mm:ss", "2024-03-05 14:07:09"),
         (DAY, "d/m/yyyy h:mm AM/PM", "5/3/2024 2:07 PM"),
         (DAY, "mm:ss", "07:09"),
+        (DAY, "[mm]:ss", "07:09"),
+        (DAY, 'hh"h"mm', "14h07"),
         (DAY, "General", "2024-03-05 14:07:09"),
         (datetime(2024, 3, 5), "m/d/yy h:mm", "2024-03-05 00:00:00"),
         (datetime(2024, 3, 5), 'yyyy"年"m"月"d"日"', "2024年3月5日"),
