@@ -33,7 +33,6 @@ from kbkit.stores.catalog.database import (
     lexical_table,
     migrate,
 )
-from kbkit.stores.catalog.schema import chunks
 from kbkit.stores.postgres_vectors import (
     PgVectorStore,
     PostgresImages,
@@ -350,14 +349,6 @@ class PostgresTransaction(Transaction):
     def __init__(self, connection: sa.Connection) -> None:
         super().__init__(connection, TextSearchIndex(connection))
 
-    def reserve_seqs(self, count: int) -> int:
-        # the write lock excludes other callers; after a rollback the numbers stay unused
-        sequence = _sequence(chunks.c.seq)
-        first: int = self.execute(sa.select(sa.func.nextval(sequence))).scalar_one()
-        if count > 1:
-            self.execute(sa.select(sa.func.setval(sequence, first + count - 1)))
-        return first
-
     def last_number(self, column: sa.Column[Any]) -> int:
         greatest = sa.select(sa.func.max(column)).scalar_subquery()
         last = sa.func.pg_sequence_last_value(sa.cast(_sequence(column), REGCLASS))
@@ -391,7 +382,6 @@ def prepare(connection: sa.Connection, place: str, lock: int, *, to_fill: bool =
         if not is_current(connection, place, to_fill=to_fill):  # another process may have migrated
             migrate(connection)
         _create_server_tables(connection)
-        _widen_columns(connection)
 
 
 def count(connection: sa.Connection) -> int:
@@ -442,28 +432,3 @@ _SERVER_TABLES = {
         "ALTER TABLE images ALTER data SET STORAGE EXTERNAL",
     ),
 }
-
-
-def _widen_columns(connection: sa.Connection) -> None:
-    columns: dict[str, list[str]] = {}
-    quote = connection.dialect.identifier_preparer.quote_identifier
-    for table, column, kind in connection.execute(_NARROW_COLUMNS):
-        wanted = "bigint" if kind == "integer" else 'text COLLATE "C"'
-        columns.setdefault(quote(table), []).append(f"ALTER {quote(column)} TYPE {wanted}")
-    for table, changes in columns.items():
-        connection.exec_driver_sql(f"ALTER TABLE {table} {', '.join(changes)}")
-    for name in connection.execute(_SEQUENCES).scalars().all():
-        connection.exec_driver_sql(f"ALTER SEQUENCE {quote(name)} AS bigint")
-
-
-_NARROW_COLUMNS = sa.text(
-    "SELECT table_name, column_name, data_type FROM information_schema.columns"
-    " JOIN information_schema.tables USING (table_schema, table_name)"
-    " WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'"
-    " AND (data_type = 'integer' OR data_type IN ('text', 'character varying')"
-    " AND collation_name IS DISTINCT FROM 'C') ORDER BY table_name, ordinal_position"
-)
-_SEQUENCES = sa.text(
-    "SELECT sequence_name FROM information_schema.sequences"
-    " WHERE sequence_schema = current_schema() AND data_type = 'integer'"
-)

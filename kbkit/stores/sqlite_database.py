@@ -33,7 +33,7 @@ from kbkit.stores.catalog.database import (
     migrate,
     revision_of,
 )
-from kbkit.stores.catalog.schema import HEAD, chunks
+from kbkit.stores.catalog.schema import HEAD
 
 _log = logging.getLogger(__name__)
 
@@ -330,10 +330,7 @@ class Fts5Index:
         )
 
     def drop(self, kb_id: str) -> None:
-        table = lexical_table(kb_id)
-        # a table of older versions
-        self._connection.exec_driver_sql(f"DROP TABLE IF EXISTS {table}_terms")
-        self._connection.exec_driver_sql(f"DROP TABLE IF EXISTS {table}")
+        self._connection.exec_driver_sql(f"DROP TABLE IF EXISTS {lexical_table(kb_id)}")
 
     def add(self, kb_id: str, rows: Sequence[tuple[int, str]]) -> None:
         if rows:
@@ -375,10 +372,6 @@ class SqliteTransaction(Transaction):
 
     def __init__(self, connection: sa.Connection) -> None:
         super().__init__(connection, Fts5Index(connection))
-
-    def reserve_seqs(self, count: int) -> int:
-        # SQLite stores the greatest number ever used; the write lock excludes other callers
-        return self.last_number(chunks.c.seq) + 1
 
     def last_number(self, column: sa.Column[Any]) -> int:
         query = "SELECT seq FROM sqlite_sequence WHERE name = ?"

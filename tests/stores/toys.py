@@ -70,14 +70,11 @@ class ToyTransaction(Transaction):
     def __init__(self, connection):
         super().__init__(connection, ToyIndex(connection))
 
-    def reserve_seqs(self, count):
-        last = self._connection.execute(sa.select(LAST.c.seq)).scalar_one()
-        self._connection.execute(LAST.update().values(seq=last + count))
-        return last + 1
-
     def last_number(self, column):
-        last = self._connection.execute(sa.select(sa.func.max(column))).scalar_one()
-        return max(last or 0, self.reserve_seqs(0) - 1 if column.table.name == "chunks" else 0)
+        numbers = [self._connection.execute(sa.select(sa.func.max(column))).scalar_one() or 0]
+        if column.table.name == "chunks":
+            numbers.append(self._connection.execute(sa.select(LAST.c.seq)).scalar_one())
+        return max(numbers)
 
     def number_after(self, column, last):
         if column.table.name == "chunks":

@@ -156,9 +156,11 @@ class Transaction(ABC):
     ) -> sa.CursorResult[*tuple[Any, ...]]:
         return self._connection.execute(statement, parameters)
 
-    @abstractmethod
     def reserve_seqs(self, count: int) -> int:
         """Reserve ``count`` consecutive ``chunks.seq`` that were never used; return the first."""
+        first = self.last_number(chunks.c.seq) + 1
+        self.number_after(chunks.c.seq, first + count - 1)
+        return first
 
     @abstractmethod
     def last_number(self, column: sa.Column[Any]) -> int:
@@ -332,22 +334,24 @@ def migrate(connection: sa.Connection) -> None:
 
 def create(connection: sa.Connection) -> None:
     VERSION.drop(connection, checkfirst=True)
-    for statement in _statements(connection.dialect.name):
+    VERSION.create(connection)
+    for statement in _statements(connection.dialect.name, *metadata.sorted_tables):
         connection.exec_driver_sql(statement)
     connection.execute(VERSION.insert().values(version_num=HEAD))
 
 
 @cache
-def _statements(dialect: str) -> list[str]:
-
+def _statements(dialect: str, *tables: sa.Table) -> list[str]:
     statements: list[str] = []
 
     def note(statement: sa.ExecutableDDLElement, *_: object) -> None:
-        statements.append(str(statement.compile(dialect=database.dialect)))
+        text = str(statement.compile(dialect=database.dialect))
+        if dialect == "postgresql":  # texts sort by code points there, too
+            text = re.sub(r" (?:VARCHAR(?:\(\d+\))?|TEXT)\b", ' TEXT COLLATE "C"', text)
+        statements.append(text)
 
     database = sa.create_mock_engine(f"{dialect}://", note)
-    metadata.create_all(database, checkfirst=False)
-    VERSION.create(database, checkfirst=False)
+    metadata.create_all(database, tables, checkfirst=False)
     return statements
 
 
@@ -359,8 +363,8 @@ _RENAMED = (
     "knowledge_bases RENAME COLUMN card_model TO summary_model",
     "knowledge_bases RENAME COLUMN cards_version TO summaries_version",
     "expansions RENAME COLUMN card TO summary",
-    "summaries ADD COLUMN version INTEGER DEFAULT '0' NOT NULL",
-    "summary_vectors ADD COLUMN version INTEGER DEFAULT '0' NOT NULL",
+    "summaries ADD COLUMN version BIGINT DEFAULT '0' NOT NULL",
+    "summary_vectors ADD COLUMN version BIGINT DEFAULT '0' NOT NULL",
 )
 
 
@@ -369,7 +373,8 @@ def upgrade(connection: sa.Connection) -> None:
     connection.exec_driver_sql("DROP INDEX cards_by_kb")
     for change in _RENAMED:
         connection.exec_driver_sql(f"ALTER TABLE {change}")
-    name_uses.create(connection)
+    for statement in _statements(connection.dialect.name, removed_chunks, name_uses):
+        connection.exec_driver_sql(statement)
     for table in (summaries, summary_vectors):
         for index in table.indexes:
             index.create(connection)

@@ -122,7 +122,7 @@ name_uses = Table(
     metadata,
     # how many knowledge bases a name has had; never deleted, so no id is used twice
     Column("name", String, primary_key=True),
-    Column("times", Integer, nullable=False),
+    Column("times", Int64, nullable=False),
 )
 
 sources = Table(
