@@ -67,7 +67,7 @@ class _Checked(sa.types.TypeEngine[Any]):
 
         def checked(value: Any) -> Any:
             if isinstance(value, odd):
-                raise ValueError(f"{type(value).__name__} in a column of another kind")
+                raise ValueError(f"{str(value)[:40]!r} in a column of another kind")
             return inner(value) if inner else value
 
         return checked
@@ -85,7 +85,21 @@ class _Float(_Checked, sa.Float[Any]):
     odd = (str, bytes)
 
 
-_CHECKED = {sa.String: _Text, sa.Integer: _Number, sa.Float: _Float}
+class _Flag(_Checked, sa.Boolean):
+    odd = (str, bytes)
+
+
+class _Bytes(_Checked, sa.LargeBinary):
+    odd = (str, int, float)
+
+
+_CHECKED = {
+    sa.String: _Text,
+    sa.Integer: _Number,
+    sa.Float: _Float,
+    sa.Boolean: _Flag,
+    sa.LargeBinary: _Bytes,
+}
 
 
 _COMPILED: LRUCache[Any, Any] = LRUCache(1_000)
@@ -257,6 +271,7 @@ def _check(path: Path, error: Exception) -> None:
 
 def _unreadable(path: Path) -> list[str]:
     engine = sa.create_engine(f"sqlite:///{path}")
+    engine.dialect = _dialect()
     sa.event.listen(engine, "connect", _prepare)
     try:
         with engine.connect() as connection:

@@ -265,38 +265,9 @@ def file_faults(path: Path) -> list[str]:
             for each in reported
             if each != "ok"
         ]
-        problems += _odd_kinds(connection)
         if problems:
             return problems
         lost = Counter(row[0] for row in connection.execute("PRAGMA foreign_key_check"))
         return [
             f"{count:,} rows of the table {table} belong to none" for table, count in lost.items()
         ]
-
-
-_KINDS = {
-    "VARCHAR": ("text",),
-    "TEXT": ("text",),
-    "DATETIME": ("text",),
-    "JSON": ("text",),
-    "INTEGER": ("integer",),
-    "BIGINT": ("integer",),
-    "BOOLEAN": ("integer",),
-    "FLOAT": ("real", "integer"),
-    "BLOB": ("blob",),
-}
-"""Storage classes by column type; SQLite itself accepts any."""
-
-
-def _odd_kinds(connection: sqlite3.Connection) -> Iterator[str]:
-    tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE %'"
-    for (table,) in connection.execute(tables).fetchall():
-        for _, column, kind, *_ in connection.execute(f'PRAGMA table_info("{table}")').fetchall():
-            kinds = _KINDS.get(kind.partition("(")[0])
-            if kinds is None or table.startswith(("lexical_", "sqlite_")):
-                continue
-            allowed = ", ".join(map(repr, (*kinds, "null")))
-            where = f'typeof("{column}") NOT IN ({allowed})'
-            odd = f'SELECT 1 FROM "{table}" WHERE {where} LIMIT 1'  # noqa: S608 - of the schema
-            if connection.execute(odd).fetchone():
-                yield f"the table {table} has a row whose {column} is no {kind}"
