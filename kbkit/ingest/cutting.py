@@ -20,8 +20,8 @@ from kbkit.models import Chunk, ChunkSpan, Document, DocumentState, DocumentType
 from kbkit.models.values import plain
 from kbkit.recipes import ChunkingSpec, KnowledgeBaseSpec
 from kbkit.stores.catalog import reading, writing
-from kbkit.stores.catalog.database import Database, batches
-from kbkit.stores.catalog.writing import Description, NewChunk
+from kbkit.stores.catalog.database import Database
+from kbkit.stores.catalog.writing import NewChunk
 from kbkit.text.analysis import analyzer
 from kbkit.text.markdown import Block, Kind
 from kbkit.text.markdown.structure import (
@@ -211,15 +211,6 @@ def _first_blocks(structure: Outline) -> Sequence[Block]:
     return [block._replace(end=min(block.end, _START)) for block in first]
 
 
-def describe_missing(database: Database, kb_id: str) -> None:
-    for documents in batches(database, lambda read: reading.undescribed(read, kb_id, _BATCH)):
-        descriptions = {
-            document.id: _description(document, document.metadata) for document in documents
-        }
-        with database.write() as transaction:
-            writing.describe_documents(transaction, kb_id, descriptions)
-
-
 def correct_shared(database: Database, kb_id: str) -> None:
     """Replace descriptions that several documents share: they describe the site, not the page."""
     with database.read() as transaction:
@@ -234,13 +225,8 @@ def correct_shared(database: Database, kb_id: str) -> None:
     for start in range(0, len(shared), _BATCH):
         with database.write() as transaction:
             documents = reading.documents_of(transaction, shared[start : start + _BATCH])
-            descriptions = {document.id: _description(document, {}) for document in documents}
+            descriptions = {each.id: describe(each.title, each.content, {}) for each in documents}
             writing.describe_documents(transaction, kb_id, descriptions)
-
-
-def _description(document: Document, metadata: Mapping[str, Any]) -> Description:
-    line = describe(document.title, document.content, metadata)
-    return Description(document.content_hash, line, is_index(document.content))
 
 
 def stated(metadata: Mapping[str, Any]) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 
 from kbkit.embedding import Embedder
 from kbkit.errors import EmbedderError, LanguageModelError
-from kbkit.ingest.cutting import DESCRIPTION_LENGTH, describe_missing, digest
+from kbkit.ingest.cutting import DESCRIPTION_LENGTH, digest
 from kbkit.ingest.embedding import embed
 from kbkit.models import Document, Expansion, Problem, Progress
 from kbkit.models.values import plain, quotation_mark
@@ -148,7 +148,6 @@ class SummaryMaker:
         return self.model.fingerprint.startswith("static:")
 
     def _write(self, least: int) -> int:
-        describe_missing(self.database, self.kb_id)
         written = 0
 
         def outdated(transaction: Transaction) -> list[Document]:

@@ -65,12 +65,10 @@ def get_document(transaction: Transaction, kb_id: str, document_id: str) -> Docu
     return document_of(row)
 
 
-def beginnings(
-    transaction: Transaction, kb_id: str, limit: int = 200, length: int = 1_000
-) -> list[str]:
+def beginnings(transaction: Transaction, kb_id: str) -> list[str]:
     """Return the beginnings of the documents with the lowest ids, a pseudo-random sample."""
-    text = sa.func.substr(documents.c.content, 1, length)
-    query = sa.select(text).where(*alive(kb_id)).order_by(documents.c.id).limit(limit)
+    text = sa.func.substr(documents.c.content, 1, 1_000)
+    query = sa.select(text).where(*alive(kb_id)).order_by(documents.c.id).limit(200)
     return transaction.scalars(query)
 
 
@@ -97,13 +95,6 @@ def iter_documents(
 def documents_of(transaction: Transaction, document_ids: Collection[str]) -> list[Document]:
     query = sa.select(*DOCUMENT_COLUMNS).where(transaction.is_in(documents.c.id, document_ids))
     return [document_of(row) for row in transaction.execute(query)]
-
-
-def undescribed(transaction: Transaction, kb_id: str, limit: int) -> list[Document]:
-    query = sa.select(*DOCUMENT_COLUMNS).where(
-        documents.c.kb_id == kb_id, documents.c.is_index.is_(None)
-    )
-    return [document_of(row) for row in transaction.execute(query.limit(limit))]
 
 
 def kind_of(transaction: Transaction, kb_id: str, target: str) -> str | None:

@@ -195,7 +195,7 @@ documents = Table(
     Column("given_tags", Json(list, optional=True)),
     # one line
     Column("description", Text, nullable=False, server_default=""),
-    # mostly links, so search ranks it last; empty if an older kbkit stored the document
+    # mostly links, so search ranks it last
     Column("is_index", Boolean),
     UniqueConstraint("kb_id", "uri"),
     Index("documents_by_source", "source_id"),

@@ -189,32 +189,11 @@ def touch_documents(
     transaction.update_each(documents, ["id"], unread)
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
-    """One line about a document; `content_hash` is that of the described content."""
-
-    content_hash: str
-    line: str
-    is_index: bool
-
-
-def describe_documents(
-    transaction: Transaction, kb_id: str, descriptions: Mapping[str, Description]
-) -> None:
-    """Update descriptions of documents that did not change meanwhile; delete their summaries."""
-    if not descriptions:
-        return
-    rows = [
-        {
-            "id": document_id,
-            "content_hash": description.content_hash,
-            "description": description.line,
-            "is_index": description.is_index,
-        }
-        for document_id, description in descriptions.items()
-    ]
-    transaction.update_each(documents, ["id", "content_hash"], rows)
-    summaries.remove(transaction, list(descriptions))
+def describe_documents(transaction: Transaction, kb_id: str, lines: Mapping[str, str]) -> None:
+    """Replace descriptions by document id; delete the summaries."""
+    rows = [{"id": document_id, "description": line} for document_id, line in lines.items()]
+    transaction.update_each(documents, ["id"], rows)
+    summaries.remove(transaction, lines)
     knowledge_bases.touch(transaction, kb_id)
 
 
