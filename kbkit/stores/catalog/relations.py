@@ -6,7 +6,7 @@ A deleted relation keeps its row, so that no rebuild restores it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -256,15 +256,21 @@ def _relation(row: Any, aliases: Mapping[str, str], evidence: Sequence[str]) -> 
     )
 
 
-_TABLES = {
-    TargetKind.ENTRY: sa.select(entries_table.c.id),
-    TargetKind.CHUNK: sa.select(chunks.c.id)
+_TARGETS: dict[TargetKind, sa.Select[Any]] = {
+    TargetKind.ENTRY: sa.select(entries_table.c.id, entries_table.c.title),
+    TargetKind.CHUNK: sa.select(chunks.c.id, documents.c.title, chunks.c.heading_path)
+    .join(documents, documents.c.id == chunks.c.document_id)
     .join(knowledge_bases, knowledge_bases.c.id == chunks.c.kb_id)
     .where(knowledge_bases.c.deleted_at.is_(None)),
-    TargetKind.DOCUMENT: sa.select(documents.c.id)
+    TargetKind.DOCUMENT: sa.select(documents.c.id, documents.c.title)
     .join(knowledge_bases, knowledge_bases.c.id == documents.c.kb_id)
     .where(knowledge_bases.c.deleted_at.is_(None), documents.c.state != DocumentState.GONE.value),
+    # no condition on the kind, for which SQLite would read all entities
+    TargetKind.ENTITY: sa.select(subjects.c.id, subjects.c.name, entity_rows.c.type)
+    .outerjoin(entity_rows, entity_rows.c.subject_id == subjects.c.id)
+    .where(entity_rows.c.deleted_at.is_(None)),
 }
+"""Queries for the ids and names of targets that exist; files are not checked."""
 
 
 def check_target(transaction: Transaction, target: Target) -> None:
@@ -272,52 +278,32 @@ def check_target(transaction: Transaction, target: Target) -> None:
     if target.kind is TargetKind.ENTITY:
         entities.get(transaction, target.id)
         return
-    if target.kind in _TABLES and target not in present(transaction, [target]):
+    if target not in present(transaction, [target]):
         raise NotFoundError(f"no {target.kind.value} with id {target.id!r}")
 
 
 def present(transaction: Transaction, targets: Collection[Target]) -> set[Target]:
     """Return the targets that exist; files are not checked."""
-    existing = {target for target in targets if target.kind not in (*_TABLES, TargetKind.ENTITY)}
-    for kind, query in _TABLES.items():
+    existing = {target for target in targets if target.kind not in _TARGETS}
+    return existing.union(target for target, _ in _named(transaction, targets))
+
+
+def _named(transaction: Transaction, targets: Collection[Target]) -> Iterator[tuple[Target, Any]]:
+    for kind, query in _TARGETS.items():
         ids = [target.id for target in targets if target.kind is kind]
-        if ids:
-            rows = transaction.execute(
-                query.where(transaction.is_in(query.selected_columns[0], ids))
-            )
-            existing |= {Target(kind, id_) for id_ in rows.scalars()}
-    named = [target.id for target in targets if target.kind is TargetKind.ENTITY]
-    # no condition on the kind, for which SQLite would read all entities
-    query = (
-        sa.select(subjects.c.id)
-        .outerjoin(entity_rows, entity_rows.c.subject_id == subjects.c.id)
-        .where(transaction.is_in(subjects.c.id, named), entity_rows.c.deleted_at.is_(None))
-    )
-    rows = transaction.execute(query)
-    return existing | {Target(TargetKind.ENTITY, id_) for id_ in rows.scalars()}
+        own = transaction.is_in(query.selected_columns[0], ids)
+        for row in transaction.execute(query.where(own)) if ids else ():
+            yield Target(kind, row.id), row
 
 
 def labels(transaction: Transaction, targets: Collection[Target]) -> dict[Target, tuple[str, str]]:
     """Map targets to label and kind (the type of an entity)."""
     label_of = {target: (target.id, target.kind.value) for target in targets}
-    queries = {
-        TargetKind.ENTITY: sa.select(subjects.c.id, subjects.c.name, entity_rows.c.type).outerjoin(
-            entity_rows, entity_rows.c.subject_id == subjects.c.id
-        ),
-        TargetKind.DOCUMENT: sa.select(documents.c.id, documents.c.title),
-        TargetKind.ENTRY: sa.select(entries_table.c.id, entries_table.c.title),
-        TargetKind.CHUNK: sa.select(chunks.c.id, documents.c.title, chunks.c.heading_path).join(
-            documents, documents.c.id == chunks.c.document_id
-        ),
-    }
-    for kind, query in queries.items():
-        ids = [target.id for target in targets if target.kind is kind]
-        own = transaction.is_in(query.selected_columns[0], ids)
-        for row in transaction.execute(query.where(own)) if ids else ():
-            name, shown = row[1], kind.value
-            if kind is TargetKind.CHUNK:
-                name = " > ".join(row.heading_path) or name
-            elif kind is TargetKind.ENTITY:
-                shown = row.type or TargetKind.ENTITY.value
-            label_of[Target(kind, row.id)] = (name, shown)
+    for target, row in _named(transaction, targets):
+        name, shown = row[1], target.kind.value
+        if target.kind is TargetKind.CHUNK:
+            name = " > ".join(row.heading_path) or name
+        elif target.kind is TargetKind.ENTITY:
+            shown = row.type or shown
+        label_of[target] = (name, shown)
     return label_of
