@@ -80,18 +80,11 @@ def copy(
 
 
 @recipes.command()
-def check(
-    recipe: Recipe,
-    online: Annotated[
-        bool, typer.Option("--online", help="Also check that the sites have the pages.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
+def check(recipe: Recipe, as_json: AsJson = False) -> None:
     """Check a recipe for errors."""
     from kbkit.workflows.recipe_checks import check_recipe
 
-    with progress() as on_progress:
-        findings = check_recipe(recipe, online=online, on_progress=on_progress)
+    findings = check_recipe(recipe)
     if not printed(findings, as_json):
         for finding in findings:
             complain(str(finding))

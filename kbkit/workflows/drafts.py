@@ -50,37 +50,19 @@ _MARKS = {
     "VitePress": "(?i)VPContent|vitepress",
     "Read the Docs": "readthedocs-addons",
 }
-_GENERATED: dict[str, tuple[tuple[str, str], ...]] = {
-    "Sphinx": (
-        ("genindex*", "index"),
-        ("py-modindex*", "index"),
-        ("search*", "search page"),
-        ("_modules/**", "source code"),
-        ("_sources/**", "sources of the pages"),
-    ),
-    "mdBook": (("print.html", "all pages for printing"), ("toc.html", "table of contents")),
+_GENERATED = {
+    "Sphinx": "genindex* py-modindex* search* _modules/** _sources/**",
+    "mdBook": "print.html toc.html",
     "Javadoc": (
-        ("**/class-use/**", "cross references"),
-        ("**/package-tree.html", "class trees"),
-        ("**/package-use.html", "cross references"),
-        ("index-files/**", "index"),
-        ("index-all.html", "index"),
-        ("allclasses*", "index"),
-        ("allpackages*", "index"),
-        ("overview-tree.html", "class trees"),
-        ("help-doc.html", "help on the pages"),
+        "**/class-use/** **/package-tree.html **/package-use.html index-files/** index-all.html "
+        "allclasses* allpackages* overview-tree.html help-doc.html"
     ),
-    "Doxygen": (
-        ("*_source.html", "source code"),
-        ("dir_*", "folders"),
-        ("globals*", "index"),
-        ("functions*", "index"),
-        ("*-members.html", "lists of members"),
-    ),
-    "MkDocs": (("search*", "search page"),),
-    "Docusaurus": (("search/**", "search page"), ("**/tags/**", "lists by tag")),
-    "Hugo": (("**/_print/**", "pages for printing"), ("tags/**", "lists by tag")),
+    "Doxygen": "*_source.html dir_* globals* functions* *-members.html",
+    "MkDocs": "search*",
+    "Docusaurus": "search/** **/tags/**",
+    "Hugo": "**/_print/** tags/**",
 }
+"""Pages that a generator adds: indexes, lists, sources and search."""
 _NAMES = {
     name.lower(): name
     for name in str.split("""
@@ -92,8 +74,8 @@ _NAMES = {
 
 def known_exclusions(generator: str, prefix: str) -> list[Exclusion]:
     return [
-        Exclusion(pattern if pattern.startswith("**/") else prefix + pattern, reason)
-        for pattern, reason in _GENERATED.get(generator, ())
+        Exclusion(pattern if pattern.startswith("**/") else prefix + pattern, f"of {generator}")
+        for pattern in _GENERATED.get(generator, "").split()
     ]
 
 
@@ -110,22 +92,11 @@ POLITE = 0.2
 """Minimum seconds between two requests in a draft."""
 _LIMIT = 1000
 _SHOWN = 8  # sections listed
-_SECTIONS = {
-    "search page": ("search",),
-    "index": ("genindex",),
-    "lists by tag": ("tags", "tag"),
-    "lists": ("categories", "authors", "author"),
-    "blog": ("blog",),
-    "news": ("news",),
-    "change log": ("changelog",),
-    "release notes": ("release-notes", "releases"),
-    "pages for printing": ("print", "_print"),
-    "old versions": ("archive", "archives"),
-    "error page": ("404",),
-    "sources of the pages": ("_sources",),
-    "source code": ("_modules",),
-    "no documentation": ("login", "signup"),
-}
+_SECTIONS = str.split("""
+    search genindex tags tag categories authors author blog news changelog release-notes releases
+    print _print archive archives 404 _sources _modules login signup
+""")
+"""Parts of a site that are no documentation."""
 _GENERIC = re.compile(
     r"introduction|overview|home(?: ?page)?|index|welcome|contents", re.IGNORECASE
 )
@@ -267,13 +238,13 @@ def exclusions(prefix: str, paths: Sequence[str], generator: str, language: str)
         reasons |= {f"{prefix}{name}/**": "a translation" for name in sorted(locales)}
     reasons |= {f"{prefix}{name}/**": "another version" for name in _versions(first)}
     reasons |= {each.pattern: each.reason for each in known_exclusions(generator, prefix)}
-    for reason, name in ((reason, name) for reason, names in _SECTIONS.items() for name in names):
+    for name in _SECTIONS:
         if first[name]:
-            reasons.setdefault(f"{prefix}{name}/**", reason)
+            reasons.setdefault(f"{prefix}{name}/**", name)
         if not {f"{prefix}{name}*", f"{prefix}{name}.html"} & reasons.keys() and any(
             re.fullmatch(rf"{re.escape(name)}(?:\.html?|/)?", part) for part in inside
         ):
-            reasons |= {f"{prefix}{name}*": reason, f"{prefix}{name}/**": reason}
+            reasons |= {f"{prefix}{name}*": name, f"{prefix}{name}/**": name}
     counted = [
         Exclusion(pattern, reason, sum(matches(path, (pattern,)) for path in paths))
         for pattern, reason in reasons.items()
@@ -345,14 +316,10 @@ def _report_progress(on_progress: OnProgress | None, done: int, message: str) ->
 
 
 _PACKAGE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
-_EXCLUDED = {
-    "build output": ("build", "_build", "dist"),
-    "a built site": ("site",),
-    "drafts": ("drafts", "_drafts"),
-    "old versions": ("archive", "old"),
-    "templates": ("templates", "_templates"),
-    "parts of pages": ("includes", "_includes"),
-}
+_EXCLUDED = str.split("""
+    build _build dist site drafts _drafts archive old templates _templates includes _includes
+""")
+"""Folders that hold no documents of their own."""
 _MAX_FILES = 50_000
 
 
@@ -400,9 +367,8 @@ def _folder(path: Path, base: Path) -> Draft:
     if (path / "index.html").is_file() and pages * 2 > sum(kinds.values()):
         return _mirror(path, place, counts)
     excluded = [
-        Exclusion(f"**/{folder}/**", reason, folders[folder])
-        for reason, names in _EXCLUDED.items()
-        for folder in names
+        Exclusion(f"**/{folder}/**", folder, folders[folder])
+        for folder in _EXCLUDED
         if folders[folder]
     ]
     return Draft(

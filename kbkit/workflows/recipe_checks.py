@@ -1,50 +1,38 @@
-"""Check a recipe before a build: offline, and with a few requests."""
+"""Check a recipe before a build."""
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 from kbkit.errors import KbkitError, RecipeError
-from kbkit.feedback.evaluation_set import is_page
-from kbkit.models import Progress
 from kbkit.models.values import Value
-from kbkit.paths import admits, matches, split_glob
+from kbkit.paths import matches, split_glob
 from kbkit.recipes import (
     AnySource,
     CrawlSource,
-    FetchSpec,
     FilesSource,
     JsonlSource,
     MirrorSource,
     OpenApiSource,
     PackageSource,
-    PageSource,
     ParquetSource,
     Question,
-    Recipe,
     golden_questions,
     load_recipe,
 )
-from kbkit.runtime.config import Settings
-from kbkit.runtime.progress import OnProgress
-from kbkit.sources import DiskPlace, Outcome, SourceContext, open_reader
 from kbkit.sources.files import files_of
-from kbkit.sources.web import Fetcher, refused_url
-from kbkit.sources.web.urls import Robots, folder, origin
+from kbkit.sources.web import refused_url
+from kbkit.sources.web.urls import folder
 from kbkit.workflows.draft import is_package
 
 QUESTIONS = 8
 """Minimum number of golden questions for a reliable evaluation."""
-PROBES = 30
-"""Maximum pages requested for one recipe."""
 _DELAY = 0.1
-_SPACE = re.compile(r"[\s\\]")
 _NUMBER = re.compile(r"[\d.]+|.*:.*")  # address of a host
 
 
@@ -64,14 +52,11 @@ class RecipeFinding(Value):
         return f"{self.severity}: {self.field}: {self.message}" if self.field else self.message
 
 
-def check_recipe(
-    path: str | Path, *, online: bool = False, on_progress: OnProgress | None = None
-) -> list[RecipeFinding]:
-    """List the defects of a recipe, errors first.
+def check_recipe(path: str | Path) -> list[RecipeFinding]:
+    """Find errors of a recipe, errors first; it requests nothing.
 
-    Checks the schema, addresses, patterns, the existence of files and packages, and the pages of
-    golden questions. Online, it also requests start pages and pages of golden questions, one at a
-    time and with the recipe's delay; it stores nothing.
+    Checks the schema, addresses, patterns, and the existence of files and packages. An evaluation
+    reports golden questions whose pages do not exist.
     """
     try:
         recipe = load_recipe(path)
@@ -83,9 +68,7 @@ def check_recipe(
         for number, source in enumerate(recipe.sources)
         for finding in _source(source, f"sources[{number}]", recipe.path.parent)
     ]
-    findings += _questions(recipe, questions)
-    if online and not any(finding.severity == "error" for finding in findings):
-        findings += _probed(recipe, questions, on_progress)
+    findings += _questions(questions)
     return sorted(findings, key=lambda finding: finding.severity != "error")
 
 
@@ -149,124 +132,14 @@ def _meets(one: str, other: str) -> bool:
     return one.startswith(other) or other.startswith(one)
 
 
-def _questions(recipe: Recipe, questions: tuple[Question, ...]) -> Iterator[RecipeFinding]:
+def _questions(questions: tuple[Question, ...]) -> Iterator[RecipeFinding]:
     if len(questions) < QUESTIONS:
         message = f"{len(questions)} golden questions; {QUESTIONS} or more measure search reliably"
         yield RecipeFinding("warning", "questions", message)
     seen: set[str] = set()
-    uris, complete = _local_uris(recipe)
     for number, question in enumerate(questions):
-        where = f"questions[{number}]"
         key = " ".join(question.question.casefold().split())
         if key in seen:
-            yield RecipeFinding("error", where, f"{question.question!r} is asked twice")
+            message = f"{question.question!r} is asked twice"
+            yield RecipeFinding("error", f"questions[{number}]", message)
         seen.add(key)
-        for page in question.relevant:
-            if message := _page_problem(page, recipe, uris, complete=complete):
-                yield RecipeFinding("error", f"{where}.relevant", message)
-
-
-def _page_problem(page: str, recipe: Recipe, uris: set[str], *, complete: bool) -> str:
-    if not page.strip() or (_SPACE.search(page) and not any(map(page.__eq__, uris))):
-        return f"{page!r}: the end of a page's address has no spaces and no backslashes"
-    sites = [source for source in recipe.sources if isinstance(source, FetchSpec)]
-    if "://" in page:
-        places = {origin(url) for source in sites if (url := getattr(source, "url", None))}
-        return (
-            "" if origin(page) in places or not complete else f"{page}: on no site of the sources"
-        )
-    if any(is_page(uri, page) for uri in uris):
-        return ""
-    bare = page.lstrip("/")
-    crawls = [source for source in recipe.sources if isinstance(source, CrawlSource)]
-    excluding = [source for source in crawls if not _may_contain(source, bare)]
-    if complete:
-        close = difflib.get_close_matches(bare, uris, n=1, cutoff=0.4)
-        hint = f"; the nearest is {close[0]}" if close else ""
-        return f"{page}: no source has such a page{hint}"
-    if crawls and len(excluding) == len(recipe.sources):
-        return f"{page}: the patterns of the crawl exclude it"
-    return ""
-
-
-def _may_contain(source: CrawlSource, page: str) -> bool:
-    # the page is a suffix, which may start anywhere in the path
-    paths = (urlsplit(url).path for url in _addresses(source, page))
-    return any(admits(path, source.include, source.exclude) for path in paths)
-
-
-def _addresses(source: CrawlSource, page: str) -> list[str]:
-    below = urljoin(folder(source.url), page)
-    scope = urlsplit(folder(source.url)).path.strip("/")
-    last = scope.rpartition("/")[2]
-    if last and page.startswith(last + "/"):
-        return [urljoin(folder(source.url).rstrip("/"), page), below]
-    return [below]
-
-
-def _local_uris(recipe: Recipe) -> tuple[set[str], bool]:
-    uris: set[str] = set()
-    complete = True
-    base = recipe.path.parent
-    for source in recipe.sources:
-        if isinstance(source, FilesSource):
-            try:
-                place = DiskPlace.of(source.path, base)
-                uris.update(place.uri(path) for path in files_of(source, base)[0])
-            except KbkitError:
-                complete = False
-            complete = complete and not source.path.endswith((".zip", ".json", ".yaml", ".yml"))
-        elif (isinstance(source, OpenApiSource) and source.path) or isinstance(
-            source, PackageSource
-        ):
-            try:
-                events = open_reader(source).events(SourceContext(base=base))
-                uris.update(event.uri for event in events if event.document is not None)
-            except KbkitError:
-                complete = False
-        else:
-            complete = False
-    return uris, complete
-
-
-def _probed(
-    recipe: Recipe, questions: tuple[Question, ...], on_progress: OnProgress | None
-) -> Iterator[RecipeFinding]:
-    settings = Settings.load()
-    left = PROBES
-    for number, source in enumerate(recipe.sources):
-        if not isinstance(source, CrawlSource | PageSource | OpenApiSource) or not source.url:
-            continue
-        where = f"sources[{number}]"
-        with Fetcher(
-            user_agent=settings.user_agent,
-            timeout=settings.timeout,
-            allow_private=source.allow_private,
-        ) as fetcher:
-            robots = Robots(fetcher, settings.user_agent, source.delay)
-            if problem := _problem(robots, source.url):
-                yield RecipeFinding("error", f"{where}.url", f"{source.url}: {problem}")
-                continue
-            if not isinstance(source, CrawlSource):
-                continue
-            pages = dict.fromkeys(
-                _addresses(source, page.split("#")[0].lstrip("/"))[0]
-                for question in questions
-                for page in question.relevant[:1]
-            )
-            for done, url in enumerate(list(pages)[:left]):
-                if on_progress is not None:
-                    on_progress(Progress("probe", done, min(len(pages), left), url))
-                if problem := _problem(robots, url):
-                    message = f"{url}: {problem}; it may have moved, or be in a deeper folder"
-                    yield RecipeFinding("warning", "questions", message)
-            left -= min(len(pages), left)
-
-
-def _problem(robots: Robots, url: str) -> str:
-    """Return why a page cannot be read, or ``""``."""
-    if verdict := robots.verdict(url):
-        return verdict.reason
-    robots.wait(url)
-    response = robots.fetcher.get(url, max_bytes=200_000, truncate=True)
-    return "" if response.outcome is Outcome.FETCHED else response.reason

@@ -12,7 +12,6 @@ import pytest
 import kbkit
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.recipes import golden_questions, load_recipe
-from kbkit.testing import serve_folder
 from kbkit.workflows.gallery import copy_recipe, list_recipes
 from kbkit.workflows.recipe_checks import QUESTIONS, check_recipe
 
@@ -126,8 +125,6 @@ questions:
             "warning",
             "excludes the start page",
         ),
-        (("guide/page-3.html", "guide/page 3.html"), "error", "no spaces"),
-        (("guide/page-3.html", "blog/page-3.html"), "error", "exclude it"),
         (("how 3", "how 4"), "error", "asked twice"),
         (("  - {question: how 3, relevant: [guide/page-3.html]}\n", ""), "warning", "7 golden"),
     ],
@@ -142,44 +139,14 @@ def test_mistakes_are_found_offline(tmp_path, change, severity, message):
     assert [(one.severity, message in str(one)) for one in found].count((severity, True)) == 1
 
 
-def test_missing_pages_of_local_sources_are_found(tmp_path):
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs/filling.md").write_text("# Filling\n", encoding="utf-8")
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [("{type: files, path: dogs}", "dogs"), ("{type: package, name: nopackage}", "not installed")],
+)
+def test_missing_local_sources_are_found(tmp_path, source, message):
     path = tmp_path / "vats.yaml"
-    text = "name: vats\nsources: [{type: files, path: docs}]\nquestions:\n"
-    text += "  - {question: how, relevant: [docs/fillings.md]}\n"
-    path.write_text(text, encoding="utf-8")
-    errors = [str(one) for one in check_recipe(path) if one.severity == "error"]
-    assert errors == [
-        "error: questions[0].relevant: docs/fillings.md: no source has such a page; "
-        "the nearest is docs/filling.md"
-    ]
-    for source, message in (
-        ("{type: files, path: dogs}", "dogs"),
-        ("{type: package, name: nosuchpackage}", "not installed"),
-    ):
-        path.write_text(text.replace("{type: files, path: docs}", source), encoding="utf-8")
-        assert any(message in str(one) for one in check_recipe(path))
-
-
-def test_missing_online_pages_are_found(tmp_path):
-    site = tmp_path / "site"
-    (site / "guide").mkdir(parents=True)
-    (site / "index.html").write_text("<h1>Vats</h1>", encoding="utf-8")
-    for n in range(QUESTIONS - 1):
-        (site / f"guide/page-{n}.html").write_text("<h1>Page</h1>", encoding="utf-8")
-    path = tmp_path / "vats.yaml"
-    with serve_folder(site) as address:
-        text = GOOD.replace("https://vats.example.com/docs/", address).replace("/docs/", "/")
-        text = text.replace("delay: 0.5", "delay: 0\n    allow_private: true")
-        path.write_text(text, encoding="utf-8")
-        assert check_recipe(path) == []
-        (finding,) = check_recipe(path, online=True)
-        assert finding.severity == "warning"
-        assert "page-7.html: HTTP 404" in finding.message
-        path.write_text(text.replace("    allow_private: true\n", ""), encoding="utf-8")
-        refused = check_recipe(path, online=True)
-        assert any("refused" in one.message for one in refused if one.severity == "error")
+    path.write_text(f"name: vats\nsources: [{source}]\n", encoding="utf-8")
+    assert any(message in str(one) for one in check_recipe(path) if one.severity == "error")
 
 
 def cli(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
