@@ -16,7 +16,7 @@ from kbkit.models import EntryStatus
 from kbkit.models.values import plain, plain_line, pluralize
 
 if TYPE_CHECKING:
-    from kbkit.models import Entry, EntryInfo
+    from kbkit.models import Entry
 
 entries = typer.Typer(help="Manage entries: solutions that worked.", no_args_is_help=True)
 app.add_typer(entries, name="entries")
@@ -99,9 +99,10 @@ def list_(
     print_listing(
         page.entries,
         as_json,
-        ("rating", "votes", "slug", "title", "status", "tags", "updated (UTC)"),
-        _row,
+        "rating votes slug title status tags updated_at",
         empty="" if page.total else "no entries; `kbkit entries add` writes one",
+        rating=lambda info: info.rating.average if info.rating.count else "",
+        votes=lambda info: info.rating.count,
     )
     if as_json:
         return
@@ -110,18 +111,6 @@ def list_(
     for each in page:
         if each.problem:
             say(f"cannot be read: {each.slug}: {plain(each.problem)}")
-
-
-def _row(info: EntryInfo) -> tuple[str, ...]:
-    return (
-        f"{info.rating.average:.2f}" if info.rating.count else "",
-        f"{info.rating.count:,}",
-        info.slug,
-        info.title,
-        info.status.value,
-        ", ".join(info.tags),
-        f"{info.updated_at:%Y-%m-%d %H:%M}",
-    )
 
 
 @entries.command()
@@ -270,13 +259,7 @@ def undelete(
             _print_entry(workspace.entries.undelete(slug, to=to), "restored", as_json)
             return
         deleted = workspace.entries.trash()
-    print_listing(
-        deleted,
-        as_json,
-        ("deleted (UTC)", "slug", "id"),
-        lambda each: (f"{each.deleted_at:%Y-%m-%d %H:%M}", each.path, each.id),
-        empty="the trash is empty",
-    )
+    print_listing(deleted, as_json, "deleted_at path id", empty="the trash is empty")
 
 
 @entries.command()

@@ -36,13 +36,10 @@ def ls(path: FolderPath = "", as_json: AsJson = False) -> None:
     print_listing(
         infos,
         as_json,
-        ("name", "bytes", "changed (UTC)"),
-        lambda info: (
-            info.name + "/" * info.is_folder,
-            "" if info.is_folder else f"{info.size:,}",
-            f"{info.changed_at:%Y-%m-%d %H:%M}",
-        ),
+        "name size changed_at",
         empty="no files; `kbkit files write PATH` writes one",
+        name=lambda info: info.name + "/" * info.is_folder,
+        size=lambda info: None if info.is_folder else info.size,
     )
 
 
@@ -137,13 +134,7 @@ def undelete(
             _print_file(workspace.files.undelete(path, to=to), "restored", as_json)
             return
         deleted = workspace.files.trash()
-    print_listing(
-        deleted,
-        as_json,
-        ("deleted (UTC)", "what", "path", "id"),
-        lambda each: (f"{each.deleted_at:%Y-%m-%d %H:%M}", each.kind, each.path, each.id),
-        empty="the trash is empty",
-    )
+    print_listing(deleted, as_json, "deleted_at kind path id", empty="the trash is empty")
 
 
 @files.command()
@@ -233,13 +224,8 @@ def trash(
     """List the trash."""
     with open_workspace() as workspace:
         if name is not None:
-            print_listing(
-                workspace[name].documents.trash(),
-                as_json,
-                ("deleted (UTC)", "title", "URI"),
-                lambda each: (f"{each.deleted_at:%Y-%m-%d %H:%M}", each.title, each.uri),
-                empty="the trash is empty",
-            )
+            documents = workspace[name].documents.trash()
+            print_listing(documents, as_json, "deleted_at title uri", empty="the trash is empty")
             return
         deleted = workspace.trash()
         inside = {kb: len(workspace[kb].documents.trash()) for kb in workspace}
@@ -247,14 +233,9 @@ def trash(
         print_listing(
             deleted,
             as_json,
-            ("id", "deleted (UTC)", "documents", "name"),
-            lambda one: (
-                one.id[:8],
-                f"{one.deleted_at:%Y-%m-%d %H:%M}",
-                f"{one.documents:,}",
-                one.name,
-            ),
+            "id deleted_at documents name",
             empty="the trash is empty",
+            id=lambda each: each.id[:8],
         )
     for kb_name, count in inside.items():
         if count and not as_json:

@@ -49,8 +49,7 @@ def entities(
     print_listing(
         matches,
         as_json,
-        ("entity", "type", "chunks", "documents", "description"),
-        lambda e: (e.name, e.type, f"{e.chunks:,}", f"{e.documents:,}", e.description),
+        "name type chunks documents description",
         empty="no entities; `kbkit improve NAME` annotates the remaining chunks",
     )
 
@@ -118,16 +117,10 @@ def list_relations(
     print_listing(
         relations,
         as_json,
-        ("source", "relation", "target", "weight", "by", "evidence", "note"),
-        lambda each: (
-            names[each.source],
-            each.name,
-            names[each.target],
-            f"{each.weight:.2f}",
-            each.made_by,
-            " ".join(each.evidence[:1]),
-            each.note,
-        ),
+        "source name target weight made_by evidence note",
+        source=lambda each: names[each.source],
+        target=lambda each: names[each.target],
+        evidence=lambda each: each.evidence[:1],
     )
 
 
@@ -146,12 +139,7 @@ def gaps(
     """List gaps in the documentation."""
     with open_workspace() as workspace:
         listed = workspace.graph.gaps(kind=kind, kbs=kb or None, limit=limit)
-    print_listing(
-        listed,
-        as_json,
-        ("of", "gap", "reason", "start with"),
-        lambda gap: (gap.name, gap.kind, gap.reason, " ".join(gap.start[:1])),
-    )
+    print_listing(listed, as_json, "name kind reason start", start=lambda gap: gap.start[:1])
 
 
 @graph.command()
@@ -162,8 +150,9 @@ def suggestions(limit: Limit = 20, as_json: AsJson = False) -> None:
     print_listing(
         pairs,
         as_json,
-        ("keep", "merge", "score", "evidence"),
-        lambda each: (*each.names, f"{each.score:.2f}", each.evidence),
+        "keep merge score evidence",
+        keep=lambda each: each.names[0],
+        merge=lambda each: each.names[1],
     )
 
 
@@ -321,12 +310,7 @@ def edits(
     """List edits of the graph, the latest first."""
     with open_workspace() as workspace:
         listed = workspace.graph.edits(by=by, limit=limit)
-    print_listing(
-        listed,
-        as_json,
-        ("edit", "by", "at", "what"),
-        lambda each: (str(each.id), each.made_by, f"{each.made_at:%Y-%m-%d %H:%M}", each.what),
-    )
+    print_listing(listed, as_json, "id made_by made_at what")
 
 
 @graph.command()
@@ -378,15 +362,7 @@ def list_subjects(
     print_listing(
         listed,
         as_json,
-        ("subject", "kind", "type", "chunks", "documents", "also"),
-        lambda each: (
-            each.name,
-            each.kind,
-            each.type,
-            f"{each.chunks:,}",
-            f"{each.documents:,}",
-            ", ".join(each.aliases),
-        ),
+        "name kind type chunks documents aliases",
         empty="no subjects; `kbkit improve NAME` annotates the remaining chunks",
     )
 

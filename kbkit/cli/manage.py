@@ -111,14 +111,7 @@ def list_(as_json: AsJson = False) -> None:
     print_listing(
         infos,
         as_json,
-        ("name", "documents", "chunks", "updated (UTC)", "description"),
-        lambda info: (
-            info.name,
-            f"{info.documents:,}",
-            f"{info.chunks:,}",
-            f"{info.updated_at:%Y-%m-%d %H:%M}",
-            info.description,
-        ),
+        "name documents chunks updated_at description",
         empty="no knowledge bases yet; make one with `kbkit new` or `kbkit build`",
     )
 

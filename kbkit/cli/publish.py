@@ -355,17 +355,11 @@ def list_tokens(as_json: AsJson = False) -> None:
     print_listing(
         tokens,
         as_json,
-        ("name", "id", "scope", "for", "created", "ends", "last used (UTC)"),
-        lambda info: (
-            info.name,
-            info.id,
-            info.scope,
-            ", ".join(info.kbs) or "all",
-            f"{info.created_at:%Y-%m-%d}",
-            f"{info.expires_at:%Y-%m-%d}" if info.expires_at else "never",
-            f"{info.used_at:%Y-%m-%d %H:%M}" if info.used_at else "never",
-        ),
+        "name id scope kbs created_at expires_at used_at",
         empty="no tokens; make one with `kbkit token create NAME`",
+        kbs=lambda info: info.kbs or "all",
+        expires_at=lambda info: info.expires_at or "never",
+        used_at=lambda info: info.used_at or "never",
     )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -35,6 +36,7 @@ from kbkit.models.values import pluralize
 
 if TYPE_CHECKING:
     from kbkit.workflows.drafts import Draft, Exclusion
+    from kbkit.workflows.gallery import GalleryRecipe
 
 Recipe = Annotated[Path, typer.Argument(help="A recipe file.")]
 
@@ -45,21 +47,21 @@ app.add_typer(recipes, name="recipes")
 _FIGURES = ("documents", "seconds", "megabytes", "ndcg", "hit1")
 
 
+def _figure(key: str, recipe: GalleryRecipe) -> object:
+    return recipe.figures.get(key, "-")
+
+
 @recipes.command("list")
 def list_(as_json: AsJson = False) -> None:
     """List the recipes that come with kbkit."""
     from kbkit.workflows.gallery import list_recipes
 
+    figures: dict[str, Any] = {key: partial(_figure, key) for key in _FIGURES}
     print_listing(
         list_recipes(),
         as_json,
-        ("name", "source", "pages", "seconds", "MB", "nDCG@10", "Hit@1", "reads"),
-        lambda recipe: (
-            recipe.name,
-            ", ".join(recipe.sources),
-            *(str(recipe.figures.get(key, "-")) for key in _FIGURES),
-            recipe.address,
-        ),
+        "name sources documents seconds megabytes ndcg hit1 address",
+        **figures,
     )
     if not as_json:
         say("copy one with `kbkit recipes copy NAME`; - means that it was not run")

@@ -259,13 +259,7 @@ def _print(infos: list[SourceInfo], as_json: bool, empty: str = "") -> None:
     print_listing(
         infos,
         as_json,
-        ("id", "type", "documents", "read", "location"),
-        lambda source: (
-            source.id[:8],
-            source.type,
-            f"{source.documents:,}",
-            "yes" if source.enabled else "disabled",
-            source.location,
-        ),
+        "id type documents enabled location",
         empty=empty,
+        id=lambda source: source.id[:8],
     )

@@ -10,7 +10,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 import typer
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from kbkit.runtime.progress import OnProgress
 
 
-_T = TypeVar("_T")
 _PIPED_WIDTH = 10_000
 """Columns of output to a program, so that nothing is wrapped or cut."""
 
@@ -269,20 +269,26 @@ def _repeats(description: str, snippet: str) -> bool:
 
 
 def print_listing(
-    rows: Sequence[_T],
+    rows: Sequence[Any],
     as_json: bool,
-    header: Sequence[str],
-    row: Callable[[_T], Sequence[str]],
+    columns: str,
     *,
     empty: str = "",
+    **computed: Callable[[Any], object],
 ) -> None:
-    """Print values as JSON or as a table, or only a message if there are none."""
+    """Print values as JSON or as a table, or only a message if there are none.
+
+    Columns are attributes, or what the ``computed`` functions return for a value.
+    """
     if printed(rows, as_json):
         return
-    if rows or not empty:
-        print_table(header, map(row, rows))
-    else:
+    if not rows and empty:
         say(empty)
+        return
+    names = columns.split()
+    reads = [computed.get(name) or attrgetter(name) for name in names]
+    lines = ([values.shown(read(row)) for read in reads] for row in rows)
+    print_table([name.replace("_", " ") for name in names], lines)
 
 
 _WORD = re.compile(r"[^\W\d]")

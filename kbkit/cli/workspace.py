@@ -110,17 +110,8 @@ def list_(as_json: AsJson = False) -> None:
     print_listing(
         list_models(),
         as_json,
-        ("name", "dim.", "MB", "cost", "languages", "license", "good for", "here"),
-        lambda model: (
-            model.name,
-            str(model.dimensions or "?"),
-            str(model.megabytes),
-            str(model.cost or "?"),
-            model.languages,
-            model.license,
-            model.good_for,
-            "yes" if model.installed else model.where,
-        ),
+        "name dimensions megabytes cost languages license good_for installed",
+        installed=lambda model: model.installed or model.where,
     )
     if not as_json:
         say("cost: time of a chunk, static vectors as 1, about")
@@ -201,15 +192,9 @@ def runs(names: Names = None, as_json: AsJson = False) -> None:
     print_listing(
         listed,
         as_json,
-        ("started (UTC)", "seconds", "knowledge base", "documents", "source"),
-        lambda one: (
-            f"{one.started_at:%Y-%m-%d %H:%M:%S}",
-            f"{one.seconds:,.1f}" if one.finished_at else "unfinished",
-            one.kb,
-            ", ".join(f"{count:,} {name}" for name, count in one.counts.items()),
-            one.source,
-        ),
+        "started_at seconds kb counts source",
         empty="no source was read yet",
+        seconds=lambda run: run.seconds if run.finished_at else "unfinished",
     )
 
 
