@@ -242,14 +242,14 @@ def cli_reference() -> str:
     lines += ["", "## Shared arguments and options {#shared}", ""]
     lines += ["Where a command names them without a meaning, it is this:", ""]
     lines += [each.item for each in sorted(shared, key=lambda each: (each.option, each.names))]
+    without = ", ".join(f"`{name}`" for name, (_, _, is_json) in parameters.items() if not is_json)
+    lines.append(f"- `--json`: Print JSON with stable keys. Of all commands but {without}.")
     lines += ["", "## Options of sources {#source-options}", ""]
     lines += ["Of `kbkit new`, `kbkit add` and `kbkit sources add`:", ""]
     lines += [each.item for each in parameters["sources add"][1] if not each.argument]
-    for name, (about, items, is_json) in parameters.items():
-        usage = ["kbkit", name, *(each.usage for each in items if each.argument)]
-        usage += ["[--json]"] if is_json else []
-        lines += ["", f"## kbkit {name} {{#{name.replace(' ', '-')}}}", "", _prose(about), ""]
-        lines += [f"`{' '.join(usage)}`", ""]
+    for name, (about, items, _) in parameters.items():
+        usage = " ".join(["kbkit", name, *(each.usage for each in items if each.argument)])
+        lines += ["", f"## {usage} {{#{name.replace(' ', '-')}}}", "", _prose(about), ""]
         lines += dict.fromkeys(
             each.item for each in items if each not in shared and each not in of_sources
         )

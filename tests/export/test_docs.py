@@ -104,9 +104,9 @@ def commands() -> list[tuple[str, str]]:
 def test_commands_in_guides_exist(guide, line):
     reference = (ROOT / "site/cli.md").read_text("utf-8")
     _, name, *arguments = shlex.split(line, comments=True)
-    if arguments and f"## kbkit {name} {arguments[0]} " in reference:
-        name = f"{name} {arguments.pop(0)}"  # a command of a group
-    part = reference.split(f"## kbkit {name} {{#{name.replace(' ', '-')}}}")
+    if arguments and f" {{#{name}-{arguments[0]}}}\n" in reference:
+        name = f"{name}-{arguments.pop(0)}"  # a command of a group
+    part = reference.split(f" {{#{name}}}\n")
     assert len(part) == 2, f"{guide}: {line}"
     options = part[1].split("\n## ")[0]
     if "(#source-options)" in options:
