@@ -9,12 +9,13 @@ from __future__ import annotations
 import gc
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
+from inspect import Parameter
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from kbkit.workspace import Workspace
 
 __all__ = ["EXIT_BELOW_FLOOR", "EXIT_ERROR", "EXIT_NOTHING_READ", "app", "main"]
+T = TypeVar("T")
 _GC_THRESHOLD = 200_000
 """More objects than a search allocates."""
 
@@ -254,6 +256,30 @@ def takes(options_of: Callable[..., Any], into: str) -> Callable[..., Callable[.
         run.__annotations__ = {each.name: hints[each.name] for each in parameters}
         run.__name__, run.__doc__ = command.__name__, command.__doc__
         return run
+
+    return decorate
+
+
+Options = Mapping[str, tuple[str, Any, str]]
+"""Spelling (``""`` for the name), type and help of options, by name."""
+
+
+def with_options(table: Options) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Give a function of keyword arguments the options of a table, for `takes`."""
+
+    def decorate(function: Callable[..., T]) -> Callable[..., T]:
+        hints = {
+            name: Annotated[kind | None, typer.Option(*filter(None, [spelling]), help=text)]
+            for name, (spelling, kind, text) in table.items()
+        }
+        function.__annotations__ = hints
+        function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [
+                Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=hint)
+                for name, hint in hints.items()
+            ]
+        )
+        return function
 
     return decorate
 

@@ -21,7 +21,7 @@ from kbkit.cli import (
     takes,
     workspace_folder,
 )
-from kbkit.cli.sources import SourceOptions
+from kbkit.cli.sources import source_specs
 from kbkit.cli.terminal import (
     print_json,
     print_listing,
@@ -58,10 +58,10 @@ OutputPrice = Annotated[
 
 
 @app.command()
-@takes(SourceOptions, "options")
+@takes(source_specs, "specs")
 def new(
     name: Name,
-    options: SourceOptions,
+    specs: list[Any],
     description: Annotated[str, typer.Option(help="Its description.")] = "",
     embedding: Annotated[
         str | None,
@@ -72,7 +72,6 @@ def new(
     """Create a knowledge base and read its sources."""
     from kbkit.models import IngestReport
 
-    specs = options.specs()
     with _new_workspace() as workspace:
         kb = workspace.create(name, description=description, embedding=embedding)
         if not specs:
@@ -89,10 +88,9 @@ def new(
 
 
 @app.command()
-@takes(SourceOptions, "options")
-def add(name: Name, options: SourceOptions, as_json: AsJson = False) -> None:
+@takes(source_specs, "specs")
+def add(name: Name, specs: list[Any], as_json: AsJson = False) -> None:
     """Add sources to a knowledge base and read them."""
-    specs = options.specs()
     if not specs:
         raise typer.BadParameter("name a source, such as --crawl URL, --files GLOB or --jsonl FILE")
     going_on = resumable(f"kbkit refresh {name}")

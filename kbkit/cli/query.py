@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kbkit.cli import EXIT_BELOW_FLOOR, AllowPrivate, AsJson, app, open_workspace, takes
+from kbkit.cli import (
+    EXIT_BELOW_FLOOR,
+    AllowPrivate,
+    AsJson,
+    Options,
+    app,
+    open_workspace,
+    takes,
+    with_options,
+)
 from kbkit.cli.terminal import (
     print_evaluation,
     print_hits,
@@ -44,67 +52,39 @@ Searched = Annotated[
 ModeName = Annotated[str, typer.Option(help="hybrid, dense or lexical.")]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Conditions:
-    """Options of a search; see `kbkit.Filters`."""
+_CONDITIONS: Options = {
+    "document_type": ("--type", list[str], "Only documents of this type."),
+    "tags": ("--tag", list[str], "Only documents with this tag."),
+    "source": ("", str, "Only documents whose URI starts with this."),
+    "path": ("", str, "Only documents whose path matches this glob, such as library/**."),
+    "after": ("", str, "Only documents fetched on or after this date, such as 2026-01-31."),
+    "before": ("", str, "Only documents fetched before this date."),
+    "min_rating": ("", float, "Only documents with at least this average rating, 1 to 5."),
+    "min_probability": ("", float, "Only hits that answer with this probability, 0 to 1."),
+    "state": ("", list[str], "Only documents in this state: current or stale."),
+    "version": ("--of-version", str, "Only documents of this version, such as 3.12."),
+    "heading": ("", str, "Only text below headings with these words."),
+    "page": ("", list[int], "Only this page of a PDF."),
+    "frame": ("", list[str], "Only statements of this type, such as procedure."),
+    "subject": ("", list[str], "Only chunks about this subject."),
+    "entity": ("", list[str], "Only chunks that name this entity."),
+}
 
-    document_type: Annotated[
-        list[str] | None, typer.Option("--type", help="Only documents of this type.")
-    ] = None
-    tags: Annotated[
-        list[str] | None, typer.Option("--tag", help="Only documents with this tag.")
-    ] = None
-    source: Annotated[
-        str | None, typer.Option(help="Only documents whose URI starts with this.")
-    ] = None
-    path: Annotated[
-        str | None,
-        typer.Option(help="Only documents whose path matches this glob, such as library/**."),
-    ] = None
-    after: Annotated[
-        str | None,
-        typer.Option(help="Only documents fetched on or after this date, such as 2026-01-31."),
-    ] = None
-    before: Annotated[str | None, typer.Option(help="Only documents fetched before this date.")] = (
-        None
-    )
-    min_rating: Annotated[
-        float | None, typer.Option(help="Only documents with at least this average rating, 1 to 5.")
-    ] = None
-    min_probability: Annotated[
-        float | None, typer.Option(help="Only hits that answer with this probability, 0 to 1.")
-    ] = None
-    state: Annotated[
-        list[str] | None, typer.Option(help="Only documents in this state: current or stale.")
-    ] = None
-    version: Annotated[
-        str | None,
-        typer.Option("--of-version", help="Only documents of this version, such as 3.12."),
-    ] = None
-    heading: Annotated[
-        str | None, typer.Option(help="Only text below headings with these words.")
-    ] = None
-    page: Annotated[list[int] | None, typer.Option(min=1, help="Only this page of a PDF.")] = None
-    frame: Annotated[
-        list[str] | None, typer.Option(help="Only statements of this type, such as procedure.")
-    ] = None
-    subject: Annotated[list[str] | None, typer.Option(help="Only chunks about this subject.")] = (
-        None
-    )
-    entity: Annotated[list[str] | None, typer.Option(help="Only chunks that name this entity.")] = (
-        None
-    )
+
+@with_options(_CONDITIONS)
+def _filters(**conditions: Any) -> Filters:
+    return Filters.of(conditions)
 
 
 @app.command()
-@takes(Conditions, "conditions")
+@takes(_filters, "filters")
 def search(
     query: Annotated[str | None, typer.Argument(help="A question or some words.")] = None,
     kb: Searched = None,
     limit: Annotated[int, typer.Option(min=1, max=1_000, help="Maximum number of hits.")] = 10,
     mode: ModeName = "hybrid",
     *,
-    conditions: Conditions,
+    filters: Filters,
     graph: Annotated[
         float | None, typer.Option(min=0, max=5, help="Weight of the knowledge graph (0: off).")
     ] = None,
@@ -123,7 +103,6 @@ def search(
         raise typer.BadParameter("--queries prints JSON lines only; add --jsonl")
     # a search does not need BLAS threads, whose start takes a tenth of a second
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    filters = Filters.of(asdict(conditions))
     with open_workspace() as workspace:
         ask = partial(
             workspace.search, kbs=kb or None, limit=limit, mode=mode, filters=filters, graph=graph

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from kbkit.cli import AllowPrivate, AsJson, Name, app, open_workspace, takes
+from kbkit.cli import AsJson, Name, Options, app, open_workspace, takes, with_options
 from kbkit.cli.terminal import print_listing, say
 from kbkit.models.values import pluralize
 
@@ -18,126 +17,67 @@ if TYPE_CHECKING:
     from kbkit.recipes import AnySource
 
 
-@dataclass(frozen=True, kw_only=True)
-class SourceOptions:
-    """Options of commands that take sources."""
-
-    crawl: Annotated[
-        list[str] | None, typer.Option(metavar="URL", help="Crawl a site from this address.")
-    ] = None
-    page: Annotated[list[str] | None, typer.Option(metavar="URL", help="Read one page.")] = None
-    mirror: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATH",
-            help="Read saved HTML: a folder or archive (with --base-url), or a WARC.",
-        ),
-    ] = None
-    base_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="Address that the saved pages come from.")
-    ] = None
-    files: Annotated[
-        list[str] | None,
-        typer.Option(metavar="GLOB", help="Read files: a glob, a file or a folder."),
-    ] = None
-    package: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Read the API of an installed Python package."),
-    ] = None
-    introspect: Annotated[
-        bool,
-        typer.Option(
-            "--introspect",
-            help="Package: also import it, which runs its code, to find dynamic members.",
-        ),
-    ] = False
-    openapi: Annotated[
-        list[str] | None,
-        typer.Option("--openapi", metavar="PATH", help="Read an API description: a file or a URL."),
-    ] = None
-    jsonl: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PATH", help="Read JSON lines with uri, title and content."),
-    ] = None
-    parquet: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PATH", help="Read a Parquet file with uri, title and content."),
-    ] = None
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Maximum documents a source (default: crawl 1,000, others 100,000)."
-        ),
-    ] = None
-    include: Annotated[
-        list[str] | None, typer.Option(metavar="GLOB", help="Glob of paths to read. Repeatable.")
-    ] = None
-    exclude: Annotated[
-        list[str] | None, typer.Option(metavar="GLOB", help="Glob of paths to skip. Repeatable.")
-    ] = None
-    depth: Annotated[
-        int | None,
-        typer.Option(min=0, help="Crawl: maximum links from the start (default: no limit)."),
-    ] = None
-    sitemap: Annotated[
-        bool, typer.Option("--sitemap/--no-sitemap", help="Crawl: also read the site's sitemaps.")
-    ] = True
-    concurrency: Annotated[
-        int | None, typer.Option(min=1, max=32, help="Crawl: concurrent requests (default: 4).")
-    ] = None
-    delay: Annotated[
-        float | None, typer.Option(min=0, help="Web: minimum seconds between requests.")
-    ] = None
-    provider: Annotated[
-        str | None, typer.Option(help="Web: trafilatura, browser or firecrawl.")
-    ] = None
-    document_type: Annotated[
-        str | None,
-        typer.Option(
-            "--type",
-            help="Type of the documents: manual, tutorial, api_spec, faq, policy, reference or "
-            "other (default: detected).",
-        ),
-    ] = None
-    tag: Annotated[list[str] | None, typer.Option(help="Tag of the documents.")] = None
-    license: Annotated[str, typer.Option(help="License of documents that state none.")] = ""
-    attribution: Annotated[str, typer.Option(help="Credit for documents that state none.")] = ""
-    allow_private: AllowPrivate = False
-
-    def specs(self) -> list[AnySource]:
-        """Return the sources, each with the options that it has."""
-        from kbkit.recipes import parse_source
-
-        if self.mirror is None and self.base_url is not None:
-            raise typer.BadParameter("--base-url goes with --mirror")
-        specs: list[dict[str, Any]] = [
-            {"type": kind, _place(kind, place): place}
-            for kind in _KINDS
-            for place in getattr(self, kind) or ()
-        ]
-        if self.mirror is not None:
-            specs.append({"type": "mirror", "path": self.mirror, "base_url": self.base_url})
-        options = _options_by_type()
-        for option in fields(self):
-            value = getattr(self, option.name)
-            is_place = option.name in (*_KINDS, "mirror", "base_url")
-            if is_place or value in (None, [], option.default):
-                continue
-            name = "tags" if option.name == "tag" else option.name
-            takers = [spec for spec in specs if name in options[spec["type"]]]
-            for spec in takers:
-                spec[name] = value
-            if not takers:
-                *others, last = (f"--{kind}" for kind, names in options.items() if name in names)
-                kinds = f"{', '.join(others)} or {last}" if others else last
-                shown = _OPTIONS.get(name, option.name.replace("_", "-"))
-                raise typer.BadParameter(f"--{shown} goes with {kinds}")
-        return [parse_source(spec) for spec in specs]
+_PLACES: Options = {
+    "crawl": ("", list[str], "Crawl a site from this address."),
+    "page": ("", list[str], "Read one page."),
+    "files": ("", list[str], "Read files: a glob, a file or a folder."),
+    "package": ("", list[str], "Read the API of an installed Python package."),
+    "openapi": ("--openapi", list[str], "Read an API description: a file or an address."),
+    "jsonl": ("", list[str], "Read JSON lines with uri, title and content."),
+    "parquet": ("", list[str], "Read a Parquet file with uri, title and content."),
+    "mirror": ("", str, "Read saved HTML: a folder or archive (with --base-url), or a WARC."),
+    "base_url": ("", str, "Address that the saved pages come from."),
+}
+_OPTIONS: Options = {
+    "introspect": ("--introspect", bool, "Package: also import it, which runs its code."),
+    "limit": ("", int, "Maximum documents a source (default: crawl 1,000, others 100,000)."),
+    "include": ("", list[str], "Glob of paths to read. Repeatable."),
+    "exclude": ("", list[str], "Glob of paths to skip. Repeatable."),
+    "depth": ("", int, "Crawl: maximum links from the start (default: no limit)."),
+    "sitemap": ("--sitemap/--no-sitemap", bool, "Crawl: also read sitemaps (default: yes)."),
+    "concurrency": ("", int, "Crawl: concurrent requests, 1 to 32 (default: 4)."),
+    "delay": ("", float, "Web: minimum seconds between requests."),
+    "provider": ("", str, "Web: trafilatura, browser or firecrawl."),
+    "document_type": ("--type", str, "Type of the documents (default: detected)."),
+    "tags": ("--tag", list[str], "Tag of the documents."),
+    "license": ("", str, "License of documents that state none."),
+    "attribution": ("", str, "Credit for documents that state none."),
+    "allow_private": ("--allow-private", bool, "Allow loopback and private addresses."),
+}
 
 
-_KINDS = ("crawl", "page", "files", "package", "openapi", "jsonl", "parquet")
+@with_options({**_PLACES, **_OPTIONS})
+def source_specs(**given: Any) -> list[AnySource]:
+    """Return the sources, each with the options that it has."""
+    from kbkit.recipes import parse_source
+
+    mirror, base_url = given["mirror"], given["base_url"]
+    if mirror is None and base_url is not None:
+        raise typer.BadParameter("--base-url goes with --mirror")
+    specs: list[dict[str, Any]] = [
+        {"type": kind, _place(kind, place): place}
+        for kind in _PLACES
+        if kind not in ("mirror", "base_url")
+        for place in given[kind] or ()
+    ]
+    if mirror is not None:
+        specs.append({"type": "mirror", "path": mirror, "base_url": base_url})
+    options = _options_by_type()
+    for name, (spelling, _, _) in _OPTIONS.items():
+        if given[name] in (None, []):
+            continue
+        takers = [spec for spec in specs if name in options[spec["type"]]]
+        for spec in takers:
+            spec[name] = given[name]
+        if not takers:
+            *others, last = (f"--{kind}" for kind, names in options.items() if name in names)
+            kinds = f"{', '.join(others)} or {last}" if others else last
+            shown = spelling.rpartition("/")[2] or f"--{name.replace('_', '-')}"
+            raise typer.BadParameter(f"{shown} goes with {kinds}")
+    return [parse_source(spec) for spec in specs]
+
+
 _WEB = re.compile("https?://")
-_OPTIONS = {"sitemap": "no-sitemap", "document_type": "type"}  # with other names
 
 
 def _place(kind: str, place: str) -> str:
@@ -171,10 +111,9 @@ def list_(name: Name, as_json: AsJson = False) -> None:
 
 
 @sources.command()
-@takes(SourceOptions, "options")
-def add(name: Name, options: SourceOptions, as_json: AsJson = False) -> None:
+@takes(source_specs, "specs")
+def add(name: Name, specs: list[Any], as_json: AsJson = False) -> None:
     """Add sources without reading them."""
-    specs = options.specs()
     if not specs:
         raise typer.BadParameter("name a source, such as --crawl URL, --files GLOB or --jsonl FILE")
     with open_workspace() as workspace:
