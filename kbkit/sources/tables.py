@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Annotated, Any
+
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from kbkit.errors import MissingExtraError, SourceError
 from kbkit.extras import extra
@@ -18,14 +20,37 @@ from kbkit.models.licenses import KEYS as LICENSE_KEYS
 from kbkit.models.values import valid_values
 from kbkit.paths import open_file
 from kbkit.recipes import JsonlSource, ParquetSource
+from kbkit.recipes.base import find_problems
 from kbkit.runtime.processes import Workers
 from kbkit.sources import DiskPlace, Outcome, SourceContext, SourceEvent, published_uri
 from kbkit.sources.parts import detect
 
-KEYS = ("uri", "title", "content", "document_type", "tags", "metadata", *LICENSE_KEYS)
-TOLD = ("id", "description", "state", "fetched_at", "content_hash")
-"""Derived keys, which are ignored on import."""
+_TOLD = ("id", "description", "state", "fetched_at", "content_hash")  # derived keys, ignored
 _MAX_LENGTH = 50_000_000  # bytes of a line
+
+
+def _filled(text: str) -> str:
+    text = text.replace("\x00", "")
+    if not text.strip():
+        raise ValueError("is empty")
+    return text
+
+
+_Text = Annotated[str, AfterValidator(_filled)]
+
+
+class _Row(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    uri: _Text
+    content: _Text = Field(validation_alias=AliasChoices("content", "text"))
+    title: str = ""
+    document_type: DocumentType | None = None
+    tags: list[str] = []
+    metadata: dict[str, Any] = {}
+    license: Any = None
+    license_url: Any = None
+    attribution: Any = None
 
 
 class JsonlReader:
@@ -83,44 +108,28 @@ class JsonlReader:
         return SourceEvent(document.uri, Outcome.FETCHED, document)
 
     def _document(self, values: dict[str, Any], folder: Path) -> SourceDocument:
-        if "text" in values:  # older name of the key
-            if "content" in values:
-                raise ValueError("has both content and text; they are the same, give content")
-            values["content"] = values.pop("text")
-        unknown = sorted(set(values) - {*KEYS, *TOLD})
-        if unknown:
-            raise ValueError(f"unknown key {unknown[0]!r}; the keys are {', '.join(KEYS)}")
-        uri = published_uri(_text(values, "uri"), folder)
-        content = _text(values, "content")
-        title = " ".join(_text(values, "title", required=False).split()) or uri
-        tags = values.get("tags") or []
-        if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
-            raise ValueError("tags: not a list of texts")
-        metadata = values.get("metadata") or {}
-        if not isinstance(metadata, dict):
-            raise ValueError("metadata: not an object")
+        stated = {
+            key: one for key, one in values.items() if one not in (None, "") and key not in _TOLD
+        }
+        try:
+            row = _Row.model_validate(stated)
+        except ValidationError as error:
+            raise ValueError(str(find_problems(error, _Row)[0])) from None
+        uri = published_uri(row.uri, folder)
+        title = " ".join(row.title.split()) or uri
+        kind = row.document_type or self._spec.document_type
         # names of pictures, which lines do not hold
-        metadata = {key: value for key, value in metadata.items() if key != "images"}
+        metadata = {key: value for key, value in row.metadata.items() if key != "images"}
         if not any(metadata.get(key) for key in LICENSE_KEYS):
             metadata |= License.of(values).to_metadata()
         return SourceDocument(
             uri,
             title,
-            content,
-            self._type(values) or detect(uri, title, content),
-            tuple(dict.fromkeys((*self._spec.tags, *tags))),
+            row.content,
+            kind or detect(uri, title, row.content),
+            tuple(dict.fromkeys((*self._spec.tags, *row.tags))),
             metadata,
         )
-
-    def _type(self, values: dict[str, Any]) -> DocumentType | None:
-        named = values.get("document_type")
-        if named in (None, ""):
-            return self._spec.document_type
-        try:
-            return DocumentType(named)
-        except ValueError:
-            kinds = ", ".join(kind.value for kind in DocumentType)
-            raise ValueError(f"document_type: {named!r} is unknown; use one of {kinds}") from None
 
 
 def _object(line: bytes) -> dict[str, Any]:
@@ -143,20 +152,6 @@ def _object(line: bytes) -> dict[str, Any]:
 
 def _no_number(name: str) -> float:
     raise ValueError(f"not JSON ({name} is not a JSON number)")
-
-
-def _text(values: dict[str, Any], key: str, *, required: bool = True) -> str:
-    value = values.get(key)
-    if value is None and not required:
-        return ""
-    if value is None:
-        raise ValueError(f"{key} is missing")
-    if not isinstance(value, str):
-        raise ValueError(f"{key}: not a text")
-    value = value.replace("\x00", "")
-    if required and not value.strip():
-        raise ValueError(f"{key} is empty")
-    return value
 
 
 _MEMORY = 2_500_000_000  # bytes of the reading process
@@ -222,16 +217,16 @@ class _ToLines:
 def _write_lines(path: str, lines: str) -> None:
     with extra("parquet", "pyarrow", "Reading Parquet"):
         from pyarrow.parquet import ParquetFile
-    keys = {*KEYS, *TOLD, "text"}
+    columns = list(_Row.model_fields)
     with ParquetFile(path) as file, Path(lines).open("wb") as stream:
         names = file.schema_arrow.names
-        unknown = [name for name in names if name not in keys]
+        unknown = [name for name in names if name not in {*columns, *_TOLD, "text"}]
         if unknown:
-            raise ValueError(f"unknown column {unknown[0]!r}; the columns are {', '.join(KEYS)}")
+            raise ValueError(f"unknown column {unknown[0]!r}; the columns are {', '.join(columns)}")
         if len(set(names)) < len(names):
             raise ValueError("two columns have the same name")
-        columns = [name for name in names if name not in TOLD or name == "state"]
-        for batch in file.iter_batches(_ROWS, columns=columns, use_threads=False):
+        wanted = [name for name in names if name not in _TOLD or name == "state"]
+        for batch in file.iter_batches(_ROWS, columns=wanted, use_threads=False):
             for row in batch.to_pylist():
                 stream.write(json.dumps(_row_values(row), default=_plain).encode() + b"\n")
             if stream.tell() > _MAX_BYTES:

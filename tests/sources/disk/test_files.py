@@ -139,18 +139,19 @@ def test_json_lines(tmp_path: Path) -> None:
     assert (read["h"].content, read["h"].metadata) == ("?ok", {"?": ["?"]})
     assert [event.reason for event in results if event.reason] == [
         "line 3: uri is the same as in line 1",
-        "line 4: content is missing",
-        "line 5: unknown key 'colour'; the keys are uri, title, content, document_type, tags, "
+        "line 4: content: is missing",
+        "line 5: colour: unknown key; there are uri, content, title, document_type, tags, "
         "metadata, license, license_url, attribution",
-        "line 6: document_type: 'novel' is unknown; use one of manual, tutorial, api_spec, faq, "
+        "line 6: document_type: 'novel' is unknown; there are manual, tutorial, api_spec, faq, "
         "policy, reference, other",
-        "line 7: tags: not a list of texts",
-        "line 8: uri: not a text",
+        "line 7: tags: input should be a valid list (given: t)",
+        "line 8: uri: input should be a valid string",
         "line 9: not a JSON object",
         "line 11: not JSON (Expecting ',' delimiter at column 1)",
         "line 12: not UTF-8",
         "line 14: not JSON (NaN is not a JSON number)",
-        "line 15: has both content and text; they are the same, give content",
+        "line 15: text: unknown key; there are uri, content, title, document_type, tags, "
+        "metadata, license, license_url, attribution",
         "line 16: gone from its source already when it was exported",
         "line 17: nested too deeply",
     ]
