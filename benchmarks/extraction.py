@@ -44,7 +44,6 @@ MANUALS = {
     "sqlite3-doc": "/usr/share/doc/sqlite3",
     "nodejs-doc": "/usr/share/doc/nodejs/api",
 }
-AHEAD = 64
 SITE_PAGES = 150
 SURVEYED = 100
 HALVES = 20
@@ -100,24 +99,10 @@ def pages_of(folder: Path, most: int) -> list[Path]:
 
 def read(folder: Path, pages: list[Path]) -> Iterator[tuple[Path, ExtractedPage]]:
     """Read pages as kbkit reads a site: streamed, on all processors."""
-    reader = SiteExtractor(expected=len(pages))
-
-    def ready() -> Iterator[tuple[Path, ExtractedPage]]:
-        reading = reader.poll(0.2)
-        if reading is not None and reading.final and reading.page.content:
-            yield reading.key, reading.page
-
-    try:
-        for path in pages:
-            reader.submit(path, address(folder, path), path.read_bytes(), "")
-            while reader.pending >= AHEAD:
-                yield from ready()
-        while reader.pending:
-            if not reader.busy:
-                reader.settle()
-            yield from ready()
-    finally:
-        reader.close()
+    tasks = ((path, address(folder, path), path.read_bytes(), "") for path in pages)
+    for path, page in SiteExtractor(expected=len(pages)).read(tasks):
+        if page.content:
+            yield path, page
 
 
 def plain(html: str, *, links: bool = False) -> str:

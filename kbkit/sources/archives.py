@@ -309,7 +309,6 @@ def _too_large(place: str) -> StoredPage:
     return _skipped(place, f"larger than {MAX_BYTES / 1e6:g} MB")
 
 
-_AHEAD = 64  # pages in memory
 _LARGE = 1_000_000  # bytes of an archive, above which it probably has many pages
 
 
@@ -336,24 +335,22 @@ class MirrorReader:
             many = sum(1 for _ in islice(path.rglob("*.htm*"), MANY + 1)) > MANY
         else:
             many = path.stat().st_size > _LARGE
-        reader = SiteExtractor(expected=MANY + 1 if many else 0, engine=context.engine)
-        try:
-            for number, page in enumerate(self._pages(path)):
-                if context.stop() or number >= self._spec.limit:
-                    break
+        unread: list[SourceEvent] = []
+
+        def pages() -> Iterator[tuple[str, str, bytes, str]]:
+            for page in islice(self._pages(path), self._spec.limit):
+                if context.stop():
+                    return
                 uri = self._uri(page)
                 if page.reason:
-                    yield SourceEvent(uri, page.outcome, reason=page.reason)
+                    unread.append(SourceEvent(uri, page.outcome, reason=page.reason))
                 else:
-                    reader.submit(uri, uri, page.body, page.charset)
-                while reader.pending >= _AHEAD and not context.stop():
-                    yield from self._poll(reader)
-            while reader.pending and not context.stop():
-                if not reader.busy:
-                    reader.settle()
-                yield from self._poll(reader)
-        finally:
-            reader.close()
+                    yield uri, uri, page.body, page.charset
+
+        reader = SiteExtractor(expected=MANY + 1 if many else 0, engine=context.engine)
+        for uri, page in reader.read(pages(), context.stop):
+            yield self._event(uri, page)
+        yield from unread
 
     def _pages(self, path: Path) -> Iterator[StoredPage]:
         if is_warc(path):
@@ -370,11 +367,6 @@ class MirrorReader:
         if page.place.startswith(self._base):
             return page.place
         return self._base + quote(page.place, safe="/~!$&'()*+,;=:@")
-
-    def _poll(self, reader: SiteExtractor) -> Iterator[SourceEvent]:
-        reading = reader.poll(0.2)
-        if reading is not None and reading.final:
-            yield self._event(reading.key, reading.page)
 
     def _event(self, uri: str, page: ExtractedPage) -> SourceEvent:
         # noindex is for search engines; this mirror was chosen by its user

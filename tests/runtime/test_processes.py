@@ -234,16 +234,11 @@ def test_script_without_a_main_guard_runs_once(tmp_path) -> None:
         from kbkit.sources.html.site_extractor import SiteExtractor
         print("once")
         reader = SiteExtractor(processes=2, expected=100)
-        for n in range(40):
-            reader.submit(n, f"https://x/{n}", b"<h1>T</h1><p>Some text here.</p>", "")
+        page = b"<h1>T</h1><p>Some text here.</p>"
         done = 0
-        while reader.pending:
-            if not reader.busy:
-                reader.settle()
-            reading = reader.poll(1)
-            done += bool(reading and reading.final)
-        assert reader._workers is not None
-        reader.close()
+        for _ in reader.read((n, f"https://x/{n}", page, "") for n in range(40)):
+            assert reader._workers is not None
+            done += 1
         print(done)
         """)
     )

@@ -16,13 +16,12 @@ from kbkit.runtime.config import Settings
 from kbkit.runtime.progress import OnProgress
 from kbkit.sources import Outcome
 from kbkit.sources.decode import decode
+from kbkit.sources.html.extract import ExtractedPage
 from kbkit.sources.html.fidelity import KINDS, Fidelity, recurring, survey
 from kbkit.sources.html.site_extractor import SiteExtractor
 from kbkit.sources.web import Fetcher
 
 _PAGES = frozenset({".html", ".htm", ".xhtml"})
-_BASE = "https://pages.invalid/"  # base of the links of local files
-_AHEAD = 64  # pages in memory
 _MAX_BYTES = 50_000_000
 _SURVEYED = 100  # most pages that are compared to find a site's template
 
@@ -150,7 +149,9 @@ def fidelity(
         template = recurring([survey(decode(path.read_bytes(), "")) for _, path in chosen])
     measured = []
     total = Fidelity()
-    for page in _read(pages, many, template):
+    tasks = ((page, _address(page[0]), *page[1:]) for page in pages)
+    for (name, body, charset), extracted in SiteExtractor(expected=many).read(tasks):
+        page = _measured(name, decode(body, charset), extracted, template)
         total.include(page.fidelity)
         measured.append(page)
         if on_progress is not None:
@@ -158,43 +159,19 @@ def fidelity(
     return FidelityReport(tuple(sorted(measured, key=lambda page: page.uri)), total)
 
 
-def _read(
-    pages: Iterator[tuple[str, bytes, str]], many: int, template: Collection[int]
-) -> Iterator[PageFidelity]:
-    reader = SiteExtractor(expected=many)
-    try:
-        for name, body, charset in pages:
-            address = name if "://" in name else f"{_BASE}{name}"
-            reader.submit((name, body, charset), address, body, charset)
-            while reader.pending >= _AHEAD:
-                yield from _measured(reader, template)
-        while reader.pending:
-            if not reader.busy:
-                reader.settle()
-            yield from _measured(reader, template)
-    finally:
-        reader.close()
+def _address(name: str) -> str:
+    return name if "://" in name else f"https://pages.invalid/{name}"
 
 
-def _measured(reader: SiteExtractor, template: Collection[int]) -> Iterator[PageFidelity]:
-    reading = reader.poll(0.2)
-    if reading is None or not reading.final:
-        return
-    name, body, charset = reading.key
-    page = reading.page
+def _measured(name: str, html: str, page: ExtractedPage, template: Collection[int]) -> PageFidelity:
     result = Fidelity()
     if not page.content:
-        yield PageFidelity(name, result, reason=page.reason or "no text")
-        return
+        return PageFidelity(name, result, reason=page.reason or "no text")
     figures = result.add(
-        decode(body, charset),
-        page.content,
-        url=name if "://" in name else f"{_BASE}{name}",
-        template=template,
-        article=page.article,
+        html, page.content, url=_address(name), template=template, article=page.article
     )
     names = () if figures is None else figures.names
-    yield PageFidelity(name, result, page.title, page.article, names=names)
+    return PageFidelity(name, result, page.title, page.article, names=names)
 
 
 def _files(path: Path) -> list[tuple[str, Path]]:

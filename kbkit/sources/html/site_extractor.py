@@ -12,10 +12,11 @@ import functools
 import queue
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from kbkit.runtime.engine import Engine, WorkerPool
@@ -121,6 +122,7 @@ def _measured(page: ExtractedPage, html: str, task: ExtractTask) -> ExtractedPag
 _MEASURED_FIRST, _MEASURED_THEN = 32, 8  # the first pages are measured, then each eighth
 _COMPARED = 4  # surveys after which the site's common texts are found again
 _VOTERS = 512  # most pages that vote on the template
+_AHEAD = 64  # pages in memory
 MANY = 30  # waiting pages that justify starting worker processes
 
 
@@ -183,6 +185,21 @@ class SiteExtractor:
         if self._workers is not None:
             self._workers.close()
             self._workers = None
+
+    def read(
+        self, pages: Iterable[tuple[Any, str, bytes, str]], stop: Callable[[], bool] = lambda: False
+    ) -> Iterator[tuple[Any, ExtractedPage]]:
+        """Read pages (`submit`'s arguments) and close; yield keys and pages as they are done."""
+        with closing(self):
+            for page in chain(pages, [None]):
+                if page is not None:
+                    self.submit(*page)
+                while self.pending >= (1 if page is None else _AHEAD) and not stop():
+                    if page is None and not self.busy:
+                        self.settle()
+                    reading = self.poll(0.2)
+                    if reading is not None and reading.final:
+                        yield reading.key, reading.page
 
     def submit(
         self, key: Any, url: str, body: bytes, charset: str, *, place: int | None = None

@@ -32,17 +32,8 @@ class GeneratedPage:
 
 def read_site(pages: Mapping[str, bytes]) -> dict[str, ExtractedPage]:
     """Read pages, given by address, together as one site."""
-    reader = SiteExtractor(processes=1)
-    for url, html in pages.items():
-        reader.submit(url, url, html, "")
-    read: dict[str, ExtractedPage] = {}
-    while reader.pending:
-        if not reader.busy:
-            reader.settle()
-        reading = reader.poll(1)
-        if reading is not None and reading.final:
-            read[reading.key] = reading.page
-    return read
+    tasks = ((url, url, html, "") for url, html in pages.items())
+    return dict(SiteExtractor(processes=1).read(tasks))
 
 
 def _numbered(body: str) -> tuple[str, ...]:
