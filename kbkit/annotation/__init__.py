@@ -6,11 +6,11 @@ are annotated again. The result equals that of annotating all chunks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from kbkit.annotation.gazetteer import GazetteerName, Mention, NameGazetteer
+from kbkit.annotation.gazetteer import GazetteerName, NameGazetteer
 from kbkit.annotation.names import REVISION, names_of
 from kbkit.models import Annotation, Chunk, Document, Progress
 from kbkit.recipes import AnyAnnotation, LlmAnnotation, NameSpec, NoAnnotation, PluginAnnotation
@@ -29,19 +29,6 @@ class Passage:
     document: Document
 
 
-class Gazetteer(Protocol):
-    """The names that are known in a knowledge base."""
-
-    def find(self, text: str) -> Sequence[Mention]:
-        """Find the names in a text, the longest match first, without overlaps."""
-
-    def __contains__(self, name: object) -> bool:
-        """Whether a name is known in any form."""
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over the names in their defined form."""
-
-
 class Annotator(Protocol):
     """Annotates passages."""
 
@@ -50,7 +37,7 @@ class Annotator(Protocol):
         """Name and version; chunks are annotated again when it changes."""
 
     def annotate(
-        self, passages: Sequence[Passage], gazetteer: Gazetteer
+        self, passages: Sequence[Passage], gazetteer: NameGazetteer
     ) -> Sequence[Sequence[Annotation]]:
         """Annotate passages."""
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter, ValidationError
 
-from kbkit.annotation import Gazetteer, Passage
+from kbkit.annotation import Passage
+from kbkit.annotation.gazetteer import NameGazetteer
 from kbkit.embedding.llamaindex import retry
 from kbkit.errors import LanguageModelError
 from kbkit.models import Annotation, AnnotationReport, Problem, StatedRelation, StatementType
@@ -154,7 +155,10 @@ def read(answer: str, numbers: Sequence[int]) -> tuple[dict[int, list[Any]], lis
 
 
 def annotations_of(
-    passage: Passage, statements: Sequence[Mapping[str, Any]], gazetteer: Gazetteer, made_by: str
+    passage: Passage,
+    statements: Sequence[Mapping[str, Any]],
+    gazetteer: NameGazetteer,
+    made_by: str,
 ) -> list[Annotation]:
     """Convert a model's statements about a passage to annotations, without invented names."""
     text = passage.chunk.text
@@ -287,7 +291,7 @@ class LlmAnnotator:
         return f"llm:{model_key(self._llm)}:{REVISION}"
 
     def annotate(
-        self, passages: Sequence[Passage], gazetteer: Gazetteer
+        self, passages: Sequence[Passage], gazetteer: NameGazetteer
     ) -> Sequence[Sequence[Annotation]]:
         """Annotate passages.
 

@@ -8,8 +8,8 @@ from functools import lru_cache, partial
 
 from ahocorasick_rs import AhoCorasick, MatchKind
 
-from kbkit.annotation import Gazetteer, Passage
-from kbkit.annotation.gazetteer import Mention
+from kbkit.annotation import Passage
+from kbkit.annotation.gazetteer import Mention, NameGazetteer
 from kbkit.annotation.statements import Reading, Sentence, read
 from kbkit.annotation.terms import WORDS, folded, is_error, is_term
 from kbkit.models import Annotation, StatementType
@@ -196,7 +196,7 @@ class RulesAnnotator:
     fingerprint = f"rules:{REVISION}"
 
     def annotate(
-        self, passages: Sequence[Passage], gazetteer: Gazetteer
+        self, passages: Sequence[Passage], gazetteer: NameGazetteer
     ) -> list[tuple[Annotation, ...]]:
         """Annotate passages.
 
@@ -206,7 +206,7 @@ class RulesAnnotator:
         """
         return [self._annotate(passage, gazetteer) for passage in passages]
 
-    def _annotate(self, passage: Passage, gazetteer: Gazetteer) -> tuple[Annotation, ...]:
+    def _annotate(self, passage: Passage, gazetteer: NameGazetteer) -> tuple[Annotation, ...]:
         chunk = passage.chunk
         text = chunk.text
         reading = read(text, chunk.heading_path)

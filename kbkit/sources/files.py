@@ -204,24 +204,20 @@ class FilesReader:
                     yield SourceEvent(record.url, Outcome.FAILED, reason=reason, record=record)
 
 
-def read_file(
-    name: str,
-    data: bytes,
-    *,
-    document_type: DocumentType | None = None,
-    tags: tuple[str, ...] = (),
-    reader: FileParser | None = None,
-) -> list[SourceDocument]:
+def read_file(name: str, data: bytes, *, reader: FileParser | None = None) -> list[SourceDocument]:
     """Read an uploaded file in a child process."""
     with nullcontext(reader) if reader is not None else FileParser(1) as parser:
         parsed = parser.submit(name, data).result()
     if parsed.reason:
         raise SourceError(f"{name}: {parsed.reason}")
-    return _documents(name, parsed, document_type, tags)
+    return _documents(name, parsed)
 
 
 def _documents(
-    uri: str, parsed: ParsedFile, document_type: DocumentType | None, tags: tuple[str, ...]
+    uri: str,
+    parsed: ParsedFile,
+    document_type: DocumentType | None = None,
+    tags: tuple[str, ...] = (),
 ) -> list[SourceDocument]:
     documents: dict[str, SourceDocument] = {}
     for part in parsed.parts:

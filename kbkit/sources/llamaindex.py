@@ -27,7 +27,6 @@ _PAGES = ("page_label", "page_number", "page")
 _DROPPED = ("last_accessed_date",)  # changed by reading
 _DOCUMENT_KEYS = frozenset({"text", "text_resource", "metadata", "extra_info", "id_", "doc_id"})
 """Keys of document dictionaries; others are sources."""
-_MEDIA = {"image": "a picture", "audio": "sound", "video": "a film"}
 _RANDOM_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _SOURCE = "1"  # relationship of a node to its document
 
@@ -38,14 +37,12 @@ class _Part:
 
     Attributes:
         id: Its id; for a node, its document's.
-        media: Content other than text.
         start: Offset in its document; -1 if unknown.
     """
 
     id: str
     text: str
     metadata: Mapping[str, Any]
-    media: str
     start: int
     end: int
 
@@ -130,7 +127,6 @@ def _part(item: Any) -> _Part:
         id=without_nul(str(next((id_ for id_ in ids if id_), ""))),
         text=without_nul(text),
         metadata=json_value(metadata),
-        media=next((name for kind, name in _MEDIA.items() if values.get(f"{kind}_resource")), ""),
         start=_offset(values.get("start_char_idx")),
         end=_offset(values.get("end_char_idx")),
     )
@@ -154,9 +150,7 @@ def _event(place: str, key: str, parts: Sequence[_Part], base: Path) -> SourceEv
     document = _document(uri, text, parts, base)
     if any(part.text.strip() for part in parts) and document.content:
         return SourceEvent(uri, Outcome.FETCHED, document)
-    media = next((part.media for part in parts if part.media), "")
-    reason = f"holds {media} and no text" if media else "holds no text"
-    return SourceEvent(place or key, Outcome.SKIPPED, reason=reason)
+    return SourceEvent(place or key, Outcome.SKIPPED, reason="holds no text")
 
 
 def _joined(parts: Sequence[_Part]) -> str:

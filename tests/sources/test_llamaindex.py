@@ -147,7 +147,7 @@ def test_documents_without_text_are_skipped_with_a_reason():
         ("document 5", "not a llama-index document, but str"),
         ("document 6", "not a llama-index document: text or metadata has the wrong type"),
         ("empty", "holds no text"),
-        ("picture", "holds a picture and no text"),
+        ("picture", "holds no text"),
         ("front", "holds no text"),
     ]
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
+from kbkit.errors import SourceError
 from kbkit.sources.decode import decode
 from kbkit.sources.parts import GROUP, Part, one_line
 from kbkit.sources.untrusted import UnreadableError
@@ -194,15 +195,13 @@ def _openapi(text: str) -> list[Part]:
     """Return endpoints and schemas of an OpenAPI description; nothing for other data."""
     if not re.search(r"""(?m)^\s*[{,]?\s*["']?openapi["']?\s*:""", text[:200_000]):
         return []
-    from kbkit.sources.openapi import documents, version_problem
+    from kbkit.sources.openapi import documents
     from kbkit.sources.untrusted import load_values
 
     try:
-        values = load_values(text)
-    except ValueError:
+        read = list(documents(load_values(text), ""))
+    except (ValueError, SourceError):
         return []  # read as plain data, which may report the error
-    if version_problem(values):
-        return []
     return [
         Part(
             document.title,
@@ -211,7 +210,7 @@ def _openapi(text: str) -> list[Part]:
             tags=document.tags,
             metadata={**document.metadata, "format": "openapi"},
         )
-        for document in documents(values, "")
+        for document in read
     ]
 
 

@@ -131,10 +131,10 @@ def version_problem(values: Any) -> str:
     return ""
 
 
-def documents(values: Any, base_uri: str, *, path: Path | None = None) -> Iterator[SourceDocument]:
+def documents(values: Any, base_uri: str) -> Iterator[SourceDocument]:
     if reason := version_problem(values):
         raise SourceError(f"{base_uri}: {reason}")
-    yield from ApiDescription(values, base_uri, path).documents()
+    yield from ApiDescription(values, base_uri).documents()
 
 
 class ApiDescription:

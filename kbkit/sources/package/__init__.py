@@ -19,6 +19,7 @@ from kbkit.models.licenses import known_name
 from kbkit.paths import matches
 from kbkit.recipes import PackageSource
 from kbkit.sources import Outcome, SourceContext, SourceEvent
+from kbkit.sources.markdown.lines import labelled, page, section
 from kbkit.sources.package.introspection import (
     KEY,
     PublicObject,
@@ -208,66 +209,56 @@ def _has_own_page(method: Any) -> bool:
 
 def _module_page(entry: PublicObject) -> str:
     item = entry.item
-    members = list(public_members(item))
+    members = sorted(public_members(item), key=lambda pair: pair[0])
     if not item.docstring and not members:
         return ""
-    blocks = [_heading(1, entry.path)]
-    if item.docstring:
-        blocks.append(to_markdown(item.docstring))
-    kinds = (("Modules", "is_module"), ("Classes", "is_class"), ("Functions", "is_function"))
-    for title, kind in kinds:
-        lines = [
-            _mention(f"{entry.path}.{name}", member)
-            for name, member in sorted(members, key=lambda pair: pair[0])
-            if getattr(member, kind)
-        ]
-        if lines:
-            blocks.append(f"## {title}\n\n" + "\n".join(lines))
-    return "\n\n".join(block for block in blocks if block) + "\n"
+
+    def mentioned(kind: str) -> list[str]:
+        named = ((name, member) for name, member in members if getattr(member, kind))
+        return [_mention(f"{entry.path}.{name}", member) for name, member in named]
+
+    return page(
+        _heading(1, entry.path),
+        to_markdown(item.docstring) if item.docstring else "",
+        section("## Modules", mentioned("is_module")),
+        section("## Classes", mentioned("is_class")),
+        section("## Functions", mentioned("is_function")),
+    )
 
 
 def _class_page(entry: PublicObject, methods: list[tuple[str, Any]]) -> str:
     item = entry.item
     if not item.docstring and not methods:
         return ""
-    blocks = [_heading(1, entry.path)]
-    bases = [str(base) for base in item.bases]
     if entry.accessor:
-        blocks.append(f"Accessor: an attribute of {code_span(entry.path.rpartition('.')[0])}.")
+        opening = [f"Accessor: an attribute of {code_span(entry.path.rpartition('.')[0])}."]
     else:
-        blocks.append(fence(f"class {signature(entry.path, item)}", "python"))
-    if bases and not entry.accessor:
-        blocks.append("Bases: " + ", ".join(code_span(base) for base in bases))
-    if item.docstring:
-        blocks.append(to_markdown(item.docstring))
+        opening = [fence(f"class {signature(entry.path, item)}", "python")]
+        bases = ", ".join(code_span(str(base)) for base in item.bases)
+        opening += [f"Bases: {bases}"] if bases else []
     initial = item.members.get("__init__")
-    if initial is not None and initial.docstring and not initial.is_alias:
-        blocks.append(to_markdown(initial.docstring))
-    attributes = _attributes(item)
-    if attributes:
-        blocks.append("## Attributes\n\n" + "\n".join(attributes))
-    inherited = _inherited(item)
-    if inherited:
-        blocks.append("## Inherited\n\n" + "\n".join(inherited))
-    own_pages = [
-        _mention(f"{entry.path}.{name}", method)
-        for name, method in methods
-        if _has_own_page(method)
-    ]
-    if own_pages:
-        blocks.append("## Methods\n\n" + "\n".join(own_pages))
-    for name, method in methods:
-        if not _has_own_page(method):
-            path = f"{entry.path}.{name}"
-            blocks.append(_heading(3 if own_pages else 2, path))
-            blocks.extend(_body(path, method))
-    return "\n\n".join(block for block in blocks if block) + "\n"
+    documented = [item, *([] if initial is None or initial.is_alias else [initial])]
+    paths = [(f"{entry.path}.{name}", method) for name, method in methods]
+    own_pages = [_mention(path, method) for path, method in paths if _has_own_page(method)]
+    level = 3 if own_pages else 2
+    return page(
+        _heading(1, entry.path),
+        *opening,
+        *(to_markdown(each.docstring) for each in documented if each.docstring),
+        section("## Attributes", _attributes(item)),
+        section("## Inherited", _inherited(item)),
+        section("## Methods", own_pages),
+        *(
+            block
+            for path, method in paths
+            if not _has_own_page(method)
+            for block in (_heading(level, path), *_body(path, method))
+        ),
+    )
 
 
 def _function_page(path: str, item: Any) -> str:
-    if not item.docstring:
-        return ""
-    return "\n\n".join([_heading(1, path), *_body(path, item)]) + "\n"
+    return page(_heading(1, path), *_body(path, item)) if item.docstring else ""
 
 
 def _body(path: str, item: Any) -> list[str]:
@@ -277,8 +268,7 @@ def _body(path: str, item: Any) -> list[str]:
         # overloads replace the implementation's signature
         shown = getattr(item, "overloads", None) or [item]
         called = fence("\n".join(signature(path, part) for part in shown), "python")
-    text = to_markdown(item.docstring)
-    return [block for block in (called, text) if block]
+    return [called, to_markdown(item.docstring)]
 
 
 def _heading(level: int, path: str) -> str:
@@ -287,8 +277,7 @@ def _heading(level: int, path: str) -> str:
 
 
 def _mention(path: str, item: Any) -> str:
-    text = summary(item.docstring)
-    return f"-   {code_span(path)}" + (f": {text}" if text else "")
+    return labelled(f"-   {code_span(path)}", summary(item.docstring))
 
 
 def _attributes(item: Any) -> list[str]:
@@ -299,8 +288,7 @@ def _attributes(item: Any) -> list[str]:
         if "property" in member.labels or not (member.docstring or member.annotation):
             continue
         kind = f" ({code_span(str(member.annotation))})" if member.annotation else ""
-        text = summary(member.docstring)
-        lines.append(f"-   {code_span(name)}{kind}" + (f": {text}" if text else ""))
+        lines.append(labelled(f"-   {code_span(name)}{kind}", summary(member.docstring)))
     return lines
 
 

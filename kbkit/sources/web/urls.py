@@ -82,7 +82,10 @@ def canonical(url: str, base: str = "", *, routes: bool = False) -> str:
     if parts.username is not None:
         # stays, so that the fetcher refuses it with a reason
         authority = parts.netloc.rpartition("@")[0] + "@" + authority
-    path = _escaped(_without_dots(_PATH_SESSION.sub("", parts.path))) or "/"
+    path = _PATH_SESSION.sub("", parts.path)
+    if "/." in path:  # joining resolves dot segments
+        path = urlsplit(urljoin(f"{scheme}://{authority}/", path)).path
+    path = _escaped(path) or "/"
     pairs = [pair for pair in parts.query.split("&") if pair]
     query = "&".join(_escaped(pair) for pair in pairs if not _NOISE.match(pair.partition("=")[0]))
     route = _route(parts.fragment) if routes else ""
@@ -104,21 +107,6 @@ def _escaped(text: str) -> str:
 
     text = re.sub(r"%(?![0-9A-Fa-f]{2})", "%25", text)
     return quote(_UNRESERVED.sub(decoded, text), safe=_SAFE, errors="surrogatepass")
-
-
-def _without_dots(path: str) -> str:
-    if "/." not in path:
-        return path
-    segments: list[str] = []
-    for segment in path.split("/")[1:]:
-        if segment == "..":
-            if segments:
-                segments.pop()
-        elif segment != ".":
-            segments.append(segment)
-    if path.endswith(("/.", "/..")):
-        segments.append("")
-    return "/" + "/".join(segments)
 
 
 def origin(url: str) -> str:
