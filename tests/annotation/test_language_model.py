@@ -13,14 +13,13 @@ import pytest
 import yaml
 
 import kbkit
-from kbkit import cli
 from kbkit.annotation import Passage, annotator_of
 from kbkit.annotation.gazetteer import NameGazetteer
 from kbkit.annotation.language_model import LlmAnnotator
 from kbkit.errors import LanguageModelError, NotFoundError
 from kbkit.models import AnnotationReport, StatementType
 from kbkit.recipes import LlmAnnotation
-from tests.ingest.scripted_llm import ScriptedLLM, serve
+from tests.ingest.scripted_llm import ScriptedLLM, runner, serve
 from tests.waiting import until
 
 PATH = "tests.ingest.scripted_llm:ScriptedLLM"
@@ -297,14 +296,6 @@ def test_failing_or_useless_model_ends_the_work_and_keeps_annotations(workspace)
         assert len(service.asked) == 5 * 2
 
 
-def test_busy_service_is_asked_again(workspace):
-    kb = filled(workspace, 1)
-    with serve(lambda prompt: obedient(prompt) if len(service.asked) == 3 else None) as service:
-        [[one]], used = annotate(kb, service)
-    assert one.normalized_text == "Of 0."
-    assert used.report().failed == ()
-
-
 def test_model_without_answer_is_given_up_after_the_timeout(workspace):
     kb = filled(workspace, 1)
     done = threading.Event()
@@ -382,19 +373,7 @@ def test_model_that_cannot_be_opened_is_one_clear_error(workspace, spec, message
 
 @pytest.fixture
 def run(monkeypatch, capsys, tmp_path):
-    """Runs the command line in this process; gives exit code, output and messages."""
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["kbkit", "--workspace", str(tmp_path / "kb"), *arguments])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-        captured = capsys.readouterr()
-        assert "very-secret" not in captured.out + captured.err
-        assert "Traceback" not in captured.err
-        return caught.value.code, captured.out, " ".join(captured.err.split())
-
-    return call
+    return runner(monkeypatch, capsys, tmp_path / "kb")
 
 
 def test_build_keeps_its_limit_and_the_command_needs_a_confirmation(tmp_path, run, monkeypatch):

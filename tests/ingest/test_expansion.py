@@ -13,13 +13,12 @@ import pytest
 import yaml
 
 import kbkit
-from kbkit import cli
 from kbkit.errors import ConfigError, ConflictError, LanguageModelError
-from kbkit.ingest.summaries import LENGTH, QUESTION_LENGTH, SUMMARY_LENGTH, Expander
+from kbkit.ingest.summaries import LENGTH, QUESTION_LENGTH, SUMMARY_LENGTH
 from kbkit.knowledge_base import handle_of
 from kbkit.models import SourceDocument
 from kbkit.stores.catalog import summaries
-from tests.ingest.scripted_llm import ScriptedLLM, serve
+from tests.ingest.scripted_llm import ScriptedLLM, runner, serve
 from tests.waiting import until
 
 PATH = "tests.ingest.scripted_llm:ScriptedLLM"
@@ -80,16 +79,6 @@ def test_summaries_of_a_model_are_searched(workspace):
     assert hit.parts.summary > 0
     assert hit.description == before["text:7"]  # the page's own
     assert kb.info().summaries_waiting == 0
-
-
-def test_summaries_are_made_in_batches(workspace, monkeypatch):
-    monkeypatch.setattr("kbkit.ingest.summaries._EXPANDED", 2)
-    kb, counts = filled(workspace, 5), []
-    with serve(about) as service:
-        model = ScriptedLLM(api_base=service.address)
-        expander = Expander(kb._stores.database, kb.id, model, 2, {})
-        report = expander.expand(lambda: counts.append(len(written(kb))))
-    assert (report.written, counts) == (5, [2, 4, 5])
 
 
 def test_only_changed_documents_are_sent_again_and_all_to_another_model(workspace):
@@ -325,19 +314,7 @@ def test_invalid_arguments_are_one_clear_error(workspace, options, message):
 
 @pytest.fixture
 def run(monkeypatch, capsys, tmp_path):
-    """Runs the command line in this process; gives exit code, output and messages."""
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["kbkit", "--workspace", str(tmp_path / "kb"), *arguments])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-        captured = capsys.readouterr()
-        assert "secret" not in captured.out + captured.err
-        assert "Traceback" not in captured.err
-        return caught.value.code, " ".join(captured.out.split()), captured.err
-
-    return call
+    return runner(monkeypatch, capsys, tmp_path / "kb")
 
 
 def recipe(tmp_path, address, **options):

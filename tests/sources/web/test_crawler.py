@@ -8,9 +8,7 @@ import pytest
 
 from kbkit.models import DocumentType
 from kbkit.recipes import CrawlSource
-from kbkit.sources import NoMemory, Outcome, SourceContext, SourceEvent, open_reader
-from kbkit.sources.web.crawler import Canonicals
-from kbkit.sources.web.pages import PageRequest
+from kbkit.sources import Outcome, SourceContext, SourceEvent, open_reader
 from kbkit.sources.web.urls import CrawlScope, directives
 from tests.sources.web.crawls import Memory, answer, crawl, outcomes, read, reasons, redirect
 
@@ -91,15 +89,6 @@ def test_x_robots_tag_of_other_agents_is_ignored(site) -> None:
     site.headers["/a"] = {"X-Robots-Tag": "nofollow"}
     site.headers["/b"] = {"X-Robots-Tag": "somebot: noindex"}
     assert read(crawl(site.url + "/"), site) == ["/", "/a", "/b"]
-
-
-def test_copy_of_a_copy_waits_for_its_original() -> None:
-    pages, task = Canonicals(NoMemory()), PageRequest("https://x.org/a")
-    pages.wait_for("https://x.org/b", task)
-    assert pages.settle("https://x.org/b", "https://x.org/c") == []
-    assert pages.settle("https://x.org/c", "") == [task]
-    pages.wait_for("https://x.org/d", task)
-    assert pages.settle("https://x.org/d", "https://x.org/c") == [task]
 
 
 def link_copies(site, page) -> None:

@@ -72,13 +72,6 @@ def test_robots_txt_is_obeyed(site) -> None:
     assert not site.count("/no/page")
 
 
-def test_robots_txt_that_forbids_all(site) -> None:
-    site.pages["/robots.txt"] = "User-agent: *\nDisallow: /"
-    site.link({}, "/")
-    assert reasons(crawl(site.url + "/"), site) == {"/": "skipped: robots.txt forbids it"}
-    assert site.paths == ["/robots.txt"]
-
-
 def test_private_host_is_skipped_before_its_robots_txt(site) -> None:
     (event,) = crawl(site.url + "/", sitemap=False, allow_private=False)
     assert event.outcome is Outcome.SKIPPED
@@ -310,15 +303,6 @@ def test_interrupted_crawl_continues_where_it_stopped(site) -> None:
     rest = crawl(site.url + "/", Memory(first, interrupted=True))
     assert sorted(read(first, site) + read(rest, site)) == sorted(["/", *names])
     assert not set(read(first, site)) & set(site.paths)
-
-
-def test_pages_of_an_interrupted_crawl_count_against_the_limit(site) -> None:
-    names = [f"/{number}" for number in range(10)]
-    site.link({"/": names}, *names)
-    first = crawl(site.url + "/", limit=4)
-    rest = crawl(site.url + "/", Memory(first, interrupted=True), limit=6)
-    assert len(read(first, site)) == 4
-    assert len(read(rest, site)) == 2
 
 
 def test_request_to_stop_ends_a_waiting_crawl(site, silence) -> None:
