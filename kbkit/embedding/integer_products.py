@@ -8,7 +8,7 @@ batch do not affect each other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -69,53 +69,14 @@ def _pool() -> Any:
 
 
 _DTYPES: dict[int, type[Any]] = {1: np.float32, 3: np.int8}
-_VARINT, _BYTES = 0, 2
 
 
-def tensors(model: memoryview) -> dict[str, NDArray[Any]]:
-    (graph,) = (
-        value for number, value in _fields(model) if number == _MESSAGES["Model"]["graph"][0]
-    )
-    numbers = {name: number for name, (number, _) in _MESSAGES["Tensor"].items()}
-    arrays = {}
-    for number, value in _fields(graph):
-        if number != _MESSAGES["Graph"]["initializer"][0]:
-            continue
-        fields = list(_fields(value))
-        known_fields = dict(fields)
-        if (
-            known_fields.get(numbers["data_type"]) in _DTYPES
-            and numbers["raw_data"] in known_fields
-        ):
-            shape = [length for field, length in fields if field == numbers["dims"]]
-            kind = _DTYPES[known_fields[numbers["data_type"]]]
-            values = np.frombuffer(known_fields[numbers["raw_data"]], kind).reshape(shape)
-            arrays[str(known_fields[numbers["name"]], "utf-8")] = values
-    return arrays
-
-
-def _fields(message: memoryview) -> Iterator[tuple[int, Any]]:
-    at = 0
-
-    def varint() -> int:
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = message[at]
-            at += 1
-            value |= (byte & 127) << shift
-            if byte < 128:
-                return value
-            shift += 7
-
-    while at < len(message):
-        key = varint()
-        if key & 7 == _VARINT:
-            yield key >> 3, varint()
-        else:
-            length = varint() if key & 7 == _BYTES else 8 if key & 7 == 1 else 4
-            yield key >> 3, message[at : at + length]
-            at += length
+def tensors(model: bytes) -> dict[str, NDArray[Any]]:
+    return {
+        tensor.name: np.frombuffer(tensor.raw_data, _DTYPES[tensor.data_type]).reshape(tensor.dims)
+        for tensor in message("Model").FromString(model).graph.initializer
+        if tensor.data_type in _DTYPES and tensor.raw_data
+    }
 
 
 _ZERO, _ONE, _LOW = "kbkit_zero", "kbkit_one", "kbkit_low"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
 from math import sqrt
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -106,8 +104,7 @@ def minilm_vocabulary() -> list[str]:
 
 @lru_cache(maxsize=1)
 def minilm_weights() -> ModelWeights:
-    with minilm_files()[0].open("rb") as stream:
-        held = tensors(memoryview(mmap(stream.fileno(), 0, access=ACCESS_READ)))
+    held = tensors(minilm_files()[0].read_bytes())
     # the export numbers the matrices in the order of their use
     matrices = [name for name in held if name.startswith("val_") and name.endswith("_q")]
     layers = [
@@ -362,26 +359,3 @@ def checked_bytes(path: Path, expected: frozenset[str], mend: str) -> bytes:
 def _expect(path: Path, digest: str, expected: frozenset[str], mend: str) -> None:
     if digest not in expected:
         raise EmbedderError(f"{path}: not the file that kbkit knows (SHA-256 {digest}); {mend}")
-
-
-def quieten_forks() -> None:
-    """Silence the warning of tokenizers at forks, as after each shell command in a notebook."""
-    if _fork_hooks or not hasattr(os, "register_at_fork"):
-        return
-    _fork_hooks.append(True)
-    ours: list[bool] = []
-
-    def before() -> None:
-        if "TOKENIZERS_PARALLELISM" not in os.environ:
-            os.environ["TOKENIZERS_PARALLELISM"] = "false"
-            ours.append(True)
-
-    def in_parent() -> None:
-        if ours:
-            ours.clear()
-            os.environ.pop("TOKENIZERS_PARALLELISM", None)
-
-    os.register_at_fork(before=before, after_in_parent=in_parent)
-
-
-_fork_hooks: list[bool] = []

@@ -26,7 +26,6 @@ from kbkit.embedding.models import (
     file_version,
     minilm_files,
     minilm_weights,
-    quieten_forks,
     sha256,
     token_vectors,
 )
@@ -288,7 +287,6 @@ def tokenizer_of(path: Path, _version: tuple[int, int], max_length: int) -> Any:
     """Return a file's tokenizer, shared in the process, with truncation."""
     from tokenizers import Tokenizer
 
-    quieten_forks()
     try:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises bare Exception for a file it cannot parse

@@ -30,12 +30,8 @@ from kbkit.stores.snapshots.chunk_table import ChunkTable
 from kbkit.stores.snapshots.near_chunks import NearSummaries, near_summaries
 from kbkit.stores.snapshots.segments import SegmentedSnapshot
 
-_FREQUENT = 10_000
-"""Minimum chunks with a term to cache its document counts."""
 _DECIMALS = 6
 """Decimals of the mean summary; further digits depend on the order of documents."""
-_MAX_KEPT = 8_000_000
-"""Maximum cached document counts of all terms: 64 MB."""
 _BEST_DOCUMENTS = 30
 """Documents that add their best chunk, per kind of score."""
 _ASKED = 20 * _BEST_DOCUMENTS
@@ -130,7 +126,7 @@ class DocumentScores:
         held = int(np.count_nonzero(lengths))
         average = float(lengths.sum()) / held if held else 0.0
         counts = {
-            term: _per_document(documents, term, rows, times)
+            term: _per_document(documents.owners[rows], times, number)
             for term, (rows, times) in postings.items()
         }
         frequencies = {term: len(there) for term, (there, _) in counts.items()}
@@ -219,29 +215,6 @@ def _near(
 
 
 def _per_document(
-    documents: ChunkDocuments,
-    term: str,
-    rows: NDArray[np.integer[Any]],
-    times: NDArray[np.integer[Any]],
-) -> Postings:
-    if len(rows) < _FREQUENT:
-        return _added_up(documents.owners[rows], times, len(documents.sizes))
-    kept: dict[str, Postings] = documents.kept.setdefault("frequent", {})
-    postings = kept.get(term)
-    if postings is None:
-        there, counts = _added_up(documents.owners[rows], times, len(documents.sizes))
-        postings = there.astype(np.int32), counts.astype(np.int32)
-        kept[term] = postings
-        sizes = {each: len(held) for each, (held, _) in list(kept.items())}
-        for oldest in list(sizes):  # evict only as needed, so that alternating queries have hits
-            if sum(sizes.values()) <= _MAX_KEPT:
-                break
-            del sizes[oldest]
-            kept.pop(oldest, None)
-    return postings
-
-
-def _added_up(
     owners: NDArray[np.integer[Any]], times: NDArray[np.integer[Any]], number: int
 ) -> Postings:
     first = np.flatnonzero(np.concatenate([[True], owners[1:] != owners[:-1]])[: len(owners)])

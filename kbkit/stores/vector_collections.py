@@ -193,10 +193,6 @@ def has_payloads(row: KnowledgeBaseRow) -> bool:
 
 _SAME = 0.999
 """Minimum cosine of vectors that differ only by rounding."""
-_SAMPLE = 50
-"""Vectors by which an index is checked."""
-_MIN_RECALL = 0.9
-"""Share of the sample that the index must find."""
 
 
 def faults(store: VectorStore, transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str]:
@@ -245,23 +241,3 @@ def _faults(store: VectorStore, transaction: Transaction, row: KnowledgeBaseRow)
         yield f"its index of vectors has {more:,} chunks that are gone"
     if wrong:
         yield f"its index of vectors has another vector of {wrong:,} chunks"
-    if not lacks and not wrong:
-        yield from _unfound(store, transaction, row, sorted(seen & expected))
-
-
-def _unfound(
-    store: VectorStore, transaction: Transaction, row: KnowledgeBaseRow, seqs: list[int]
-) -> Iterator[str]:
-    sampled = seqs[:: max(1, len(seqs) // _SAMPLE)]
-    vectors = corpus.vectors_of(transaction, row.dimensions, sampled)
-    vectors = vectors[np.linalg.norm(vectors, axis=1) > 0]
-    hits = 0
-    for vector in vectors:
-        seq_of = corpus.seqs_by_id(transaction, store.nearest(row.collection, vector, 5))
-        near = corpus.vectors_of(transaction, row.dimensions, list(seq_of.values()))
-        hits += bool(len(near)) and bool((near @ vector >= _SAME).any())
-    if hits < _MIN_RECALL * len(vectors):
-        yield (
-            f"its index of vectors finds {hits:,} of {len(vectors):,} chunks asked for by their "
-            "own vectors"
-        )

@@ -97,35 +97,19 @@ def test_postings_of_frequent_terms_are_skipped_beside_rare_ones(monkeypatch):
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_words_of_documents_are_counted_in_any_order_of_chunks(together, monkeypatch):
-    monkeypatch.setattr("kbkit.retrieval.document_scores._FREQUENT", 1_000)
+def test_words_of_documents_are_counted_in_any_order_of_chunks(together):
     rng = np.random.default_rng(2)
     chunks = table(rng, together=together)
     postings = postings_of(rng, [0.01, 0.6])
-    for _ in range(2):  # the second time from the cache
-        scores = DocumentScores.of_words(chunks, postings)
-        for term, (rows, times) in postings.items():
-            expected = np.bincount(chunks.owners[rows], times, len(chunks.sizes))
-            documents, counts = scores.counts[term]
-            assert documents.tolist() == np.flatnonzero(expected).tolist()
-            assert counts.tolist() == expected[documents].tolist()
-    assert list(chunks.kept["frequent"]) == ["t1"]
+    scores = DocumentScores.of_words(chunks, postings)
+    for term, (rows, times) in postings.items():
+        expected = np.bincount(chunks.owners[rows], times, len(chunks.sizes))
+        documents, counts = scores.counts[term]
+        assert documents.tolist() == np.flatnonzero(expected).tolist()
+        assert counts.tolist() == expected[documents].tolist()
     chosen = np.array([3, 77, 500])
     rows = np.flatnonzero(np.isin(chunks.owners, chosen))
     assert _rows_of(chunks, chosen).tolist() == rows.tolist()
-
-
-def test_cache_of_frequent_terms_is_bounded(monkeypatch):
-    monkeypatch.setattr("kbkit.retrieval.document_scores._FREQUENT", 1_000)
-    rng = np.random.default_rng(3)
-    chunks, postings = table(rng), postings_of(rng, [0.9] * 4)
-    sizes = [len(np.unique(chunks.owners[rows])) for rows, _ in postings.values()]
-    monkeypatch.setattr("kbkit.retrieval.document_scores._MAX_KEPT", sum(sizes[:3]))
-    kept = []
-    for term in postings:
-        DocumentScores.of_words(chunks, {term: postings[term]})
-        kept.append(list(chunks.kept["frequent"]))
-    assert kept == [["t0"], ["t0", "t1"], ["t0", "t1", "t2"], ["t1", "t2", "t3"]]
 
 
 @pytest.mark.parametrize("number", [0, 1, 63, 64, 65, 400])

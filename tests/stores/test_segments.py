@@ -1,6 +1,5 @@
 """Segments equal the whole snapshot of their version."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -130,22 +129,6 @@ def test_missing_summary_vectors_have_the_width_of_their_model(stored):
     search_with("large", 3, 3, embed=False)
     snapshot = check(stored)
     assert snapshot.summaries_of(documents).tolist() == [[1] * 3, [2] * 3, [3] * 3, [0] * 3]
-
-
-def test_older_summaries_file_is_noticed(stored, caplog):
-    stored.snapshots.save(stored.id)
-    files = []
-    for _ in range(2):
-        embed_summary(stored, 1)
-        stored.snapshots.save(stored.id)
-        listed = json.loads(stored.snapshots._files.path(stored.id).read_text())
-        path = stored.snapshots.folder / listed["summaries"]
-        files.append(path.read_bytes())
-    path.write_bytes(files[0])
-    reopened = fresh(stored)
-    assert reopened.snapshots.get(catalog(stored)[0]) is None
-    assert "another file" in caplog.text
-    check(reopened)
 
 
 WAYS = ["put", "retitle", "remove", "embed", "summary", "search", "save", "merge", "reopen", "swap"]

@@ -320,18 +320,6 @@ def test_damaged_segment_file_is_ignored_and_replaced(stored, damage):
     assert fresh(stored).snapshots.get(catalog(stored)[0]) is not None
 
 
-def test_segment_file_of_another_knowledge_base_is_noticed(stored, database, tmp_path, caplog):
-    other = opened(database, tmp_path)
-    for each in (stored, other):
-        put(each, "tea", "a b b", "c a")
-        each.snapshots.save(each.id)
-    shutil.copyfile(segment_file(other), segment_file(stored))
-    reopened = fresh(stored)
-    assert reopened.snapshots.get(catalog(stored)[0]) is None
-    assert "another file" in caplog.text
-    check(reopened)
-
-
 @pytest.mark.parametrize("large", [False, True])
 def test_flipped_bit_in_a_segment_is_noticed(stored, monkeypatch, large):
     if large:

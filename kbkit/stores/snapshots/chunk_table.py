@@ -161,13 +161,6 @@ def check(path: Path) -> None:
         raise ValueError(f"{path.name} is not as it was written")
 
 
-def checksum(path: Path) -> int:
-    """Read the checksum at the end of a file without verifying it."""
-    with path.open("rb") as file:
-        file.seek(-4, os.SEEK_END)
-        return int.from_bytes(file.read(), "little")
-
-
 def _end_of(data: Any) -> bytes:
     return _MARK + zlib.crc32(data).to_bytes(4, "little")
 

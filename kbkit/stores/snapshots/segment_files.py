@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from kbkit.stores import backend
 from kbkit.stores.snapshots import near_chunks
-from kbkit.stores.snapshots.chunk_table import CHECKED, PART, checksum, forget_pages
+from kbkit.stores.snapshots.chunk_table import CHECKED, PART, forget_pages
 from kbkit.stores.snapshots.segments import (
     DocumentNumbers,
     LaterSummaries,
@@ -118,8 +118,6 @@ class SegmentFiles:
                 {"file": segment.file, "gone": segment.gone.tolist()} for segment in segments
             ],
         }
-        listed = [segment.file for segment in segments] + [name] * bool(name)
-        values["checksums"] = {file: checksum(self.folder / file) for file in listed}
         self._replace(kb_id, json.dumps({**values, _CRC: _crc(values)}))
         used = {segment.file for segment in segments}
         for file in list(self._mapped):
@@ -169,9 +167,6 @@ class SegmentFiles:
 
     def _read(self, values: Any, numbers: DocumentNumbers) -> SegmentedSnapshot:
         about = SegmentsVersion(*(values[each.name] for each in fields(SegmentsVersion)))
-        for name, written in values["checksums"].items():
-            if checksum(self.folder / _name(name)) != written:
-                raise ValueError(f"{name} is another file than the one that was listed")
         segments = [self._segment(each["file"], each["gone"]) for each in values["segments"]]
         last = 0
         for segment in segments:
