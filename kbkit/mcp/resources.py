@@ -1,13 +1,9 @@
-"""Resources: documents of knowledge bases, and entries as Agent Skills (SEP-2640).
-
-Clients check digests of skills, so their files are complete and unchanged.
-"""
+"""Resources: documents of knowledge bases, and entries as Agent Skills."""
 
 from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 import json
 import mimetypes
 import re
@@ -15,29 +11,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
-import anyio.to_thread
-from mcp.server.context import ServerRequestContext
-from mcp.server.extension import Extension, MethodBinding
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp.server.mcpserver.prompts import Prompt
 from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    INVALID_PARAMS,
-    Annotations,
-    PaginatedRequestParams,
-    RequestParams,
-    Resource,
-    ResourceTemplate,
-)
+from mcp_types import INVALID_PARAMS, Annotations, Resource, ResourceTemplate
 
 from kbkit.errors import KbkitError, NotFoundError
 from kbkit.mcp import passages
 from kbkit.mcp.core import row_of
-from kbkit.mcp.replies import Budget, Quotes, read_cursor, short, write_cursor
+from kbkit.mcp.replies import Budget, Quotes, short
 from kbkit.mcp.tools import current_caller, reason
 from kbkit.models import KnowledgeBaseInfo
 
@@ -61,6 +47,16 @@ TEMPLATE = ResourceTemplate(
     description="path is the source of a document as in a search; llms.txt lists all.",
 )
 
+SKILLS = "skill://"
+MAX_SKILLS = 100
+"""Maximum skills in the list of resources; `find_entries` finds all."""
+SKILL_TEMPLATE = ResourceTemplate(
+    name="skill",
+    uri_template=SKILLS + "{slug}/{+path}",
+    title="A file of a skill",
+    description="An entry as an Agent Skill; begin with SKILL.md.",
+)
+
 
 @dataclass(slots=True)
 class ListPage:
@@ -75,7 +71,7 @@ current_page: ContextVar[ListPage] = ContextVar("current_page")
 
 
 class ResourceHandlers:
-    """Documents that a caller may read, as resources."""
+    """Documents and skills that a caller may read, as resources."""
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
@@ -143,18 +139,39 @@ class ResourceHandlers:
         assert missing is not None
         raise missing
 
-    def complete(self, argument: str, value: str, others: Mapping[str, str]) -> list[str]:
-        if argument == "name":
-            return [info.name for info in self._tools.list() if info.name.startswith(value)]
-        name = others.get("name", "")
-        if argument != "path" or name not in [info.name for info in self._tools.list()]:
+    def skills(self) -> list[Resource]:
+        if current_caller.get().kbs:
             return []
-        values = [INDEX] if INDEX.startswith(value) else []
-        documents = self._tools.workspace[name].documents
-        batch = documents.list(limit=PAGE)
-        if value:
-            batch = documents.list(filters={"source": value}, limit=PAGE)
-        return values + [document.uri for document in batch]
+        page = self._tools.workspace.entries.list(status="active", sort="title", limit=MAX_SKILLS)
+        return [
+            Resource(
+                name=info.slug,
+                uri=f"{SKILLS}{info.slug}/SKILL.md",
+                mime_type=_MARKDOWN,
+                description=info.description or info.title,
+            )
+            for info in page.entries
+        ]
+
+    def read_skill(self, address: str) -> ReadResourceContents:
+        """Return a file of an entry, for callers who may see the whole workspace."""
+        from kbkit.entries.entries import skill_of
+
+        slug, _, path = address.removeprefix(SKILLS).partition("/")
+        try:
+            if current_caller.get().kbs:
+                raise NotFoundError("this token is for some knowledge bases alone")
+            files = skill_of(self._tools.workspace.entries, slug)
+            if path not in files:
+                names = ", ".join(sorted(files))[:300]
+                raise NotFoundError(f"{address[:200]}: does not exist; the skill has {names}")
+        except KbkitError as error:
+            raise ResourceNotFoundError(reason(error)) from None
+        kind = _MARKDOWN if path.endswith(".md") else mimetypes.guess_type(path)[0]
+        try:
+            return ReadResourceContents(files[path].decode("utf-8"), kind or "text/plain")
+        except UnicodeDecodeError:
+            return ReadResourceContents(files[path], kind or "application/octet-stream")
 
 
 def address_of(name: str, uri: str) -> str:
@@ -276,153 +293,3 @@ def usage_text(
     lines += [f"and {others:,} more"] if others else []
     listed = "\n".join(["Knowledge bases:", *lines]) if lines else "No knowledge base yet."
     return f"{head}\n\n<{quotes.mark}>\n{listed}\n\n{files}\n</{quotes.mark}>"
-
-
-SKILLS = "skill://"
-SKILL_FILE = "SKILL.md"
-SKILLS_PAGE = 20
-"""Page size of the list, which reads all files for their digests."""
-_CACHED_SINCE = "2026-07-28"
-"""First protocol revision with cache hints."""
-SKILL_TEMPLATE = ResourceTemplate(
-    name="skill",
-    uri_template=SKILLS + "{slug}/{+path}",
-    title="A file of a skill",
-    description="An entry as an Agent Skill; begin with SKILL.md.",
-)
-
-
-class GetSkillParams(RequestParams):
-    """The skill to get."""
-
-    uri: str = ""
-    """Checked later, with a better error than the SDK's."""
-
-
-class Skills(Extension):
-    """The entries of a workspace as skills, for callers who may see the whole workspace."""
-
-    identifier = "io.modelcontextprotocol/skills"
-
-    def __init__(self, tools: Tools) -> None:
-        self._tools = tools
-
-    def methods(self) -> Sequence[MethodBinding]:
-        return (
-            MethodBinding("skills/list", PaginatedRequestParams, self._list),
-            MethodBinding("skills/get", GetSkillParams, self._get),
-        )
-
-    async def _list(
-        self, ctx: ServerRequestContext[Any, Any], params: PaginatedRequestParams
-    ) -> dict[str, Any]:
-        skills, cursor = await anyio.to_thread.run_sync(self.list_page, params.cursor or "")
-        return _result(ctx, {"skills": skills} | ({"nextCursor": cursor} if cursor else {}))
-
-    async def _get(
-        self, ctx: ServerRequestContext[Any, Any], params: GetSkillParams
-    ) -> dict[str, Any]:
-        if not params.uri:
-            message = f"uri: is missing; give that of a skill, {SKILLS}SLUG/{SKILL_FILE}"
-            raise MCPError(code=INVALID_PARAMS, message=message)
-        try:
-            slug, path = _split_uri(params.uri)
-            if path != SKILL_FILE:
-                raise ResourceNotFoundError(f"{params.uri[:200]}: is no {SKILLS}SLUG/{SKILL_FILE}")
-            files = await anyio.to_thread.run_sync(self._files, slug)
-        except ResourceNotFoundError as error:
-            raise MCPError(code=INVALID_PARAMS, message=str(error)) from None
-        return _result(ctx, {"skill": _skill(slug, files)})
-
-    def list_page(self, cursor: str) -> tuple[list[dict[str, Any]], str]:
-        """Return a page of skills and the cursor of the next."""
-        try:
-            start = read_cursor(cursor)
-        except KbkitError as error:
-            raise MCPError(code=INVALID_PARAMS, message=str(error)) from None
-        slugs, total = self._slugs(start)
-        skills = []
-        for slug in slugs:
-            try:
-                skills.append(_skill(slug, self._files(slug)))
-            except ResourceNotFoundError:  # unreadable skills are left out
-                continue
-        end = start + SKILLS_PAGE
-        return skills, write_cursor(end) if end < total else ""
-
-    def resources(self) -> Sequence[Any]:
-        """Return no fixed resources; `WorkspaceServer` lists them."""
-        return ()
-
-    def first(self) -> list[Resource]:
-        """Return the first skills as resources; ``skills/list`` has all."""
-        return [
-            Resource(
-                name=skill["frontmatter"]["name"],
-                uri=skill["uri"],
-                mime_type="text/markdown",
-                description=skill["frontmatter"]["description"],
-            )
-            for skill in self.list_page("")[0]
-        ]
-
-    def read(self, uri: str) -> ReadResourceContents:
-        slug, path = _split_uri(uri)
-        files = self._files(slug)
-        if path not in files:
-            names = ", ".join(sorted(files))[:300]
-            missing = NotFoundError(f"{uri[:200]}: does not exist; the skill has {names}")
-            raise ResourceNotFoundError(reason(missing))
-        data = files[path]
-        kind = "text/markdown" if path.endswith(".md") else mimetypes.guess_type(path)[0]
-        try:
-            return ReadResourceContents(data.decode("utf-8"), kind or "text/plain")
-        except UnicodeDecodeError:
-            return ReadResourceContents(data, kind or "application/octet-stream")
-
-    def _slugs(self, start: int) -> tuple[list[str], int]:
-        if current_caller.get().kbs:
-            return [], 0
-        entries = self._tools.workspace.entries
-        page = entries.list(status="active", sort="title", limit=SKILLS_PAGE, offset=start)
-        return [info.slug for info in page.entries], page.total
-
-    def _files(self, slug: str) -> dict[str, bytes]:
-        from kbkit.entries.entries import skill_of
-
-        if current_caller.get().kbs:
-            raise ResourceNotFoundError("this token is for some knowledge bases alone")
-        try:
-            return skill_of(self._tools.workspace.entries, slug)
-        except KbkitError as error:
-            raise ResourceNotFoundError(reason(error)) from None
-
-
-def _result(ctx: ServerRequestContext[Any, Any], values: dict[str, Any]) -> dict[str, Any]:
-    if ctx.protocol_version < _CACHED_SINCE:
-        return values
-    return {"resultType": "complete", **values, "ttlMs": 0, "cacheScope": "private"}
-
-
-def _split_uri(uri: str) -> tuple[str, str]:
-    slug, _, path = uri.removeprefix(SKILLS).partition("/")
-    if not uri.startswith(SKILLS) or not slug or not path:
-        raise ResourceNotFoundError(f"{uri[:200]}: is no {SKILLS}SLUG/{SKILL_FILE}")
-    return slug, path
-
-
-def _skill(slug: str, files: dict[str, bytes]) -> dict[str, Any]:
-    from kbkit.entries.agent_skills import front_matter_of
-
-    return {
-        "uri": f"{SKILLS}{slug}/{SKILL_FILE}",
-        "frontmatter": front_matter_of(files[SKILL_FILE]),
-        "resources": [
-            {
-                "uri": f"{SKILLS}{slug}/{path}",
-                "digest": f"sha256:{hashlib.sha256(data).hexdigest()}",
-                "size": len(data),
-            }
-            for path, data in sorted(files.items())
-        ],
-    }

@@ -93,14 +93,12 @@ class Declared:
     def allows(self, caller: ToolCaller) -> bool:
         return self.scope in caller.scopes and (self.of_kbs or not caller.kbs)
 
-    def lacking(self, caller: ToolCaller) -> str:
-        """Return the message for a caller who lacks the scope."""
-        has = ", ".join(sorted(caller.scopes)) or "none"
-        return f"{self.tool.name}: needs the scope {self.scope!r}; this token has {has}"
-
     def check(self, caller: ToolCaller) -> None:
         if self.scope not in caller.scopes:
-            raise ToolError(self.lacking(caller))
+            has = ", ".join(sorted(caller.scopes)) or "none"
+            raise ToolError(
+                f"{self.tool.name}: needs the scope {self.scope!r}; this token has {has}"
+            )
         if not self.allows(caller):
             raise ToolError(
                 f"{self.tool.name}: this token is for the knowledge bases "

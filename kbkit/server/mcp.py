@@ -12,18 +12,15 @@ from typing import Any
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import INVALID_REQUEST
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse
 from starlette.routing import Route
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kbkit.access import Caller
-from kbkit.mcp.server import WorkspaceServer, server
+from kbkit.mcp.server import server
 from kbkit.models import Context, Hits
 from kbkit.models.values import from_dict
 from kbkit.server.app import MountedApp
-from kbkit.server.responses import MEDIA_TYPE, missing_scope_header, problem
+from kbkit.server.responses import MEDIA_TYPE, problem
 from kbkit.server.settings import ServerSettings
 from kbkit.workspace import Workspace
 from kbkit.workspace.processes import SearchProcesses
@@ -62,7 +59,7 @@ def mcp_part(
         max_request_body_size=settings.max_body,
     )
     manager = mcp_server.session_manager
-    endpoint = _Endpoint(manager.handle_request, mcp_server, settings)
+    endpoint = _Endpoint(manager.handle_request)
     return MountedApp([Route(path, endpoint) for path in (PATH, f"{PATH}/")], manager.run)
 
 
@@ -71,13 +68,11 @@ def caller_of(request: Any) -> Caller:
     return caller
 
 
+@dataclass(frozen=True, slots=True)
 class _Endpoint:
     """Passes the caller to the SDK, which binds sessions to callers."""
 
-    def __init__(self, handle: Any, mcp_server: WorkspaceServer, settings: ServerSettings) -> None:
-        self._handle = handle
-        self._server = mcp_server
-        self._settings = settings
+    handle: ASGIApp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         caller: Caller = scope["state"]["caller"]
@@ -85,42 +80,7 @@ class _Endpoint:
             scopes = sorted(each.value for each in caller.scopes)
             token = AccessToken(token="-", client_id=caller.name, scopes=scopes)  # noqa: S106
             scope["user"] = AuthenticatedUser(token)
-            if scope["method"] == "POST":
-                try:
-                    body = await Request(scope, receive).body()
-                except ClientDisconnect:
-                    return
-                if refusal := self._refusal(scope, body, caller):
-                    await refusal(scope, receive, send)
-                    return
-                receive = _replayed(body, receive)
-        await self._handle(scope, receive, send)
-
-    def _refusal(self, scope: Scope, body: bytes, caller: Caller) -> JSONResponse | None:
-        """Return a 403 if the token lacks the scope of a tool; the SDK answers all else."""
-        try:
-            message = json.loads(body)
-            name = message["method"] == "tools/call" and message["params"]["name"]
-        except (ValueError, RecursionError, TypeError, KeyError):
-            return None
-        needed, scope_message = self._server.missing_scope(name, caller)
-        if not needed:
-            return None
-        error = {"code": INVALID_REQUEST, "message": scope_message}
-        return JSONResponse(
-            {"jsonrpc": "2.0", "id": message.get("id"), "error": error},
-            403,
-            {"WWW-Authenticate": missing_scope_header(scope, self._settings, needed)},
-        )
-
-
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    waiting: list[Message] = [{"type": "http.request", "body": body}]
-
-    async def next_message() -> Message:
-        return waiting.pop() if waiting else await receive()
-
-    return next_message
+        await self.handle(scope, receive, send)
 
 
 HEADER_SECONDS = 20.0

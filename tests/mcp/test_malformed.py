@@ -56,7 +56,6 @@ def test_invalid_message_is_answered_without_an_id():
         ("tools/list", {"cursor": "junk"}, "cursor"),
         ("prompts/list", {"cursor": "junk"}, "cursor"),
         ("resources/templates/list", {"cursor": "junk"}, "cursor"),
-        ("skills/get", {"name": "x"}, "uri: is missing; give that of a skill, skill://"),
     ],
 )
 def test_invalid_parameters_are_named(method, params, message):

@@ -1,11 +1,10 @@
-"""Resources, skills, the prompt and completions over stdio."""
+"""Resources, skills and the prompt over stdio."""
 
-import hashlib
 import re
 
 import pytest
 from mcp.shared.exceptions import MCPError
-from mcp_types import Request, RequestParams, ResourceTemplateReference, Result
+from mcp_types import Request, RequestParams, Result
 from pydantic import ConfigDict
 
 import kbkit
@@ -146,26 +145,12 @@ def test_unknown_address_is_an_error(agent, address):
     assert "root:" not in str(error)
 
 
-def test_entries_are_skills_with_digests(agent):
-    (skill,) = ask(agent, "skills/list")["skills"]
-    assert skill["uri"] == SKILL
-    assert skill["frontmatter"]["name"] == "set-the-table"
-    assert skill["frontmatter"]["description"] == "Lays it."
-    assert ask(agent, "skills/get", uri=SKILL)["skill"] == skill
-    for file in skill["resources"]:
-        (content,) = agent.run("read_resource", file["uri"]).contents
-        data = content.text.encode()
-        assert file["digest"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
-        assert file["size"] == len(data)
+def test_entries_are_skills(agent):
+    listed = {str(each.uri): each for each in agent.run("list_resources").resources}
+    assert (listed[SKILL].name, listed[SKILL].description) == ("set-the-table", "Lays it.")
     assert "Forks go left." in read(agent, SKILL).text
-    extensions = agent.client.server_capabilities.extensions
-    assert "io.modelcontextprotocol/skills" in extensions
-    for params in ({"uri": "skill://nope/SKILL.md"}, {"uri": SKILL + "x"}, {"uri": "x"}, {}):
-        with pytest.raises(MCPError) as error:
-            ask(agent, "skills/get", **params)
-        assert error.value.code == -32602
-    with pytest.raises(MCPError, match="leave it out"):
-        ask(agent, "skills/list", cursor="x")
+    for address in ("skill://nope/SKILL.md", SKILL + "x"):
+        assert refused(agent, address).code == -32602
 
 
 def test_prompt_describes_tools_and_contents(agent, folder):
@@ -178,22 +163,3 @@ def test_prompt_describes_tools_and_contents(agent, folder):
     assert count_tokens(text) <= 2500
     with pytest.raises(MCPError, match="how_to_use"):
         agent.run("get_prompt", "nope")
-
-
-def test_names_of_knowledge_bases_and_sources_are_completed(agent):
-    def complete(argument, value, **known):
-        ref = ResourceTemplateReference(uri="kbkit://kb/{name}/{+path}")
-        values = {"name": argument, "value": value}
-
-        async def ask():
-            return await agent.client.complete(ref, values, context_arguments=known or None)
-
-        return agent.portal.call(ask).completion.values
-
-    assert complete("name", "k") == ["kitchen"]
-    assert "empty" in complete("name", "")
-    assert complete("path", "ll", name="kitchen") == ["llms.txt"] * 2
-    found = complete("path", "https://kitchen.example/s", name="kitchen")
-    assert found == ["https://kitchen.example/soup"]
-    assert complete("path", "x", name="nope") == []
-    assert complete("other", "x") == []

@@ -65,8 +65,9 @@ def test_token_is_limited_to_its_scope_and_knowledge_bases(client, tokens):
     url = str(client.base_url)
     with agent(url, token=reads) as run:
         message = "kb_write: needs the scope 'write'; this token has read"
-        with pytest.raises(MCPError, match=message):
-            run("call_tool", "kb_write", {"path": "a.md", "content": "x"})
+        answer = run("call_tool", "kb_write", {"path": "a.md", "content": "x"})
+        assert answer.is_error
+        assert message in answer.content[0].text
     with agent(url, token=food) as run:
         answer = run("call_tool", "search_knowledge_base", {"query": "tea"})
         assert "two minutes" not in answer.content[0].text
@@ -158,20 +159,6 @@ def runs_a_tool(thread):
             return True
         frame = frame.f_back
     return False
-
-
-def test_missing_scope_is_named_in_the_challenge(client, tokens):
-    headers = {**HEADERS, **bearer(tokens.create("reads").token)}
-    call = {"jsonrpc": "2.0", "id": 7, "method": "tools/call"}
-    answer = client.post("/mcp", json=call | {"params": {"name": "kb_write"}}, headers=headers)
-    assert answer.status_code == 403
-    challenge = answer.headers["www-authenticate"]  # RFC 6750
-    assert 'error="insufficient_scope", scope="write"' in challenge
-    assert f'resource_metadata="{client.base_url}/.well-known/' in challenge.replace("/mcp", "")
-    assert (answer.json()["id"], answer.json()["error"]["code"]) == (7, -32600)
-    for params in (None, {}, {"name": ["kb_write"]}, {"name": "nope"}, {"name": "kb_read"}):
-        answer = client.post("/mcp", json=call | {"params": params}, headers=headers)
-        assert answer.status_code != 403, answer.text
 
 
 def test_session_answers_only_its_own_token(serve, tokens):
