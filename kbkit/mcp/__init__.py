@@ -7,16 +7,14 @@ A set of tools is a module with a function ``add(tools)``, listed in `kbkit.mcp.
 declares each tool as a function with `Tools.read` or `Tools.write`::
 
     def add(tools: Tools) -> None:
-        @tools.read
-        def list_knowledge_bases(
-            *, max_tokens: MaxTokens = 0, cursor: Cursor = ""
-        ) -> Annotated[CallToolResult, KnowledgeBases]:
+        @tools.read(listed("knowledge_bases", KnowledgeBaseValues))
+        def list_knowledge_bases(*, budget: Budget) -> Reply:
             # the docstring goes here: "The knowledge bases that can be searched, ..."
-            budget = tools.budget(max_tokens, cursor)
-            return result(_knowledge_bases(tools.list(), budget=budget))
+            return _knowledge_bases(tools.list(), budget=budget)
 
-Parameters with their types and notes become the schema of the arguments, the ``TypedDict`` that of
-the values, and the docstring the description: one sentence, since each session pays for each word.
+Parameters with their types and notes become the schema of the arguments (``budget`` those of a
+page, ``max_tokens`` and ``cursor``), the ``TypedDict`` that of the values, and the docstring the
+description: one sentence, since each session pays for each word.
 Errors of `kbkit.errors` become error results. After a change, run ``python site/_generate.py``.
 """
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import CallToolResult
 from pydantic import Field, WithJsonSchema
 from typing_extensions import TypedDict
 
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.mcp.core import Passages, found
-from kbkit.mcp.replies import Budget, Quotes, Reply, listing, short
+from kbkit.mcp.replies import Budget, Reply, listing, short
 from kbkit.mcp.submissions import LongWork
-from kbkit.mcp.tools import Cursor, Limit, MaxTokens, Tools, result
+from kbkit.mcp.tools import Limit, Tools
 from kbkit.models import Document, IngestReport, Problem
 from kbkit.models.files import BUILT_IN
 from kbkit.models.values import pluralize
@@ -108,21 +106,23 @@ class DeletedDocuments(TypedDict):
 
 
 def add(tools: Tools) -> None:
-    @tools.write(destructive=False, idempotent=False, scope="admin")
+    @tools.write(AddedDocuments, destructive=False, idempotent=False, scope="admin")
     def create_kb_collection(
         *,
         collection_name: CollectionName,
         documents: DocumentsArgument = "",
         description: Annotated[str, Field(description="Its topic.")] = "",
         context: Context[Any, Any],
-    ) -> Annotated[CallToolResult, AddedDocuments]:
+    ) -> Reply:
         """Create a collection, a knowledge base of your own, with optional documents."""
         return _created(tools, collection_name, documents, description, LongWork(context))
 
-    @tools.write(destructive=True, idempotent=True)  # replaces documents of the same source
+    @tools.write(
+        AddedDocuments, destructive=True, idempotent=True
+    )  # replaces documents of the same source
     def add_kb_documents(
         *, collection_name: CollectionName, documents: DocumentsArgument, context: Context[Any, Any]
-    ) -> Annotated[CallToolResult, AddedDocuments]:
+    ) -> Reply:
         """Add documents to a collection, searchable at once; the same source is replaced."""
         from kbkit.mcp import submissions
         from kbkit.mcp.submissions import store
@@ -131,42 +131,51 @@ def add(tools: Tools) -> None:
         kb = tools.workspace[_collection_name(tools, collection_name)]
         submission = submissions.read(documents, tools, work)
         report = store(kb, submission.documents, work)
-        return result(_added(collection_name, report, submission.skipped))
+        return _added(collection_name, report, submission.skipped)
 
-    @tools.read
+    @tools.read(Passages)
     def search_kb(
         *,
         query: str,
         collection_name: Annotated[str, Field(description="Empty for all.")] = "",
         limit: Limit = 5,
-        max_tokens: MaxTokens = 0,
-        cursor: Cursor = "",
-    ) -> Annotated[CallToolResult, Passages]:
+        budget: Budget,
+    ) -> Reply:
         """Find passages of collections that answer a question, best first, with sources."""
-        budget = tools.budget(max_tokens, cursor)
         kbs = tools.kbs(collection_name) if collection_name else _collections(tools)
         return found(tools, query, kbs, limit, budget)
 
-    @tools.read
-    def describe_kb_collection(
-        *, collection_name: CollectionName, max_tokens: MaxTokens = 0, cursor: Cursor = ""
-    ) -> Annotated[CallToolResult, Collection]:
+    @tools.read(Collection)
+    def describe_kb_collection(*, collection_name: CollectionName, budget: Budget) -> Reply:
         """Describe a collection: its topic, figures, and documents with their ids."""
-        budget = tools.budget(max_tokens, cursor)
         kb = tools.workspace[_allowed_name(tools, collection_name)]
-        documents = kb.documents.list()
-        return result(_description(kb.info(), documents, budget=budget))
+        info = kb.info()
+        about, updated = short(info.description), f"{info.updated_at:%Y-%m-%d}"
+        figures = f"{pluralize(info.documents, 'document')}, {pluralize(info.chunks, 'chunk')}"
+        return listing(
+            map(_document, kb.documents.list()),
+            name="documents",
+            above=f"{info.name}: {figures}, updated {updated}.\n",
+            about=about,
+            nothing=f"{info.name} holds no document yet.",
+            budget=budget,
+            more={
+                "collection_name": info.name,
+                "description": about,
+                "documents_in_all": info.documents,
+                "chunks": info.chunks,
+                "updated_at": updated,
+            },
+        )
 
-    @tools.write(destructive=True, idempotent=False, scope="admin")
-    def drop_kb_collection(
-        *, collection_name: CollectionName
-    ) -> Annotated[CallToolResult, DroppedCollection]:
+    @tools.write(DroppedCollection, destructive=True, idempotent=False, scope="admin")
+    def drop_kb_collection(*, collection_name: CollectionName) -> Reply:
         """Move a collection to the trash, from which a person can restore it."""
         tools.workspace.delete(_collection_name(tools, collection_name))
         message = f"{collection_name} is in the trash; a person can restore it."
-        return result(Reply(message, {"collection_name": collection_name}))
+        return Reply(message, {"collection_name": collection_name})
 
-    @tools.write(destructive=True, idempotent=False)
+    @tools.write(DeletedDocuments, destructive=True, idempotent=False)
     def delete_kb_documents(
         *,
         collection_name: CollectionName,
@@ -176,19 +185,17 @@ def add(tools: Tools) -> None:
                 description="Ids or sources of its documents.", min_length=1, max_length=_MAX_IDS
             ),
         ],
-    ) -> Annotated[CallToolResult, DeletedDocuments]:
+    ) -> Reply:
         """Move documents of a collection to the trash; none if one does not exist."""
         from kbkit.knowledge_base.documents import delete_together
 
         kb = tools.workspace[_collection_name(tools, collection_name)]
         deleted = delete_together(kb.documents, ids)
         message = f"{deleted} of {collection_name} in the trash."
-        return result(Reply(message, {"collection_name": collection_name, "deleted": deleted}))
+        return Reply(message, {"collection_name": collection_name, "deleted": deleted})
 
 
-def _created(
-    tools: Tools, name: str, documents: Any, description: str, work: LongWork
-) -> CallToolResult:
+def _created(tools: Tools, name: str, documents: Any, description: str, work: LongWork) -> Reply:
     """Create a collection, unless its documents cannot be stored."""
     from kbkit.mcp import submissions
     from kbkit.recipes import check_name
@@ -207,7 +214,7 @@ def _created(
     report = submissions.create(
         workspace, name, submission.documents, work, description=description
     )
-    return result(_added(name, report, submission.skipped))
+    return _added(name, report, submission.skipped)
 
 
 def _collections(tools: Tools) -> list[str]:
@@ -245,31 +252,6 @@ _ID_TOKENS = 120
 _MAX_SKIPPED = 5
 
 
-def _description(
-    info: KnowledgeBaseInfo, documents: Iterable[Document], *, budget: Budget
-) -> Reply:
-    quotes = Quotes()
-    about = short(info.description)
-    figures = f"{pluralize(info.documents, 'document')}, {pluralize(info.chunks, 'chunk')}"
-    updated = f"{info.updated_at:%Y-%m-%d}"
-    return listing(
-        (_document(each, quotes) for each in documents),
-        quotes,
-        name="documents",
-        above=f"{info.name}: {figures}, updated {updated}.\n",
-        about=about,
-        nothing=f"{info.name} holds no document yet.",
-        budget=budget,
-        more={
-            "collection_name": info.name,
-            "description": quotes.value(about),
-            "documents_in_all": info.documents,
-            "chunks": info.chunks,
-            "updated_at": updated,
-        },
-    )
-
-
 def _added(name: str, report: IngestReport, skipped: list[Problem]) -> Reply:
     left = [*skipped, *report.failed, *report.skipped]
     left_out = [short(f"{each.uri}: {each.reason}") for each in left[:_MAX_SKIPPED]]
@@ -293,9 +275,9 @@ def _added(name: str, report: IngestReport, skipped: list[Problem]) -> Reply:
     )
 
 
-def _document(info: Document, quotes: Quotes) -> tuple[str, dict[str, Any]]:
+def _document(info: Document) -> tuple[str, dict[str, Any]]:
     known_as = one_line(info.uri)
     if cut(known_as, _ID_TOKENS) != known_as:
         known_as = info.id
     title = short(info.title)
-    return f"- {known_as}: {title}", {"id": known_as, "title": quotes.value(title)}
+    return f"- {known_as}: {title}", {"id": known_as, "title": title}

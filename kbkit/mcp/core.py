@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired
 
-from mcp_types import CallToolResult
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from kbkit.errors import NotFoundError
 from kbkit.mcp import passages
-from kbkit.mcp.replies import Budget, Quotes, Reply, listing, short
-from kbkit.mcp.tools import Cursor, Limit, MaxTokens, Score, Tools, result
+from kbkit.mcp.replies import Budget, PartValues, Reply, listing, short
+from kbkit.mcp.tools import Limit, MaxTokens, Score, Tools, listed
 from kbkit.models import KnowledgeBaseInfo
 from kbkit.models.values import pluralize
 
@@ -72,18 +71,9 @@ class KnowledgeBaseValues(TypedDict):
     updated_at: str
 
 
-class KnowledgeBases(TypedDict):
-    """Knowledge bases."""
-
-    note: str
-    knowledge_bases: list[KnowledgeBaseValues]
-    next_cursor: str
-
-
-class DocumentPartValues(TypedDict):
+class DocumentPartValues(PartValues):
     """A document, or a part of one."""
 
-    note: str
     kb: str
     title: str
     source: str
@@ -91,10 +81,6 @@ class DocumentPartValues(TypedDict):
     state: str
     version: str
     lines: int
-    first_line: int
-    last_line: int
-    text: str
-    next_cursor: str
 
 
 class ContextPieces(TypedDict):
@@ -113,60 +99,49 @@ class RatedChunk(TypedDict):
 
 
 def add(tools: Tools) -> None:
-    @tools.read
+    @tools.read(Passages)
     def search_knowledge_base(
         *,
         query: str,
         kb_name: KbName = "",
         limit: Limit = 5,
         filters: ConditionValues | None = None,
-        max_tokens: MaxTokens = 0,
-        cursor: Cursor = "",
-    ) -> Annotated[CallToolResult, Passages]:
+        budget: Budget,
+    ) -> Reply:
         """Find passages that answer a question, best first, with source, date and state."""
-        budget = tools.budget(max_tokens, cursor)
         return found(tools, query, tools.kbs(kb_name), limit, budget, filters=filters)
 
-    @tools.read
-    def list_knowledge_bases(
-        *, max_tokens: MaxTokens = 0, cursor: Cursor = ""
-    ) -> Annotated[CallToolResult, KnowledgeBases]:
+    @tools.read(listed("knowledge_bases", KnowledgeBaseValues))
+    def list_knowledge_bases(*, budget: Budget) -> Reply:
         """List the knowledge bases that can be searched, with their topics."""
-        budget = tools.budget(max_tokens, cursor)
-        return result(_knowledge_bases(tools.list(), budget=budget))
+        rows = map(row_of, tools.list())
+        nothing = "No knowledge base yet."
+        return listing(rows, name="knowledge_bases", nothing=nothing, budget=budget)
 
-    @tools.read
+    @tools.read(DocumentPartValues)
     def get_document(
         *,
         document_name: Annotated[str, Field(description="Its source, as in a search.")],
         kb_name: KbName = "",
         section: Annotated[str, Field(description="Only below this heading.")] = "",
         lines: Annotated[str, Field(description="Only these, such as 10-40.")] = "",
-        max_tokens: MaxTokens = 0,
-        cursor: Cursor = "",
-    ) -> Annotated[CallToolResult, DocumentPartValues]:
+        budget: Budget,
+    ) -> Reply:
         """Read a document as Markdown: whole, a section, or lines; long ones in parts."""
-        budget = tools.budget(max_tokens, cursor)
         kb, document, anchor = _document(tools, document_name, kb_name)
-        return result(
-            passages.document_reply(
-                document, kb=kb, section=section, lines=lines, anchor=anchor, budget=budget
-            )
+        return passages.document_reply(
+            document, kb=kb, section=section, lines=lines, anchor=anchor, budget=budget
         )
 
-    @tools.read
-    def get_context(
-        *, query: str, kb_name: KbName = "", max_tokens: MaxTokens = 0
-    ) -> Annotated[CallToolResult, ContextPieces]:
+    @tools.read(ContextPieces)
+    def get_context(*, query: str, kb_name: KbName = "", max_tokens: MaxTokens = 0) -> Reply:
         """Collect what helps to answer a question: passages, facts about names in it, entries."""
         searches, budget, kbs = tools.searches, tools.budget(max_tokens), tools.kbs(kb_name)
-        return result(
-            passages.context_reply(
-                lambda most: searches.context(query, kbs=kbs, max_tokens=most), budget
-            )
+        return passages.context_reply(
+            lambda most: searches.context(query, kbs=kbs, max_tokens=most), budget
         )
 
-    @tools.write(destructive=False, idempotent=False)
+    @tools.write(RatedChunk, destructive=False, idempotent=False)
     def rate_chunk(
         *,
         chunk_id: Annotated[str, Field(description="From a search.")],
@@ -174,12 +149,12 @@ def add(tools: Tools) -> None:
         kb_name: Annotated[str, Field(description="Its knowledge base.")],
         query: Annotated[str, Field(description="The question.")] = "",
         note: str = "",
-    ) -> Annotated[CallToolResult, RatedChunk]:
+    ) -> Reply:
         """Rate how well a passage answered, 1 (wrong) to 5 (perfect); later searches use it."""
         tools.kbs(kb_name)
         rating = tools.workspace[kb_name].rate(chunk_id, score, query=query, note=note)
         values = {"chunk_id": rating.target.id, "score": score}
-        return result(Reply(f"Rated {score} of 5.", values))
+        return Reply(f"Rated {score} of 5.", values)
 
 
 def found(
@@ -190,13 +165,11 @@ def found(
     budget: Budget,
     *,
     filters: ConditionValues | None = None,
-) -> CallToolResult:
+) -> Reply:
     """Search, and return a page of passages."""
     most = passages.HITS_PER_PASSAGE * (budget.start + limit + 1)
     hits = tools.searches.search(query, kbs=kbs, limit=most, filters=filters)
-    return result(
-        passages.search_reply(hits, limit=limit, budget=budget, with_ids=tools.allow_write)
-    )
+    return passages.search_reply(hits, limit=limit, budget=budget, with_ids=tools.allow_write)
 
 
 def _document(tools: Tools, name: str, kb_name: str) -> tuple[str, Document, str]:
@@ -216,25 +189,14 @@ def _document(tools: Tools, name: str, kb_name: str) -> tuple[str, Document, str
     raise NotFoundError(message)
 
 
-def _knowledge_bases(infos: Iterable[KnowledgeBaseInfo], *, budget: Budget) -> Reply:
-    quotes = Quotes()
-    return listing(
-        (row_of(info, quotes) for info in infos),
-        quotes,
-        name="knowledge_bases",
-        nothing="No knowledge base yet.",
-        budget=budget,
-    )
-
-
-def row_of(info: KnowledgeBaseInfo, quotes: Quotes) -> tuple[str, dict[str, Any]]:
+def row_of(info: KnowledgeBaseInfo) -> tuple[str, dict[str, Any]]:
     about = short(info.description)
     updated = f"{info.updated_at:%Y-%m-%d}"
     documents = pluralize(info.documents, "document")
     line = f"- {info.name}{f': {about}' if about else ''} ({documents}, updated {updated})"
     return line, {
         "name": info.name,
-        "description": about and quotes.value(about),
+        "description": about,
         "documents": info.documents,
         "chunks": info.chunks,
         "updated_at": updated,

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from mcp_types import CallToolResult
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from kbkit.errors import KbkitError
-from kbkit.mcp.replies import Budget, Reply, part_reply, quoted_listing, short
-from kbkit.mcp.tools import Cursor, Limit, MaxTokens, Score, Tools, result
+from kbkit.mcp.replies import Budget, PartValues, Reply, listing, part_reply, short
+from kbkit.mcp.tools import Limit, Score, Tools, listed
 from kbkit.models import EntryInfo
 from kbkit.models.values import pluralize
 from kbkit.retrieval.delimiting import LINE_TOKENS, cut
 
 if TYPE_CHECKING:
-    from kbkit.mcp.tools import Tools
+    from kbkit.mcp.tools import Tools, listed
     from kbkit.models import Entry
 
 Slug = Annotated[str, Field(description="Name of the entry.")]
@@ -32,27 +31,14 @@ class EntryRow(TypedDict):
     votes: int
 
 
-class EntryRows(TypedDict):
-    """Entries."""
-
-    note: str
-    entries: list[EntryRow]
-    next_cursor: str
-
-
-class EntryText(TypedDict):
+class EntryText(PartValues):
     """An entry with its prompt, or a part of it."""
 
-    note: str
     slug: str
     title: str
     status: str
     updated_at: str
     files: str
-    first_line: int
-    last_line: int
-    text: str
-    next_cursor: str
 
 
 class RatedEntry(TypedDict):
@@ -64,41 +50,30 @@ class RatedEntry(TypedDict):
 
 
 def add(tools: Tools) -> None:
-    @tools.read
+    @tools.read(listed("entries", EntryRow))
     def find_entries(
         *,
         query: Annotated[str, Field(description="A task; empty lists the best rated.")] = "",
         limit: Limit = 10,
-        max_tokens: MaxTokens = 0,
-        cursor: Cursor = "",
-    ) -> Annotated[CallToolResult, EntryRows]:
+        budget: Budget,
+    ) -> Reply:
         """Find solutions that worked before, ranked by fit and rating."""
-        budget = tools.budget(max_tokens, cursor)
         entries = tools.workspace.entries
         if query.strip():
             matches = entries.find(query, limit=budget.start + limit + 1)
         else:
             matches = list(entries.list(status="active", limit=budget.start + limit + 1).entries)
-        return result(
-            quoted_listing(
-                map(_row, matches),
-                name="entries",
-                nothing="No entry fits.",
-                limit=limit,
-                budget=budget,
-            )
+        return listing(
+            map(_row, matches), name="entries", nothing="No entry fits.", limit=limit, budget=budget
         )
 
-    @tools.read
-    def get_entry(
-        *, slug: Slug, max_tokens: MaxTokens = 0, cursor: Cursor = ""
-    ) -> Annotated[CallToolResult, EntryText]:
+    @tools.read(EntryText)
+    def get_entry(*, slug: Slug, budget: Budget) -> Reply:
         """Read a solution: instructions and names of its files."""
-        budget = tools.budget(max_tokens, cursor)
         entry = tools.workspace.entries.read(slug)
-        return result(_text(entry, budget=budget))
+        return _text(entry, budget=budget)
 
-    @tools.write(destructive=False, idempotent=False)
+    @tools.write(RatedEntry, destructive=False, idempotent=False)
     def create_entry(
         *,
         title: str,
@@ -106,24 +81,24 @@ def add(tools: Tools) -> None:
         description: Annotated[str, Field(description="Its purpose.")] = "",
         tags: tuple[str, ...] = (),
         category: str = "",
-    ) -> Annotated[CallToolResult, RatedEntry]:
+    ) -> Reply:
         """Record a solution that worked, for the next such task."""
         entry = tools.workspace.entries.create(
             title, description=description, prompt=prompt, tags=tags, category=category
         )
         return _rated(entry, "is stored")
 
-    @tools.write(destructive=False, idempotent=False)
-    def rate_entry(*, slug: Slug, score: Score) -> Annotated[CallToolResult, RatedEntry]:
+    @tools.write(RatedEntry, destructive=False, idempotent=False)
+    def rate_entry(*, slug: Slug, score: Score) -> Reply:
         """Rate how well a solution worked, 1 (not at all) to 5 (perfectly)."""
         return _rated(tools.workspace.entries.rate(slug, score), "is rated")
 
-    @tools.write(destructive=True, idempotent=True)
+    @tools.write(RatedEntry, destructive=True, idempotent=True)
     def learn_entry(
         *,
         folder: Annotated[str, Field(description="Of the task; has .knowledge/skill.yaml.")],
         task_id: str = "",
-    ) -> Annotated[CallToolResult, RatedEntry]:
+    ) -> Reply:
         """Create or update an entry from the folder of a finished task."""
         place, _ = tools.rooted_path(folder)
         try:
@@ -134,10 +109,10 @@ def add(tools: Tools) -> None:
         return _rated(entry, "is learned")
 
 
-def _rated(entry: Entry, done: str) -> CallToolResult:
+def _rated(entry: Entry, done: str) -> Reply:
     rating = round(entry.rating.average, 1)
     values = {"slug": entry.slug, "rating": rating, "votes": entry.rating.count}
-    return result(Reply(f"{entry.slug} {done}.", values))
+    return Reply(f"{entry.slug} {done}.", values)
 
 
 _MAX_FILES = 12

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import CallToolResult
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from kbkit.mcp.replies import Budget, Quotes, Reply, listing, part_reply, shortened
-from kbkit.mcp.tools import Cursor, MaxTokens, Tools, result
+from kbkit.mcp.replies import Budget, PartValues, Reply, listing, part_reply, shortened
+from kbkit.mcp.tools import Tools, listed
 from kbkit.retrieval.delimiting import one_line
 
 if TYPE_CHECKING:
@@ -30,24 +29,11 @@ class FileRow(TypedDict):
     changed_at: str
 
 
-class FileRows(TypedDict):
-    """Contents of a folder."""
-
-    note: str
-    files: list[FileRow]
-    next_cursor: str
-
-
-class FileText(TypedDict):
+class FileText(PartValues):
     """The text of a file, or a part of it."""
 
-    note: str
     path: str
     version: str
-    first_line: int
-    last_line: int
-    text: str
-    next_cursor: str
 
 
 class WrittenFile(TypedDict):
@@ -58,15 +44,13 @@ class WrittenFile(TypedDict):
 
 
 def add(tools: Tools) -> None:
-    @tools.read
+    @tools.read(listed("files", FileRow))
     def kb_list(
         *,
         path: Annotated[str, Field(description="Empty for the root folders.")] = "",
-        max_tokens: MaxTokens = 0,
-        cursor: Cursor = "",
-    ) -> Annotated[CallToolResult, FileRows]:
+        budget: Budget,
+    ) -> Reply:
         """List a folder; kb/ shows the knowledge bases and collections as folders."""
-        budget = tools.budget(max_tokens, cursor)
         files = tools.workspace.files
         infos = files.list(path)
         if not path.strip("/ "):  # also knowledge bases and collections
@@ -75,55 +59,50 @@ def add(tools: Tools) -> None:
                 for info in infos
                 for child in ([info, *files.list(info.path)] if info.read_only else [info])
             ]
-        return result(_folder(infos, path=path, budget=budget))
+        return _folder(infos, path=path, budget=budget)
 
-    @tools.read
-    def kb_read(
-        *, path: FilePath, max_tokens: MaxTokens = 0, cursor: Cursor = ""
-    ) -> Annotated[CallToolResult, FileText]:
+    @tools.read(FileText)
+    def kb_read(*, path: FilePath, budget: Budget) -> Reply:
         """Read the text of a file; long ones in parts."""
-        budget = tools.budget(max_tokens, cursor)
         files = tools.workspace.files
-        info, content = files.info(path), files.read(path)
-        return result(_text(info, content, budget=budget))
+        info = files.info(path)
+        return part_reply(
+            files.read(path),
+            name=one_line(info.path)[:200],
+            heading=f"version: {info.version}",
+            values={"path": info.path[:200], "version": info.version},
+            budget=budget,
+        )
 
-    @tools.read
+    @tools.read(listed("files", FileRow))
     def kb_tree(
-        *,
-        path: Annotated[str, Field(description="Empty for the root.")] = "",
-        max_tokens: MaxTokens = 0,
-        cursor: Cursor = "",
-    ) -> Annotated[CallToolResult, FileRows]:
+        *, path: Annotated[str, Field(description="Empty for the root.")] = "", budget: Budget
+    ) -> Reply:
         """List everything below a folder."""
-        budget = tools.budget(max_tokens, cursor)
         tree = tools.workspace.files.tree(path)
-        return result(_folder(_descendants(tree), path=path, budget=budget))
+        return _folder(_descendants(tree), path=path, budget=budget)
 
-    @tools.write(destructive=True, idempotent=True)
-    def kb_write(
-        *, path: FilePath, content: str, if_match: IfMatch = ""
-    ) -> Annotated[CallToolResult, WrittenFile]:
+    @tools.write(WrittenFile, destructive=True, idempotent=True)
+    def kb_write(*, path: FilePath, content: str, if_match: IfMatch = "") -> Reply:
         """Write a file, replacing its content."""
         return _written(tools.workspace.files.write(path, content, if_match=if_match or None))
 
-    @tools.write(destructive=False, idempotent=False)
-    def kb_append(
-        *, path: FilePath, content: str, if_match: IfMatch = ""
-    ) -> Annotated[CallToolResult, WrittenFile]:
+    @tools.write(WrittenFile, destructive=False, idempotent=False)
+    def kb_append(*, path: FilePath, content: str, if_match: IfMatch = "") -> Reply:
         """Append text to a file; creates a missing one."""
         return _written(tools.workspace.files.append(path, content, if_match=if_match or None))
 
-    @tools.write(destructive=False, idempotent=True)
-    def kb_mkdir(*, path: FilePath) -> Annotated[CallToolResult, WrittenFile]:
+    @tools.write(WrittenFile, destructive=False, idempotent=True)
+    def kb_mkdir(*, path: FilePath) -> Reply:
         """Create a folder and its parents."""
         return _written(tools.workspace.files.mkdir(path))
 
-    @tools.write(destructive=True, idempotent=False)
-    def kb_delete(*, path: FilePath) -> Annotated[CallToolResult, WrittenFile]:
+    @tools.write(WrittenFile, destructive=True, idempotent=False)
+    def kb_delete(*, path: FilePath) -> Reply:
         """Move a file or a folder to the trash, from which a person can restore it."""
         deleted = tools.workspace.files.delete(path)
         message = f"{deleted.path} is in the trash."
-        return result(Reply(message, {"path": deleted.path, "version": ""}))
+        return Reply(message, {"path": deleted.path, "version": ""})
 
 
 def _descendants(tree: FileTree) -> Iterator[FileInfo]:
@@ -132,10 +111,10 @@ def _descendants(tree: FileTree) -> Iterator[FileInfo]:
         yield from _descendants(child)
 
 
-def _written(info: FileInfo) -> CallToolResult:
+def _written(info: FileInfo) -> Reply:
     version = f" Its version is {info.version}." if info.version else ""
     values = {"path": info.path, "version": info.version}
-    return result(Reply(f"{info.path} is stored.{version}", values))
+    return Reply(f"{info.path} is stored.{version}", values)
 
 
 def _folder(infos: Iterable[FileInfo], *, path: str, budget: Budget) -> Reply:
@@ -155,20 +134,7 @@ def _folder(infos: Iterable[FileInfo], *, path: str, budget: Budget) -> Reply:
     )
     name = one_line(path)[:200] or "the root"
     nothing = f"Nothing is in {name}."
-    return listing(
-        rows, Quotes(), name="files", above=f"In {name}: ", nothing=nothing, budget=budget
-    )
-
-
-def _text(info: FileInfo, content: str, *, budget: Budget) -> Reply:
-    """Return a page of a file."""
-    return part_reply(
-        content,
-        name=one_line(info.path)[:200],
-        heading=f"version: {info.version}",
-        values={"path": info.path[:200], "version": info.version},
-        budget=budget,
-    )
+    return listing(rows, name="files", above=f"In {name}: ", nothing=nothing, budget=budget)
 
 
 _COMMANDS_WITH_CONTENT = ("view", "str_replace")
@@ -183,7 +149,7 @@ class MemoryReply(TypedDict):
 
 
 def add_memory(tools: Tools) -> None:
-    @tools.write(destructive=True, idempotent=False)
+    @tools.write(MemoryReply, destructive=True, idempotent=False)
     def memory(
         *,
         command: Literal["view", "create", "str_replace", "insert", "delete", "rename"],
@@ -205,11 +171,9 @@ def add_memory(tools: Tools) -> None:
         insert_text: Annotated[str | None, Field(description="insert")] = None,
         old_path: Annotated[str | None, Field(description="rename")] = None,
         new_path: Annotated[str | None, Field(description="rename")] = None,
-        max_tokens: MaxTokens = 0,
-        cursor: Cursor = "",
-    ) -> Annotated[CallToolResult, MemoryReply]:
+        budget: Budget,
+    ) -> Reply:
         """Your notes, files below /memories that last: view, create, change, delete, rename."""
-        budget = tools.budget(max_tokens, cursor)
         arguments = {
             "command": command,
             "path": path,
@@ -226,14 +190,9 @@ def add_memory(tools: Tools) -> None:
         answer = tools.workspace.files.memory_tool().handle(values)
         if answer.is_error:
             raise ToolError(str(answer))
-        return result(_memory(answer, quoted=command in _COMMANDS_WITH_CONTENT, budget=budget))
-
-
-def _memory(answer: str, *, quoted: bool, budget: Budget) -> Reply:
-    """Return a page of an answer of the memory tool."""
-    if quoted:
-        return part_reply(
-            answer, name="memory", heading="", values={}, budget=budget, numbered=False
-        )
-    text = shortened(answer, budget.room // 2 - 40)
-    return Reply(text, {"note": "", "text": text, "next_cursor": ""})
+        if command in _COMMANDS_WITH_CONTENT:
+            return part_reply(
+                answer, name="memory", heading="", values={}, budget=budget, numbered=False
+            )
+        text = shortened(answer, budget.room // 2 - 40)
+        return Reply(text, {"note": "", "text": text, "next_cursor": ""})

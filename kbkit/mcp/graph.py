@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from mcp_types import CallToolResult
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from kbkit.mcp.core import KbName
-from kbkit.mcp.replies import Budget, Quotes, Reply, quoted_listing, short
-from kbkit.mcp.tools import Cursor, Limit, MaxTokens, Tools, result
+from kbkit.mcp.replies import Budget, Quotes, Reply, listing, short
+from kbkit.mcp.tools import Limit, Tools, listed
 from kbkit.models import About, Entity, Relation, Step, Target
 from kbkit.models.values import pluralize
 from kbkit.retrieval.delimiting import LINE_TOKENS, cut, one_line
@@ -32,14 +31,6 @@ class EntityValues(TypedDict):
     chunks: int
 
 
-class EntityRows(TypedDict):
-    """Entities."""
-
-    note: str
-    entities: list[EntityValues]
-    next_cursor: str
-
-
 class NeighborRow(TypedDict):
     """Target of a relation."""
 
@@ -50,14 +41,6 @@ class NeighborRow(TypedDict):
     relation: str
     forward: bool
     depth: int
-
-
-class NeighborRows(TypedDict):
-    """Related things."""
-
-    note: str
-    neighbors: list[NeighborRow]
-    next_cursor: str
 
 
 class MadeRelation(TypedDict):
@@ -79,91 +62,73 @@ class AboutRow(TypedDict):
     kb: str
 
 
-class AboutRows(TypedDict):
-    """Mentions of a subject."""
-
-    note: str
-    found: list[AboutRow]
-    next_cursor: str
-
-
 def add(tools: Tools) -> None:
-    @tools.read
+    @tools.read(listed("entities", EntityValues))
     def graph_entities(
         *,
         query: Annotated[str, Field(description="Part of a name; empty for any.")] = "",
         type: Annotated[str, Field(description="Such as symbol, setting, term.")] = "",
         limit: Limit = 10,
-        max_tokens: MaxTokens = 0,
-        cursor: Cursor = "",
-    ) -> Annotated[CallToolResult, EntityRows]:
+        budget: Budget,
+    ) -> Reply:
         """List things that documents mention, most mentioned first."""
-        budget = tools.budget(max_tokens, cursor)
         matches = tools.workspace.graph.entities(
             query, type=type or (), kbs=tools.kbs(""), limit=budget.start + limit + 1
         )
-        return result(
-            quoted_listing(
-                map(_entity, matches),
-                name="entities",
-                nothing="No entity has this name.",
-                limit=limit,
-                budget=budget,
-            )
+        return listing(
+            map(_entity, matches),
+            name="entities",
+            nothing="No entity has this name.",
+            limit=limit,
+            budget=budget,
         )
 
-    @tools.read
+    @tools.read(listed("neighbors", NeighborRow))
     def graph_neighbors(
         *,
         entity: EndName,
         depth: Annotated[int, Field(ge=1, le=5)] = 1,
         relation: Annotated[str, Field(description="Only with this name.")] = "",
         limit: Limit = 10,
-        max_tokens: MaxTokens = 0,
-        cursor: Cursor = "",
-    ) -> Annotated[CallToolResult, NeighborRows]:
+        budget: Budget,
+    ) -> Reply:
         """List things related to a thing, nearest and strongest first."""
-        budget = tools.budget(max_tokens, cursor)
         walk = tools.workspace.graph.neighbors(
             entity, depth=depth, relation=relation or (), limit=budget.start + limit + 2
         )
         steps = [step for step in walk if step.relation is not None]  # skip the start
-        return result(
-            quoted_listing(
-                map(_step, steps),
-                name="neighbors",
-                nothing="Nothing is related to it.",
-                limit=limit,
-                budget=budget,
-            )
+        return listing(
+            map(_step, steps),
+            name="neighbors",
+            nothing="Nothing is related to it.",
+            limit=limit,
+            budget=budget,
         )
 
-    @tools.read
+    @tools.read(listed("found", AboutRow))
     def about(
         *,
         query: Annotated[str, Field(description="Name of a subject, in any form.")],
         kb_name: KbName = "",
         limit: Limit = 5,
-        max_tokens: MaxTokens = 0,
-        cursor: Cursor = "",
-    ) -> Annotated[CallToolResult, AboutRows]:
+        budget: Budget,
+    ) -> Reply:
         """Find documents and statements about a subject, and names mentioned with it."""
-        budget = tools.budget(max_tokens, cursor)
         facts = tools.workspace.about(query, kbs=tools.kbs(kb_name), limit=limit)
-        return result(_about(facts, limit=limit, budget=budget))
+        return _about(facts, limit=limit, budget=budget)
 
-    @tools.write(destructive=False, idempotent=True)
+    @tools.write(MadeRelation, destructive=False, idempotent=True)
     def graph_relate(
         *,
         source: EndName,
         relation: Annotated[str, Field(description="Its name, such as depends_on.")],
         target: EndName,
         note: str = "",
-    ) -> Annotated[CallToolResult, MadeRelation]:
+    ) -> Reply:
         """Store a relation between two things."""
         graph = tools.workspace.graph
         stored = graph.relate(source, relation, target, note=note)
-        return result(_related(stored, graph.names([stored.source, stored.target])))
+        return _related(stored, graph.names([stored.source, stored.target]))
 
 
 _MAX_ALIASES = 5
@@ -201,7 +166,7 @@ def _about(facts: About, *, limit: int, budget: Budget) -> Reply:
         rows.append(_row("statement", label, chunk.statement, kb=chunk.kb))
     for entity in facts.entities[:limit]:
         rows.append(_row("beside", f"{entity.name} ({entity.type or entity.kind.value})", ""))
-    return quoted_listing(rows, name="found", nothing="Nothing was found about it.", budget=budget)
+    return listing(rows, name="found", nothing="Nothing was found about it.", budget=budget)
 
 
 def _entity(entity: Entity) -> tuple[str, dict[str, Any]]:

@@ -260,7 +260,6 @@ def index_reply(
     *,
     budget: Budget,
 ) -> Reply:
-    quotes = Quotes()
     about = cut(one_line(info.description), 2 * LINE_TOKENS)
 
     def row(document: Document) -> tuple[str, dict[str, Any]]:
@@ -270,7 +269,6 @@ def index_reply(
 
     return listing(
         map(row, documents),
-        quotes,
         name="documents",
         above=f"# {info.name}\n\n{pluralize(info.documents, 'document')}. ",
         about=about and f"> {about}",

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from typing_extensions import TypedDict
+
 from kbkit.embedding.static import count_tokens
 from kbkit.errors import ConfigError, KbkitError
 from kbkit.mcp import MIN_TOKENS
@@ -123,6 +125,16 @@ class Quotes:
         return f"<{self.mark}>{text}</{self.mark}>"
 
 
+class PartValues(TypedDict):
+    """A part of a text."""
+
+    note: str
+    first_line: int
+    last_line: int
+    text: str
+    next_cursor: str
+
+
 def part_reply(
     content: str,
     *,
@@ -202,11 +214,12 @@ def _fitting(content: str, budget: Budget) -> str:
 
 
 _TOO_LONG = "(one is too long to be shown)"
+_QUOTED = ("about", "description", "said", "text", "title")
+"""Values to quote; names stay plain, so that they can be arguments."""
 
 
 def listing(
     rows: Iterable[tuple[str, Mapping[str, Any]]],
-    quotes: Quotes,
     *,
     name: str,
     above: str = "",
@@ -216,15 +229,24 @@ def listing(
     more: Mapping[str, Any] | None = None,
     limit: int | None = None,
 ) -> Reply:
-    """List rows between marks, below a line; `about` is quoted too."""
-    frame = {"note": quotes.note, **(more or {}), name: [], "next_cursor": ""}
+    """List rows between marks, below a line; `about` and texts among the values are quoted, too."""
+    quotes, start = Quotes(), budget.start
+
+    def quoted(values: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            key: quotes.value(value) if value and key in _QUOTED else value
+            for key, value in values.items()
+        }
+
+    frame = {"note": quotes.note, **quoted(more or {}), name: [], "next_cursor": ""}
     head = f"{above}{quotes.note}\n<{quotes.mark}>" + f"\n{about}" * bool(about)
-    foot, start = f"</{quotes.mark}>", budget.start
+    foot = f"</{quotes.mark}>"
     budget.take(f"{head}\n\n{foot}\n\n{_TOO_LONG}", frame)
     lines: list[str] = []
     shown: list[Mapping[str, Any]] = []
     cursor = ""
-    for line, values in islice(iter(rows), start, None):
+    for line, plain_values in islice(iter(rows), start, None):
+        values = quoted(plain_values)
         if len(lines) == limit:
             cursor = write_cursor(start + len(lines))
             break
@@ -239,30 +261,6 @@ def listing(
     parts = [head, "\n".join(lines), foot] if lines else [nothing]
     text = "\n\n".join(part for part in parts if part)
     return Reply(with_cursor(text, cursor), frame | {name: shown, "next_cursor": cursor})
-
-
-_QUOTED = ("about", "description", "said", "text")
-"""Values to quote; names stay plain, so that they can be arguments."""
-
-
-def quoted_listing(
-    rows: Iterable[tuple[str, dict[str, Any]]],
-    *,
-    name: str,
-    nothing: str,
-    limit: int | None = None,
-    budget: Budget,
-) -> Reply:
-    """List rows whose texts are quoted."""
-    quotes = Quotes()
-    quoted = (
-        (
-            line,
-            {key: quotes.value(value) if key in _QUOTED else value for key, value in each.items()},
-        )
-        for line, each in rows
-    )
-    return listing(quoted, quotes, name=name, nothing=nothing, budget=budget, limit=limit)
 
 
 def problem_text(error: BaseException, limit: int) -> str:

@@ -285,7 +285,7 @@ def usage_text(
     lines: list[str] = []
     others = 0
     for info in knowledge_bases:
-        line, _ = row_of(info, quotes)
+        line, _ = row_of(info)
         if not others and budget.takes(line):
             lines.append(line)
         else:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import wraps
+from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias, TypeVar
 
@@ -13,6 +16,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field, ValidationError
+from typing_extensions import TypedDict
 
 from kbkit.errors import KbkitError, PathOutsideError
 from kbkit.mcp import MIN_TOKENS, USUAL_TOKENS, replies
@@ -52,7 +56,11 @@ current_caller: ContextVar[ToolCaller] = ContextVar("current_caller", default=LO
 """Caller of the current message."""
 
 
-_F = TypeVar("_F", bound=Callable[..., Any])
+_Tool = TypeVar("_Tool", bound="Callable[..., Reply]")
+_PAGING = [
+    Parameter("max_tokens", Parameter.KEYWORD_ONLY, default=0, annotation=MaxTokens),
+    Parameter("cursor", Parameter.KEYWORD_ONLY, default="", annotation=Cursor),
+]
 
 
 class ToolSearches(Protocol):
@@ -132,16 +140,16 @@ class Tools:
         self._of_kbs = of_kbs
         declare(self)
 
-    def read(self, function: _F) -> _F:
-        """Declare a tool that changes nothing."""
+    def read(self, shape: type) -> Callable[[_Tool], _Tool]:
+        """Declare a tool that changes nothing, with the type of its values."""
         hints = ToolAnnotations(
             read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
         )
-        return self._declare(function, hints, "read")
+        return lambda function: self._declare(function, shape, hints, "read")
 
     def write(
-        self, *, destructive: bool, idempotent: bool, scope: Scope = "write"
-    ) -> Callable[[_F], _F]:
+        self, shape: type, *, destructive: bool, idempotent: bool, scope: Scope = "write"
+    ) -> Callable[[_Tool], _Tool]:
         """Declare a tool that changes something; read-only servers withhold it."""
         hints = ToolAnnotations(
             read_only_hint=False,
@@ -150,16 +158,16 @@ class Tools:
             open_world_hint=False,
         )
 
-        def declare(function: _F) -> _F:
+        def declare(function: _Tool) -> _Tool:
             if self.allow_write:
-                return self._declare(function, hints, scope)
+                return self._declare(function, shape, hints, scope)
             self.withheld.add(function.__name__)
             return function
 
         return declare
 
-    def _declare(self, function: _F, hints: ToolAnnotations, scope: Scope) -> _F:
-        tool = Tool.from_function(function, annotations=hints)
+    def _declare(self, function: _Tool, shape: type, hints: ToolAnnotations, scope: Scope) -> _Tool:
+        tool = Tool.from_function(self._called(function, shape), annotations=hints)
         model = tool.fn_metadata.arg_model
         model.model_config["extra"] = "forbid"  # report misspelt arguments
         model.model_rebuild(force=True)
@@ -168,6 +176,29 @@ class Tools:
             tool.fn_metadata.output_schema = _without_titles(schema)
         self.declared[tool.name] = Declared(tool, scope, self._of_kbs)
         return function
+
+    def _called(self, function: _Tool, shape: type) -> Callable[..., CallToolResult]:
+        """Return a function with the signature of a tool; `budget` becomes two arguments."""
+        signature = inspect.signature(function, eval_str=True)
+        parameters = dict(signature.parameters)
+        paged = parameters.pop("budget", None) is not None
+        if paged:
+            parameters |= {each.name: each for each in _PAGING}
+
+        @wraps(function)
+        def call(**arguments: Any) -> CallToolResult:
+            if paged:
+                most, cursor = arguments.pop("max_tokens"), arguments.pop("cursor")
+                arguments["budget"] = self.budget(most, cursor)
+            reply = function(**arguments)
+            text = TextContent(type="text", text=reply.text)
+            return CallToolResult(content=[text], structured_content=dict(reply.values))
+
+        result = Annotated[CallToolResult, shape]
+        call.__signature__ = signature.replace(  # type: ignore[attr-defined]  # the SDK reads it
+            parameters=list(parameters.values()), return_annotation=result
+        )
+        return call
 
     @property
     def workspace(self) -> Workspace:
@@ -215,10 +246,9 @@ class Tools:
         )
 
 
-def result(reply: Reply) -> CallToolResult:
-    return CallToolResult(
-        content=[TextContent(type="text", text=reply.text)], structured_content=dict(reply.values)
-    )
+def listed(name: str, row: type) -> type:
+    """Return the type of a page of a list."""
+    return TypedDict("Listed", {"note": str, name: list[row], "next_cursor": str})  # type: ignore[no-any-return, operator, valid-type]
 
 
 def _without_titles(schema: Any) -> Any:

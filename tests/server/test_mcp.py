@@ -8,7 +8,6 @@ from contextlib import contextmanager
 
 import anyio
 import pytest
-from mcp.shared.exceptions import MCPError
 
 from tests.server.requests import agent, bearer
 from tests.waiting import until
