@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from kbkit.client.calls import AnyTransport, Blocking, Request, Steps, steps
+from kbkit.client.calls import Blocking, Request, Steps, Transport, steps
 from kbkit.client.declared import (
     BASE,
     KNOWLEDGE,
@@ -312,7 +312,7 @@ class AsyncAnnotations(AnnotationsCalls, AsyncList[Annotation]):
 class RemoteHandle(Blocking):
     """Requests that only kbkit's panels send."""
 
-    def __init__(self, transport: AnyTransport, base: Named) -> None:
+    def __init__(self, transport: Transport, base: Named) -> None:
         super().__init__(transport)
         self._base = base
         self.workspace_graph = RemoteGraph(transport)

@@ -6,7 +6,7 @@ import builtins
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, TypeVar
 
-from kbkit.client.calls import AnyAsyncTransport, AnyTransport, Awaited, Blocking, Request
+from kbkit.client.calls import AsyncTransport, Awaited, Blocking, Request, Transport
 from kbkit.client.declared import (
     BASE,
     KNOWLEDGE,
@@ -70,7 +70,7 @@ class CollectionCalls(Generic[T]):
 class RemoteList(CollectionCalls[T], Blocking):
     """A remote collection without lookup by key."""
 
-    def __init__(self, transport: AnyTransport, base: Named) -> None:
+    def __init__(self, transport: Transport, base: Named) -> None:
         super().__init__(transport)
         self._base = base
 
@@ -116,7 +116,7 @@ class RemoteCollection(RemoteList[T]):
 class AsyncList(CollectionCalls[T], Awaited):
     """A remote collection whose calls are awaited; ``async for`` iterates over it."""
 
-    def __init__(self, transport: AnyAsyncTransport, base: Named) -> None:
+    def __init__(self, transport: AsyncTransport, base: Named) -> None:
         super().__init__(transport)
         self._base = base
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from kbkit.base_plots import AsyncPlots, Plots
 from kbkit.client.calls import (
-    AnyAsyncTransport,
-    AnyTransport,
+    AsyncTransport,
     Awaited,
     Blocking,
     RemoteObject,
     Steps,
+    Transport,
     steps,
 )
 from kbkit.client.chunks import (
@@ -169,7 +169,7 @@ class KnowledgeBaseCalls(IngestionCalls, RemoteObject):
 class RemoteKnowledgeBase(KnowledgeBaseCalls, Blocking):
     """A remote knowledge base with the calls of a local one."""
 
-    def __init__(self, transport: AnyTransport, name: str) -> None:
+    def __init__(self, transport: Transport, name: str) -> None:
         super().__init__(transport)
         self.name = name
         self.documents = RemoteDocuments(transport, self)
@@ -204,7 +204,7 @@ class RemoteKnowledgeBase(KnowledgeBaseCalls, Blocking):
 class AsyncKnowledgeBase(KnowledgeBaseCalls, Awaited):
     """A remote knowledge base whose calls are awaited."""
 
-    def __init__(self, transport: AnyAsyncTransport, name: str) -> None:
+    def __init__(self, transport: AsyncTransport, name: str) -> None:
         super().__init__(transport)
         self.name = name
         self.documents = AsyncDocuments(transport, self)
@@ -314,7 +314,7 @@ class FeedbackCalls:
 class RemoteFeedback(FeedbackCalls, Blocking):
     """Feedback of a knowledge base on a server."""
 
-    def __init__(self, transport: AnyTransport, base: Named, ratings: RemoteRatings) -> None:
+    def __init__(self, transport: Transport, base: Named, ratings: RemoteRatings) -> None:
         super().__init__(transport)
         self._base = base
         self._ratings = ratings
@@ -340,7 +340,7 @@ class RemoteFeedback(FeedbackCalls, Blocking):
 class AsyncFeedback(FeedbackCalls, Awaited):
     """Feedback of a knowledge base on a server, awaited."""
 
-    def __init__(self, transport: AnyAsyncTransport, base: Named) -> None:
+    def __init__(self, transport: AsyncTransport, base: Named) -> None:
         super().__init__(transport)
         self._base = base
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 from uuid import uuid4
 from zipfile import BadZipFile, ZipFile
 
-from kbkit.client.calls import Request, Steps
+from kbkit.client.calls import Request, Steps, error_named
 from kbkit.client.declared import KNOWLEDGE, Declare, call, reads, reads_nothing, url
-from kbkit.client.transport import error_named
 from kbkit.errors import ConflictError, ExportError, ForbiddenError, ServerError
 from kbkit.models import Job, JobError, JobState, Progress
 from kbkit.models.values import from_dict

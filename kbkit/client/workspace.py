@@ -7,14 +7,23 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar
 
-from kbkit.client.calls import Awaited, Blocking, RemoteObject, Request, Steps, only_local, steps
+from kbkit.client.calls import (
+    AsyncTransport,
+    Awaited,
+    Blocking,
+    RemoteObject,
+    Request,
+    Steps,
+    Transport,
+    only_local,
+    steps,
+)
 from kbkit.client.declared import KNOWLEDGE, Names, call, every, names
 from kbkit.client.documents import Conditions
 from kbkit.client.entries import AsyncEntries, RemoteEntries
 from kbkit.client.files import AsyncFiles, RemoteFiles
 from kbkit.client.graph import AsyncGraph, RemoteGraph
 from kbkit.client.knowledge_base import AsyncKnowledgeBase, Model, RemoteKnowledgeBase, Retrieval
-from kbkit.client.transport import AsyncTransport, Transport
 from kbkit.client.work import job, result_of
 from kbkit.extras import whole
 from kbkit.models import (

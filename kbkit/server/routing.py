@@ -24,7 +24,7 @@ from fastapi import Body as BodyParameter
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
-from kbkit.client.transport import error_named
+from kbkit.client.calls import error_named
 from kbkit.errors import ArgumentError, ConflictError, ReusedKeyError
 from kbkit.models import Job, JobError, JobState
 from kbkit.models.values import did_you_mean

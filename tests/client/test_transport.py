@@ -11,9 +11,8 @@ import pytest
 
 import kbkit
 from kbkit import errors
-from kbkit.client.calls import Blocking, Request, steps
+from kbkit.client.calls import Blocking, Request, Transport, error_of, steps
 from kbkit.client.declared import reads_nothing
-from kbkit.client.transport import Transport, error_of
 from kbkit.server import ServerSettings, running
 from kbkit.server import responses as problems
 
