@@ -56,11 +56,11 @@ class BuildReport(Value):
     expansion: Expansion | None = None
 
     def to_dict(self) -> Mapping[str, Any]:
-        """Return the report as JSON values, with those of its `IngestReport`."""
+        """Return the report as JSON values; those of its `IngestReport` stand at the top, too."""
         values = dict(Value.to_dict(self))
         info = self.info
         values |= {"name": info.name, "documents": info.documents, "chunks": info.chunks}
-        return {**values.pop("ingest"), **values}
+        return {**values["ingest"], **values}
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the report as labels and values to print."""

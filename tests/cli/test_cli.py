@@ -552,7 +552,7 @@ def test_eval_of_a_recipe_asks_its_questions(here, tmp_path):
     assert "kbkit build r.yaml" in here("eval", "r.yaml").err
     assert here("build", "r.yaml", "--no-site").code == 0
     floor = here("eval", "r.yaml", "--fail-under", "0.8", "--against", "dense", "--json")
-    assert (floor.code, floor.json["against"]["configuration"]) == (0, "dense")
+    assert (floor.code, floor.json["against"]["label"]) == (0, "dense")
     shown = here("eval", "r.yaml", "--against", "dense", "--verbose").out
     assert "[b]does[/b]" in shown
     assert "difference" in shown
@@ -814,7 +814,7 @@ def test_nothing_readable_exits_with_3_and_reasons(here, tmp_path, source, says)
         assert f": {problem['uri']}: {problem['uri']}" not in outcome.err
 
 
-def test_help_lists_commands_and_names_their_values(here):
+def test_help_lists_commands(here):
     assert here("--version").out == f"kbkit {kbkit.__version__}\n"
     outcome = here("--help")
     assert outcome.code == 0
@@ -826,11 +826,8 @@ def test_help_lists_commands_and_names_their_values(here):
     for command in commands:
         outcome = here(command, "--help")
         assert outcome.code == 0
-        assert not re.search(r"<\w|\[str\]|int range", outcome.out), outcome.out
     shown = here("new", "--help").out
-    assert "--crawl URL" in shown
     assert "crawl 1,000, others 100,000" in " ".join(shown.split())
-    assert "--kb TEXT" in here("search", "--help").out
 
 
 def test_quiet_prints_results_and_errors_verbose_every_step(here, tmp_path):

@@ -67,16 +67,17 @@ def test_values_match_their_schemas(values):
         shown = json.loads(json.dumps(value.to_dict(), allow_nan=False))
         assert shown
         shape = schema(type(value))
-        assert shape["type"] == "object"
-        assert set(shape.get("required", ())) <= set(shown)
+        fields = shape["$defs"][type(value).__name__] if "$ref" in shape else shape
+        assert fields["type"] == "object"
+        assert set(fields.get("required", ())) <= set(shown)
         jsonschema.Draft202012Validator(shape).validate(shown)
-        wrong = {**shown, next(iter(shape["properties"])): object}
+        wrong = {**shown, next(iter(fields["properties"])): object}
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.Draft202012Validator(shape).validate(wrong)
 
 
 def test_values_are_read_back_from_their_json(values):
-    local = {"Evaluation", "ExportReport", "BuildReport", "FidelityReport"}
+    local = {"ExportReport", "BuildReport", "FidelityReport"}
     assert local < values.keys()
     for name in values.keys() - local:
         value = values[name]
