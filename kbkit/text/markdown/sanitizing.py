@@ -141,19 +141,10 @@ def html_as_text(block: Block, text: str, escaped: Callable[[str], str]) -> str:
 
 
 def _heading(heading: Block, text: str, rewrite: Rewrite, *, demote: bool) -> str:
-    if heading.markup[0] == "#":
-        marks = heading.markup + "#" * (demote and heading.level < 6)
-        lead = text[: text.index("#")]
-        return f"{lead}{marks} {_heading_text(heading.title, rewrite)}".rstrip()
-    text, _, underline = text.rpartition("\n")
-    text = _heading_text(text, rewrite)
-    if not demote or heading.level == 1:
-        return f"{text}\n{underline.replace('=', '-') if demote else underline}"
-    # no underline exists for level 3
-    head, *rest = text.split("\n")
-    begin = len(head) - len(_NO_MARKS.sub("", head, count=1))
-    joined = " ".join([head[begin:], *(line.strip(" >\t") for line in rest)])
-    return f"{head[:begin]}### {joined}"
+    lead = (_MARKS if heading.item else _NO_MARKS).match(text)
+    marks = "#" * min(6, heading.level + demote)
+    title = " ".join(map(str.strip, heading.title.split("\n")))  # underlined ones may have lines
+    return f"{lead[0] if lead else ''}{marks} {_heading_text(title, rewrite)}".rstrip()
 
 
 def _heading_text(text: str, rewrite: Rewrite) -> str:
