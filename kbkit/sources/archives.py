@@ -9,7 +9,6 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
-import os
 import stat
 import tarfile
 import zipfile
@@ -17,6 +16,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
@@ -94,15 +94,10 @@ def read_pages(path: Path, accept: PathFilter) -> Iterator[StoredPage]:
 
 def _folder_pages(folder: Path, accept: PathFilter) -> Iterator[StoredPage]:
     root = folder.resolve()
-    pages = []
-    for parent, folders, names in os.walk(folder):
-        folders.sort()
-        for name in names:
-            path = Path(parent) / name
-            place = path.relative_to(folder).as_posix()
-            if path.suffix.lower() in _PAGES and accept("/" + place):
-                pages.append((place, path))
-    for place, path in sorted(pages):
+    for path in sorted(folder.rglob("*")):
+        place = path.relative_to(folder).as_posix()
+        if path.suffix.lower() not in _PAGES or path.is_dir() or not accept("/" + place):
+            continue
         try:
             if not path.resolve().is_relative_to(root):
                 yield _skipped(place, "a link that leads out of the folder")
@@ -125,22 +120,13 @@ def _zip_pages(path: Path, accept: PathFilter) -> Iterator[StoredPage]:
             place = _place(member.filename, strip, accept)
             if place is None:
                 continue
-            kind = "a link" if stat.S_ISLNK(member.external_attr >> 16) else ""
-            kind = kind or ("encrypted" if member.flag_bits & 1 else "")
-            if reason := _bad_name(member.filename) or kind:
-                yield _skipped(place, reason)
-            elif member.file_size > MAX_BYTES:
-                yield _too_large(place)
-            else:
-                try:
-                    with archive.open(member) as stream:
-                        body = stream.read(MAX_BYTES + 1)
-                except _DAMAGED as error:
-                    yield _failed(place, _reason(error))
-                    continue
-                total += len(body)
-                _check_total(path.name, total)
-                yield _stored(place, body)
+            linked = stat.S_ISLNK(member.external_attr >> 16)
+            kind = "a link" if linked else "encrypted" if member.flag_bits & 1 else ""
+            opened = partial(archive.open, member)
+            page = _member(place, member.filename, kind, member.file_size, opened)
+            total += len(page.body)
+            _check_total(path.name, total)
+            yield page
 
 
 def _tar_pages(path: Path, accept: PathFilter) -> Iterator[StoredPage]:
@@ -159,15 +145,22 @@ def _tar_pages(path: Path, accept: PathFilter) -> Iterator[StoredPage]:
             place = _place(member.name, _docset_prefix([member.name]), accept)
             if place is None or member.isdir():
                 continue
-            kind = "a link" if member.issym() or member.islnk() else "no file"
-            if reason := _bad_name(member.name) or ("" if member.isreg() else kind):
-                yield _skipped(place, reason)
-            elif member.size > MAX_BYTES:
-                yield _too_large(place)
-            else:
-                file = archive.extractfile(member)
-                assert file is not None
-                yield StoredPage(place, file.read())
+            linked = member.issym() or member.islnk()
+            kind = "" if member.isreg() else "a link" if linked else "no file"
+            opened = partial(archive.extractfile, member)
+            yield _member(place, member.name, kind, member.size, opened)
+
+
+def _member(place: str, name: str, kind: str, size: int, opened: Callable[[], Any]) -> StoredPage:
+    if reason := _bad_name(name) or kind:
+        return _skipped(place, reason)
+    if size > MAX_BYTES:
+        return _too_large(place)
+    try:
+        with opened() as stream:
+            return _stored(place, stream.read(MAX_BYTES + 1))
+    except _DAMAGED as error:
+        return _failed(place, _reason(error))
 
 
 def read_warc(path: Path, base: str, accept: Callable[[str], bool]) -> Iterator[StoredPage]:
