@@ -53,12 +53,11 @@ class Canonicals:
         self._named_by.setdefault(own, []).append(task)
 
     def settle(self, url: str, own: str) -> list[PageRequest]:
-        waiting = self._named_by.pop(url, [])
+        """Return the pages that wait for an address without a document; a copy may still get one."""
         if own and own not in self._empty:
-            self._named_by.setdefault(own, []).extend(waiting)
             return []
         self._empty.add(url)
-        return waiting
+        return self._named_by.pop(url, [])
 
     def _of(self, url: str) -> str:
         if url not in self._copies:

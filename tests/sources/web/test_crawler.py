@@ -91,6 +91,14 @@ def test_x_robots_tag_of_other_agents_is_ignored(site) -> None:
     assert read(crawl(site.url + "/"), site) == ["/", "/a", "/b"]
 
 
+def test_one_copy_of_a_missing_page_is_read(site, page) -> None:
+    site.link({"/": ["/a"]})
+    for name, original in (("a", "b"), ("b", "c")):
+        head = f'<link rel="canonical" href="/{original}">'
+        site.pages[f"/{name}"] = page(name.upper(), head=head)
+    assert read(crawl(site.url + "/"), site) == ["/", "/b"]
+
+
 def link_copies(site, page) -> None:
     """Write two pages that name each other as canonical."""
     site.link({"/": ["/a"]})
