@@ -34,9 +34,9 @@ def aliases(first: str, each: str, names: str = "bcdefghij") -> str:
 
 MERGED = aliases("{k: 1, l: 2}", "{<<: [%s]}")
 BOMBS = {
-    "brackets": ("[" * 20_000, "50 nested lists"),
-    "more brackets": ("[" * 200_000, "50 nested lists"),
-    "dashes": ("- " * 20_000 + "x", "50 nested lists"),
+    "brackets": ("[" * 20_000, "nest"),
+    "more brackets": ("[" * 200_000, "nest"),
+    "dashes": ("- " * 20_000 + "x", "nest"),
     "nested by aliases": (
         "".join(f"a{n}: &a{n} [[*a{n - 1}]]\n" if n else "a0: &a0 []\n" for n in range(60)),
         "50 nested lists",
@@ -45,7 +45,7 @@ BOMBS = {
     "hexadecimal": (HEAD + "x: 0x" + "f" * 100_000, "a number has more than 100"),
     "of base 60": (HEAD + "x: 1" + ":59" * 300_000, "a number has more than 100"),
     "a null character": (HEAD + 'description: "a\\0b"', "r.yaml:3: not YAML: a text has a null"),
-    "half a character": (HEAD + 'description: "\\ud800"', "or half of one"),
+    "half a character": (HEAD + 'description: "\\ud800"', "invalid Unicode character"),
     "a merge bomb": (MERGED, "aliases expand"),
     "an alias bomb": (aliases("[1, 1]", "[%s]"), "aliases expand"),
     "a circle": ("a: &a [*a]", "refers to itself"),

@@ -61,35 +61,21 @@ _MAX_EXPANSION = 20  # by aliases, beyond `_FREE` values
 _FREE = 10_000
 _MAX_NUMBER = 100
 _UNREADABLE = re.compile("[\\0\ud800-\udfff]")
-_SMALL = 1_000_000  # characters of a text that is parsed again, slowly, for a better message
 
 
 def compose(text: str) -> Any:
     """Parse YAML into nodes; refuse deep nesting before they are built."""
     import yaml
 
-    fast = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:  # a recipe of 200,000 names takes a tenth of the time with libyaml
-        _check_depth(text, fast)
-        return yaml.compose(text, Loader=fast)
-    except yaml.composer.ComposerError:
-        raise
-    except yaml.YAMLError:  # libyaml words its messages differently
-        if len(text) > _SMALL:
-            raise
-        _check_depth(text, yaml.SafeLoader)
-        return yaml.compose(text, Loader=yaml.SafeLoader)
-
-
-def _check_depth(text: str, loader: Any) -> None:
-    import yaml
-
+    # a recipe of 200,000 names takes a tenth of the time with libyaml
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     depth = 0
     for event in yaml.parse(text, Loader=loader):
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > _MAX_DEPTH:
             raise _refused(f"more than {_MAX_DEPTH} nested lists and mappings", event)
+    return yaml.compose(text, Loader=loader)
 
 
 def _repeated_keys(root: Any) -> list[Any]:

@@ -25,27 +25,15 @@ from kbkit.sources.untrusted import Archive, UnreadableError, office
 from kbkit.text.markdown.structure import document_title
 from kbkit.text.markdown.writing import MATH, escape, guard, latex, quote, safe_url
 
-_CODE = (
-    "Code",
-    "Source Code",
-    "Code Block",
-    "CodeBlock",
-    "Verbatim",
-    "Listing",
-    "Macro Text",
-    "HTML Preformatted",
-    "Preformatted Text",
-    "Preformatted",
-    "macro",
+_CODE = str.split(
+    "Code|Source Code|Code Block|CodeBlock|Verbatim|Listing|Macro Text|HTML Preformatted"
+    "|Preformatted Text|Preformatted|macro",
+    "|",
 )
-_INLINE = (
-    "Code Char",
-    "Verbatim Char",
-    "Source Code Char",
-    "HTML Code",
-    "Source Text",
-    "Inline Code",
-    "HTML Preformatted Char",
+_INLINE = str.split(
+    "Code Char|Verbatim Char|Source Code Char|HTML Code|Source Text|Inline Code"
+    "|HTML Preformatted Char",
+    "|",
 )
 _STYLES = "\n".join(
     [

@@ -237,7 +237,7 @@ class Operations:
                 headers.append(labelled(head, header.line() or self._schemas.notes(schema)))
             links = ", ".join(map(code_span, map(str, response.get("links").members)))
             blocks += [
-                f"### {escape(status)} {_STATUS.get(status.upper(), '')}".rstrip(),
+                f"### {escape(status)} {_phrase(status)}".rstrip(),
                 response.block(4),
                 section("Headers:", headers),
                 *self._contents(response.get("content"), "####", "writeOnly"),
@@ -367,15 +367,8 @@ def _language(media_type: str) -> str:
     return match[1] if match else ""
 
 
-_STATUS = {
-    **{
-        code: HTTPStatus(int(code)).phrase.capitalize()
-        for code in str.split("""
-            201 202 204 301 302 303 304 307 400 401 403 404 405 406 409 410 412 415 429 500 502 503
-        """)
-    },
-    "200": "OK",
-    "413": "Content too large",
-    "422": "Unprocessable content",
-    "DEFAULT": "(any other status)",
-}
+def _phrase(status: str) -> str:
+    if status.lower() == "default":
+        return "(any other status)"
+    known = status.isdecimal() and int(status) in set(HTTPStatus)
+    return HTTPStatus(int(status)).phrase if known else ""

@@ -53,7 +53,10 @@ class Canonicals:
         self._named_by.setdefault(own, []).append(task)
 
     def settle(self, url: str, own: str) -> list[PageRequest]:
-        """Return the pages that wait for an address without a document; a copy may still get one."""
+        """Return the pages that wait for an address without a document.
+
+        A copy may still get one.
+        """
         if own and own not in self._empty:
             return []
         self._empty.add(url)
