@@ -47,19 +47,16 @@ class RecipeProblem:
 
     Attributes:
         field: Path of the field, as in ``sources[0].url``; ``""`` for the recipe.
-        value: The value, if short.
         meant: Likely intended key, if this one is misspelt.
     """
 
     location: tuple[int | str, ...]
     field: str
     message: str
-    value: str = ""
     meant: str = ""
 
     def __str__(self) -> str:
-        given = f" (given: {self.value})" if self.value else ""
-        return f"{self.field}: {self.message}{given}" if self.field else f"{self.message}{given}"
+        return f"{self.field}: {self.message}" if self.field else self.message
 
 
 def find_problems(error: ValidationError, kind: Any) -> list[RecipeProblem]:
@@ -89,15 +86,14 @@ def _problem(item: Any, kind: Any) -> RecipeProblem:
     field, models = _field(kind, location, error_type == "extra_forbidden")
     message = item["msg"].removeprefix("Value error, ")
     message = message[:1].lower() + message[1:]
-    value = data if isinstance(data, str) and len(data) <= _MAX_LENGTH else ""
     meant = ""
     if error_type == "extra_forbidden":
         keys = [name for model in models for name in model.model_fields]
-        message, value = "unknown key" + _nearest(str(location[-1]), keys), ""
+        message = "unknown key" + _nearest(str(location[-1]), keys)
         meant = _likeliest(str(location[-1]), keys)
     elif error_type == "union_tag_not_found":
         tags = [str(model.model_fields["type"].default) for model in models]
-        message, value = f"is missing; give one of {', '.join(tags)}", ""
+        message = f"is missing; give one of {', '.join(tags)}"
         keys = [key for model in models for key in model.model_fields]
         unknown = [key for key in data if key not in keys] if isinstance(data, dict) else []
         if wrong := next((key for key in unknown[:_MAX] if _likeliest(str(key), ["type"])), ""):
@@ -106,20 +102,20 @@ def _problem(item: Any, kind: Any) -> RecipeProblem:
         context = item["ctx"]
         value = str(context.get("tag", data))[:_MAX_LENGTH]
         choices = _QUOTED.findall(context.get("expected_tags") or context["expected"])
-        message, value = f"{value!r} is unknown{_nearest(value, choices)}", ""
+        message = f"{value!r} is unknown{_nearest(value, choices)}"
     elif error_type == "missing":
-        message, value = "is missing", ""
+        message = "is missing"
     elif error_type in ("too_short", "string_too_short") and not data:
-        message, value = f"is empty; give at least {item['ctx']['min_length']}", ""
+        message = f"is empty; give at least {item['ctx']['min_length']}"
     elif error_type in ("model_type", "model_attributes_type"):
-        message, value = f"{data!r:.{_MAX_LENGTH}} is no mapping; give keys and their values", ""
+        message = f"{data!r:.{_MAX_LENGTH}} is no mapping; give keys and their values"
     elif error_type == "string_pattern_mismatch" and "https?" in item["ctx"]["pattern"]:
         message = "not a web address; begin it with http:// or https://"
         if "@" in str(data).partition("://")[2].partition("/")[0]:
-            message, value = "holds a user name or password; leave it out", ""
+            message = "holds a user name or password; leave it out"
     elif error_type == "string_pattern_mismatch":
-        message, value = f"{data!r:.{_MAX_LENGTH}} has characters that are not allowed here", ""
-    return RecipeProblem(location, field, message, "" if repr(value) in message else value, meant)
+        message = f"{data!r:.{_MAX_LENGTH}} has characters that are not allowed here"
+    return RecipeProblem(location, field, message, meant)
 
 
 def _likeliest(word: str, choices: list[str]) -> str:

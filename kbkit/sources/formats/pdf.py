@@ -44,18 +44,15 @@ def xmp_license(data: bytes) -> License:
         root = None
     if root is None:
         return License()
-    license = License()
-    for node in root.iter(f"{_CC}license"):
-        license = license.or_else(License.stated(url=node.get(f"{_RDF}resource") or _text(node)))
+    found: dict[str, str] = {}
+    for node in root.iter():
+        values = {node.tag: node.get(f"{_RDF}resource") or _text(node), **node.attrib}
+        for name, value in values.items():
+            found.setdefault(name, value)
+    license = License.stated(url=found.get(f"{_CC}license"))
     for name in (f"{_RIGHTS}UsageTerms", f"{_DC}rights"):
-        for node in root.iter(name):
-            license = license.or_else(rights_license(_text(node)))
-    for node in root.iter(f"{_RDF}Description"):
-        license = license.or_else(License.stated(url=node.get(f"{_CC}license")))
-        license = license.or_else(License.stated(url=node.get(f"{_RIGHTS}WebStatement")))
-    for node in root.iter(f"{_RIGHTS}WebStatement"):
-        license = license.or_else(License.stated(url=_text(node)))
-    return license
+        license = license.or_else(rights_license(found.get(name, "")))
+    return license.or_else(License.stated(url=found.get(f"{_RIGHTS}WebStatement")))
 
 
 def _packets(data: bytes) -> Iterator[bytes]:

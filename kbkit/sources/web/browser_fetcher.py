@@ -21,9 +21,9 @@ from kbkit.sources.decode import decode
 from kbkit.sources.html import parse
 from kbkit.sources.html.extract import is_shell
 from kbkit.sources.html.images import MAX_BYTES, image_addresses, kept_image
-from kbkit.sources.web import Response
+from kbkit.sources.web import Fetcher, Response
 from kbkit.sources.web.browser import Browser, RenderedPage, RenderError, Resource
-from kbkit.sources.web.pages import PageFetcher, open_robots, rendered
+from kbkit.sources.web.pages import open_robots, rendered
 from kbkit.sources.web.urls import Robots, origin
 
 _PAGES = frozenset({"", "text/html", "application/xhtml+xml"})
@@ -37,7 +37,7 @@ _LEADS = '<meta http-equiv="refresh" content="0; url={}">'
 
 def open_page_fetcher(
     spec: CrawlSource | PageSource, context: SourceContext, robots: Robots
-) -> PageFetcher:
+) -> Fetcher | BrowserFetcher:
     if not rendered(spec, context):
         return robots.fetcher
     return BrowserFetcher(robots, spec, context)

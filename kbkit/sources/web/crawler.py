@@ -94,7 +94,7 @@ class CrawlRun:
         self._robots = pages.open_robots(spec, context)
         self._pages = open_page_fetcher(spec, context, self._robots)
         self._downloads = Downloads(
-            self._pages, self._robots, self._check, concurrency=spec.concurrency
+            self._pages.get, self._robots, self._check, concurrency=spec.concurrency
         )
         self._refusals = Refusals()
         self._without_document = Refusals()  # read pages without a document, summed up by reason

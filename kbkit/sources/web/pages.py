@@ -15,7 +15,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
 from kbkit.errors import ClusterError
@@ -53,33 +52,18 @@ class PageRequest:
     place: int = 0
 
 
-class PageFetcher(Protocol):
-    """Fetches pages as the server sends them, or as a browser shows them."""
-
-    def get(
-        self,
-        url: str,
-        *,
-        etag: str = "",
-        last_modified: str = "",
-        check: Callable[[str], Response | None] | None = None,
-    ) -> Response: ...
-
-    def close(self) -> None: ...
-
-
 class Downloads:
     """Threads that fetch pages; daemons, so that a slow server does not delay the exit."""
 
     def __init__(
         self,
-        fetcher: PageFetcher,
+        get: Callable[..., Response],
         robots: Robots,
         check: Callable[[PageRequest, str], Response | None],
         *,
         concurrency: int,
     ) -> None:
-        self._fetcher = fetcher
+        self._get = get
         self._robots = robots
         self._check = check
         self._tasks: queue.SimpleQueue[PageRequest | None] = queue.SimpleQueue()
@@ -132,7 +116,7 @@ class Downloads:
             return verdict
         if not self._robots.wait(task.url):
             return Response(task.url, Outcome.FAILED, "stopped")
-        return self._fetcher.get(
+        return self._get(
             task.url,
             etag=task.etag,
             last_modified=task.last_modified,
