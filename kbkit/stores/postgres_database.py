@@ -22,7 +22,6 @@ from kbkit.errors import ConfigError, WorkspaceError
 from kbkit.extras import extra
 from kbkit.models import Chunk, Document
 from kbkit.models.files import BUILT_IN
-from kbkit.stores.backend import ImageStore
 from kbkit.stores.catalog import reading
 from kbkit.stores.catalog.database import (
     Condition,
@@ -122,8 +121,8 @@ class PostgresDatabase:
     def vector_store(self) -> PgVectorStore | None:
         return pgvector_on(self._writing, self._place)
 
-    def image_store(self, before: ImageStore | None) -> PostgresImages:
-        return PostgresImages(self._writing, self._place, before)
+    def image_store(self) -> PostgresImages:
+        return PostgresImages(self._writing, self._place)
 
     def faults(self, *, repair: bool = False) -> list[str]:
         return []
@@ -150,14 +149,14 @@ class PostgresDatabase:
         with explained(self._place), self._watching:
             if self._watcher is not None:
                 try:
-                    return count(self._watcher)
+                    return int(self._watcher.scalar(_COUNT))
                 except sa.exc.DBAPIError as error:
                     if not error.connection_invalidated:
                         raise
                     self._watcher.close()
             self._watcher = None  # the server restarted
             self._watcher = self._alone.connect()
-            return count(self._watcher)
+            return int(self._watcher.scalar(_COUNT))
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
         with explained(self._place), self._alone.connect() as connection:
@@ -173,7 +172,7 @@ class PostgresDatabase:
         with explained(self._place), self._writing.connect() as connection, connection.begin():
             connection.execute(_LOCK, {"number": self._write_lock})
             yield PostgresTransaction(connection)
-            bump(connection)
+            connection.execute(_BUMP)
 
 
 _IDENTITY = sa.text(
@@ -378,23 +377,14 @@ def prepare(connection: sa.Connection, place: str, lock: int, *, to_fill: bool =
         if is_current(connection, place, to_fill=to_fill) and names.issuperset(_SERVER_TABLES):
             return
     with connection.begin():
-        connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": lock})
+        connection.execute(_LOCK, {"number": lock})
         if not is_current(connection, place, to_fill=to_fill):  # another process may have migrated
             migrate(connection)
-        _create_server_tables(connection)
-
-
-def count(connection: sa.Connection) -> int:
-    number: int = connection.execute(_COUNT).scalar_one()
-    return number
-
-
-def bump(connection: sa.Connection) -> None:
-    """Increase `count` if the caller's transaction wrote anything."""
-    connection.execute(_BUMP)
+        connection.exec_driver_sql(_CREATE_SERVER_TABLES)
 
 
 _COUNT = sa.text("SELECT number FROM commits")
+# only if the transaction wrote anything
 _BUMP = sa.text(
     "UPDATE commits SET number = number + 1 WHERE pg_current_xact_id_if_assigned() IS NOT NULL"
 )
@@ -410,25 +400,15 @@ def _check(connection: sa.Connection, place: str) -> set[str]:
     return names
 
 
-def _create_server_tables(connection: sa.Connection) -> None:
-    names = sa.inspect(connection).get_table_names()
-    for name, statements in _SERVER_TABLES.items():
-        for statement in statements if name not in names else ():
-            connection.exec_driver_sql(statement)
-
-
-_SERVER_TABLES = {
-    # see `count`
-    "commits": (
-        "CREATE TABLE commits (number bigint NOT NULL) WITH (fillfactor = 10)",
-        "INSERT INTO commits VALUES (0)",
-    ),
-    # see `kbkit.stores.postgres_database`
-    "home": ("CREATE TABLE home (mark text NOT NULL, place text NOT NULL)",),
-    # EXTERNAL: pictures are already compressed; see `kbkit.stores.postgres_vectors`
-    "images": (
-        'CREATE TABLE images (name text COLLATE "C" PRIMARY KEY, data bytea NOT NULL,'
-        " added_at timestamptz NOT NULL)",
-        "ALTER TABLE images ALTER data SET STORAGE EXTERNAL",
-    ),
-}
+_SERVER_TABLES = {"commits", "home", "images"}
+# `commits`: see `PostgresDatabase.changes`; `home`: see `other_home`; `images`: see
+# `kbkit.stores.postgres_vectors`, EXTERNAL because pictures are already compressed
+_CREATE_SERVER_TABLES = """
+CREATE TABLE IF NOT EXISTS commits (number bigint NOT NULL) WITH (fillfactor = 10);
+INSERT INTO commits SELECT 0 WHERE NOT EXISTS (SELECT FROM commits);
+CREATE TABLE IF NOT EXISTS home (mark text NOT NULL, place text NOT NULL);
+CREATE TABLE IF NOT EXISTS images (
+    name text COLLATE "C" PRIMARY KEY, data bytea NOT NULL, added_at timestamptz NOT NULL
+);
+ALTER TABLE images ALTER data SET STORAGE EXTERNAL
+"""

@@ -20,7 +20,7 @@ from sqlalchemy.exc import DBAPIError, TimeoutError
 
 from kbkit.errors import ConflictError, StoreUnreachableError, WorkspaceError
 from kbkit.models import Image
-from kbkit.stores.backend import ImageStore, Locks, VectorPayload, VectorStore, require_name
+from kbkit.stores.backend import Locks, VectorPayload, VectorStore, require_name
 
 _OLDEST = (0, 8)
 """First pgvector with `hnsw.iterative_scan`."""
@@ -258,10 +258,9 @@ def explained(place: str) -> Iterator[None]:
 class PostgresImages:
     """A `kbkit.stores.backend.ImageStore` in the schema of the catalog."""
 
-    def __init__(self, engine: sa.Engine, place: str, before: ImageStore | None = None) -> None:
+    def __init__(self, engine: sa.Engine, place: str) -> None:
         self._engine = engine
         self._place = place
-        self._before = before
 
     def _execute(self, statement: sa.TextClause, **values: Any) -> list[Any]:
         with explained(self._place), self._engine.begin() as connection:
@@ -273,7 +272,7 @@ class PostgresImages:
             self._execute(_ADD, **values, data=image.data)
 
     def names(self) -> set[str]:
-        return set(self._execute(_NAMES)).union(self._before.names() if self._before else ())
+        return set(self._execute(_NAMES))
 
     def now(self) -> float:
         return float(self._execute(_NOW)[0])
@@ -284,9 +283,7 @@ class PostgresImages:
 
     def read(self, name: str) -> bytes | None:
         row = self._execute(_READ, name=name)
-        if row:
-            return bytes(row[0])
-        return self._before.read(name) if self._before else None
+        return bytes(row[0]) if row else None
 
 
 # a new time keeps `sweep` from removing the picture, without sending its bytes again

@@ -155,8 +155,9 @@ class Stores:
                 vectors = server.vector_store()
             vectors = vectors or VectorStore()
             opened = cls.on(server, vectors, folder, server.locks, address)
-            images = server.image_store(opened.images)
-            return replace(opened, images=images, other_home=lambda: other_home(server, folder))
+            return replace(
+                opened, images=server.image_store(), other_home=lambda: other_home(server, folder)
+            )
         _check_catalog(folder)
         locks = FolderLocks(folder / "locks")
         database = SqliteDatabase(folder / _CATALOG, locks)
@@ -243,8 +244,7 @@ class Destination:
             from kbkit.stores.postgres_database import PostgresDatabase
 
             server = PostgresDatabase(str(place), to_fill=True)
-            images = server.image_store(None)
-            return cls(server, server.locks, server.address, None, images)
+            return cls(server, server.locks, server.address, None, server.image_store())
         folder = Path(place).absolute()
         _make_folder(folder)
         locks = FolderLocks(folder / "locks")

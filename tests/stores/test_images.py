@@ -7,7 +7,6 @@ import pytest
 import kbkit
 from kbkit.errors import WorkspaceError
 from kbkit.models import Image, SourceDocument
-from kbkit.stores.backend import FolderImages
 from kbkit.stores.catalog import reading
 from tests.stores.workspaces import execute, opened
 
@@ -94,21 +93,6 @@ def test_images_move_with_a_workspace(tmp_path, postgres, monkeypatch):
     for folder, address in (("three", other), ("back", "")):
         with opened(tmp_path / folder, address) as workspace:
             assert kept(workspace) == expected
-
-
-def test_images_of_an_older_kbkit_are_read_from_the_folder(tmp_path, postgres):
-    url = postgres.catalog()
-    with opened(tmp_path / "one", url) as workspace:
-        expected = fill(workspace)
-    execute(postgres, url, "DROP TABLE images")
-    for name, data in expected.items():
-        FolderImages(tmp_path / "one" / "images").add(Image(name, data))
-    with opened(tmp_path / "one", url) as workspace:
-        assert kept(workspace) == expected
-    with opened(tmp_path / "two", url) as workspace:
-        assert not exported(workspace, tmp_path / "site")
-        done = workspace.bundle(tmp_path / "shapes.zip", kbs=["shapes"])
-        assert sorted(done.skipped) == [f"images/{n}: no such picture" for n in sorted(expected)]
 
 
 def test_image_added_during_a_sweep_stays(tmp_path, monkeypatch):
