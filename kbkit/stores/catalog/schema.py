@@ -81,14 +81,10 @@ def required(kind: Any, *names: str) -> list[Column[Any]]:
     return [Column(name, kind, nullable=False) for name in names]
 
 
-def _kb(*, primary_key: bool = False) -> Column[str]:
-    return Column(
-        "kb_id",
-        String,
-        ForeignKey("knowledge_bases.id", ondelete="CASCADE"),
-        nullable=False,
-        primary_key=primary_key,
-    )
+def reference(name: str, target: str, *, primary_key: bool = False) -> Column[Any]:
+    kind = Int64 if target in ("chunks.seq", "relations.id", "runs.id") else String
+    key = ForeignKey(target, ondelete="CASCADE")
+    return Column(name, kind, key, nullable=False, primary_key=primary_key)
 
 
 knowledge_bases = Table(
@@ -129,7 +125,7 @@ sources = Table(
     "sources",
     metadata,
     Column("id", String, primary_key=True),
-    _kb(),
+    reference("kb_id", "knowledge_bases.id"),
     *required(String, "key", "type"),
     Column("spec", Json(dict), nullable=False),
     Column("base", Text, nullable=False),
@@ -147,8 +143,8 @@ runs = Table(
     "runs",
     metadata,
     Column("id", Int64, primary_key=True, autoincrement=True),
-    _kb(),
-    Column("source_id", String, ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
+    reference("kb_id", "knowledge_bases.id"),
+    reference("source_id", "sources.id"),
     Column("started_at", UtcDateTime, nullable=False),
     # empty while the run continues, and if it was killed
     Column("finished_at", UtcDateTime),
@@ -160,9 +156,9 @@ runs = Table(
 pages = Table(
     "pages",
     metadata,
-    Column("source_id", String, ForeignKey("sources.id", ondelete="CASCADE"), primary_key=True),
+    reference("source_id", "sources.id", primary_key=True),
     Column("url", String, primary_key=True),
-    Column("run_id", Int64, ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
+    reference("run_id", "runs.id"),
     Column("depth", Int64, nullable=False),
     *required(String, "etag", "last_modified"),
     Column("links", Json(list), nullable=False),
@@ -178,7 +174,7 @@ documents = Table(
     "documents",
     metadata,
     Column("id", String, primary_key=True),
-    _kb(),
+    reference("kb_id", "knowledge_bases.id"),
     Column("source_id", String, ForeignKey("sources.id", ondelete="SET NULL")),
     Column("run_id", Int64),
     Column("uri", String, nullable=False),
@@ -217,7 +213,7 @@ deleted_documents = Table(
     # the trash; when it is emptied, documents of sources stay without content, so that no refresh
     # restores them
     Column("id", String, primary_key=True),
-    _kb(),
+    reference("kb_id", "knowledge_bases.id"),
     # no foreign key: the source may be deleted before the document is restored
     Column("source_id", String),
     Column("uri", String, nullable=False),
@@ -237,8 +233,8 @@ chunks = Table(
     # never reused, so that greater numbers are not in Chroma yet
     Column("seq", Int64, primary_key=True, autoincrement=True),
     Column("id", String, nullable=False, unique=True),
-    _kb(),
-    Column("document_id", String, ForeignKey("documents.id", ondelete="CASCADE"), nullable=False),
+    reference("kb_id", "knowledge_bases.id"),
+    reference("document_id", "documents.id"),
     *required(Int64, "position", "start", "end"),
     # the document's content[start:end]; slicing a long page for each hit would take longer than
     # the search
@@ -260,7 +256,7 @@ chunks = Table(
 vectors = Table(
     "vectors",
     metadata,
-    Column("chunk_seq", Int64, ForeignKey("chunks.seq", ondelete="CASCADE"), primary_key=True),
+    reference("chunk_seq", "chunks.seq", primary_key=True),
     # float16, little endian
     Column("vector", LargeBinary, nullable=False),
 )
@@ -269,11 +265,22 @@ outbox = Table(
     "outbox",
     metadata,
     Column("id", Int64, primary_key=True, autoincrement=True),
-    _kb(),
+    reference("kb_id", "knowledge_bases.id"),
     # empty for a deletion
     Column("chunk_seq", Int64),
     Column("chunk_id", String, nullable=False),
     Index("outbox_by_kb", "kb_id", "id"),
+    sqlite_autoincrement=True,
+)
+
+removed_chunks = Table(
+    "removed_chunks",
+    metadata,
+    Column("id", Int64, primary_key=True, autoincrement=True),
+    reference("kb_id", "knowledge_bases.id"),
+    # empty where older entries were deleted
+    Column("chunk_seq", Int64),
+    Index("removed_chunks_by_kb", "kb_id", "id"),
     sqlite_autoincrement=True,
 )
 
@@ -288,7 +295,7 @@ ratings = Table(
     "ratings",
     metadata,
     Column("id", Int64, primary_key=True, autoincrement=True),
-    _kb(),
+    reference("kb_id", "knowledge_bases.id"),
     # no foreign key: a rating outlives its chunk, which may come back under the same id
     *required(String, "target", "target_type"),
     Column("score", Int64, nullable=False),
@@ -303,7 +310,7 @@ ratings = Table(
 rating_totals = Table(
     "rating_totals",
     metadata,
-    _kb(primary_key=True),
+    reference("kb_id", "knowledge_bases.id", primary_key=True),
     # id of a chunk or a document
     Column("target", String, primary_key=True),
     # number of raters, and the mean of their last ratings
@@ -315,7 +322,7 @@ embedded = Table(
     "embedded",
     metadata,
     # vectors without chunks yet: of a document that is being stored, or of the next embedder
-    _kb(primary_key=True),
+    reference("kb_id", "knowledge_bases.id", primary_key=True),
     Column("embedder", String, primary_key=True),
     Column("embed_hash", String, primary_key=True),
     # float16, little endian
@@ -326,8 +333,8 @@ summaries = Table(
     "summaries",
     metadata,
     # the next ingest adds missing summaries
-    Column("document_id", String, ForeignKey("documents.id", ondelete="CASCADE"), primary_key=True),
-    _kb(),
+    reference("document_id", "documents.id", primary_key=True),
+    reference("kb_id", "knowledge_bases.id"),
     Column("text", Text, nullable=False),
     # revision of the summary format
     Column("revision", Int64, nullable=False),
@@ -343,7 +350,7 @@ summary_vectors = Table(
     "summary_vectors",
     metadata,
     # keyed by the embedded text, so that equal texts are embedded once
-    _kb(primary_key=True),
+    reference("kb_id", "knowledge_bases.id", primary_key=True),
     Column("embedder", String, primary_key=True),
     Column("embed_hash", String, primary_key=True),
     # float16, little endian
@@ -357,8 +364,8 @@ expansions = Table(
     "expansions",
     metadata,
     # text by a language model, part of the summary while the document's text is unchanged
-    Column("document_id", String, ForeignKey("documents.id", ondelete="CASCADE"), primary_key=True),
-    _kb(),
+    reference("document_id", "documents.id", primary_key=True),
+    reference("kb_id", "knowledge_bases.id"),
     # hash of the title and content that the model read
     Column("text_hash", String, nullable=False),
     # name of the model and revision of the prompt
@@ -373,7 +380,7 @@ question_vectors = Table(
     metadata,
     # questions with a well-rated chunk, case and white space folded; the ratings decide which
     # of them are learned, and for which chunks
-    _kb(primary_key=True),
+    reference("kb_id", "knowledge_bases.id", primary_key=True),
     Column("question", Text, primary_key=True),
     # fingerprint of the embedder
     Column("embedder", String, nullable=False),
@@ -386,7 +393,7 @@ def _encoders(name: str) -> Table:
     return Table(
         name,
         metadata,
-        _kb(primary_key=True),
+        reference("kb_id", "knowledge_bases.id", primary_key=True),
         Column("embedder", String, nullable=False),
         Column("fitted_at", UtcDateTime, nullable=False),
         # knowledge_bases.version and the number of chunks when it was fitted

@@ -1,7 +1,5 @@
 """SQLAlchemy tables of annotations, the graph, files, entries and the state of a server."""
 
-from typing import Any
-
 import sqlalchemy as sa
 from sqlalchemy import (
     BigInteger,
@@ -16,22 +14,15 @@ from sqlalchemy import (
     Text,
 )
 
-from kbkit.stores.catalog.schema import Int64, Json, UtcDateTime, metadata, required
-
-
-def _reference(name: str, target: str, *, primary_key: bool = False) -> Column[Any]:
-    kind = Int64 if target in ("chunks.seq", "relations.id") else String
-    key = ForeignKey(target, ondelete="CASCADE")
-    return Column(name, kind, key, nullable=False, primary_key=primary_key)
-
+from kbkit.stores.catalog.schema import Int64, Json, UtcDateTime, metadata, reference, required
 
 document_names = Table(
     "document_names",
     metadata,
     # names in a document; together, those of a knowledge base are its gazetteer
-    _reference("document_id", "documents.id", primary_key=True),
+    reference("document_id", "documents.id", primary_key=True),
     Column("name", Text, primary_key=True),
-    _reference("kb_id", "knowledge_bases.id"),
+    reference("kb_id", "knowledge_bases.id"),
     Column("type", String, nullable=False),
     Column("defines", Boolean, nullable=False),
     Column("anchor", String, nullable=False),
@@ -43,8 +34,8 @@ named_documents = Table(
     "named_documents",
     metadata,
     # documents whose names were read, and by which revision; deleted when a document changes
-    _reference("document_id", "documents.id", primary_key=True),
-    _reference("kb_id", "knowledge_bases.id"),
+    reference("document_id", "documents.id", primary_key=True),
+    reference("kb_id", "knowledge_bases.id"),
     Column("revision", Int64, nullable=False),
     Index("named_documents_by_kb", "kb_id"),
 )
@@ -53,17 +44,17 @@ gazetteers = Table(
     "gazetteers",
     metadata,
     # the names that chunks were last searched for, compressed, to detect changes
-    _reference("kb_id", "knowledge_bases.id", primary_key=True),
+    reference("kb_id", "knowledge_bases.id", primary_key=True),
     Column("names", LargeBinary, nullable=False),
 )
 
 annotations = Table(
     "annotations",
     metadata,
-    _reference("chunk_seq", "chunks.seq", primary_key=True),
+    reference("chunk_seq", "chunks.seq", primary_key=True),
     # number of the annotation in its chunk, from 0
     Column("position", Int64, primary_key=True),
-    _reference("kb_id", "knowledge_bases.id"),
+    reference("kb_id", "knowledge_bases.id"),
     # offsets in characters of the chunk
     *required(Int64, "start", "end"),
     Column("normalized_text", Text, nullable=False),
@@ -81,8 +72,8 @@ statement_vectors = Table(
     "statement_vectors",
     metadata,
     # chunks whose vectors were made from annotations; all others are made from the text
-    _reference("chunk_seq", "chunks.seq", primary_key=True),
-    _reference("kb_id", "knowledge_bases.id"),
+    reference("chunk_seq", "chunks.seq", primary_key=True),
+    reference("kb_id", "knowledge_bases.id"),
     # name of the input in the recipe; empty if the annotations changed since
     Column("text", String, nullable=False),
     # hash of the embedder's input; replaces `chunks.embed_hash`
@@ -96,7 +87,7 @@ annotator_answers = Table(
     "annotator_answers",
     metadata,
     # answers of a language model about chunks, by a hash of the prompt
-    _reference("kb_id", "knowledge_bases.id", primary_key=True),
+    reference("kb_id", "knowledge_bases.id", primary_key=True),
     Column("key", String, primary_key=True),
     Column("chunk_id", String, nullable=False),
     Column("statements", Json(object), nullable=False),
@@ -119,10 +110,10 @@ subjects = Table(
 annotation_subjects = Table(
     "annotation_subjects",
     metadata,
-    _reference("chunk_seq", "chunks.seq", primary_key=True),
+    reference("chunk_seq", "chunks.seq", primary_key=True),
     # number of the annotation in its chunk
     Column("position", Int64, primary_key=True),
-    _reference("subject_id", "subjects.id", primary_key=True),
+    reference("subject_id", "subjects.id", primary_key=True),
     Index("annotation_subjects_by_subject", "subject_id", "chunk_seq"),
 )
 
@@ -130,7 +121,7 @@ entities = Table(
     "entities",
     metadata,
     # details of subjects of kind entity
-    _reference("subject_id", "subjects.id", primary_key=True),
+    reference("subject_id", "subjects.id", primary_key=True),
     Column("type", String, nullable=False),
     Column("description", Text, nullable=False),
     Column("properties", Json(dict, optional=True), nullable=False),
@@ -165,8 +156,8 @@ ENDS = ("source_kind", "source_id", "name", "target_kind", "target_id")
 relation_evidence = Table(
     "relation_evidence",
     metadata,
-    _reference("relation_id", "relations.id", primary_key=True),
-    _reference("chunk_seq", "chunks.seq", primary_key=True),
+    reference("relation_id", "relations.id", primary_key=True),
+    reference("chunk_seq", "chunks.seq", primary_key=True),
     # what the chunk adds to the relation's weight
     Column("weight", Float, nullable=False),
     Index("relation_evidence_by_chunk", "chunk_seq"),
@@ -176,8 +167,8 @@ related_chunks = Table(
     "related_chunks",
     metadata,
     # chunks whose relations were read
-    _reference("chunk_seq", "chunks.seq", primary_key=True),
-    _reference("kb_id", "knowledge_bases.id"),
+    reference("chunk_seq", "chunks.seq", primary_key=True),
+    reference("kb_id", "knowledge_bases.id"),
     # digest of the names in the chunk, its definitions and the reader's revision
     Column("digest", String, nullable=False),
     Index("related_chunks_by_kb", "kb_id"),
@@ -187,7 +178,7 @@ built_graphs = Table(
     "built_graphs",
     metadata,
     # knowledge_bases.version when the relations of a knowledge base were last read
-    _reference("kb_id", "knowledge_bases.id", primary_key=True),
+    reference("kb_id", "knowledge_bases.id", primary_key=True),
     Column("version", Int64, nullable=False),
 )
 
@@ -195,8 +186,8 @@ merges = Table(
     "merges",
     metadata,
     # decisions by people whether two entities are the same
-    _reference("kept_id", "subjects.id", primary_key=True),
-    _reference("merged_id", "subjects.id", primary_key=True),
+    reference("kept_id", "subjects.id", primary_key=True),
+    reference("merged_id", "subjects.id", primary_key=True),
     Column("applied", Boolean, nullable=False),
     # ids of the merged entity's aliases, which became aliases of the kept one
     Column("moved", Json(list), nullable=False),
