@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from kbkit.errors import BundleError, ConfigError, ConflictError, FilesError
 from kbkit.extras import extra
@@ -208,7 +208,7 @@ class BundleManifest(BaseModel):
 class BundleReader:
     """An open bundle, checked except for its signature."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, revision: str) -> None:
         self.path = path
         with self._unreadable():
             self._file = open_file(path)
@@ -218,7 +218,7 @@ class BundleReader:
             self._about = self._listed()
             self.manifest_bytes = self._small(MANIFEST)
             self.signature = self._small(SIGNATURE) if SIGNATURE in self._about else None
-            self.manifest = self._parsed()
+            self.manifest = self._parsed(revision)
             self._check_members()
         except BaseException:
             self._file.close()
@@ -308,21 +308,21 @@ class BundleReader:
         except _DAMAGED as error:
             raise self._bad(f"{name}: cannot be read ({error})") from None
 
-    def _parsed(self) -> BundleManifest:
+    def _parsed(self, revision: str) -> BundleManifest:
+        known = FORMAT, revision
         try:
             values = json.loads(self.manifest_bytes)
-            version = values.get("format")
-            if isinstance(version, int) and version != FORMAT:
-                age, mend = (
-                    ("a newer", "upgrade") if version > FORMAT else ("an older", "use that version")
-                )
-                raise BundleError(
-                    f"{self.path}: made by {age} kbkit ({str(values.get('kbkit'))[:20]}, format "
-                    f"{version}; this one reads {FORMAT}); {mend}; nothing was changed"
-                )
-            return BundleManifest.model_validate_json(self.manifest_bytes)
-        except (ValidationError, ValueError, AttributeError, RecursionError):
+            made = values["format"], values["revision"]
+            newer = made > known
+            if made == known:
+                return BundleManifest.model_validate_json(self.manifest_bytes)
+        except (ValueError, TypeError, KeyError, RecursionError):
             raise self._bad(f"{MANIFEST}: is not a manifest") from None
+        raise BundleError(
+            f"{self.path}: made by {'a newer' if newer else 'an older'} kbkit "
+            f"({ascii(values.get('kbkit'))[1:20]}); "
+            f"{'upgrade kbkit' if newer else 'restore it with that one'}; nothing was changed"
+        )
 
     def _check_members(self) -> None:
         names = self._about.keys() - {MANIFEST, SIGNATURE}

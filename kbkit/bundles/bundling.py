@@ -191,7 +191,7 @@ def restore_bundle(
     def may_read(spec: Mapping[str, Any]) -> bool:
         return trust and (paths or not spec.get("path"))
 
-    with BundleReader(Path(path)) as bundle:
+    with BundleReader(Path(path), bundled.REVISION) as bundle:
         if key_file is not None:
             verify(bundle.signature, bundle.manifest_bytes, key_file)
         _check(bundle, name, trust)
@@ -224,17 +224,6 @@ def restore_bundle(
 
 def _check(bundle: BundleReader, name: str, trust: bool) -> None:
     manifest = bundle.manifest
-    if manifest.revision > bundled.REVISION:
-        raise BundleError(
-            f"{bundle.path}: made by a newer kbkit ({manifest.kbkit[:20]}, catalog revision "
-            f"{manifest.revision[:20]}, and this one knows {bundled.REVISION}); upgrade kbkit; "
-            "nothing was changed"
-        )
-    if manifest.revision != bundled.REVISION:
-        raise BundleError(
-            f"{bundle.path}: made by an older kbkit ({manifest.kbkit[:20]}); restore it with that "
-            "one, and open the workspace with this one; nothing was changed"
-        )
     if name and len(manifest.knowledge_bases) != 1:
         raise ImpossibleError(
             f"{bundle.path}: holds {len(manifest.knowledge_bases)} knowledge bases, and a name can "
@@ -324,10 +313,8 @@ def make_bundle(
         ids = [knowledge_bases.get(transaction, name).id for name in names]
         images: set[str] = set()
         for table, rows in bundled.rows(transaction, ids, whole=kbs is None):
-            seen = _with_images(rows, images) if table == "documents" else rows
-            counts[table] = writer.add_rows(
-                f"tables/{table}.jsonl", _with_progress(seen, table, tell)
-            )
+            seen = _watched(rows, table, images, tell)
+            counts[table] = writer.add_rows(f"tables/{table}.jsonl", seen)
         for name in sorted(images):
             data = stores.images.read(name)
             if data is None:
@@ -395,16 +382,12 @@ def _files(store: FileStore, skipped: list[str]) -> Iterator[tuple[str, Iterable
         yield item.path, [data]
 
 
-def _with_images(rows: Iterable[Values], images: set[str]) -> Iterator[Values]:
-    for row in rows:
-        images.update(image_names_of(row["metadata"]).values())
-        yield row
-
-
-def _with_progress(
-    rows: Iterable[Values], table: str, tell: Callable[[Progress], None]
+def _watched(
+    rows: Iterable[Values], table: str, images: set[str], tell: Callable[[Progress], None]
 ) -> Iterator[Values]:
     for number, row in enumerate(rows, 1):
+        if table == "documents":
+            images.update(image_names_of(row["metadata"]).values())
         if number % 1_000 == 0:
             tell(Progress("copy", number, message=table))
         yield row

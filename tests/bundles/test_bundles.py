@@ -96,10 +96,6 @@ def rows(workspace):
         return {name: list(each) for name, each in bundled.rows(transaction, ids, whole=True)}
 
 
-def test_every_table_is_bundled_or_left_out_explicitly():
-    assert bundled.unknown_tables() == set()
-
-
 @pytest.mark.parametrize("server", [False, True])
 def test_restored_workspace_is_complete_and_searchable(
     source, full, tmp_path, server, request, monkeypatch

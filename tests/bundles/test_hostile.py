@@ -178,7 +178,7 @@ HOSTILE = {
     "manifest of lists": (lambda good: packed(good, b"[" * 100_000), "is not a manifest"),
     "manifest says more": (lambda good: packed(good, surprise=1), "is not a manifest"),
     "newer format": (lambda good: packed(good, format=3), "newer kbkit"),
-    "older format": (lambda good: packed(good, format=1), "use that version"),
+    "older format": (lambda good: packed(good, format=1), "older kbkit"),
     "newer tables": (lambda good: packed(good, revision="9999"), "newer kbkit"),
     "older tables": (lambda good: packed(good, revision="0001"), "older kbkit"),
     "other names": (lambda good: packed(good, knowledge_bases=["x"]), "other knowledge bases"),

@@ -11,6 +11,7 @@ import binascii
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
@@ -18,7 +19,7 @@ import sqlalchemy as sa
 from sqlalchemy import Boolean, Column, Float, Integer, LargeBinary, Table
 
 from kbkit.stores.catalog import copying, workspace_schema
-from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.database import Condition, Row, Transaction
 from kbkit.stores.catalog.schema import (
     HEAD,
     Json,
@@ -28,7 +29,6 @@ from kbkit.stores.catalog.schema import (
     deleted_documents,
     documents,
     knowledge_bases,
-    metadata,
     name_uses,
     pages,
     ratings,
@@ -71,102 +71,81 @@ def rows(
     transaction: Transaction, kb_ids: Sequence[str], *, whole: bool
 ) -> Iterator[tuple[str, Iterator[Values]]]:
     """Yield the name of each table and its rows in key order."""
-    graph = _Graph.of(transaction, kb_ids, whole)
-    for table in tables():
-        yield table.name, _rows_of(transaction, table, kb_ids, graph)
+    subjects, relations = _graph(transaction, kb_ids, whole)
+    of_chunks = sa.select(chunks.c.seq).where(chunks.c.kb_id.in_(kb_ids))
+    of_sources = sa.select(sources.c.id).where(sources.c.kb_id.in_(kb_ids))
 
-
-def _rows_of(
-    transaction: Transaction, table: Table, kb_ids: Sequence[str], graph: _Graph
-) -> Iterator[Values]:
-    if table is name_uses:
-        yield from _uses(transaction, kb_ids)
-        return
-    query = sa.select(table).order_by(*table.primary_key)
-    condition = _condition(table, kb_ids)
-    at_once = {"documents": 50}.get(table.name, 500)
-    if condition is not None:
-        result = transaction.execute(query.where(condition).execution_options(yield_per=at_once))
-        for row in result:
-            yield _values(table, row)
-        return
-    wanted, column = graph.wanted(table)
-    for row in transaction.execute(query.execution_options(yield_per=at_once)):
-        if all(row._mapping[name] in wanted for name in column):
-            yield _values(table, row)
-
-
-def _condition(table: Table, kb_ids: Sequence[str]) -> sa.ColumnElement[bool] | None:
-    if table is knowledge_bases:
-        return table.c.id.in_(kb_ids)
-    if table is ratings:  # ratings of entries are in their folders
-        return table.c.kb_id.in_(kb_ids) & (table.c.target_type != _ENTRY)
-    if table is deleted_documents:
-        source_ids = sa.select(sources.c.id)
-        return table.c.kb_id.in_(kb_ids) & table.c.source_id.in_(source_ids)
-    if "kb_id" in table.c:
-        return table.c.kb_id.in_(kb_ids)
-    if table is pages:
-        return table.c.source_id.in_(sa.select(sources.c.id).where(sources.c.kb_id.in_(kb_ids)))
-    if "chunk_seq" in table.c:
-        return table.c.chunk_seq.in_(sa.select(chunks.c.seq).where(chunks.c.kb_id.in_(kb_ids)))
-    return None
-
-
-class _Graph:
-    """Subjects and relations that knowledge bases mention."""
-
-    def __init__(self, subjects: set[str], relations: set[int]) -> None:
-        self._subjects = subjects
-        self._relations = relations
-
-    def wanted(self, table: Table) -> tuple[set[Any], tuple[str, ...]]:
+    def condition(table: Table) -> Condition:
+        columns = table.c
         if table is workspace_schema.relations:
-            return self._relations, ("id",)
-        if table is workspace_schema.merges:
-            return self._subjects, ("kept_id", "merged_id")
-        return self._subjects, ("id",) if table is workspace_schema.subjects else ("subject_id",)
+            return transaction.is_in(columns.id, relations)
+        if table in _OF_SUBJECTS:
+            keys = (transaction.is_in(key, subjects) for key in table.primary_key)
+            return sa.and_(*keys)
+        if table is knowledge_bases:
+            return columns.id.in_(kb_ids)
+        if table is pages:
+            return columns.source_id.in_(of_sources)
+        if "kb_id" not in columns:
+            return columns.chunk_seq.in_(of_chunks)
+        own: Condition = columns.kb_id.in_(kb_ids)
+        if table is ratings:  # ratings of entries are in their folders
+            own &= columns.target_type != _ENTRY
+        if table is deleted_documents:
+            own &= columns.source_id.in_(sa.select(sources.c.id))
+        return own
 
-    @classmethod
-    def of(cls, transaction: Transaction, kb_ids: Sequence[str], whole: bool) -> _Graph:
-        relations, subjects = workspace_schema.relations.c, workspace_schema.subjects.c
-        evidence = workspace_schema.relation_evidence.c
-        named = workspace_schema.annotation_subjects.c
-        own = sa.select(chunks.c.seq).where(chunks.c.kb_id.in_(kb_ids))
-        query = sa.select(named.subject_id).where(named.chunk_seq.in_(own)).distinct()
-        entity_ids = set(transaction.scalars(query))
-        query = sa.select(evidence.relation_id).where(evidence.chunk_seq.in_(own)).distinct()
-        related = set(transaction.scalars(query))
-        places = set(kb_ids)
-        for table in (documents, chunks):
-            query = sa.select(table.c.id).where(table.c.kb_id.in_(kb_ids))
-            places.update(transaction.scalars(query))
-        ends = sa.select(
-            relations.id,
-            relations.by_hand,
-            relations.source_kind,
-            relations.source_id,
-            relations.target_kind,
-            relations.target_id,
-        )
-        for row in transaction.execute(ends):
-            both = {(row[2], row[3]), (row[4], row[5])}
-            if row.by_hand and (
-                whole or all(end in entity_ids or end in places for _, end in both)
-            ):
-                related.add(row.id)
-            if row.id in related:
-                entity_ids.update(end for kind, end in both if kind == "entity")
-        if whole:
-            made = workspace_schema.entities.c
-            by_hand = sa.select(made.subject_id).where(made.by_hand)
-            entity_ids.update(transaction.scalars(by_hand))
-        names = sa.select(subjects.id, subjects.alias_of)
-        alias = transaction.mapping(names)
-        for each in list(entity_ids):
-            while (each := alias.get(each) or "") and each not in entity_ids:
-                entity_ids.add(each)
-        return cls(entity_ids & alias.keys(), related)
+    for table in tables():
+        if table is name_uses:
+            yield table.name, _uses(transaction, kb_ids)
+        else:
+            stored = copying.rows(transaction, table, condition(table))
+            yield table.name, map(partial(_values, table), stored)
+
+
+_OF_SUBJECTS = (workspace_schema.subjects, workspace_schema.entities, workspace_schema.merges)
+
+
+def _graph(
+    transaction: Transaction, kb_ids: Sequence[str], whole: bool
+) -> tuple[set[str], set[int]]:
+    """Return the subjects and relations that knowledge bases mention."""
+    relations, subjects = workspace_schema.relations.c, workspace_schema.subjects.c
+    evidence = workspace_schema.relation_evidence.c
+    named = workspace_schema.annotation_subjects.c
+    own = sa.select(chunks.c.seq).where(chunks.c.kb_id.in_(kb_ids))
+    query = sa.select(named.subject_id).where(named.chunk_seq.in_(own)).distinct()
+    entity_ids = set(transaction.scalars(query))
+    query = sa.select(evidence.relation_id).where(evidence.chunk_seq.in_(own)).distinct()
+    related = set(transaction.scalars(query))
+    places = set(kb_ids)
+    for table in (documents, chunks):
+        query = sa.select(table.c.id).where(table.c.kb_id.in_(kb_ids))
+        places.update(transaction.scalars(query))
+    ends = sa.select(
+        relations.id,
+        relations.by_hand,
+        relations.source_kind,
+        relations.source_id,
+        relations.target_kind,
+        relations.target_id,
+    )
+    for row in transaction.execute(ends):
+        both = {(row[2], row[3]), (row[4], row[5])}
+        if row.by_hand and (whole or all(end in entity_ids or end in places for _, end in both)):
+            related.add(row.id)
+        if row.id in related:
+            entity_ids.update(end for kind, end in both if kind == "entity")
+    if whole:
+        made = workspace_schema.entities.c
+        by_hand = sa.select(made.subject_id).where(made.by_hand)
+        entity_ids.update(transaction.scalars(by_hand))
+    names = sa.select(subjects.id, subjects.alias_of)
+    alias = transaction.mapping(names)
+    for each in list(entity_ids):
+        while (each := alias.get(each) or "") and each not in entity_ids:
+            entity_ids.add(each)
+    return entity_ids, related
 
 
 def _uses(transaction: Transaction, kb_ids: Sequence[str]) -> Iterator[Values]:
@@ -177,8 +156,8 @@ def _uses(transaction: Transaction, kb_ids: Sequence[str]) -> Iterator[Values]:
             yield {"name": row.name, "times": own[-1]}
 
 
-def _values(table: Table, row: sa.Row[Any]) -> Values:
-    values = {column.name: _value(value) for column, value in zip(table.c, row, strict=True)}
+def _values(table: Table, row: Row) -> Values:
+    values = {name: to_json(value) for name, value in row.items()}
     if table is knowledge_bases:  # state of the vector index
         values |= {"collection": "", "applied_seq": 0}
     if table is deleted_documents:  # as in an empty trash
@@ -186,7 +165,7 @@ def _values(table: Table, row: sa.Row[Any]) -> Values:
     return values
 
 
-def _value(value: Any) -> Any:
+def to_json(value: Any) -> Any:
     if isinstance(value, bytes | memoryview):
         return base64.b64encode(value).decode()
     return value.isoformat() if isinstance(value, datetime) else value
@@ -238,11 +217,6 @@ def _of(kind: type, value: Any) -> Any:
     if type(value) is not kind:
         raise ValueError
     return value
-
-
-def unknown_tables() -> set[str]:
-    """Return tables that are neither bundled nor in `LEFT_OUT`; should be empty."""
-    return set(metadata.tables) - {table.name for table in tables()} - LEFT_OUT.keys()
 
 
 JOURNAL = "restoring.json"

@@ -25,7 +25,7 @@ from kbkit.errors import ConflictError, WorkspaceError
 from kbkit.models import MigratedTable, Progress
 from kbkit.stores.backend import Locks
 from kbkit.stores.catalog import knowledge_bases, outbox, runs
-from kbkit.stores.catalog.database import UNFINISHED, VERSION, Database, Row, Transaction
+from kbkit.stores.catalog.database import UNFINISHED, VERSION, Condition, Database, Row, Transaction
 from kbkit.stores.catalog.schema import HEAD, chunks, metadata
 from kbkit.stores.catalog.schema import knowledge_bases as bases
 
@@ -61,11 +61,12 @@ class Copier:
                 mark(filled, self.address)
             self._total = sum(transaction.count(table) for table in tables())
             try:
-                digests = self._copy_tables(transaction)
+                self._copy_tables(transaction)
             except _DifferentRowsError:  # the source changed since the copy was interrupted
-                self._empty()
-                digests = self._copy_tables(transaction)
-            compared = self._compare(digests)
+                with self.destination.write() as filled:
+                    empty(filled)
+                self._copy_tables(transaction)
+            compared = self._compare(transaction)
             before_end()
             held.execute(sa.select(sa.literal(1)))  # fails if the write lock was lost
             with self.destination.write() as filled:
@@ -100,20 +101,17 @@ class Copier:
                     "wait for that to end, and run this again"
                 )
 
-    def _copy_tables(self, transaction: Transaction) -> dict[str, Digest]:
+    def _copy_tables(self, transaction: Transaction) -> None:
         self._done = self.kept = 0
-        return {table.name: self._copy(transaction, table) for table in tables()}
+        for table in tables():
+            self._copy(transaction, table)
 
-    def _copy(self, transaction: Transaction, table: sa.Table) -> Digest:
-        digest = Digest()
+    def _copy(self, transaction: Transaction, table: sa.Table) -> None:
         source_rows = rows(transaction, table)
-        for row in self._copied_rows(table, source_rows):
-            digest.add(row)
-        self.kept += digest.rows
-        self._advance("copy", digest.rows, table)
+        kept = self._skip_copied(table, source_rows)
+        self.kept += kept
+        self._advance("copy", kept, table)
         for batch in batches(source_rows):
-            for row in batch:
-                digest.add(row)
             with _explained(table, self.place), self.destination.write() as filled:
                 insert(filled, table, batch)
             self._advance("copy", len(batch), table)
@@ -121,36 +119,32 @@ class Copier:
             for batch in batches(rows(transaction, table)):
                 with self.destination.write() as filled:
                     set_self_references(filled, table, batch)
-        return digest
 
-    def _copied_rows(self, table: sa.Table, source_rows: Iterator[Row]) -> Iterator[Row]:
+    def _skip_copied(self, table: sa.Table, source_rows: Iterator[Row]) -> int:
+        kept = 0
         with self.destination.read() as filled:
             for stored in rows(filled, table):
                 row = next(source_rows, None)
                 if row is None or beginning(table, row) != beginning(table, stored):
                     raise _DifferentRowsError
-                yield row
+                kept += 1
+        return kept
 
-    def _empty(self) -> None:
-        with self.destination.write() as filled:
-            empty(filled)
-
-    def _compare(self, digests: dict[str, Digest]) -> tuple[MigratedTable, ...]:
+    def _compare(self, transaction: Transaction) -> tuple[MigratedTable, ...]:
         compared = []
         self._done = 0
         for table in tables():
-            expected, digest = digests[table.name], Digest()
+            expected = digest(rows(transaction, table))
             with self.destination.read() as filled:
-                for row in rows(filled, table):
-                    digest.add(row)
-            if (digest.rows, digest.text()) != (expected.rows, expected.text()):
+                count, text = digest(rows(filled, table))
+            if (count, text) != expected:
                 raise WorkspaceError(
-                    f"{self.place}: the table {table.name} came to {digest.rows:,} rows "
-                    f"({digest.text()}) and not to the {expected.rows:,} ({expected.text()}) of "
-                    f"{self.address}, which is unchanged; stop other writers, and run this again"
+                    f"{self.place}: the table {table.name} came to {count:,} rows ({text}) and "
+                    f"not to the {expected[0]:,} ({expected[1]}) of {self.address}, which is "
+                    "unchanged; stop other writers, and run this again"
                 )
-            compared.append(MigratedTable(table.name, digest.rows, digest.text()))
-            self._advance("check", digest.rows, table)
+            compared.append(MigratedTable(table.name, count, text))
+            self._advance("check", count, table)
         return tuple(compared)
 
     def _advance(self, stage: str, rows: int, table: sa.Table) -> None:
@@ -205,18 +199,8 @@ def _is_same(one: Path, other: Path) -> bool:
 
 _INDEX_TABLES = ("outbox", "dropped_collections")
 """Pending work of the source's vector index; the copy has an index of its own."""
-_LARGE = {
-    "query_encoders": 1,
-    "summary_encoders": 1,
-    "gazetteers": 1,
-    "replayed_answers": 20,
-    "documents": 50,
-    "deleted_documents": 50,
-    "expansions": 200,
-    "graph_edits": 200,
-}
-"""Rows per fetch of tables whose rows may be long."""
-_FETCHED = 1_000
+_FETCHED = 50
+"""Rows per fetch; those of some tables are long."""
 _BATCH_BYTES = 4_000_000
 _BATCH_ROWS = 5_000
 
@@ -235,11 +219,10 @@ def numbered() -> list[Column[Any]]:
     ]
 
 
-def rows(transaction: Transaction, table: Table) -> Iterator[Row]:
+def rows(transaction: Transaction, table: Table, *conditions: Condition) -> Iterator[Row]:
     """Iterate over rows in key order."""
-    query = sa.select(table).order_by(*table.primary_key)
-    at_once = _LARGE.get(table.name, _FETCHED)
-    result = transaction.execute(query.execution_options(yield_per=at_once))
+    query = sa.select(table).where(*conditions).order_by(*table.primary_key)
+    result = transaction.execute(query.execution_options(yield_per=_FETCHED))
     return (dict(row._mapping) for row in result)
 
 
@@ -297,19 +280,13 @@ def _self_references(table: Table) -> frozenset[str]:
     )
 
 
-class Digest:
-    """Running digest of the rows of a table, in order."""
-
-    def __init__(self) -> None:
-        self.rows = 0
-        self._hash = hashlib.blake2b(digest_size=16)
-
-    def add(self, row: Row) -> None:
-        self.rows += 1
-        self._hash.update(repr(comparable(row.values())).encode())
-
-    def text(self) -> str:
-        return self._hash.hexdigest()
+def digest(rows_read: Iterable[Row]) -> tuple[int, str]:
+    """Return the number of rows and a digest of them, in order."""
+    count, hashed = 0, hashlib.blake2b(digest_size=16)
+    for row in rows_read:
+        count += 1
+        hashed.update(repr(comparable(row.values())).encode())
+    return count, hashed.hexdigest()
 
 
 def comparable(values: Iterable[Any]) -> list[Any]:

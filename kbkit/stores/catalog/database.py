@@ -26,6 +26,7 @@ from kbkit.models import Chunk, Document, DocumentState
 from kbkit.stores.catalog.schema import (
     HEAD,
     OLDEST,
+    Int64,
     chunks,
     documents,
     knowledge_bases,
@@ -234,24 +235,11 @@ def batches(
         before = batch
 
 
-class place_of(sa.sql.functions.GenericFunction[int]):  # noqa: N801 - an SQL function
-    """``(text, part)``: 1-based position of a part in a text; 0 if absent."""
-
-    type = sa.Integer()
-    inherit_cache = True
-
-
 class byte_length(sa.sql.functions.GenericFunction[int]):  # noqa: N801 - an SQL function
     """Number of bytes of a text in UTF-8."""
 
     type = sa.Integer()
     inherit_cache = True
-
-
-@compiles(place_of)
-def _place_of(element: place_of, compiler: SQLCompiler, **options: Any) -> str:
-    name = "strpos" if compiler.dialect.name == "postgresql" else "instr"
-    return f"{name}{compiler.process(element.clause_expr, **options)}"
 
 
 @compiles(byte_length)
@@ -363,17 +351,18 @@ _RENAMED = (
     "knowledge_bases RENAME COLUMN card_model TO summary_model",
     "knowledge_bases RENAME COLUMN cards_version TO summaries_version",
     "expansions RENAME COLUMN card TO summary",
-    "summaries ADD COLUMN version BIGINT DEFAULT '0' NOT NULL",
-    "summary_vectors ADD COLUMN version BIGINT DEFAULT '0' NOT NULL",
+    "summaries ADD COLUMN version {int64} DEFAULT '0' NOT NULL",
+    "summary_vectors ADD COLUMN version {int64} DEFAULT '0' NOT NULL",
 )
 
 
 def upgrade(connection: sa.Connection) -> None:
     """Bring a catalog of `OLDEST` to `HEAD`; summaries were called cards."""
+    int64 = Int64.compile(connection.dialect)
     connection.exec_driver_sql("DROP INDEX cards_by_kb")
     for change in _RENAMED:
-        connection.exec_driver_sql(f"ALTER TABLE {change}")
-    for statement in _statements(connection.dialect.name, name_uses):
+        connection.exec_driver_sql(f"ALTER TABLE {change.format(int64=int64)}")
+    for statement in _statements(connection.dialect.name, removed_chunks, name_uses):
         connection.exec_driver_sql(statement)
     for table in (summaries, summary_vectors):
         for index in table.indexes:

@@ -14,17 +14,11 @@ import sqlalchemy as sa
 
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.models import Entity, SubjectKind
-from kbkit.stores.catalog.database import Transaction, place_of
+from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.schema import chunks
-from kbkit.stores.catalog.subjects import CANONICAL, COUNTED, OWN, SubjectName, ends_by_hand
+from kbkit.stores.catalog.subjects import CANONICAL, COUNTED, OWN, SubjectName, ends_by_hand, sweep
 from kbkit.stores.catalog.subjects import aliases as alias_names
-from kbkit.stores.catalog.workspace_schema import (
-    annotation_subjects,
-    entities,
-    merges,
-    relations,
-    subjects,
-)
+from kbkit.stores.catalog.workspace_schema import entities, merges, relations, subjects
 
 _KIND = SubjectKind.ENTITY.value
 
@@ -88,7 +82,7 @@ def listed(
         by_person = entities.c.by_hand | subjects.c.id.in_(ends_by_hand())
         query = query.where(counted.c.chunks.is_not(None) | defined | by_person)
     if like:
-        matches = place_of(sa.func.lower(OWN.c.name), like.lower()) > 0
+        matches = OWN.c.name.icontains(like.lower(), autoescape=True)
         query = query.where(subjects.c.id.in_(sa.select(CANONICAL).where(matches)))
     if types:
         query = query.where(entities.c.type.in_(list(types)))
@@ -274,9 +268,7 @@ def _set_aliases(transaction: Transaction, entity_id: str, aliases: Iterable[Sub
     for id_ in transaction.scalars(merged):
         raise ConflictError(f"{stored[id_]!r} was merged into this entity; undo that instead")
     transaction.update(subjects, subjects.c.id.in_(removed), alias_of=None)
-    annotated = sa.exists().where(annotation_subjects.c.subject_id == subjects.c.id)
-    has_row = sa.exists().where(entities.c.subject_id == subjects.c.id)
-    transaction.delete(subjects, subjects.c.id.in_(removed), ~annotated, ~has_row)
+    sweep(transaction, removed)
     for id_, named in wanted.items():
         if id_ not in stored:
             _add_subject(transaction, named, entity_id)

@@ -17,11 +17,11 @@ from kbkit.errors import ConflictError, NotFoundError
 from kbkit.models import GraphEdit
 from kbkit.stores.catalog import entities as entity_rows
 from kbkit.stores.catalog import graph_writing
+from kbkit.stores.catalog.bundled import row_of, to_json
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.subjects import ends_by_hand
+from kbkit.stores.catalog.subjects import sweep
 from kbkit.stores.catalog.workspace_schema import (
     ENDS,
-    annotation_subjects,
     built_graphs,
     entities,
     graph_edits,
@@ -31,7 +31,6 @@ from kbkit.stores.catalog.workspace_schema import (
 )
 
 _LIMIT = 1_000
-_TIMES = frozenset({"updated_at", "deleted_at", "created_at", "seen_at", "decided_at"})
 
 Rows = Mapping[str, Any]
 """Rows as JSON values; ``None`` for missing rows."""
@@ -93,7 +92,7 @@ def undo(transaction: Transaction, made_by: str, edit_id: int | None = None) -> 
     before = row.before
     if before["pair"]:
         _undo_merge(transaction, (before["pair"][0], before["pair"][1]))
-        transaction.insert(merges, [_from_json(each) for each in before["decisions"]])
+        transaction.insert(merges, [row_of(merges, each) for each in before["decisions"]])
     if before["relation"]:
         _restore_relation(transaction, before)
     if before["entity"]:
@@ -122,20 +121,13 @@ def _rows(transaction: Transaction, about: Rows) -> dict[str, Any]:
 
 
 def _check_unchanged(transaction: Transaction, row: Any) -> None:
-    now, after = _rows(transaction, row.before), row.after
-    entity, relation = now.get("entity_row"), now.get("relation_row")
-    by = ""
-    if _time(entity, "updated_at") != _time(after.get("entity_row"), "updated_at"):
-        by = (entity or {}).get("made_by", "")
-    elif _time(relation, "seen_at") != _time(after.get("relation_row"), "seen_at"):
-        by = (relation or {}).get("made_by", "")
-    elif now.get("decisions") == after.get("decisions") and all(
-        (subject["name"], subject["alias_of"])
-        == (after["subjects"][id_]["name"], after["subjects"][id_]["alias_of"])
-        for id_, subject in now.get("subjects", {}).items()
-        if id_ in after["subjects"]
-    ):
+    now, after = _rows(transaction, row.before), dict(row.after)
+    # unused subjects may have been deleted since
+    names, names_after = now.pop("subjects", {}), after.pop("subjects", {})
+    if now == after and all(names_after.get(id_, each) == each for id_, each in names.items()):
         return
+    changed = now.get("entity_row") or now.get("relation_row") or {}
+    by = changed.get("made_by") if now != after else ""
     raise ConflictError(
         f"{row.what}: that was changed again{f' by {by}' if by else ''} since; take that back "
         "first, or change it by hand"
@@ -157,24 +149,15 @@ def _restore_entity(transaction: Transaction, before: Rows) -> None:
         transaction.update(subjects, own, **{"alias_of": None} | values)
     transaction.delete(entities, entities.c.subject_id == entity_id)
     if before["entity_row"] is not None:
-        transaction.insert_one(entities, **_from_json(before["entity_row"]))
-    own = subjects.alias("own")
-    transaction.delete(
-        subjects,
-        subjects.c.id.in_([each for each in before["names"] if each not in old]),
-        ~sa.exists().where(annotation_subjects.c.subject_id == subjects.c.id),
-        ~sa.exists().where(entities.c.subject_id == subjects.c.id),
-        ~sa.exists().where(own.c.alias_of == subjects.c.id),
-        subjects.c.id.not_in(ends_by_hand()),
-    )
+        transaction.insert_one(entities, **row_of(entities, before["entity_row"]))
+    sweep(transaction, [each for each in before["names"] if each not in old])
 
 
 def _restore_relation(transaction: Transaction, before: Rows) -> None:
     same = _same(before["relation"])
     row = before["relation_row"]
     if row is not None and row["by_hand"]:
-        values = _from_json(row)
-        transaction.update(relations, same, **values)
+        transaction.update(relations, same, **row_of(relations, row))
         return
     values = {"by_hand": False, "made_by": graph_writing.BUILDER, "note": "", "deleted_at": None}
     relation_id = transaction.execute(
@@ -201,24 +184,8 @@ def _edit(row: Any) -> GraphEdit:
     return GraphEdit(row.id, row.what, row.made_by, row.made_at)
 
 
-def _time(row: Rows | None, column: str) -> str | None:
-    return None if row is None else row[column]
-
-
 def _to_json(row: Any) -> dict[str, Any] | None:
-    if row is None:
-        return None
-    return {
-        name: value.isoformat() if isinstance(value, datetime) else value
-        for name, value in row._mapping.items()
-    }
-
-
-def _from_json(values: Rows) -> dict[str, Any]:
-    return {
-        name: datetime.fromisoformat(value) if name in _TIMES and value else value
-        for name, value in values.items()
-    }
+    return None if row is None else dict(zip(row._fields, map(to_json, row), strict=True))
 
 
 def merge(transaction: Transaction, kept_id: str, merged_id: str, *, made_by: str) -> None:

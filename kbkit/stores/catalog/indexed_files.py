@@ -12,7 +12,7 @@ from kbkit.models import Target, TargetKind, Vote
 from kbkit.models.files import FILES
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.catalog import ratings as rating_log
-from kbkit.stores.catalog.database import Condition, Transaction, alive, byte_length, place_of
+from kbkit.stores.catalog.database import Condition, Transaction, alive, byte_length
 from kbkit.stores.catalog.schema import chunks, documents, ratings
 from kbkit.stores.catalog.workspace_schema import (
     entries,
@@ -81,14 +81,14 @@ def records(transaction: Transaction, path: str = "") -> dict[str, FileRecord]:
     return {row[0]: FileRecord(*row) for row in rows}
 
 
-def of(transaction: Transaction, paths: Sequence[str]) -> dict[str, FileRecord]:
+def of(transaction: Transaction, paths: Collection[str]) -> dict[str, FileRecord]:
     query = sa.select(*_COLUMNS).where(transaction.is_in(files.c.path, paths))
     return {row[0]: FileRecord(*row) for row in transaction.execute(query)}
 
 
 def listed(transaction: Transaction, folder: str) -> dict[str, tuple[int, int, str, int]]:
     start = len(folder) + 2 if folder else 1
-    inside = place_of(sa.func.substr(files.c.path, start), "/") == 0
+    inside = ~sa.func.substr(files.c.path, start).contains("/")
     columns = (files.c.size, files.c.changed, files.c.digest, files.c.created)
     query = sa.select(files.c.path, *columns).where(_below(files.c.path, folder), inside)
     rows = transaction.execute(query).all()
@@ -97,17 +97,14 @@ def listed(transaction: Transaction, folder: str) -> dict[str, tuple[int, int, s
 
 def oldest(transaction: Transaction, folder: str) -> dict[str, int]:
     """Map each subfolder to the creation time of its oldest file."""
-    start = len(folder) + 2 if folder else 1
-    rest = sa.func.substr(files.c.path, start)
-    slash = place_of(rest, "/")
-    name = sa.func.substr(rest, 1, slash - 1)
-    query = (
-        sa.select(name, sa.func.min(files.c.created))
-        .where(_below(files.c.path, folder), slash > 0)
-        .group_by(name)
-    )
     above = f"{folder}/" if folder else ""
-    return {f"{above}{row[0]}": row[1] for row in transaction.execute(query)}
+    query = sa.select(files.c.path, files.c.created).where(_below(files.c.path, folder))
+    oldest_of: dict[str, int] = {}
+    for path, created in transaction.execute(query.order_by(files.c.created)):
+        name, slash, _ = path.removeprefix(above).partition("/")
+        if slash:
+            oldest_of.setdefault(above + name, created)
+    return oldest_of
 
 
 def note(transaction: Transaction, new_records: Sequence[FileRecord]) -> None:
@@ -122,7 +119,7 @@ def forget(transaction: Transaction, paths: Sequence[str]) -> None:
 
 def move(transaction: Transaction, kb_id: str, paths: Mapping[str, str]) -> None:
     """Move files and their documents; document ids stay."""
-    moved = {path: record for path, record in records(transaction).items() if path in paths}
+    moved = of(transaction, paths)
     renamed = {
         uri: paths[path] + uri[len(path) :] for path, record in moved.items() for uri in record.uris
     }
@@ -221,7 +218,7 @@ def chunks_with(
         .where(
             documents.c.kb_id == kb_id,
             documents.c.uri.in_(list(uris)[:100]),
-            place_of(sa.func.lower(chunks.c.text), text.lower()) > 0,
+            chunks.c.text.icontains(text.lower(), autoescape=True),
         )
         .order_by(documents.c.uri, chunks.c.position)
     )
@@ -386,19 +383,17 @@ def put_votes(transaction: Transaction, kb_id: str, entry_id: str, now: Sequence
 def document_ratings(
     transaction: Transaction, kb_id: str, document_ids: Iterable[str]
 ) -> dict[str, list[tuple[int, Vote]]]:
-    wanted = set(document_ids)
     query = sa.select(
-        ratings.c.id, ratings.c.target, ratings.c.created_at, ratings.c.rater, ratings.c.score
+        ratings.c.target, ratings.c.id, ratings.c.created_at, ratings.c.rater, ratings.c.score
     ).where(
         ratings.c.kb_id == kb_id,
+        transaction.is_in(ratings.c.target, list(document_ids)),
         ratings.c.target_type == TargetKind.DOCUMENT.value,
         ratings.c.query == "",
     )
     by_document: dict[str, list[tuple[int, Vote]]] = {}
-    for row in transaction.execute(query.order_by(ratings.c.id)):
-        if row.target in wanted:
-            vote = Vote(row.created_at, row.rater, row.score)
-            by_document.setdefault(row.target, []).append((row.id, vote))
+    for target, rating_id, *vote in transaction.execute(query.order_by(ratings.c.id)):
+        by_document.setdefault(target, []).append((rating_id, Vote(*vote)))
     return by_document
 
 

@@ -100,7 +100,9 @@ class Restorer:
         self._seqs: dict[int, int] = {}
         self._dimensions: dict[Any, int] = {}
         self._chunks: dict[str, str] = {}
-        self._aliases: dict[str, str | None] = {}
+        subjects = workspace_schema.subjects.c
+        query = sa.select(subjects.id, subjects.alias_of)
+        self._subjects: dict[str, str | None] = transaction.mapping(query)
         self._relations: dict[int, int] = {}
         self._numbers: dict[Table, int] = {}
 
@@ -119,8 +121,6 @@ class Restorer:
             if table is bases:
                 self._store_bases()
                 continue
-            if table is workspace_schema.subjects:
-                self._find_aliases(table)
             stored = self._store(table, steps.get(table.name) or self._step(table))
             if table.name == "vectors" and stored != len(self._seqs):
                 raise _bad(table, stored, "chunks lack their vectors")
@@ -354,25 +354,11 @@ class Restorer:
             return self._chunks.get(old_id, old_id)
         return self._documents.get(old_id, old_id) if kind == "document" else old_id
 
-    def _find_aliases(self, table: Table) -> None:
-        self._aliases = {row["id"]: row["alias_of"] for row in self._checked(table)}
-        query = sa.select(table.c.id, table.c.alias_of)
-        self._aliases |= self._transaction.mapping(query)
-        self._known_subjects = {row[0] for row in self._keys(table)}
-
     def _subject(self, values: Values) -> Values | None:
-        if values["id"] in self._known_subjects:
+        if values["id"] in self._subjects:
             return None
-        main_id, seen = values["alias_of"], {values["id"]}
-        while main_id is not None and self._aliases.get(main_id):
-            if main_id in seen:
-                raise BundleError(
-                    f"subjects: {values['name'][:80]!r} is another name of itself; the bundle is "
-                    "damaged, or no bundle of kbkit; nothing was changed"
-                )
-            seen.add(main_id)
-            main_id = self._aliases[main_id]
-        return values | {"alias_of": main_id}
+        main_id = values["alias_of"]  # perhaps another name of an entity here
+        return values | {"alias_of": self._subjects.get(main_id) or main_id}
 
     def _step(self, table: Table) -> Callable[[Values], Values | None]:
         keys = tuple(table.primary_key.columns.keys())

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from kbkit.models import Document, DocumentState, EntityType, Name, Subject, SubjectKind
-from kbkit.stores.catalog.database import DOCUMENT_COLUMNS, Transaction, alive, place_of
+from kbkit.stores.catalog.database import DOCUMENT_COLUMNS, Transaction, alive
 from kbkit.stores.catalog.reading import document_of
 from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
 from kbkit.stores.catalog.workspace_schema import (
@@ -128,7 +128,7 @@ def listed(
     if kb_ids is not None:
         counted = counted.where(chunks.c.kb_id.in_(list(kb_ids)))
     if like:
-        matches = place_of(sa.func.lower(subjects.c.name), like.lower()) > 0
+        matches = subjects.c.name.icontains(like.lower(), autoescape=True)
         named = sa.select(sa.func.coalesce(subjects.c.alias_of, subjects.c.id)).where(matches)
         counted = counted.where(canonical.in_(named))
     if ids is not None:
@@ -389,8 +389,7 @@ def defined_in(
     table = document_names.c
     headings = sa.cast(chunks.c.heading_path, sa.Text)
     below = [
-        (table.name == name)
-        & (place_of(sa.func.lower(headings), json.dumps(name)[1:-1].lower()) > 0)
+        (table.name == name) & headings.icontains(json.dumps(name)[1:-1].lower(), autoescape=True)
         for name in names
     ]
     query = (
