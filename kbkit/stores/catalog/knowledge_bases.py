@@ -257,14 +257,8 @@ def _figures(transaction: Transaction, rows: Sequence[KnowledgeBaseRow]) -> list
         states[kb_id][state] += count
         if state != DocumentState.GONE:
             types[kb_id][document_type] = types[kb_id].get(document_type, 0) + count
-    kinds: dict[str, list[str]] = {id_: [] for id_ in ids}
-    for kb_id, kind in transaction.execute(
-        sa.select(sources.c.kb_id, sources.c.type)
-        .where(sources.c.kb_id.in_(ids))
-        .distinct()
-        .order_by(sources.c.type)
-    ):
-        kinds[kb_id].append(kind)
+    of_sources = sa.select(sources.c.kb_id, sources.c.type).where(sources.c.kb_id.in_(ids))
+    kinds = transaction.grouped(of_sources.distinct().order_by(sources.c.type))
     chunk_counts = Counter(_counts(transaction, chunks, ids))
     pending = Counter(_counts(transaction, outbox, ids))
     embedded_summaries = _embedded_summaries(transaction, ids)
@@ -273,7 +267,7 @@ def _figures(transaction: Transaction, rows: Sequence[KnowledgeBaseRow]) -> list
             id=row.id,
             name=row.name,
             description=row.description,
-            source_types=tuple(kinds[row.id]),
+            source_types=tuple(kinds.get(row.id, ())),
             documents=sum(types[row.id].values()),
             chunks=chunk_counts[row.id],
             embedder=row.embedder,

@@ -37,24 +37,18 @@ _EDGE = [relations.c[name] for name in ("id", *ENDS, "weight")]
 
 def _visible(transaction: Transaction, rows: Sequence[Any]) -> list[Edge]:
     aliases = entities.aliases_of(transaction)
-    targets: dict[tuple[str, str], Target] = {}
-
-    def end(kind: str, id_: str) -> Target:
-        if (kind, id_) not in targets:
-            targets[kind, id_] = _end(kind, id_, aliases)
-        return targets[kind, id_]
-
     candidates = [
         Edge(
             row.id,
-            end(row.source_kind, row.source_id),
+            _end(row.source_kind, row.source_id, aliases),
             row.name,
-            end(row.target_kind, row.target_id),
+            _end(row.target_kind, row.target_id, aliases),
             row.weight,
         )
         for row in rows
     ]
-    existing = present(transaction, set(targets.values()))
+    ends = {end for edge in candidates for end in (edge.source, edge.target)}
+    existing = present(transaction, ends)
     return [
         edge
         for edge in candidates
