@@ -8,10 +8,8 @@ import sqlalchemy as sa
 
 import kbkit
 from kbkit.entries import votes
-from kbkit.errors import NotFoundError
 from kbkit.knowledge_base import handle, handle_of, improving
 from kbkit.retrieval import retriever
-from kbkit.stores.vector_index import WriteBatcher
 from kbkit.workspace import stores_of
 
 
@@ -110,21 +108,6 @@ def test_gathering_delays_summaries_and_annotations(workspace, monkeypatch):
     assert (level.summaries_waiting, level.annotations_waiting, len(done)) == (0, 0, 1)
     kb.add("Water", "Drink it cold.")
     assert kb.info().summaries_waiting == 0
-
-
-def test_delayed_work_runs_although_other_work_fails():
-    later, done = WriteBatcher(), threading.Event()
-
-    def fail():
-        raise NotFoundError("it was deleted")
-
-    with pytest.raises(NotFoundError):
-        later.do("a", fail)
-    later.gather()
-    later.do("a", fail)
-    later.do("b", fail)
-    later.do("b", done.set)
-    assert done.wait(20)
 
 
 def test_full_batch_is_indexed_at_once(workspace, monkeypatch):

@@ -9,15 +9,14 @@ import os
 import random
 import shutil
 import signal
-import zipfile
 from collections import Counter
 
 import pytest
 
 from tests.faults.actions import ACTIONS, MIGRATE, opened, prepare
 from tests.faults.cases import Case, Children, check_between, check_sound, state_of
-from tests.make_old_catalogs import ARCHIVE, OLDEST
 from tests.postgres import TO_0024
+from tests.stores.workspaces import oldest_catalog
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
@@ -56,9 +55,7 @@ class Cases:
                 self.server.execute(statement, database_of(case.url))
             return case
         shutil.rmtree(self.place, ignore_errors=True)
-        (self.place / "kb").mkdir(parents=True)
-        with zipfile.ZipFile(ARCHIVE) as archive:
-            (self.place / "kb/catalog.db").write_bytes(archive.read(f"{OLDEST}.db"))
+        oldest_catalog(self.place / "kb")
         return Case(self.place)
 
     def _copied(self, url):

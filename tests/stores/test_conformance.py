@@ -1,4 +1,4 @@
-"""Every backend behaves equally, also toys that stand for future ones."""
+"""Every backend behaves equally."""
 
 import shutil
 import subprocess
@@ -12,10 +12,10 @@ import kbkit
 from kbkit.stores.backend import FolderLocks
 from kbkit.stores.chroma_folder import ChromaStore
 from kbkit.stores.sqlite_database import SqliteDatabase
-from kbkit.stores.stores import Stores, StoresAddress
+from kbkit.stores.stores import StoresAddress
 from tests.stores.database_conformance import DatabaseConformance
-from tests.stores.toys import ToyDatabase, ToyStore
 from tests.stores.vector_store_conformance import VectorStoreConformance
+from tests.stores.workspaces import opened
 
 NUMBERS = count(1)
 # all of them are here, whatever the other tests run on
@@ -36,15 +36,6 @@ class TestPostgres(DatabaseConformance):
         from kbkit.stores.postgres_database import PostgresDatabase
 
         return PostgresDatabase(self.url)
-
-
-class TestToyDatabase(DatabaseConformance):
-    @pytest.fixture(autouse=True)
-    def opened(self):
-        self.of_folder = {}
-
-    def open_database(self, folder):
-        return self.of_folder.setdefault(folder, ToyDatabase())
 
 
 class TestChroma(VectorStoreConformance):
@@ -106,41 +97,8 @@ class TestPgvectorWithGraph(TestPgvector):
     few, options = 0, "-cenable_seqscan%3Doff"
 
 
-class TestToyStore(VectorStoreConformance):
-    @pytest.fixture(autouse=True)
-    def opened(self):
-        self.of_folder = {}
-
-    def open_store(self, folder):
-        return self.of_folder.setdefault(folder, ToyStore())
-
-    def damage(self, folder):
-        self.of_folder[folder].collections.clear()
-
-
-def backends():
-    toys = ToyDatabase, ToyStore
-    return [
-        pytest.param(lambda folder: Stores.on(toys[0](), toys[1](), folder), id="toys"),
-        pytest.param(
-            lambda folder: Stores.on(
-                SqliteDatabase(folder / "catalog.db", FolderLocks(folder / "locks")),
-                ToyStore(),
-                folder,
-            ),
-            id="sqlite and a toy store",
-        ),
-        pytest.param(
-            lambda folder: Stores.on(ToyDatabase(), ChromaStore.of(folder / "chroma"), folder),
-            id="a toy database and chroma",
-        ),
-        pytest.param(Stores.open, id="sqlite and chroma"),
-    ]
-
-
-@pytest.mark.parametrize("open_stores", backends())
-def test_workspace_works_on_any_backend(tmp_path, open_stores):
-    with kbkit.Workspace(stores=open_stores(tmp_path)) as workspace:
+def test_workspace_works_on_a_server(tmp_path, postgres):
+    with opened(tmp_path, postgres.catalog()) as workspace:
         kb = workspace.create("drinks", description="What to drink.")
         for drink in ("green tea", "black coffee", "cold milk", "red wine"):
             kb.add(drink, f"# {drink}\n\nHow to serve {drink} to guests.\n", tags=[drink[:3]])

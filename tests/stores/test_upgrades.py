@@ -1,27 +1,18 @@
-"""Catalogs of every revision are backed up, upgraded and searched."""
+"""Older catalogs are backed up, upgraded and searched."""
 
 import logging
 import sqlite3
-import zipfile
 
 import pytest
 
 import kbkit
 from kbkit.errors import WorkspaceVersionError
 from kbkit.stores.backend import FolderLocks
-from kbkit.stores.catalog.schema import HEAD, OLDEST
+from kbkit.stores.catalog.schema import OLDEST
 from kbkit.stores.sqlite_database import SqliteDatabase
-from tests.make_old_catalogs import ARCHIVE, revisions
+from tests.stores.workspaces import oldest_catalog
 
 pytestmark = pytest.mark.local
-REVISIONS = revisions()
-
-
-def old(revision, folder):
-    folder.mkdir()
-    with zipfile.ZipFile(ARCHIVE) as archive:
-        (folder / "catalog.db").write_bytes(archive.read(f"{revision}.db"))
-    return folder / "catalog.db"
 
 
 def contents(path):
@@ -31,32 +22,21 @@ def contents(path):
         )
 
 
-def test_archive_has_a_catalog_of_each_revision():
-    with zipfile.ZipFile(ARCHIVE) as archive:
-        assert sorted(archive.namelist()) == [f"{revision}.db" for revision in REVISIONS]
-    assert REVISIONS[-1] == HEAD, "run `python -m tests.make_old_catalogs`"
-
-
-@pytest.mark.parametrize("revision", REVISIONS)
-def test_older_catalog_is_backed_up_and_upgraded(revision, tmp_path, caplog):
-    path = old(revision, tmp_path / "kb")
+def test_older_catalog_is_backed_up_and_upgraded(tmp_path, caplog):
+    path = oldest_catalog(tmp_path / "kb")
     before = contents(path)
     with caplog.at_level(logging.WARNING):
         SqliteDatabase(path, FolderLocks(tmp_path / "kb/locks")).close()
     assert contents(path) == before
-    kept = path.with_name(f"catalog-{revision}.db")
-    if revision == HEAD:
-        assert not kept.exists()
-        assert not caplog.messages
-        return
+    kept = path.with_name(f"catalog-{OLDEST}.db")
     assert str(kept) in caplog.text
     with sqlite3.connect(kept) as copy:
-        assert copy.execute("SELECT version_num FROM alembic_version").fetchall() == [(revision,)]
+        assert copy.execute("SELECT version_num FROM alembic_version").fetchall() == [(OLDEST,)]
     assert contents(kept) == before
 
 
 def test_old_workspace_is_searchable(tmp_path):
-    old(OLDEST, tmp_path / "kb")
+    oldest_catalog(tmp_path / "kb")
     with kbkit.open(tmp_path / "kb") as workspace:
         kb = workspace["drinks"]
         assert kb.search("tea")[0].title == "Tea"
@@ -66,7 +46,7 @@ def test_old_workspace_is_searchable(tmp_path):
 
 
 def test_catalog_before_first_release_is_refused_unchanged(tmp_path):
-    path = old(OLDEST, tmp_path / "kb")
+    path = oldest_catalog(tmp_path / "kb")
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '0023'")
     with pytest.raises(WorkspaceVersionError, match="build its recipes again"):

@@ -1,6 +1,8 @@
 """Workspaces on servers, and what stores' tests fill them with."""
 
+import zipfile
 from dataclasses import replace
+from pathlib import Path
 
 import sqlalchemy as sa
 
@@ -8,8 +10,17 @@ import kbkit
 from kbkit.models.values import Target, TargetKind
 from kbkit.runtime.config import Settings
 from kbkit.stores.catalog import knowledge_bases, ratings
+from kbkit.stores.catalog.schema import OLDEST
 
 DRINKS = ["green tea", "black coffee", "cold milk", "red wine", "rum"]
+
+
+def oldest_catalog(folder):
+    """Write a filled catalog of the oldest kbkit into a new folder."""
+    folder.mkdir(parents=True)
+    with zipfile.ZipFile(Path(__file__).parents[1] / "old_catalogs.zip") as archive:
+        (folder / "catalog.db").write_bytes(archive.read(f"{OLDEST}.db"))
+    return folder / "catalog.db"
 
 
 def opened(folder, database="", **settings):

@@ -1,7 +1,6 @@
 """Creating, listing, searching and deleting knowledge bases of a workspace."""
 
 import sqlite3
-import zipfile
 
 import pytest
 import sqlalchemy as sa
@@ -130,8 +129,8 @@ def test_new_catalog_equals_a_migrated_one(tmp_path):
     from alembic.migration import MigrationContext
 
     from kbkit.stores.catalog.database import create, upgrade
-    from kbkit.stores.catalog.schema import OLDEST, metadata
-    from tests.make_old_catalogs import ARCHIVE
+    from kbkit.stores.catalog.schema import metadata
+    from tests.stores.workspaces import oldest_catalog
 
     def tables(url, make) -> dict[str, list[object]]:
         engine = sa.create_engine(url)
@@ -157,9 +156,7 @@ def test_new_catalog_equals_a_migrated_one(tmp_path):
         }
 
     created = tables("sqlite://", create)
-    path = tmp_path / "old.db"
-    with zipfile.ZipFile(ARCHIVE) as archive:
-        path.write_bytes(archive.read(f"{OLDEST}.db"))
+    path = oldest_catalog(tmp_path / "old")
     upgraded = tables(f"sqlite:///{path}", upgrade)
     assert {name: upgraded[name] for name in created} == created
     assert len(created) > 40
