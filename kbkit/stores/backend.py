@@ -52,18 +52,24 @@ class Locks(ABC):
             return True
 
 
+@contextmanager
+def unwritable(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise WorkspaceError(
+            f"{folder}: {error.strerror}; name a folder that you may write to"
+        ) from error
+
+
 class FolderLocks(Locks):
     """`Locks` as files in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._turns: dict[str, threading.Lock] = {}
-        try:
+        with unwritable(folder):
             folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise WorkspaceError(
-                f"{folder}: {error.strerror}; name a folder that you may write to"
-            ) from error
 
     @contextmanager
     def hold(self, name: str, *, wait: float, task: str = "", poll: float = 0.05) -> Iterator[None]:

@@ -22,6 +22,7 @@ from kbkit.errors import ConfigError, WorkspaceError
 from kbkit.extras import extra
 from kbkit.models import Chunk, Document
 from kbkit.models.files import BUILT_IN
+from kbkit.stores.backend import unwritable
 from kbkit.stores.catalog import reading
 from kbkit.stores.catalog.database import (
     Condition,
@@ -258,12 +259,8 @@ def _read_mark(folder: Path) -> str:
 
 def _write_mark(folder: Path) -> str:
     mark = uuid4().hex
-    try:
+    with unwritable(folder):
         (folder / _MARK).write_text(f"{mark}\n", encoding="utf-8")
-    except OSError as error:
-        raise WorkspaceError(
-            f"{folder}: {error.strerror}; name a folder that you may write to"
-        ) from error
     return mark
 
 

@@ -24,6 +24,7 @@ from kbkit.stores.backend import (
     Locks,
     VectorStore,
     take_images,
+    unwritable,
 )
 from kbkit.stores.catalog import reading, runs
 from kbkit.stores.catalog.copying import copy_folder
@@ -290,13 +291,9 @@ def _check_catalog(folder: Path) -> None:
 
 
 def _make_folder(folder: Path) -> None:
-    try:
+    with unwritable(folder):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / _CATALOG).exists()  # fails without permission to enter the folder
-    except OSError as error:
-        raise WorkspaceError(
-            f"{folder}: {error.strerror}; name a folder that you may write to"
-        ) from error
 
 
 _MIN_CHUNKS = 2_000

@@ -246,13 +246,10 @@ def index_words_anew(transaction: Transaction, row: KnowledgeBaseRow) -> None:
     """Rebuild the lexical index of a knowledge base, in a write transaction."""
     transaction.lexical.drop(row.id)
     transaction.lexical.create(row.id)
-    last = 0
     query = sa.select(chunks.c.seq, chunks.c.terms).where(chunks.c.kb_id == row.id)
-    while rows := transaction.execute(
-        query.where(chunks.c.seq > last).order_by(chunks.c.seq).limit(_AT_ONCE)
-    ).fetchall():
-        transaction.lexical.add(row.id, [(each.seq, each.terms) for each in rows])
-        last = rows[-1].seq
+    rows = transaction.execute(query.execution_options(yield_per=_AT_ONCE))
+    for part in rows.partitions():
+        transaction.lexical.add(row.id, [(each.seq, each.terms) for each in part])
 
 
 def file_faults(path: Path) -> list[str]:

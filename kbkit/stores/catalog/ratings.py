@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from statistics import mode
 from typing import Any, Literal
 
 import numpy as np
@@ -381,22 +382,12 @@ def count_questions(transaction: Transaction, kb_id: str) -> int:
 
 
 def question_vectors_of(transaction: Transaction, kb_id: str) -> QuestionVectors:
-    counted = sa.func.count()
-    most = transaction.execute(
-        sa.select(question_vectors.c.embedder)
-        .where(question_vectors.c.kb_id == kb_id)
-        .group_by(question_vectors.c.embedder)
-        .order_by(counted.desc(), question_vectors.c.embedder)
-        .limit(1)
-    ).scalar_one_or_none()
-    if most is None:
+    columns = question_vectors.c
+    query = sa.select(columns.embedder, columns.question, columns.vector)
+    rows = transaction.execute(query.where(columns.kb_id == kb_id)).all()
+    if not rows:
         return QuestionVectors("", {})
-    rows = transaction.execute(
-        sa.select(question_vectors.c.question, question_vectors.c.vector).where(
-            question_vectors.c.kb_id == kb_id, question_vectors.c.embedder == most
-        )
-    ).all()
-    vectors = unpack([row.vector for row in rows], len(rows[0].vector) // 2)
-    return QuestionVectors(
-        most, {row.question: vector for row, vector in zip(rows, vectors, strict=True)}
-    )
+    most = mode(row.embedder for row in rows)
+    packed = {row.question: row.vector for row in rows if row.embedder == most}
+    vectors = unpack([*packed.values()], len(next(iter(packed.values()))) // 2)
+    return QuestionVectors(most, dict(zip(packed, vectors, strict=True)))

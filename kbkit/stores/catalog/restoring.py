@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import sqlalchemy as sa
@@ -74,37 +75,32 @@ class _Base:
         return self.id != self.old_id
 
 
+@dataclass
 class Restorer:
     """Stores the rows of one bundle."""
 
-    def __init__(
-        self,
-        transaction: Transaction,
-        rows: Callable[[str], Iterable[Values]],
-        *,
-        chunk_id: ChunkId,
-        name: str = "",
-        enabled: Callable[[Values], bool],
-    ) -> None:
-        self._transaction = transaction
-        self._rows = rows
-        self._chunk_id = chunk_id
-        self._name = name
-        self._enabled = enabled
-        self._bases: dict[str, _Base] = {}
-        self._sources: dict[str, str] = {}
-        self._new_sources: dict[str, str] = {}
-        self._runs: dict[int, int] = {}
-        self._documents: dict[str, str] = {}
-        self._existing: set[str] = set()
-        self._seqs: dict[int, int] = {}
-        self._dimensions: dict[Any, int] = {}
-        self._chunks: dict[str, str] = {}
+    transaction: Transaction
+    rows: Callable[[str], Iterable[Values]]
+    chunk_id: ChunkId
+    name: str
+    enabled: Callable[[Values], bool]
+    _bases: dict[str, _Base] = field(default_factory=dict)
+    _sources: dict[str, str] = field(default_factory=dict)
+    _new_sources: dict[str, str] = field(default_factory=dict)
+    _runs: dict[int, int] = field(default_factory=dict)
+    _documents: dict[str, str] = field(default_factory=dict)
+    _existing: set[str] = field(default_factory=set)
+    _seqs: dict[int, int] = field(default_factory=dict)
+    _dimensions: dict[Any, int] = field(default_factory=dict)
+    _chunks: dict[str, str] = field(default_factory=dict)
+    _relations: dict[int, int] = field(default_factory=dict)
+    _numbers: dict[Table, int] = field(default_factory=dict)
+
+    @cached_property
+    def _subjects(self) -> dict[str, str | None]:
+        """Main names of the catalog's subjects; ``None`` for a main name."""
         subjects = workspace_schema.subjects.c
-        query = sa.select(subjects.id, subjects.alias_of)
-        self._subjects: dict[str, str | None] = transaction.mapping(query)
-        self._relations: dict[int, int] = {}
-        self._numbers: dict[Table, int] = {}
+        return self.transaction.mapping(sa.select(subjects.id, subjects.alias_of))
 
     def run(self) -> tuple[RestoredKnowledgeBase, ...]:
         steps: dict[str, Callable[[Values], Values | None]] = {
@@ -125,7 +121,7 @@ class Restorer:
             if table.name == "vectors" and stored != len(self._seqs):
                 raise _bad(table, stored, "chunks lack their vectors")
         if self._relations:
-            graph_writing.settle(self._transaction)
+            graph_writing.settle(self.transaction)
         return tuple(self._finish(base) for base in self._bases.values())
 
     def _store(self, table: Table, step: Callable[[Values], Values | None]) -> int:
@@ -135,7 +131,7 @@ class Restorer:
         for batch in copying.batches(values for values in converted if values is not None):
             stored += len(batch)
             try:
-                copying.insert(self._transaction, table, batch)
+                copying.insert(self.transaction, table, batch)
             except sa.exc.IntegrityError as error:
                 raise BundleError(
                     f"the rows of {table.name} do not fit together, or with the workspace "
@@ -143,14 +139,14 @@ class Restorer:
                 ) from None
             if copying.refers_to_itself(table):
                 later += batch
-        copying.set_self_references(self._transaction, table, later)
+        copying.set_self_references(self.transaction, table, later)
         for column in copying.numbered():
             if column.table is table and table in self._numbers:
-                self._transaction.number_after(column, self._numbers[table])
+                self.transaction.number_after(column, self._numbers[table])
         return stored
 
     def _checked(self, table: Table) -> Iterator[Values]:
-        for number, values in enumerate(self._rows(table.name), 1):
+        for number, values in enumerate(self.rows(table.name), 1):
             try:
                 row = bundled.row_of(table, values)
             except ValueError as error:
@@ -197,8 +193,8 @@ class Restorer:
                 self._existing |= self._existing_ids(base.id)
 
     def _place(self, values: Values) -> _Base:
-        old_id, name = values["id"], self._name or values["name"]
-        existing = self._transaction.execute(sa.select(bases).where(bases.c.id == old_id)).first()
+        old_id, name = values["id"], self.name or values["name"]
+        existing = self.transaction.execute(sa.select(bases).where(bases.c.id == old_id)).first()
         row = KnowledgeBaseRow(**existing._mapping) if existing else None
         if row and row.deleted_at:
             raise ConflictError(
@@ -206,38 +202,38 @@ class Restorer:
                 "back with `kbkit undelete`, or empty the trash with `kbkit compact`, and run "
                 "this again"
             )
-        if row and (not self._name or self._name == row.name):
+        if row and (not self.name or self.name == row.name):
             return _Base(old_id, old_id, row, values)
-        if name in knowledge_bases.names(self._transaction):
+        if name in knowledge_bases.names(self.transaction):
             raise ConflictError(
                 f"another knowledge base named {name!r} is there; choose a name for the one of "
                 "the bundle with --as"
             )
-        new_id = knowledge_bases.new_id(self._transaction, name) if row else old_id
+        new_id = knowledge_bases.new_id(self.transaction, name) if row else old_id
         # other processes may still know versions of a deleted namesake
-        shift = self._transaction.last_number(chunks.c.seq) + 1
+        shift = self.transaction.last_number(chunks.c.seq) + 1
         base = _Base(old_id, new_id, None, values, shift=shift)
         shown = values | {"id": new_id, "name": name, "collection": f"{name}.{new_id[:8]}"}
         shown["version"] += base.shift
-        copying.insert(self._transaction, bases, [shown])
+        copying.insert(self.transaction, bases, [shown])
         return base
 
     def _existing_ids(self, kb_id: str) -> set[str]:
         ids: set[str] = set()
         for table in (documents, deleted_documents):
             query = sa.select(table.c.id, table.c.uri).where(table.c.kb_id == kb_id)
-            for row in self._transaction.execute(query):
+            for row in self.transaction.execute(query):
                 ids |= {row.id, f"{kb_id} {row.uri}"}
         return ids
 
     def _name_use(self, values: Values) -> Values | None:
         of_name = name_uses.c.name == values["name"]
-        times = self._transaction.execute(sa.select(name_uses.c.times).where(of_name)).scalar()
+        times = self.transaction.execute(sa.select(name_uses.c.times).where(of_name)).scalar()
         if times is None:
             return values
         if times < values["times"]:
             greater = name_uses.update().where(of_name).values(times=values["times"])
-            self._transaction.execute(greater)
+            self.transaction.execute(greater)
         return None
 
     # ---- sources and documents
@@ -248,13 +244,13 @@ class Restorer:
             query = sa.select(sources.c.id).where(
                 sources.c.kb_id == base.id, sources.c.key == values["key"]
             )
-            existing = self._transaction.execute(query).scalar()
+            existing = self.transaction.execute(query).scalar()
             if existing:
                 self._sources[values["id"]] = existing
                 return None
         new = self._renamed(base, values["id"])
         self._sources[values["id"]] = self._new_sources[values["id"]] = new
-        enabled = values["enabled"] and self._enabled(values["spec"])
+        enabled = values["enabled"] and self.enabled(values["spec"])
         return values | {"id": new, "kb_id": base.id, "enabled": enabled}
 
     def _document(self, values: Values) -> Values | None:
@@ -314,8 +310,8 @@ class Restorer:
     def _copied_chunk(self, base: _Base, values: Values, document: str) -> str:
         path, text = values["heading_path"], values["text"]
         for number in range(_MAX_EQUAL_CHUNKS):
-            if self._chunk_id(values["document_id"], path, text, number) == values["id"]:
-                return self._chunk_id(document, path, text, number)
+            if self.chunk_id(values["document_id"], path, text, number) == values["id"]:
+                return self.chunk_id(document, path, text, number)
         return self._renamed(base, values["id"])
 
     # ---- ratings, the graph and other tables
@@ -328,7 +324,7 @@ class Restorer:
         if base.row is not None:
             same = (column == new[column.name] for column in all_ratings.c if column.name != "id")
             query = sa.select(all_ratings.c.id).where(*same).limit(1)
-            if self._transaction.execute(query).first():
+            if self.transaction.execute(query).first():
                 return None
         base.ratings += 1
         base.rated.add(target)
@@ -342,7 +338,7 @@ class Restorer:
         }
         new = values | ends
         same = (relations[name] == new[name] for name in workspace_schema.ENDS)
-        existing = self._transaction.execute(sa.select(relations.id).where(*same)).scalar()
+        existing = self.transaction.execute(sa.select(relations.id).where(*same)).scalar()
         if existing is not None:
             self._relations[values["id"]] = existing
             return None
@@ -404,14 +400,14 @@ class Restorer:
     def _next(self, column: sa.Column[int]) -> int:
         table = column.table
         last = self._numbers.get(table)
-        self._numbers[table] = (self._transaction.last_number(column) if last is None else last) + 1
+        self._numbers[table] = (self.transaction.last_number(column) if last is None else last) + 1
         return self._numbers[table]
 
     def _keys(self, table: Table) -> set[tuple[Any, ...]]:
         query = sa.select(*table.primary_key)
         if "kb_id" in table.c:
             query = query.where(table.c.kb_id.in_([base.id for base in self._bases.values()]))
-        return {tuple(row) for row in self._transaction.execute(query)}
+        return {tuple(row) for row in self.transaction.execute(query)}
 
     def _renamed(self, base: _Base, old_id: str) -> str:
         if not base.copied:
@@ -421,15 +417,15 @@ class Restorer:
 
     def _finish(self, base: _Base) -> RestoredKnowledgeBase:
         for target in base.rated:
-            ratings.add_up(self._transaction, base.id, target)
-        row = knowledge_bases.get_by_id(self._transaction, base.id)
+            ratings.add_up(self.transaction, base.id, target)
+        row = knowledge_bases.get_by_id(self.transaction, base.id)
         if base.row is None:
-            outbox.begin(self._transaction, row)
+            outbox.begin(self.transaction, row)
         elif base.chunks or base.documents:
-            outbox.add(self._transaction, base.id, base.chunks)
-            knowledge_bases.touch(self._transaction, base.id)
+            outbox.add(self.transaction, base.id, base.chunks)
+            knowledge_bases.touch(self.transaction, base.id)
             version = row.summaries_version + 1
-            knowledge_bases.change(self._transaction, base.id, summaries_version=version)
+            knowledge_bases.change(self.transaction, base.id, summaries_version=version)
         return RestoredKnowledgeBase(
             row.name, base.row is None, base.documents, len(base.chunks), base.ratings
         )
