@@ -148,8 +148,8 @@ class DocumentCollection(Items):
                     versions = reading.versions(transaction, self._handle.id)
                     check_version(asked.version, versions)
                 matching = reading.matching_documents(transaction, self._handle.id, asked)
-            documents = reading.documents_after(
-                transaction, self._handle.id, after, matching, content=content
+            documents = reading.iter_documents(
+                transaction, self._handle.id, after=after, among=matching, content=content
             )
             return list(islice(documents, limit))
 

@@ -231,23 +231,18 @@ def other_home(database: Database, folder: Path) -> str:
     """
     mark = _read_mark(folder)
     with database.read() as transaction:
-        home = _home(transaction)
+        home = transaction.execute(_HOME).first()
     if home is None and any((folder / name).is_dir() for name in BUILT_IN):
+        mark = mark or _write_mark(folder)
         with database.write() as transaction:
-            home = _home(transaction)
-            if home is None:
-                home = mark or _write_mark(folder), f"{socket.gethostname()}:{folder}"
-                transaction.execute(_CLAIM, {"mark": home[0], "place": home[1]})
-                return ""
-    return "" if home is None or home[0] == mark else home[1]
+            place = f"{socket.gethostname()}:{folder}"
+            transaction.execute(_CLAIM, {"mark": mark, "place": place})
+            home = transaction.execute(_HOME).one()
+    return "" if home is None or home.mark == mark else str(home.place)
 
 
-def _home(transaction: Transaction) -> tuple[str, str] | None:
-    row = transaction.execute(sa.text("SELECT mark, place FROM home")).first()
-    return None if row is None else (row.mark, row.place)
-
-
-_CLAIM = sa.text("INSERT INTO home VALUES (:mark, :place)")
+_HOME = sa.text("SELECT mark, place FROM home")
+_CLAIM = sa.text("INSERT INTO home SELECT :mark, :place WHERE NOT EXISTS (SELECT FROM home)")
 
 
 def _read_mark(folder: Path) -> str:

@@ -7,7 +7,6 @@ knows after a kill whether to keep them.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -16,7 +15,7 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 import sqlalchemy as sa
-from sqlalchemy import Boolean, Column, Float, Integer, LargeBinary, Table
+from sqlalchemy import Column, Table
 
 from kbkit.stores.catalog import copying, workspace_schema
 from kbkit.stores.catalog.database import Condition, Row, Transaction
@@ -187,35 +186,27 @@ def _checked(column: Column[Any], value: Any) -> Any:
         if column.nullable:
             return None
         raise ValueError(f"{column.name} is missing")
+    fine = True
     kind = column.type
     try:
         if isinstance(kind, Json):
             json.dumps(checked_shape(value, kind.shape), allow_nan=False).encode()
-            return value
-        if isinstance(kind, LargeBinary):
-            return base64.b64decode(value, validate=True)
-        if isinstance(kind, UtcDateTime):
-            moment = datetime.fromisoformat(value)
-            if moment.tzinfo is None:
-                raise ValueError
-            return moment
-        if isinstance(kind, Boolean):
-            return _of(bool, value)
-        if isinstance(kind, Integer):
-            if abs(_of(int, value)) >= _LARGEST:
-                raise ValueError
-            return value
-        if isinstance(kind, Float):
-            return float(value if isinstance(value, int) else _of(float, value))
-        _of(str, value).encode()  # lone surrogates cannot be stored
-        return value
-    except (ValueError, TypeError, binascii.Error, RecursionError, OverflowError):
-        raise ValueError(f"{column.name} has an invalid value") from None
-
-
-def _of(kind: type, value: Any) -> Any:
-    if type(value) is not kind:
-        raise ValueError
+        elif isinstance(kind, UtcDateTime):
+            value = datetime.fromisoformat(value)
+            fine = value.tzinfo is not None
+        elif kind.python_type is bytes:
+            value = base64.b64decode(value, validate=True)
+        elif kind.python_type is float:
+            fine = type(value) in (int, float)
+            value = float(value)
+        else:
+            fine = type(value) is kind.python_type
+            fine &= not isinstance(value, int) or abs(value) < _LARGEST
+            str(value).encode()  # lone surrogates cannot be stored
+    except (ValueError, TypeError, RecursionError, OverflowError):
+        fine = False
+    if not fine:
+        raise ValueError(f"{column.name} has an invalid value")
     return value
 
 

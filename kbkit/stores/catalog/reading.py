@@ -83,13 +83,22 @@ def image_names(transaction: Transaction) -> set[str]:
 
 
 def iter_documents(
-    transaction: Transaction, kb_id: str, *, gone: bool = True
+    transaction: Transaction,
+    kb_id: str,
+    *,
+    after: str = "",
+    among: Collection[str] | None = None,
+    content: bool = True,
+    gone: bool = True,
 ) -> Iterator[Document]:
-    query = sa.select(*DOCUMENT_COLUMNS).where(documents.c.kb_id == kb_id)
+    """Iterate over documents with a greater URI, by URI; ``among`` are document ids."""
+    columns = DOCUMENT_COLUMNS if content else _SHOWN
+    query = sa.select(*columns).where(documents.c.kb_id == kb_id, documents.c.uri > after)
     if not gone:
         query = query.where(documents.c.state != DocumentState.GONE.value)
     for row in transaction.execute(query.order_by(documents.c.uri)).yield_per(100):
-        yield document_of(row)
+        if among is None or row.id in among:
+            yield document_of(row)
 
 
 def documents_of(transaction: Transaction, document_ids: Collection[str]) -> list[Document]:
@@ -232,22 +241,6 @@ _PASSAGES = _covered(
         sa.and_(documents.c.kb_id == chunks.c.kb_id, documents.c.id == chunks.c.document_id),
     )
 )
-
-
-def documents_after(
-    transaction: Transaction,
-    kb_id: str,
-    uri: str,
-    among: Collection[str] | None = None,
-    *,
-    content: bool = False,
-) -> Iterator[Document]:
-    """Iterate over documents with a greater URI, by URI; ``among`` are document ids."""
-    columns = DOCUMENT_COLUMNS if content else _SHOWN
-    query = sa.select(*columns).where(documents.c.kb_id == kb_id, documents.c.uri > uri)
-    for row in transaction.execute(query.order_by(documents.c.uri)).yield_per(100):
-        if among is None or row.id in among:
-            yield document_of(row)
 
 
 def searched_uris(transaction: Transaction, kb_id: str) -> list[str]:
