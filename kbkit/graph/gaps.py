@@ -15,6 +15,7 @@ from math import log1p
 from kbkit.annotation.terms import CODE
 from kbkit.models import EntityType, Gap, GapKind, MergeSuggestion, Target, TargetKind
 from kbkit.models.files import FILES
+from kbkit.retrieval.query import spans
 from kbkit.stores.catalog import entities, indexed_files
 from kbkit.stores.catalog import graph as rows
 from kbkit.stores.catalog import relations as edge_rows
@@ -194,20 +195,13 @@ class _Finder:
 
 def named_in(query: str, entities: Collection[str]) -> set[str]:
     """Return ids of the entities that a query names; of overlapping names the longest."""
-    words = query.replace("?", " ").replace(",", " ").split()
     ids: set[str] = set()
     taken: set[int] = set()
-    for length in range(min(5, len(words)), 0, -1):
-        for start in range(len(words) - length + 1):
-            part = words[start : start + length]
-            if taken & set(range(start, start + length)):
-                continue
-            if length == 1 and (part[0].lower() in stop_words("english") and part[0].islower()):
-                continue
-            id_ = entity_id(" ".join(part).strip(".:;!\"'`()<>@"))
-            if id_ in entities:
-                ids.add(id_)
-                taken |= set(range(start, start + length))
+    for (start, end), text in spans(query.split()):
+        id_ = entity_id(text)
+        if id_ in entities and taken.isdisjoint(range(start, end)):
+            ids.add(id_)
+            taken.update(range(start, end))
     return ids
 
 

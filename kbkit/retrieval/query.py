@@ -129,7 +129,7 @@ def entities_in(
     words = query.split()[:_WORDS]
     taken: set[int] = set()
     entities: dict[int, NamedEntity] = {}
-    for (start, end), text in _spans(words):
+    for (start, end), text in spans(words):
         row = graph.rows.get(entity_id(text))
         if row is None or not taken.isdisjoint(range(start, end)):
             continue
@@ -142,7 +142,8 @@ def entities_in(
     return list(entities.values())
 
 
-def _spans(words: Sequence[str]) -> Iterator[tuple[tuple[int, int], str]]:
+def spans(words: Sequence[str]) -> Iterator[tuple[tuple[int, int], str]]:
+    """Yield places and texts of what may be names, the longest first; not common words."""
     for length in range(min(_MAX_WORDS, len(words)), 0, -1):
         for start in range(len(words) - length + 1):
             text = " ".join(words[start : start + length])

@@ -317,17 +317,11 @@ def _reason(error: Exception, text: str, address: ChromaAddress) -> str:
         return f"the server refuses for now, its quota is used up ({text})"
     if status is not None and status >= 500:
         return f"Chroma failed ({status}: {text}); see its log"
-    if isinstance(error, httpx.TimeoutException):
-        return "no answer in time; check that the server runs and is reachable"
-    if "CERTIFICATE_VERIFY_FAILED" in text:
+    if isinstance(error, httpx.TimeoutException | httpx.NetworkError):
         return (
-            f"its certificate is not trusted ({text}); name the file of its authority in "
-            "SSL_CERT_FILE"
+            f"cannot be reached ({text or type(error).__name__}); see that the server runs and its "
+            "certificate is trusted (SSL_CERT_FILE), or mend KBKIT_CHROMA_URL"
         )
-    if "[SSL" in text:
-        return f"it does not speak TLS there ({text}); write http:// where it has none"
-    if isinstance(error, httpx.NetworkError):
-        return f"cannot be reached ({text}); see that the server runs, or mend KBKIT_CHROMA_URL"
     if isinstance(error, httpx.ProtocolError | ValueError | KeyError | TypeError) or status:
         return _NO_CHROMA
     return f"Chroma failed ({type(error).__name__}: {text})"
