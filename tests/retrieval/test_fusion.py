@@ -64,12 +64,6 @@ def test_normalised_scores_lie_from_0_to_1_in_the_same_order(scores):
             assert values[i] <= values[j]
 
 
-def test_scores_below_0_are_normalised_to_0():
-    assert normalise(np.array([-0.5, 0.0, 0.25, 0.5])).tolist() == [0, 0, 0.5, 1]
-    assert normalise(np.array([-0.5, -0.1])).tolist() == [0, 0]
-    assert normalise(np.array([])).size == 0
-
-
 def test_scores_below_the_full_one_are_measured_by_it():
     assert normalise(np.array([1.0, 2.0]), full=4.0).tolist() == [0.25, 0.5]
     assert normalise(np.array([1.0, 8.0]), full=4.0).tolist() == [0.125, 1]
@@ -167,15 +161,6 @@ def test_evidence_comes_from_the_other_chunks_of_the_document(rows, extra):
     assert document_evidence(scores, documents, sizes) == pytest.approx(expected)
 
 
-def test_evidence_of_a_long_and_a_short_document():
-    scores = np.array([0.9, 0.6, 0.3, 0.3, 0.2, 0.1, 0.8])
-    documents = np.array([0, 0, 0, 0, 0, 0, 1])
-    evidence = document_evidence(scores, documents, np.array([9, 9, 9, 9, 9, 9, 1]))
-    assert evidence == pytest.approx([0.35] * 6 + [0.8 * (3 + 0.35 / 0.9) / 4])
-    alone = document_evidence(np.array([0.8]), np.array([0]), np.array([3]))
-    assert alone == pytest.approx([0.4])  # two of four are missing, two count as the best
-
-
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=30))
 def test_rating_prior_is_the_distance_from_the_middle(scores):
     average, raters = np.mean(scores), len(scores)
@@ -230,13 +215,6 @@ def test_near_duplicates_are_found_among_many():
     alike = near_duplicates(vectors, 0.97)
     assert alike.tolist() == naive_duplicates(vectors, 0.97)
     assert 100 < alike.sum() < 1200
-
-
-def test_every_other_vector_of_a_chain_is_a_duplicate():
-    angles = np.deg2rad([0, 20, 40, 60])
-    vectors = np.column_stack([np.cos(angles), np.sin(angles)]).astype(np.float32)
-    assert near_duplicates(vectors, 0.9).tolist() == [False, True, False, True]
-    assert not near_duplicates(np.ones((3, 2), np.float32), 1).any()
 
 
 def test_fusion_of_no_candidates_is_empty():

@@ -168,12 +168,6 @@ class SegmentFiles:
     def _read(self, values: Any, numbers: DocumentNumbers) -> SegmentedSnapshot:
         about = SegmentsVersion(*(values[each.name] for each in fields(SegmentsVersion)))
         segments = [self._segment(each["file"], each["gone"]) for each in values["segments"]]
-        last = 0
-        for segment in segments:
-            seqs = segment.snapshot.seqs
-            if segment.snapshot.embedder != about.embedder or (len(seqs) and seqs[0] <= last):
-                raise ValueError("segments that do not belong together")
-            last = int(seqs[-1]) if len(seqs) else last
         snapshot = joined(about, segments, numbers)
         if not values["summaries"]:
             return snapshot
@@ -211,10 +205,7 @@ class SegmentFiles:
                 path.stat()  # if the file is missing, the list is read again
                 raise ValueError(f"{name} is damaged")
             self._mapped[name] = snapshot
-        rows = np.array(gone, np.int64)
-        if len(rows) and (rows[0] < 0 or rows[-1] >= len(snapshot) or (np.diff(rows) <= 0).any()):
-            raise ValueError("a list names rows that do not exist")
-        return Segment(snapshot, name, rows)
+        return Segment(snapshot, name, np.array(gone, np.int64))
 
     def path(self, kb_id: str) -> Path:
         return self.folder / f"{kb_id}{_LIST}"
