@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, zip_longest
 from typing import Any, Protocol, TypeVar
@@ -275,7 +275,7 @@ _KEPT = 32
 class FilterMasks:
     """The filter masks of one knowledge base, cached while they are valid.
 
-    Masks for `_LASTING` conditions are valid for a version of the knowledge base, the others until
+    Masks of only `_LASTING` conditions are valid for a version of the knowledge base, others until
     the next commit.
     """
 
@@ -296,21 +296,16 @@ class FilterMasks:
         if not filters:
             return None
         lasting = Filters(**{name: getattr(filters, name) for name in _LASTING})
-        passing = replace(filters, **{name: getattr(Filters(), name) for name in _LASTING})
-        merged: Mask | None = None
-        for part, until in ((lasting, -1), (passing, changes)):
-            key = (row.version, until, part)
-            with self._mutex:
-                mask = self._made.get(key)
-                if mask is not None:
-                    self._made.move_to_end(key)
-            if mask is None:
-                mask = filter_mask(transaction, row, chunks, part, totals)
-                if mask is not None:
-                    self._keep(key, mask)
+        until = -1 if filters == lasting else changes
+        key = (row.version, until, filters)
+        with self._mutex:
+            mask = self._made.get(key)
             if mask is not None:
-                merged = mask if merged is None else merged & mask
-        return merged
+                self._made.move_to_end(key)
+        if mask is None:
+            mask = filter_mask(transaction, row, chunks, filters, totals)
+            self._keep(key, mask)
+        return mask
 
     def _keep(self, key: tuple[int, int, Filters], mask: Mask) -> None:
         mask.flags.writeable = False
@@ -328,10 +323,7 @@ def filter_mask(
     chunks: ChunkTable,
     filters: Filters,
     totals: Totals,
-) -> Mask | None:
-    """Return the mask of filters; ``None`` without filters."""
-    if not filters:
-        return None
+) -> Mask:
     matching = reading.matching_documents(transaction, row.id, filters)
     documents = np.array([document_id in matching for document_id in chunks.document_ids], np.bool_)
     mask = documents[chunks.owners] if len(documents) else np.zeros(0, np.bool_)

