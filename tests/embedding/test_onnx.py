@@ -1,6 +1,5 @@
 """ONNX models, with the real MiniLM from packages and a folder."""
 
-import hashlib
 import json
 import os
 import shutil
@@ -9,10 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from kbkit.embedding import models as files
 from kbkit.embedding import onnx, open_embedder
-from kbkit.embedding.integer_products import message, products_overflow, with_integer_products
-from kbkit.embedding.models import distribution_file, sha256
+from kbkit.embedding.integer_products import message, products_overflow
+from kbkit.embedding.models import distribution_file
 from kbkit.embedding.onnx import OnnxEmbedder
 from kbkit.errors import ConfigError, EmbedderError
 from kbkit.recipes import OnnxEmbedding
@@ -117,21 +115,6 @@ def test_session_of_a_file_is_shared_until_it_changes(minilm, folder):
     assert sessions[0] is not opened[0]._session
 
 
-def test_unchanged_file_is_hashed_once(tmp_path):
-    path = tmp_path / "a"
-    path.write_bytes(b"one")
-    first = sha256(path)
-    files._sha256.cache_clear()
-    for _ in range(3):
-        assert sha256(path) == first
-    assert files._sha256.cache_info().misses == 1
-    path.write_bytes(b"three")
-    assert sha256(path) == hashlib.sha256(b"three").hexdigest() != first
-    path.unlink()
-    with pytest.raises(EmbedderError, match="cannot be read"):
-        sha256(path)
-
-
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_vectors_are_the_same_with_any_number_of_threads(minilm, monkeypatch, threads):
     texts = [f"word {n} " * (n % 17) for n in range(70)]
@@ -158,21 +141,6 @@ def test_integer_products_agree_with_the_packaged_model(minilm):
         (expected,) = packaged.run(None, feed)[:1]
         expected = expected[0].mean(axis=0) if expected.ndim == 3 else expected[0]
         assert minilm.embed_query(text) @ expected / np.linalg.norm(expected) > 0.99999
-
-
-def test_vector_does_not_depend_on_the_batch(minilm):
-    text = "How do I delete a file?"
-    alone = minilm.embed_query(text)
-    together = minilm.embed_passages([text, "word " * 240, "$ % &"])[0]
-    np.testing.assert_allclose(together, alone, atol=1e-5)
-
-
-def test_all_products_with_weights_are_of_integers(minilm):
-    ran = with_integer_products(MODEL.read_bytes())
-    products = [node.op_type for node in message("Model").FromString(ran).graph.node]
-    assert products.count("MatMulInteger") == 36
-    assert products.count("MatMul") == 12  # of activations with each other, in 6 layers
-    assert len(ran) < MODEL.stat().st_size * 1.01
 
 
 def test_products_are_exact_with_and_without_vnni(minilm, monkeypatch):

@@ -222,27 +222,6 @@ def test_neighbors_by_relation_depth_and_weight(graph):
             graph.neighbors("a", **wrong)
 
 
-def test_merge_is_undone_in_one_step(graph):
-    for name in ("hypertext transfer protocol", "HTTP", "browser", "server"):
-        graph.create(name)
-    graph.update("HTTP", aliases=["web protocol"])
-    graph.relate("browser", "speaks", "HTTP")
-    graph.relate("hypertext transfer protocol", "needs", "server")
-    before = {each.name: each for each in graph.entities()}
-    edges = graph.relations()
-    kept = graph.merge("hypertext transfer protocol", "http")
-    assert kept.aliases == ("HTTP", "web protocol")
-    assert graph.entity("web protocol").id == kept.id
-    assert {s.name for s in graph.neighbors("HTTP")} == {"browser", "server"}
-    assert [s.name for s in graph.path("browser", "server")] == ["browser", kept.name, "server"]
-    with pytest.raises(ConflictError):
-        graph.merge("HTTP", kept.id)
-    assert "HTTP" in graph.undo().what
-    assert {each.name: each for each in graph.entities()} == before
-    assert graph.relations() == edges
-    assert graph.edits()[0].what == "related 'hypertext transfer protocol' needs 'server'"
-
-
 def test_chain_of_merges_is_undone_in_order(graph):
     for name in "abc":
         graph.create(name)

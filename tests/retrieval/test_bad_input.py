@@ -107,11 +107,6 @@ def test_unknown_words_give_no_lexical_hits(kb, query):
     assert [hit.title for hit in kb.search(query, mode="lexical")] in ([], ["Зелёный чай"])
 
 
-def test_query_of_stop_words_is_answered(kb):
-    for mode in MODES:
-        check(kb.search("the of and", mode=mode), 10)
-
-
 INVALID = {
     ("query", "query"): ["", " ", "\n\t", "\u2003\u00a0", None, 3, b"tea", ["tea"], 1.5],
     ("limit", "limit="): [0, -1, -(10**30), 1.0, 2.5, math.nan, "3", None, True, False, [1]],

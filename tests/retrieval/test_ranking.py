@@ -217,10 +217,6 @@ def test_near_duplicates_within_a_knowledge_base_rank_lower():
     assert rank(both, 9)[1].parts.dense == pytest.approx(best.parts.dense)
 
 
-def test_equal_scores_keep_their_order():
-    assert order(rank([pool(*[(0.5, 1, i) for i in range(5)])], 9)) == [0, 1, 2, 3, 4]
-
-
 def test_title_alone_is_no_match():
     candidates = pool((0.0, 0.0, "a"), (0.1, 0.0, "b"))
     candidates.columns["title"][0] = 1.0

@@ -12,7 +12,6 @@ import kbkit
 from kbkit.errors import EmbedderError, NotFoundError
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Mode
-from kbkit.models.reports import MAX_QUERY_LENGTH
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import Retriever
@@ -148,21 +147,6 @@ def test_snippets_and_scores_come_with_the_hits(workspace):
     assert hit.snippet == "All there is to know about green tea."
     assert hit.score == hit.parts.total
     assert hit.chunk.text.startswith("# green tea")
-
-
-def test_very_long_query_is_cut(workspace):
-    fill(workspace, "drinks", "green tea", "milk")
-    query = "green tea " * MAX_QUERY_LENGTH
-    hits = workspace.search(query)
-    assert len(hits.query) == MAX_QUERY_LENGTH
-    assert hits[0].title == "green tea"
-
-
-@pytest.mark.parametrize("query", ["\udcff tea", "tea \ud83d", "\0 tea", "te\u0301a tea"])
-def test_query_of_invalid_unicode_is_searched(workspace, query):
-    fill(workspace, "drinks", "green tea", "milk")
-    for mode in Mode:
-        assert workspace.search(query, mode=mode)[0].title == "green tea"
 
 
 def test_kbs_may_be_one_name(workspace):
