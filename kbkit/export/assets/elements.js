@@ -24,6 +24,15 @@ function make(tag, attributes = {}, ...children) {
 }
 
 /**
+ * @param {Child | Child[]} content
+ * @param {(event: any) => void} onclick
+ * @param {Record<string, any>} [attributes]
+ */
+function makeButton(content, onclick, attributes = {}) {
+  return make("button", { type: "button", onclick, ...attributes }, content);
+}
+
+/**
  * An SVG element.
  *
  * @template {keyof SVGElementTagNameMap} T
@@ -106,4 +115,4 @@ function setText(element, text) {
   }
 }
 
-export { make, makeLink, makeSvg, setText };
+export { make, makeButton, makeLink, makeSvg, setText };

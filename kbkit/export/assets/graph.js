@@ -7,7 +7,7 @@
 //     view.select("entity:...");
 //     view.close();
 import { GraphCanvas } from "./canvas.js";
-import { make, setText } from "./elements.js";
+import { make, makeButton, setText } from "./elements.js";
 import { COLOURS, colourOf, counted, markOf, spoken } from "./marks.js";
 import { NodeList } from "./nodelist.js";
 
@@ -79,9 +79,9 @@ class GraphView {
         this.timer = window.setTimeout(() => this.search(), PAUSE);
       },
     });
-    this.gapButton = make("button", { type: "button", "aria-pressed": "false", onclick: () => this.toggleGaps() }, "Gaps"); // prettier-ignore
+    this.gapButton = makeButton("Gaps", () => this.toggleGaps(), { "aria-pressed": "false" });
     this.gapButton.hidden = true;
-    this.allButton = make("button", { type: "button", "aria-pressed": "false", onclick: () => this.toggleAll() }); // prettier-ignore
+    this.allButton = makeButton("", () => this.toggleAll(), { "aria-pressed": "false" });
     this.types = make("div", { class: "kb-graph-chips", role: "group", "aria-label": "Types" });
     this.relations = make("div", { class: "kb-graph-chips", role: "group", "aria-label": "Relations" }); // prettier-ignore
     this.relationBox = make("details", { class: "kb-graph-relations" }, make("summary", {}, "Relations"), this.relations); // prettier-ignore
@@ -90,7 +90,7 @@ class GraphView {
     this.notice = make("div", { class: "kb-graph-notice" });
     /** @type {(label: string, text: string, action: () => void) => HTMLElement} */
     const control = (label, text, action) =>
-      make("button", { type: "button", "aria-label": label, title: label, onclick: action }, text);
+      makeButton(text, action, { "aria-label": label, title: label });
     const controls = make(
       "div",
       { class: "kb-graph-zoom" },
@@ -99,7 +99,7 @@ class GraphView {
       control("Fit to the frame", "⤢", () => this.canvas.fitAll()),
     );
     this.picture = make("div", { class: "kb-graph-picture" }, this.canvasElement, this.hint, this.notice, controls); // prettier-ignore
-    this.back = make("button", { type: "button", class: "kb-graph-back", onclick: () => this.goBack() }, "← Back"); // prettier-ignore
+    this.back = makeButton("← Back", () => this.goBack(), { class: "kb-graph-back" });
     this.title = make("h3", { class: "kb-graph-title", id: `${this.name}-title` });
     this.about = make("div", { class: "kb-graph-about" });
     this.added = make("div", { class: "kb-graph-added" });
@@ -250,12 +250,15 @@ class GraphView {
     const chip =
       (hidden, marks) =>
       ([value, count]) => {
-        const shown = make("button", { type: "button", "aria-pressed": String(!hidden.has(value)), onclick: () => { // prettier-ignore
+        const number = make("small", {}, count.toLocaleString("en"));
+        const content = [marks && markOf(value), make("bdi", {}, spoken(value)), number];
+        const toggle = () => {
           hidden.has(value) ? hidden.delete(value) : hidden.add(value);
           shown.setAttribute("aria-pressed", String(!hidden.has(value)));
           this.filter();
           this.relist();
-        } }, marks && markOf(value), make("bdi", {}, spoken(value)), make("small", {}, count.toLocaleString("en"))); // prettier-ignore
+        };
+        const shown = makeButton(content, toggle, { "aria-pressed": String(!hidden.has(value)) });
         return shown;
       };
     this.types.replaceChildren(...counts(nodes.map(({ type }) => type)).map(chip(this.hiddenTypes, true))); // prettier-ignore

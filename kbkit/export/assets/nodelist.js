@@ -1,5 +1,5 @@
 // The list next to the picture of a graph: an equivalent listbox for the keyboard.
-import { make, setText } from "./elements.js";
+import { make, makeButton, setText } from "./elements.js";
 import { markOf, spoken } from "./marks.js";
 
 /**
@@ -43,7 +43,7 @@ class NodeList {
       onfocus: () => handlers.onPoint(this.items[this.active]),
       onblur: () => handlers.onPoint(undefined),
     });
-    this.more = make("button", { type: "button", onclick: () => this.listMore() });
+    this.more = makeButton("", () => this.listMore());
     this.elements = [this.title, this.list, this.more];
   }
 

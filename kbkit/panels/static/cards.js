@@ -1,5 +1,5 @@
 // The results of a search as cards, with keys to move between them, rate, select and open them.
-import { make, makeLink, setText } from "../../export/assets/elements.js";
+import { make, makeButton, makeLink, setText } from "../../export/assets/elements.js";
 import { View, copyText, focusIn, markSegments, widgetOf } from "./dom.js";
 import { makePassage } from "./html.js";
 import { makeStars, showStars } from "./stars.js";
@@ -66,7 +66,7 @@ class CardsView extends View {
     this.trail = [];
     this.status = make("div", { class: "kbkit-status", role: "status" });
     this.problem = make("div", { class: "kbkit-status kbkit-problem", role: "alert" });
-    this.back = make("button", { type: "button", onclick: () => this.send("back") });
+    this.back = makeButton("", () => this.send("back"));
     this.label = make("bdi", { class: "kbkit-like" });
     this.breadcrumb = make(
       "div",
@@ -78,7 +78,7 @@ class CardsView extends View {
     this.list = make("ol", { class: "kbkit-list", "aria-label": "Results" });
     this.scroller = make("div", { class: "kbkit-results" }, this.notice, this.list);
     this.count = make("span");
-    this.clear = make("button", { type: "button", onclick: () => this.send("clear") }, "Clear");
+    this.clear = makeButton("Clear", () => this.send("clear"));
     this.chosen = make("span", { class: "kbkit-chosen" }, this.count, this.clear);
     const foot = make(
       "div",
@@ -351,8 +351,7 @@ class Card {
    * @param {() => void} onclick
    */
   button(text, key, title, onclick) {
-    const attributes = { type: "button", title, "aria-keyshortcuts": key, onclick };
-    return make("button", { class: "kbkit-act", ...attributes }, text);
+    return makeButton(text, onclick, { class: "kbkit-act", title, "aria-keyshortcuts": key });
   }
 
   /** @param {Hit} hit */
@@ -441,8 +440,7 @@ class Card {
     this.context.replaceChildren(...passages);
     if (context?.more) {
       const wider = () => this.send("context", { radius: context.radius + 2 });
-      const attributes = { class: "kbkit-act", type: "button", onclick: wider };
-      this.context.append(make("button", attributes, "Show more"));
+      this.context.append(makeButton("Show more", wider, { class: "kbkit-act" }));
     }
     if (hadFocus) {
       this.article.focus({ preventScroll: true });

@@ -1,5 +1,5 @@
 // One document: facts, stars and text.
-import { make, makeLink } from "../../export/assets/elements.js";
+import { make, makeButton, makeLink } from "../../export/assets/elements.js";
 import { View, widgetOf } from "./dom.js";
 import { Reader } from "./reader.js";
 import { makeStars, showStars } from "./stars.js";
@@ -32,8 +32,8 @@ class DocumentView extends View {
     this.facts = make("div", { class: "kbkit-where" });
     const { stars, group } = makeStars((score) => this.send("rate", { score }));
     this.stars = stars;
-    const undo = { class: "kbkit-act", type: "button", title: "Take back the rating" };
-    this.undo = make("button", { ...undo, onclick: () => this.send("undo") }, "Undo");
+    const undo = { class: "kbkit-act", title: "Take back the rating" };
+    this.undo = makeButton("Undo", () => this.send("undo"), undo);
     this.rated = make("span", { class: "kbkit-rated" });
     const actions = make("div", { class: "kbkit-actions" }, group, this.undo, this.rated);
     this.header = make("header", {}, this.title, this.about, this.facts, actions);

@@ -1,5 +1,5 @@
 // The entries of a workspace: the table, the entry below it, and its form.
-import { make } from "../../export/assets/elements.js";
+import { make, makeButton } from "../../export/assets/elements.js";
 import { AskingView } from "./asking.js";
 import { widgetOf } from "./dom.js";
 import { EntryDetails } from "./entry_details.js";
@@ -39,10 +39,8 @@ class EntriesView extends AskingView {
   constructor(model, el) {
     super(model, el);
     this.slug = "";
-    const button = (/** @type {string} */ label, /** @type {() => void} */ action) =>
-      make("button", { type: "button", onclick: action }, label);
-    this.undo = button("Undo", () => this.change("undo", {}));
-    const maker = button("New entry…", () => this.showForm(null));
+    this.undo = makeButton("Undo", () => this.change("undo", {}));
+    const maker = makeButton("New entry…", () => this.showForm(null));
     const tools = make("div", { class: "kbkit-tools" }, maker, this.undo);
     this.said = make("p", { class: "kbkit-field-problem", role: "alert", hidden: true });
     this.place = make("div");
@@ -53,7 +51,7 @@ class EntriesView extends AskingView {
     const table = make("table", { "aria-label": "Entries" }, make("thead", {}, this.head), this.body); // prettier-ignore
     this.scroll = make("div", { class: "kbkit-entry-table", tabindex: 0, role: "region", "aria-label": "Table of entries", onfocus: () => this.send("look") }, table); // prettier-ignore
     this.empty = make("p", { class: "kbkit-tree-note" });
-    this.more = button("More", () => this.ask("more", {}));
+    this.more = makeButton("More", () => this.ask("more", {}));
     this.details = new EntryDetails({
       ask: (what, values) => this.change(what, values),
       edit: (fields) => this.showForm(fields),
@@ -124,10 +122,9 @@ class EntriesView extends AskingView {
    * @param {string} way
    */
   header(label, by, way) {
-    const sorting = { type: "button", onclick: () => this.ask("sort", { by }) };
     const arrow = way === "ascending" ? " ▴" : way ? " ▾" : "";
     const mark = make("span", { "aria-hidden": "true" }, arrow);
-    const inner = by ? make("button", sorting, label, mark) : label;
+    const inner = by ? makeButton([label, mark], () => this.ask("sort", { by })) : label;
     return make("th", { scope: "col", "aria-sort": by ? way || "none" : null }, inner);
   }
 
@@ -139,14 +136,10 @@ class EntriesView extends AskingView {
     // keys 1 to 5 rate the row
     stars.forEach((star) => star.setAttribute("tabindex", "-1"));
     const votes = row.count ? `${row.average.toLocaleString("en")} (${row.count})` : "no votes";
-    const open = make(
-      "button",
-      {
-        type: "button",
-        class: "kbkit-link",
-        onclick: () => this.send("select", { slug: row.slug }),
-      },
+    const open = makeButton(
       make("bdi", {}, row.title),
+      () => this.send("select", { slug: row.slug }),
+      { class: "kbkit-link" },
     );
     const about = make("span", { class: "kbkit-entry-about", dir: "auto" }, row.problem || row.description); // prettier-ignore
     about.classList.toggle("kbkit-problem", row.problem !== "");

@@ -1,5 +1,5 @@
 // One entry: facts, and tabs with its prompt, code, other files and history.
-import { make } from "../../export/assets/elements.js";
+import { make, makeButton } from "../../export/assets/elements.js";
 import { Form, confirmed, labelled } from "./forms.js";
 import { Reader } from "./reader.js";
 import { makeStars, showStars } from "./stars.js";
@@ -45,8 +45,6 @@ export class EntryDetails {
     this.entry = null;
     this.path = "";
     this.name = `kbkit-entry-${(numbers += 1)}`;
-    const button = (/** @type {string} */ label, /** @type {() => void} */ action) =>
-      make("button", { type: "button", onclick: action }, label);
     this.title = make("h3", { class: "kbkit-article-title", dir: "auto" });
     this.about = make("p", { class: "kbkit-entry-lead", dir: "auto" });
     this.facts = make("div", { class: "kbkit-where" });
@@ -55,15 +53,15 @@ export class EntryDetails {
     this.rated = make("span", { class: "kbkit-rated" });
     this.place = make("div");
     const acts = [
-      button("Edit", () => this.entry && edit(this.entry.fields)),
-      button("Delete", () => this.ask("delete", { slug: this.slug })),
-      button("Close", close),
+      makeButton("Edit", () => this.entry && edit(this.entry.fields)),
+      makeButton("Delete", () => this.ask("delete", { slug: this.slug })),
+      makeButton("Close", close),
     ];
     const rating = make("div", { class: "kbkit-actions" }, group, this.rated);
     const tools = make("div", { class: "kbkit-tools" }, acts);
     this.tabs = TABS.map((label, i) => {
-      const tab = make("button", { type: "button", role: "tab", id: `${this.name}-tab-${i}`, "aria-controls": `${this.name}-${i}`, onclick: () => this.select(i) }, label); // prettier-ignore
-      return tab;
+      const of = { role: "tab", id: `${this.name}-tab-${i}`, "aria-controls": `${this.name}-${i}` };
+      return makeButton(label, () => this.select(i), of);
     });
     const list = make("div", { class: "kbkit-tabs", role: "tablist", "aria-label": "Parts of the entry", onkeydown: (/** @type {KeyboardEvent} */ event) => this.onKeydown(event) }, this.tabs); // prettier-ignore
     this.parts = TABS.map(
@@ -183,9 +181,11 @@ export class EntryDetails {
   /** @param {Entry} entry */
   drawCode(entry) {
     const button = (/** @type {File} */ file) =>
-      make("button", { type: "button", "data-path": file.path, onclick: () => this.showCode(file.path) }, make("bdi", {}, file.path)); // prettier-ignore
+      makeButton(make("bdi", {}, file.path), () => this.showCode(file.path), {
+        "data-path": file.path,
+      });
     const names = make("div", { class: "kbkit-tools" }, entry.code.map(button));
-    const add = make("button", { type: "button", onclick: () => this.writeFile("", "") }, "Add a file…"); // prettier-ignore
+    const add = makeButton("Add a file…", () => this.writeFile("", ""));
     this.names = names;
     this.note = make("p", { class: "kbkit-tree-note" }, entry.code.length ? "" : "It has no code.");
     this.acts = make("div", { class: "kbkit-tools" }, add);
@@ -212,8 +212,8 @@ export class EntryDetails {
     EntryDetails.fill(this.code, path, answer?.html ?? "", this.serial);
     const text = answer?.text;
     const add = this.acts.firstElementChild;
-    const edit = make("button", { type: "button", onclick: () => this.writeFile(path, text) }, `Edit ${path}`); // prettier-ignore
-    const drop = make("button", { type: "button", onclick: () => this.dropFile(path) }, `Delete ${path}`); // prettier-ignore
+    const edit = makeButton(`Edit ${path}`, () => this.writeFile(path, text));
+    const drop = makeButton(`Delete ${path}`, () => this.dropFile(path));
     const save = this.downloader(path);
     this.acts.replaceChildren(...(add ? [add] : []), ...(text ? [edit] : []), drop, save);
   }
@@ -263,7 +263,7 @@ export class EntryDetails {
 
   /** @param {string} path */
   downloader(path) {
-    const button = make("button", { type: "button", "aria-label": `Download ${path}`, onclick: () => this.download(path, button) }, "Download"); // prettier-ignore
+    const button = makeButton("Download", () => this.download(path, button), { "aria-label": `Download ${path}` }); // prettier-ignore
     return button;
   }
 

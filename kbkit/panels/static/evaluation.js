@@ -1,5 +1,5 @@
 // Two ways to search, query by query: figures, wins and losses, and results.
-import { make, makeLink, makeSvg } from "../../export/assets/elements.js";
+import { make, makeButton, makeLink, makeSvg } from "../../export/assets/elements.js";
 import { View, claimKey, focusIn, widgetOf } from "./dom.js";
 import { bars, signed, spread } from "./plots.js";
 
@@ -224,7 +224,7 @@ class EvaluationView extends View {
 
   drawLists() {
     const found = this.details.get(this.opened);
-    const close = make("button", { type: "button", onclick: () => this.closeLists() }, "Close");
+    const close = makeButton("Close", () => this.closeLists());
     this.lists.hidden = false;
     this.lists.replaceChildren(
       make(

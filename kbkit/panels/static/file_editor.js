@@ -1,6 +1,6 @@
 // A file editor that loses no typed text: it asks before it closes, and shows both versions side by
 // side if the file changed elsewhere.
-import { make } from "../../export/assets/elements.js";
+import { make, makeButton } from "../../export/assets/elements.js";
 
 /**
  * @typedef {{path: string, text: string, version: string}} File
@@ -24,8 +24,6 @@ export class FileEditor {
     this.theirs = null;
     /** @type {HTMLElement | null} */
     this.label = null;
-    const button = (/** @type {string} */ label, /** @type {() => void} */ action) =>
-      make("button", { type: "button", onclick: action }, label);
     this.area = make("textarea", {
       class: "kbkit-editor",
       dir: "auto",
@@ -33,10 +31,10 @@ export class FileEditor {
       onkeydown: (/** @type {KeyboardEvent} */ event) => this.onKeydown(event),
     });
     this.area.value = file.text;
-    this.saving = button("Save", () => this.store());
+    this.saving = makeButton("Save", () => this.store());
     this.saving.classList.add("kbkit-submit");
     this.saving.title = "Ctrl+S";
-    const cancel = button("Close", () => this.leave(close));
+    const cancel = makeButton("Close", () => this.leave(close));
     cancel.title = "Escape";
     this.note = make("span", { class: "kbkit-editor-note", role: "status" });
     const tools = make("div", { class: "kbkit-tools" }, this.saving, cancel, this.note);
@@ -129,14 +127,12 @@ export class FileEditor {
       after();
       return;
     }
-    const button = (/** @type {string} */ label, /** @type {() => void} */ action) =>
-      make("button", { type: "button", onclick: action }, label);
-    const stay = button("Go on writing", () => {
+    const stay = makeButton("Go on writing", () => {
       this.question.replaceChildren();
       this.focus();
     });
-    const keep = button("Save", () => this.store(after));
-    this.ask("What you wrote is not saved.", keep, button("Discard it", after), stay);
+    const keep = makeButton("Save", () => this.store(after));
+    this.ask("What you wrote is not saved.", keep, makeButton("Discard it", after), stay);
     keep.focus();
   }
 
@@ -178,16 +174,14 @@ export class FileEditor {
     this.label = label("What you wrote");
     this.area.before(this.label);
     this.sides.append(make("div", { class: "kbkit-editor-side" }, label(gone), theirs));
-    const button = (/** @type {string} */ text, /** @type {() => void} */ action) =>
-      make("button", { type: "button", onclick: action }, text);
-    const over = button("Save mine over it", () => {
+    const over = makeButton("Save mine over it", () => {
       this.file = { ...this.file, version: now.version };
       this.store();
     });
     over.title = "Undo brings the other one back";
     const copy = copyOf(path);
-    const both = button(`Keep both: save mine as ${copy}`, () => this.store(undefined, copy));
-    const take = button("Go on with theirs", () => {
+    const both = makeButton(`Keep both: save mine as ${copy}`, () => this.store(undefined, copy));
+    const take = makeButton("Go on with theirs", () => {
       this.file = { path, text: now.text, version: now.version };
       this.focus();
       this.area.select();

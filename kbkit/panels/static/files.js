@@ -1,5 +1,5 @@
 // The files of a workspace: tree, open file and editing.
-import { make } from "../../export/assets/elements.js";
+import { make, makeButton } from "../../export/assets/elements.js";
 import { AskingView } from "./asking.js";
 import { widgetOf } from "./dom.js";
 import { FileEditor } from "./file_editor.js";
@@ -40,15 +40,13 @@ class FilesView extends AskingView {
     this.editor = null;
     /** @type {State} */
     this.state = model.get("state");
-    const button = (/** @type {string} */ label, /** @type {() => void} */ action) =>
-      make("button", { type: "button", onclick: action }, label);
-    this.rename = button("Rename…", () => this.askMove());
-    this.remove = button("Delete", () => this.removeRow());
-    this.undo = button("Undo", () => this.change("undo", {}));
+    this.rename = makeButton("Rename…", () => this.askMove());
+    this.remove = makeButton("Delete", () => this.removeRow());
+    this.undo = makeButton("Undo", () => this.change("undo", {}));
     this.place = make("div", { class: "kbkit-files-form" });
     const makers = [
-      button("New file…", () => this.askNew("file")),
-      button("New folder…", () => this.askNew("folder")),
+      makeButton("New file…", () => this.askNew("file")),
+      makeButton("New folder…", () => this.askNew("folder")),
     ];
     const tools = make(
       "div",
@@ -61,9 +59,9 @@ class FilesView extends AskingView {
     this.said = make("p", { class: "kbkit-field-problem", role: "alert", hidden: true });
     const lines = make("div", { class: "kbkit-tree-room" });
     const left = make("div", { class: "kbkit-documents-left" }, lines);
-    this.back = button("Back", () => this.send("back"));
-    this.edit = button("Edit", () => this.startEditing());
-    this.asText = button("As text", () => this.ask("as_text", { on: !this.state.as_text }));
+    this.back = makeButton("Back", () => this.send("back"));
+    this.edit = makeButton("Edit", () => this.startEditing());
+    this.asText = makeButton("As text", () => this.ask("as_text", { on: !this.state.as_text }));
     this.title = make("h3", { class: "kbkit-article-title", dir: "auto" });
     this.facts = make("div", { class: "kbkit-where" });
     this.note = make("p", { class: "kbkit-tree-note" });
@@ -137,11 +135,9 @@ class FilesView extends AskingView {
   drawBacklinks() {
     const { backlinks } = this.state;
     const link = (/** @type {string} */ path) =>
-      make(
-        "button",
-        { type: "button", class: "kbkit-link", onclick: () => this.send("select", { path }) },
-        make("bdi", {}, path),
-      );
+      makeButton(make("bdi", {}, path), () => this.send("select", { path }), {
+        class: "kbkit-link",
+      });
     const items = backlinks.map((path) => make("li", {}, link(path)));
     const none = make("span", {}, "nothing links here");
     const label = make("b", {}, "Linked from");

@@ -1,5 +1,5 @@
 // Forms of panels: problems appear next to their fields, and typed text is kept.
-import { make } from "../../export/assets/elements.js";
+import { make, makeButton } from "../../export/assets/elements.js";
 
 /**
  * @typedef {HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement} Control
@@ -69,7 +69,7 @@ export class Form {
       this.problem,
       make("button", { type: "submit", class: "kbkit-submit" }, label),
       " ",
-      make("button", { type: "button", onclick: close }, "Cancel"),
+      makeButton("Cancel", close),
     );
   }
 
@@ -111,7 +111,7 @@ export class Form {
     const shown = Object.entries(now).map(([name, value]) => [name, Array.isArray(value) ? value.join("\n") : value]); // prettier-ignore
     const differ = shown.filter(([name, value]) => values[name] !== value);
     const rows = differ.flatMap(([name, value]) => [make("dt", {}, `${name} is now`), make("dd", { dir: "auto" }, value || "empty")]); // prettier-ignore
-    const over = make("button", { type: "button", onclick: () => this.send(true) }, "Save mine all the same"); // prettier-ignore
+    const over = makeButton("Save mine all the same", () => this.send(true));
     return [make("dl", {}, rows), over];
   }
 }
@@ -125,7 +125,13 @@ export class Form {
  * @param {() => Promise<any>} action
  */
 export function confirmed(question, label, place, action) {
-  const yes = make("button", { type: "button", onclick: () => action() }, label);
-  const no = make("button", { type: "button", onclick: () => place.replaceChildren() }, "Keep it");
-  return make("div", { class: "kbkit-dialog" }, make("p", {}, question), yes, " ", no);
+  const no = makeButton("Keep it", () => place.replaceChildren());
+  return make(
+    "div",
+    { class: "kbkit-dialog" },
+    make("p", {}, question),
+    makeButton(label, action),
+    " ",
+    no,
+  );
 }

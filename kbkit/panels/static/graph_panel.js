@@ -1,5 +1,5 @@
 // The knowledge graph in a panel: the picture and list of exported sites, and forms to change it.
-import { make, makeLink } from "../../export/assets/elements.js";
+import { make, makeButton, makeLink } from "../../export/assets/elements.js";
 import { GraphView } from "../../export/assets/graph.js";
 import { Form, confirmed, labelled } from "./forms.js";
 import { AskingView } from "./asking.js";
@@ -25,15 +25,13 @@ class GraphPanelView extends AskingView {
     this.waits = false; // whether outside changes are drawn later
     /** @type {Item | null} */
     this.reselect = null;
-    const button = (/** @type {string} */ label, /** @type {() => void} */ action) =>
-      make("button", { type: "button", onclick: action }, label);
-    this.undo = button("Undo", () => this.change("undo"));
+    this.undo = makeButton("Undo", () => this.change("undo"));
     this.undo.classList.add("kbkit-graph-undo");
     this.tools = make(
       "div",
       { class: "kbkit-tools" },
-      button("New entity", () => this.create()),
-      button("Merge suggestions", () => this.suggest()),
+      makeButton("New entity", () => this.create()),
+      makeButton("Merge suggestions", () => this.suggest()),
       this.undo,
     );
     this.extra = make("div", { class: "kbkit-graph-extra" });
@@ -134,11 +132,9 @@ class GraphPanelView extends AskingView {
 
   /** @param {any} thing  a document or a passage */
   link(thing) {
-    const open = make(
-      "button",
-      { type: "button", class: "kbkit-link", onclick: () => this.send("open", thing) },
-      make("bdi", {}, thing.name),
-    );
+    const open = makeButton(make("bdi", {}, thing.name), () => this.send("open", thing), {
+      class: "kbkit-link",
+    });
     return thing.link ? make("span", {}, open, " ", makeLink(thing.link, {}, "source")) : open;
   }
 
@@ -168,14 +164,12 @@ class GraphPanelView extends AskingView {
     const { id } = details.item;
     const forms = make("div");
     /** @type {(label: string, show: () => HTMLElement) => HTMLElement} */
-    const opener = (label, show) => {
-      const button = make("button", { type: "button", onclick: () => {
+    const opener = (label, show) =>
+      makeButton(label, () => {
         const form = show();
         forms.replaceChildren(form);
         /** @type {HTMLElement | null} */ (form.querySelector("input, button"))?.focus();
-      } }, label); // prettier-ignore
-      return button;
-    };
+      });
     const entity = details.fields !== null;
     place.append(
       make(
@@ -270,10 +264,10 @@ class GraphPanelView extends AskingView {
   unrelate(details, place) {
     const rows = details.neighbors.map((/** @type {any} */ each) => {
       const name = `${each.forward ? "" : "← "}${each.relation.replaceAll("_", " ")}${each.forward ? " →" : ""} ${each.name}`; // prettier-ignore
-      const remove = make("button", { type: "button", "aria-label": `Delete: ${name}`, onclick: () => this.change("unrelate", { relation: each.number }) }, "Delete"); // prettier-ignore
+      const remove = makeButton("Delete", () => this.change("unrelate", { relation: each.number }), { "aria-label": `Delete: ${name}` }); // prettier-ignore
       return make("li", {}, make("bdi", {}, name), each.note && make("small", {}, ` ${each.note}`), " ", remove); // prettier-ignore
     });
-    const close = make("button", { type: "button", onclick: () => place.replaceChildren() }, "Close"); // prettier-ignore
+    const close = makeButton("Close", () => place.replaceChildren());
     return make("div", { class: "kbkit-dialog" }, make("ul", {}, rows), close);
   }
 
@@ -281,7 +275,7 @@ class GraphPanelView extends AskingView {
 
   async suggest() {
     const { answer, problem } = await this.ask("suggestions", {});
-    const close = make("button", { type: "button", onclick: () => this.extra.replaceChildren() }, "Close"); // prettier-ignore
+    const close = makeButton("Close", () => this.extra.replaceChildren());
     const none = make("p", {}, problem?.text ?? "Nothing looks like the same thing twice.");
     const rows = (answer ?? []).map((/** @type {any} */ each) => this.suggestion(each));
     const title = make("h4", { tabindex: -1 }, "These may be one");
@@ -302,15 +296,15 @@ class GraphPanelView extends AskingView {
       }
     };
     const look = (/** @type {Item} */ item) =>
-      make("button", { type: "button", class: "kbkit-link", onclick: () => this.graph.go(item) }, make("bdi", {}, item.name)); // prettier-ignore
+      makeButton(make("bdi", {}, item.name), () => this.graph.go(item), { class: "kbkit-link" });
     const row = make(
       "li",
       {},
       make("p", {}, look(merge), " is ", look(keep), make("small", {}, ` ${reason}, ${score}`)),
       make("p", { class: "kbkit-graph-evidence", dir: "auto" }, evidence),
-      make("button", { type: "button", "aria-label": `Merge ${merge.name} into ${keep.name}`, onclick: decide("merge") }, "Merge"), // prettier-ignore
+      makeButton("Merge", decide("merge"), { "aria-label": `Merge ${merge.name} into ${keep.name}` }), // prettier-ignore
       " ",
-      make("button", { type: "button", "aria-label": `${merge.name} and ${keep.name} are not the same`, onclick: decide("refuse") }, "Not the same"), // prettier-ignore
+      makeButton("Not the same", decide("refuse"), { "aria-label": `${merge.name} and ${keep.name} are not the same` }), // prettier-ignore
     );
     return row;
   }

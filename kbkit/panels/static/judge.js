@@ -1,5 +1,5 @@
 // Drawing and keys of a round of judging.
-import { make, makeLink, setText } from "../../export/assets/elements.js";
+import { make, makeButton, makeLink, setText } from "../../export/assets/elements.js";
 import { View, claimKey, focusIn, widgetOf } from "./dom.js";
 import { makePassage } from "./html.js";
 import { JudgingRound } from "./round.js";
@@ -89,16 +89,10 @@ class JudgeView extends View {
   top() {
     /** @type {(label: string, sign: string, by: number) => HTMLElement} */
     const button = (label, sign, by) =>
-      make(
-        "button",
-        {
-          type: "button",
-          title: label,
-          "aria-label": label,
-          onclick: () => this.act((round) => round.stepQuery(by)),
-        },
-        sign,
-      );
+      makeButton(sign, () => this.act((round) => round.stepQuery(by)), {
+        title: label,
+        "aria-label": label,
+      });
     return make(
       "div",
       { class: "kbkit-judge-top kbkit-buttons" },
@@ -114,7 +108,7 @@ class JudgeView extends View {
    * @param {...(string | Node)} text
    */
   button(title, action, ...text) {
-    return make("button", { type: "button", title, onclick: () => this.act(action) }, ...text);
+    return makeButton(text, () => this.act(action), { title });
   }
 
   gradeButtons() {
@@ -320,12 +314,9 @@ class JudgeView extends View {
    */
   item(candidate, i) {
     const score = make("span", { class: "kbkit-judge-score" });
-    const button = make(
-      "button",
-      { type: "button", onclick: () => this.act((round) => round.stepPassage(i - round.at)) },
-      make("span", { class: "kbkit-judge-number" }, i + 1),
-      make("bdi", {}, candidate.title),
-      score,
+    const number = make("span", { class: "kbkit-judge-number" }, i + 1);
+    const button = makeButton([number, make("bdi", {}, candidate.title), score], () =>
+      this.act((round) => round.stepPassage(i - round.at)),
     );
     return { button, score };
   }
@@ -379,8 +370,7 @@ class JudgeView extends View {
       ["Take it elsewhere:", `kb.feedback.judgements().to_qrels("${kb}.qrels")`],
     ];
     /** @type {(text: string, action: Action) => HTMLElement} */
-    const button = (text, action) =>
-      make("button", { type: "button", onclick: () => this.act(action) }, text);
+    const button = (text, action) => makeButton(text, () => this.act(action));
     this.end.replaceChildren(
       make("h4", {}, skips ? `All is judged but ${skips} skipped` : "All is judged"),
       make("p", {}, "Ratings are kept in the knowledge base. What to do next:"),

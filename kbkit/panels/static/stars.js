@@ -1,5 +1,5 @@
 // Stars to rate with, and the meaning of each score.
-import { make } from "../../export/assets/elements.js";
+import { make, makeButton } from "../../export/assets/elements.js";
 
 export const GRADES = ["not useful", "slightly useful", "useful", "very useful", "the answer"];
 
@@ -11,8 +11,8 @@ export const GRADES = ["not useful", "slightly useful", "useful", "very useful",
 export function makeStars(rate) {
   const stars = GRADES.map((meaning, i) => {
     const label = `${i + 1} ${i === 0 ? "star" : "stars"}, ${meaning}`;
-    const attributes = { title: label, "aria-label": label, onclick: () => rate(i + 1) };
-    return make("button", { class: "kbkit-star", type: "button", ...attributes });
+    const attributes = { class: "kbkit-star", title: label, "aria-label": label };
+    return makeButton("", () => rate(i + 1), attributes);
   });
   const group = make("span", { class: "kbkit-stars", role: "group", "aria-label": "Rate" }, stars);
   return { stars, group };
