@@ -42,8 +42,8 @@ def decode_shard(data: bytes) -> dict[str, Any]:
     return values
 
 
-def pack_varints(numbers: Whole) -> tuple[NDArray[np.uint8], Integers]:
-    """Encode non-negative numbers as varints; return the bytes, and the end of each number."""
+def encode_varints(numbers: Whole) -> str:
+    """Encode non-negative numbers."""
     rest = np.asarray(numbers, np.int64)
     lengths = np.ones(len(rest), np.int64)
     for bits in range(7, 63, 7):
@@ -54,11 +54,7 @@ def pack_varints(numbers: Whole) -> tuple[NDArray[np.uint8], Integers]:
         more = lengths > place
         part = (rest[more] >> (7 * place)) & 0x7F
         out[(ends - lengths)[more] + place] = part | np.where(lengths[more] > place + 1, 0x80, 0)
-    return out, ends
-
-
-def encode_varints(numbers: Whole) -> str:
-    return to_base64(pack_varints(numbers)[0])
+    return to_base64(out)
 
 
 def decode_varints(text: str) -> Integers:
@@ -170,14 +166,6 @@ def quantize(
         values[part] = np.clip(np.round(projected[part] / scales), -LEVELS, LEVELS)
     clusters = _cluster(projected, form.cluster)
     return QuantizedVectors(projection, scales, values, clusters, _means(projected, clusters)[1])
-
-
-def round_summaries(vectors: Matrix, clusters: NDArray[np.int64]) -> QuantizedVectors:
-    scales = np.abs(vectors).max(axis=0).astype(np.float64) / OCTET
-    scales[scales == 0] = 1.0
-    values = np.round(vectors / scales).astype(np.int8)
-    axes = np.eye(vectors.shape[1], dtype=np.float32)
-    return QuantizedVectors(axes, scales, values, clusters, _means(vectors, clusters)[1])
 
 
 def _parts(number: int) -> Iterator[slice]:

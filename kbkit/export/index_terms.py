@@ -23,8 +23,7 @@ from kbkit.export.index_packing import (
     Integers,
     QuantizedVectors,
     encode_nibbles,
-    pack_varints,
-    to_base64,
+    encode_varints,
 )
 from kbkit.extras import missing
 from kbkit.models import SubjectKind
@@ -128,9 +127,9 @@ UNIT = 65_536
 """Scales of term vectors are integers in units of 1 / `UNIT`."""
 TERM_BYTES = 8_000
 """Target size of a shard of terms; a common term may exceed it."""
-_BATCH = 300_000  # postings; bounds memory
 _BATCH_ROWS = 4_000  # rows of the query encoder that are projected at once
 _OVERHEAD = 16  # bytes of a term
+_POSTING = 3  # bytes of most postings
 
 
 def quantize_rows(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], list[int]]:
@@ -149,9 +148,9 @@ def utf16_key(term: str) -> bytes:
 def term_shards(
     content: IndexContent, chunks: QuantizedVectors | None, summaries: QuantizedVectors | None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the shards of terms, each with a text between the last term before and its first."""
+    """Yield the shards of terms, each with its first term."""
     snapshot = content.snapshot
-    postings = pack_postings(content)
+    postings = Postings(content)
     # terms only of excluded chunks are excluded
     used = [(n, term) for n, term in enumerate(snapshot.terms) if postings.counts[n]]
     used.sort(key=lambda entry: utf16_key(entry[1]))
@@ -165,22 +164,18 @@ def term_shards(
     sizes = _OVERHEAD + np.char.str_len(np.array(names, str))
     for vectors, scales in tables.values():
         sizes += (scales > 0) * vectors.shape[1] * 2 // 3
-    sizes += (postings.ends[numbers] - postings.begins[numbers]) * 4 // 3
-    before = ""
+    sizes += postings.counts[numbers] * _POSTING
     for start, end in pairwise(split_by_size(sizes, TERM_BYTES)):
         part = slice(start, end)
-        term_numbers = numbers[part].tolist()
-        data = [postings.data[postings.begins[n] : postings.ends[n]] for n in term_numbers]
         values: dict[str, Any] = {
             "t": " ".join(names[part]),
             "n": postings.counts[numbers[part]].tolist(),
-            "p": to_base64(np.concatenate(data)),
+            "p": postings.encode(numbers[part]),
         }
         for key, (vectors, scales) in tables.items():
             values[f"{key}s"] = scales[part].tolist()
             values[f"{key}v"] = encode_nibbles(vectors[part][scales[part] > 0])
-        yield _separator(before, names[start]), values
-        before = names[end - 1]
+        yield names[start], values
 
 
 def split_by_size(sizes: Integers, limit: int) -> list[int]:
@@ -194,60 +189,45 @@ def split_by_size(sizes: Integers, limit: int) -> list[int]:
     return [*starts, len(sizes)]
 
 
-def _separator(before: str, first: str) -> str:
-    for length in range(1, len(first)):
-        if utf16_key(first[:length]) > utf16_key(before):
-            return first[:length]
-    return first
-
-
-@dataclass(frozen=True, slots=True)
 class Postings:
-    """Packed postings of all terms of the snapshot.
+    """Postings of the terms of a snapshot in the chunks of an index.
 
     Attributes:
-        data: Two varints per posting: the distance in chunks, and ``4 * (count - 1)``, plus 1 if
-            the term is in the heading and 2 if it is in the title.
+        counts: Number of postings of each term.
     """
 
-    counts: Integers
-    data: NDArray[np.uint8]
-    begins: Integers
-    ends: Integers
+    def __init__(self, content: IndexContent) -> None:
+        self._snapshot = snapshot = content.snapshot
+        self._places = np.full(len(snapshot), -1, np.int64)
+        self._places[content.rows] = np.arange(len(content.rows))
+        self._titles = _sorted_keys(snapshot.title_terms)
+        self._headings = _sorted_keys(snapshot.heading_terms)
+        is_indexed = self._places >= 0
+        before = np.append(0, np.cumsum(is_indexed[snapshot.rows]))
+        self.counts = np.diff(before[snapshot.starts])
 
+    def encode(self, numbers: Integers) -> str:
+        """Encode the postings of some terms.
 
-def pack_postings(content: IndexContent, at_once: int = _BATCH) -> Postings:
-    """Pack the postings in batches of terms."""
-    snapshot = content.snapshot
-    places = np.full(len(snapshot), -1, np.int64)
-    places[content.rows] = np.arange(len(content.rows))
-    titles, headings = _sorted_keys(snapshot.title_terms), _sorted_keys(snapshot.heading_terms)
-    parts, ends = [np.zeros(0, np.uint8)], [np.zeros(1, np.int64)]
-    counts_of_batches = [np.zeros(0, np.int64)]  # without terms, no batch follows
-    total = 0
-    for first, last in pairwise(split_by_size(np.diff(snapshot.starts), at_once)):
-        span = slice(snapshot.starts[first], snapshot.starts[last])
-        terms = np.repeat(np.arange(first, last), np.diff(snapshot.starts[first : last + 1]))
-        rows = places[snapshot.rows[span]]
-        indexed = np.flatnonzero(rows >= 0)
-        indexed = indexed[np.lexsort((rows[indexed], terms[indexed]))]
-        terms, rows, old = terms[indexed], rows[indexed], snapshot.rows[span][indexed]
-        marks = 4 * (snapshot.counts[span][indexed].astype(np.int64) - 1)
-        marks += 2 * _contains(titles, snapshot.title_terms, snapshot.owners[old], terms)
-        marks += _contains(headings, snapshot.heading_terms, snapshot.headings[old], terms)
+        Two varints per posting: the distance in chunks, and ``4 * (count - 1)``, plus 1 if the term
+        is in the heading and 2 if it is in the title.
+        """
+        snapshot = self._snapshot
+        spans = [np.arange(snapshot.starts[n], snapshot.starts[n + 1]) for n in numbers.tolist()]
+        span = np.concatenate(spans)
+        order = np.repeat(np.arange(len(spans)), [len(each) for each in spans])
+        rows = self._places[snapshot.rows[span]]
+        indexed = np.lexsort((rows, order))
+        indexed = indexed[rows[indexed] >= 0]
+        span, order, rows = span[indexed], order[indexed], rows[indexed]
+        terms, old = numbers[order], snapshot.rows[span]
+        marks = 4 * (snapshot.counts[span].astype(np.int64) - 1)
+        marks += 2 * _contains(self._titles, snapshot.title_terms, snapshot.owners[old], terms)
+        marks += _contains(self._headings, snapshot.heading_terms, snapshot.headings[old], terms)
         steps = np.diff(rows, prepend=0)
-        new = np.flatnonzero(np.diff(terms, prepend=-1))
-        steps[new] = rows[new]
-        data, borders = pack_varints(np.stack([steps, marks], axis=1).reshape(-1))
-        counts = np.bincount(terms - first, minlength=last - first)
-        parts.append(data)
-        ends.append(total + np.concatenate([[0], borders])[2 * np.cumsum(counts)])
-        counts_of_batches.append(counts)
-        total += len(data)
-    borders = np.concatenate(ends)
-    return Postings(
-        np.concatenate(counts_of_batches), np.concatenate(parts), borders[:-1], borders[1:]
-    )
+        first = np.flatnonzero(np.diff(order, prepend=-1))
+        steps[first] = rows[first]
+        return encode_varints(np.stack([steps, marks], axis=1).reshape(-1))
 
 
 def _sorted_keys(lists: Lists) -> Integers:

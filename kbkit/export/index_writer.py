@@ -10,8 +10,7 @@ or load them as scripts under ``file://``.
   centroids, stop words, the first term of each shard, the chunks of each text shard.
 - ``t/N``: terms in order: postings, and the rows of the query encoders for chunks and summaries.
 - ``v/N`` and ``c/N``: vectors of one cluster of chunks, or of summaries.
-- ``e/N``: vectors of summaries with all dimensions, in 8 bits, for browsers with the model.
-- ``m``: scales of ``e``, and the map from the model's vectors to those of chunks.
+- ``m``: the maps from the model's vectors to those of chunks and summaries.
 - ``x/N``: texts of chunks in order.
 - ``a``: statement types of each chunk, the most common subjects, the first subject of each shard.
 - ``s/N``: subjects in order, and their chunks.
@@ -27,13 +26,12 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, groupby, pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kbkit.errors import ExportError
 from kbkit.export.facts import write_changed, writing
@@ -47,7 +45,6 @@ from kbkit.export.index_packing import (
     encode_shard,
     encode_varints,
     quantize,
-    round_summaries,
 )
 from kbkit.export.index_terms import (
     IndexContent,
@@ -122,7 +119,7 @@ def _shard(subjects: Sequence[IndexedSubject]) -> Mapping[str, Any]:
     }
 
 
-FORMAT = 9
+FORMAT = 10
 FOLDER = "search"
 DESCRIPTOR = "kb.json"
 """Names the folder of the newest index."""
@@ -170,7 +167,7 @@ def is_written(directory: Path, state: str) -> bool:
 
 def _write_shards(content: IndexContent, folder: Path) -> str:
     digest = hashlib.blake2b(digest_size=8)
-    for kind in ("t", "v", "c", "e", "x", "s"):
+    for kind in ("t", "v", "c", "x", "s"):
         (folder / kind).mkdir(parents=True)
     for name, data in _shards(content):
         digest.update(f"{name} {len(data)}\n".encode() + data)
@@ -215,9 +212,10 @@ def _shards(content: IndexContent) -> Iterator[tuple[str, bytes]]:
     for number, (first, values) in enumerate(term_shards(content, chunks, summaries)):
         firsts.append(first)
         yield f"t/{number}", encode_shard(values)
-    yield from _vector_shards("v", chunks, np.arange(len(content.rows)), encode_nibbles)
-    yield from _vector_shards("c", summaries, summarized, encode_nibbles)
-    yield from _model_shards(content, chunks, summaries, summarized)
+    yield from _vector_shards("v", chunks, np.arange(len(content.rows)))
+    yield from _vector_shards("c", summaries, summarized)
+    if about := _model_axes(content, chunks, summaries):
+        yield "m", encode_shard(about)
     texts = np.array([len(chunk.text) for chunk in content.chunks], np.int64)
     places = split_by_size(texts, TEXT_BYTES)
     yield from _text_shards(content, places)
@@ -234,25 +232,15 @@ def _modelled(content: IndexContent, embedder: str) -> bool:
     return embedder == content.model != ""
 
 
-def _model_shards(
-    content: IndexContent,
-    chunks: QuantizedVectors | None,
-    summaries: QuantizedVectors | None,
-    summarized: Integers,
-) -> Iterator[tuple[str, bytes]]:
+def _model_axes(
+    content: IndexContent, chunks: QuantizedVectors | None, summaries: QuantizedVectors | None
+) -> dict[str, Any]:
     about = {}
     if chunks is not None and _modelled(content, content.snapshot.embedder):
         about["vectors"] = _axes(chunks)
-    if (
-        summaries is not None
-        and content.summaries
-        and _modelled(content, content.summaries.embedder)
-    ):
-        rounded = round_summaries(content.summaries.vectors[summarized], summaries.clusters)
-        about["summaries"] = _about_vectors(rounded, summarized, len(content.documents))
-        yield from _vector_shards("e", rounded, summarized, encode_bytes)
-    if about:
-        yield "m", encode_shard(about)
+    if summaries and content.summaries and _modelled(content, content.summaries.embedder):
+        about["summaries"] = _axes(summaries)
+    return about
 
 
 def _axes(vectors: QuantizedVectors) -> dict[str, Any]:
@@ -263,10 +251,7 @@ def _axes(vectors: QuantizedVectors) -> dict[str, Any]:
 
 
 def _vector_shards(
-    kind: str,
-    vectors: QuantizedVectors | None,
-    numbers: Integers,
-    encode: Callable[[NDArray[np.int8]], str],
+    kind: str, vectors: QuantizedVectors | None, numbers: Integers
 ) -> Iterator[tuple[str, bytes]]:
     if vectors is None:
         return
@@ -275,7 +260,7 @@ def _vector_shards(
     for number, rows in enumerate(parts):
         values = {
             "r": encode_varints(np.diff(numbers[rows], prepend=0)),
-            "v": encode(vectors.values[rows]),
+            "v": encode_nibbles(vectors.values[rows]),
         }
         yield f"{kind}/{number}", encode_shard(values)
 

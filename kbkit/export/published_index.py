@@ -80,12 +80,9 @@ class Clusters:
     further: int
 
 
-CLUSTERS = {
-    "v": Clusters(near=4, further=6),
-    "c": Clusters(near=2, further=1),
-    "e": Clusters(near=8, further=4),  # in browsers with the model, whose vectors are better
-}
-"""Clusters that a query reads, by kind of shard."""
+_OF_CHUNKS = Clusters(near=4, further=6)
+_OF_SUMMARIES = Clusters(near=2, further=1)
+_OF_MODEL = Clusters(near=8, further=4)  # of summaries, in browsers with the model
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +112,7 @@ class IndexVectors:
         self.dimensions: int = about.get("dimensions", 0)
         self.modelled: bool = about.get("model", False)
         """Whether the browsers' model embeds queries for them."""
-        self._rows, self._kind, self._shard, self._read = rows, kind, shard, CLUSTERS[kind]
+        self._rows, self._kind, self._shard = rows, kind, shard
         self._scales = np.array(about.get("scales", ()))
         # -1 without a vector
         self._clusters = decode_varints(about["clusters"]) - 1 if about else np.full(rows, -1)
@@ -130,7 +127,7 @@ class IndexVectors:
     def projected(self, vector: Vector, axes: Mapping[str, Any]) -> NDArray[np.float64]:
         return np.asarray(decode_bytes(axes["v"], len(vector)) @ vector * np.array(axes["s"]))
 
-    def near(self, query: NDArray[np.float64], best: Integers) -> Near:
+    def near(self, query: NDArray[np.float64], best: Integers, read: Clusters) -> Near:
         vectors = np.zeros((self._rows, self.dimensions), np.float32)
         if not query.any():
             return Near(np.zeros(0, np.int64), np.zeros(self._rows), vectors)
@@ -138,7 +135,7 @@ class IndexVectors:
         near = self._centroids @ query
         cosines = np.append(near, 0.0)[self._clusters]
         parts = [np.zeros(0, np.int64)]
-        for number in self._to_read(near, best):
+        for number in self._to_read(near, best, read):
             rows, values = self._cluster(number)
             cosines[rows] = values @ query
             norms = np.linalg.norm(values, axis=1, keepdims=True)
@@ -146,16 +143,16 @@ class IndexVectors:
             parts.append(rows)
         return Near(np.sort(np.concatenate(parts)), cosines, vectors)
 
-    def _to_read(self, near: NDArray[np.float64], best: Integers) -> list[int]:
+    def _to_read(self, near: NDArray[np.float64], best: Integers, read: Clusters) -> list[int]:
         weights = np.zeros(len(near))
         for position, row in enumerate(best[:FIRST].tolist()):
             if self._clusters[row] >= 0:
                 weights[self._clusters[row]] += 1 / (10 + position)
         # rounded, since browsers sum in another order
         nearest = np.argsort(-np.rint(near * 1e9), kind="stable")
-        chosen: list[int] = nearest[: self._read.near].tolist()
+        chosen: list[int] = nearest[: read.near].tolist()
         for number in np.argsort(-weights, kind="stable").tolist():
-            if len(chosen) == self._read.near + self._read.further or not weights[number]:
+            if len(chosen) == read.near + read.further or not weights[number]:
                 break
             if number not in chosen:
                 chosen.append(number)
@@ -163,8 +160,7 @@ class IndexVectors:
 
     def _cluster(self, number: int) -> tuple[Integers, NDArray[np.float64]]:
         values = self._shard(f"{self._kind}/{number}")
-        decode = decode_bytes if self._kind == "e" else decode_nibbles
-        steps = decode(values["v"], self.dimensions)
+        steps = decode_nibbles(values["v"], self.dimensions)
         return np.cumsum(decode_varints(values["r"])), steps * self._scales
 
 
@@ -239,7 +235,7 @@ class PublishedIndex:
         query_vector = sum((term.vector for term in counted), np.zeros(self._vectors.dimensions))
         if vector is not None and self._vectors.modelled:
             query_vector = self._vectors.projected(vector, self._shard("m")["vectors"])
-        near = self._vectors.near(query_vector, lexical)
+        near = self._vectors.near(query_vector, lexical, _OF_CHUNKS)
         dense = near.rows[top_indices(near.cosines[near.rows].astype(np.float32), size)]
         documents = self._documents(terms, counted, vector)
         best = documents.best_rows(
@@ -311,15 +307,14 @@ class PublishedIndex:
         scores = DocumentScores.of_words(self._columns, postings if weights.page_weight else {})
         if not weights.summary_weight:
             return scores
-        summaries = self._summaries
+        summaries, read = self._summaries, _OF_SUMMARIES
         query = sum((term.summary_vector for term in counted), np.zeros(summaries.dimensions))
         if vector is not None and summaries.modelled:
-            about, query = self._shard("m")["summaries"], vector.astype(np.float64)
-            summaries = IndexVectors(about, len(self._columns.sizes), "e", self._shard)
+            query, read = summaries.projected(vector, self._shard("m")["summaries"]), _OF_MODEL
         matching = np.flatnonzero(scores.page)
         best = matching[np.argsort(-scores.page[matching], kind="stable")]
-        summary = summaries.near(query, best).cosines
-        known = self._summaries.has_vector
+        summary = summaries.near(query, best, read).cosines
+        known = summaries.has_vector
         summary[~known] = summary[known].mean() if known.any() else 0.0
         summary_scores = SummaryScores(summary.astype(np.float32), self._columns.summary_embedder)
         return replace(scores, summaries=summary_scores)

@@ -14,7 +14,7 @@ from kbkit.export import index_packing as packing
 from kbkit.export.facts import Manifest
 from kbkit.export.index_content import index_content, index_state
 from kbkit.export.index_packing import quantize
-from kbkit.export.index_terms import TERM_BYTES, pack_postings, split_by_size, utf16_key
+from kbkit.export.index_terms import TERM_BYTES, split_by_size, utf16_key
 from kbkit.export.index_writer import DESCRIPTOR, TEXT_BYTES, is_written, write_index
 from kbkit.export.published_index import PublishedIndex
 from kbkit.models import SourceDocument
@@ -95,16 +95,6 @@ def test_vectors_follow_the_order_of_their_rows():
     found, other = quantize(vectors, rows), quantize(vectors[rows])
     np.testing.assert_array_equal(found.values, other.values)
     np.testing.assert_array_equal(found.clusters, other.clusters)
-
-
-@pytest.mark.parametrize("at_once", [100, pytest.param(1, marks=pytest.mark.soak)])
-def test_postings_do_not_depend_on_the_batch_size(kb, at_once):
-    content = content_of(kb, dict(sorted(pages_of(kb).items())[::2]))
-    assert content is not None
-    found, other = pack_postings(content, at_once), pack_postings(content)
-    for name in ("counts", "data", "begins", "ends"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(other, name))
-    assert found.counts.sum() < len(content.snapshot.rows)
 
 
 def test_terms_are_sorted_like_in_javascript():

@@ -190,7 +190,7 @@ test("a word of a hit is suggested for the one that is typed", () => {
 /** An engine of one small index. @param {boolean} directories */
 function engine(directories) {
   const core = {
-    format: 9,
+    format: 10,
     language: "english",
     stop: "the of",
     settings: pool([], []).settings,

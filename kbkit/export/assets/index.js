@@ -2,11 +2,11 @@
 // kbkit/export/published_index.py, which describes the choice of candidates.
 
 import { Documents } from "./documents.js";
-import { lastNotAbove, octets, varints } from "./packing.js";
+import { lastNotAbove, varints } from "./packing.js";
 import { B, K1, byScore, idf, impact } from "./ranking.js";
 import { Vectors, rowOf } from "./vectors.js";
 
-const FORMAT = 9;
+const FORMAT = 10;
 const CHUNK_CLUSTERS = { near: 4, further: 6 };
 const SUMMARY_CLUSTERS = { near: 2, further: 1 };
 const MODEL_CLUSTERS = { near: 8, further: 4 };
@@ -48,8 +48,6 @@ class Index {
   #load;
   #core;
   #code;
-  /** @type {Vectors | null} */
-  #modelSummaries = null;
 
   /**
    * @param {any} core  the shard of that name
@@ -83,8 +81,8 @@ class Index {
     this.kinds = varints(core.kind);
     this.stale = new Set(core.stale);
     this.ratings = new Map(core.ratings);
-    this.vectors = new Vectors(core.vectors, CHUNK_CLUSTERS, this.#numbered("v"));
-    this.summaries = new Vectors(core.summaries, SUMMARY_CLUSTERS, this.#numbered("c"));
+    this.vectors = new Vectors(core.vectors, this.#numbered("v"));
+    this.summaries = new Vectors(core.summaries, this.#numbered("c"));
     this.documents = new Documents(this.owners, this.lengths, this.sizes.length);
   }
 
@@ -156,14 +154,17 @@ class Index {
     const lexical = matching.sort((a, b) => scores[b] - scores[a] || a - b).slice(0, size);
     const counted = [...terms.values()].slice(0, ASKED);
     const whole = this.documents.scores(this.settings.page ? terms : new Map());
-    const {
-      chunk,
-      summary: ofSummaries,
-      summaries,
-    } = (await model) ?? { summaries: this.summaries };
+    const vectors = await model;
+    const chunk = vectors?.chunk ?? counted.map((term) => term.vector);
     const [near, summary] = await Promise.all([
-      this.vectors.near(chunk ?? counted.map((term) => term.vector), lexical, allowed),
-      this.#summary(summaries, ofSummaries ?? counted.map((term) => term.summary), whole.page),
+      this.vectors.near(chunk, lexical, allowed, CHUNK_CLUSTERS),
+      vectors?.summary
+        ? this.#summary(vectors.summary, whole.page, MODEL_CLUSTERS)
+        : this.#summary(
+            counted.map((term) => term.summary),
+            whole.page,
+            SUMMARY_CLUSTERS,
+          ),
     ]);
     const cosines = Float32Array.from(near.rows, (row) => near.cosine(row));
     const dense = byScore(cosines)
@@ -301,7 +302,7 @@ class Index {
   }
 
   /**
-   * The model's query vectors for chunks and summaries that it embedded, and those summaries.
+   * The model's query vectors for chunks and summaries that it embedded.
    *
    * @param {() => Promise<Float64Array | null>} embed
    */
@@ -310,27 +311,22 @@ class Index {
     const vector = wanted ? await embed() : null;
     if (!vector) return null;
     const about = await this.#shard("m");
-    const chunk = about.vectors && [this.vectors.projected(vector, about.vectors)];
-    if (!about.summaries) return { chunk, summaries: this.summaries };
-    this.#modelSummaries ??= new Vectors(
-      about.summaries,
-      MODEL_CLUSTERS,
-      this.#numbered("e"),
-      octets,
-    );
-    return { chunk, summary: [vector], summaries: this.#modelSummaries };
+    return {
+      chunk: about.vectors && [this.vectors.projected(vector, about.vectors)],
+      summary: about.summaries && [this.summaries.projected(vector, about.summaries)],
+    };
   }
 
   /**
    * Cosine of the query and each document's summary; the mean of the others without a summary.
    *
-   * @param {Vectors} summaries
    * @param {(Float64Array | null)[]} parts  vectors whose sum is the query's
    * @param {Float32Array} page  BM25 of each document
+   * @param {import("./vectors.js").Clusters} read
    */
-  async #summary(summaries, parts, page) {
+  async #summary(parts, page, read) {
     const best = byScore(page).filter((owner) => page[owner]);
-    const near = await summaries.near(this.settings.summary ? parts : [], best, null);
+    const near = await this.summaries.near(this.settings.summary ? parts : [], best, null, read);
     const scores = Float32Array.from(page, (_, owner) => near.cosine(owner));
     let [sum, count] = [0, 0];
     scores.forEach((score, owner) => {

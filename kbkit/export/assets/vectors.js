@@ -28,24 +28,18 @@ class Vectors {
   #clusters;
   #centroids;
   #scales;
-  #read;
   #shard;
-  #decode;
 
   /**
    * @param {any} about  their description in the core of the index, if any
-   * @param {Clusters} read
    * @param {(number: number) => Promise<any>} shard  returns the content of a shard of vectors
-   * @param {(text: string) => Int8Array} [decode]  returns the steps of its vectors
    */
-  constructor(about, read, shard, decode = nibbles) {
+  constructor(about, shard) {
     /** @type {number} */
     this.dimensions = about?.dimensions ?? 0;
     /** Whether the browsers' model embeds queries for them. */
     this.modelled = Boolean(about?.model);
-    this.#read = read;
     this.#shard = shard;
-    this.#decode = decode;
     this.#scales = /** @type {number[]} */ (about?.scales ?? []);
     this.#clusters = varints(about?.clusters ?? "").map((number) => number - 1); // -1 for none
     const centroids = nibbles(about?.centroids ?? "");
@@ -85,9 +79,10 @@ class Vectors {
    * @param {(Float64Array | null)[]} parts  vectors whose sum is the query's
    * @param {number[]} best  best rows by words, best first
    * @param {((row: number) => boolean) | null} allowed  test for allowed rows
+   * @param {Clusters} read
    * @returns {Promise<Near>}
    */
-  async near(parts, best, allowed) {
+  async near(parts, best, allowed, read) {
     const query = new Float64Array(this.dimensions);
     for (const part of parts) part?.forEach((value, i) => (query[i] += value));
     const length = Math.sqrt(dot(query, query));
@@ -98,7 +93,7 @@ class Vectors {
     );
     /** @type {Map<number, Float64Array>} */
     const vectors = new Map();
-    const numbers = this.#toRead(near, best, allowed);
+    const numbers = this.#toRead(near, best, allowed, read);
     for (const cluster of await Promise.all(numbers.map((number) => this.#cluster(number)))) {
       cluster.rows.forEach((row, i) => vectors.set(row, cluster.vectors[i]));
     }
@@ -117,8 +112,9 @@ class Vectors {
    * @param {number[]} near  nearness of each cluster
    * @param {number[]} best
    * @param {((row: number) => boolean) | null} allowed
+   * @param {Clusters} read
    */
-  #toRead(near, best, allowed) {
+  #toRead(near, best, allowed, read) {
     const weights = near.map(() => 0);
     best.slice(0, FIRST).forEach((row, place) => {
       if (this.has(row)) weights[this.#clusters[row]] += 1 / (10 + place);
@@ -128,9 +124,9 @@ class Vectors {
       const there = new Set(this.#clusters.filter((_, row) => allowed(row)));
       nearest = nearest.filter((number) => there.has(number));
     }
-    const wanted = nearest.slice(0, this.#read.near);
+    const wanted = nearest.slice(0, read.near);
     for (const number of byScore(weights)) {
-      if (wanted.length >= this.#read.near + this.#read.further || !weights[number]) break;
+      if (wanted.length >= read.near + read.further || !weights[number]) break;
       if (!wanted.includes(number)) wanted.push(number);
     }
     return wanted;
@@ -143,7 +139,7 @@ class Vectors {
   async #cluster(number) {
     const shard = await this.#shard(number);
     if (!shard.cluster) {
-      const values = this.#decode(shard.v);
+      const values = nibbles(shard.v);
       let row = 0;
       const rows = Array.from(varints(shard.r), (step) => (row += step));
       const width = this.dimensions;
