@@ -36,12 +36,14 @@ const NUMBERS = SHAPES.reduce((sum, [outputs]) => sum + 2 * outputs, 4 * WIDTH);
  * @property {number} outputs
  */
 /** @typedef {{matrices: Matrix[], norms: Norm[]}} Layer */
+/** @typedef {{scales: Float32Array, steps: Int8Array}} Rows  8-bit rows, each with a scale */
 
 class Transformer {
   #read;
   #tokenizer;
   #products;
   #places;
+  #norm;
   #layers;
   #rows;
   #sums;
@@ -61,7 +63,12 @@ class Transformer {
     this.#products = products;
     this.#rows = this.#products.room(LONGEST * HIDDEN * 2);
     this.#sums = this.#products.room(LONGEST * HIDDEN * 4);
-    this.#places = new Places(embeddings);
+    whole(embeddings, 4 * (LONGEST + 2) * WIDTH);
+    this.#norm = {
+      weights: new Float32Array(embeddings, 0, WIDTH),
+      biases: new Float32Array(embeddings, 4 * WIDTH, WIDTH),
+    };
+    this.#places = new Float32Array(embeddings, 8 * WIDTH);
     this.#layers = layers.map((data) => layer(data, this.#products));
   }
 
@@ -96,13 +103,15 @@ class Transformer {
     /** @type {Map<number, Rows>} */
     const words = new Map();
     await Promise.all(Array.from(parts, async (part) => words.set(part, await this.#rowsOf(part))));
-    let states = new Float32Array(tokens.length * WIDTH);
+    let states = this.#places.slice(0, tokens.length * WIDTH);
     tokens.forEach((token, place) => {
-      const row = states.subarray(place * WIDTH, (place + 1) * WIDTH);
-      words.get(Math.floor(token / WORDS))?.addTo(row, token % WORDS);
-      this.#places.addTo(row, place);
+      const { scales, steps } = /** @type {Rows} */ (words.get(Math.floor(token / WORDS)));
+      const row = token % WORDS;
+      for (let i = 0; i < WIDTH; i++) {
+        states[place * WIDTH + i] += steps[row * WIDTH + i] * scales[row];
+      }
     });
-    normalise(states, this.#places.norm);
+    normalise(states, this.#norm);
     for (const each of this.#layers) states = this.#through(each, states);
     const mean = new Float64Array(WIDTH);
     states.forEach((value, i) => (mean[i % WIDTH] += value));
@@ -115,7 +124,11 @@ class Transformer {
     let rows = this.#words.get(part);
     if (!rows) {
       const number = Math.min(WORDS, TOKENS - part * WORDS);
-      rows = this.#read(`words-${part}.bin`).then((data) => new Rows(data, 0, number));
+      rows = this.#read(`words-${part}.bin`).then((data) => {
+        whole(data, (4 + WIDTH) * number);
+        const steps = new Int8Array(data, 4 * number);
+        return { scales: new Float32Array(data, 0, number), steps };
+      });
       this.#words.set(part, rows);
       rows.catch(() => this.#words.delete(part)); // the next query tries again
     }
@@ -164,49 +177,6 @@ class Transformer {
       }
     }
     return result;
-  }
-}
-
-/** 8-bit rows, each with a scale. */
-class Rows {
-  #scales;
-  #steps;
-
-  /**
-   * @param {ArrayBuffer} data
-   * @param {number} before  preceding 32-bit numbers
-   * @param {number} number  of rows
-   */
-  constructor(data, before, number) {
-    whole(data, 4 * (before + number) + number * WIDTH);
-    this.#scales = new Float32Array(data, 4 * before, number);
-    this.#steps = new Int8Array(data, 4 * (before + number));
-  }
-
-  /** @param {Float32Array} target @param {number} row */
-  addTo(target, row) {
-    const scale = this.#scales[row];
-    for (let i = 0; i < WIDTH; i++) target[i] += this.#steps[row * WIDTH + i] * scale;
-  }
-}
-
-/** Vectors to add to those of tokens: by position and by kind of text. */
-class Places {
-  /** @param {ArrayBuffer} data */
-  constructor(data) {
-    this.rows = new Rows(data, 3 * WIDTH, LONGEST);
-    this.kind = new Float32Array(data, 0, WIDTH);
-    /** @type {Norm} */
-    this.norm = {
-      weights: new Float32Array(data, 4 * WIDTH, WIDTH),
-      biases: new Float32Array(data, 8 * WIDTH, WIDTH),
-    };
-  }
-
-  /** @param {Float32Array} target @param {number} place */
-  addTo(target, place) {
-    this.rows.addTo(target, place);
-    for (let i = 0; i < WIDTH; i++) target[i] += this.kind[i];
   }
 }
 

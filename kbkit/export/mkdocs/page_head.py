@@ -249,9 +249,9 @@ def write_browser_model(folder: Path) -> str:
 def _files(weights: ModelWeights) -> Iterator[tuple[str, bytes]]:
     yield "LICENSE.txt", asset("minilm-license.txt").encode()
     yield "vocabulary.txt", "\n".join(minilm_vocabulary()).encode()
-    norm = weights.norm
-    numbers = [weights.kind, norm.weights, norm.biases, weights.place_scales[:MAX_LENGTH]]
-    yield "embeddings.bin", _packed(numbers, [weights.places[:MAX_LENGTH]])
+    places = weights.places * weights.place_scales[:, None] + weights.kind
+    numbers = [weights.norm.weights, weights.norm.biases, places[:MAX_LENGTH]]
+    yield "embeddings.bin", _packed(numbers, [])
     for number, layer in enumerate(weights.layers):
         yield f"layer-{number}.bin", _layer(layer)
     for number, start in enumerate(range(0, len(weights.words), WORDS)):
