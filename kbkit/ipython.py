@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from IPython.core.completer import SimpleCompletion, context_matcher
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class
+from IPython.core.magic_arguments import MagicArgumentParser
 
 from kbkit.errors import KbkitError, NotFoundError
 from kbkit.models import Hits, Mode, Rating
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
 _OPTIONS = ("-k", "-n", "-m")
+_PARSER = MagicArgumentParser("%kb search", add_help=False)  # type: ignore[no-untyped-call]
+_PARSER.add_argument("-k", dest="names", action="append", metavar="NAME")
+_PARSER.add_argument("-n", dest="limit", type=int, metavar="NUMBER")
+_PARSER.add_argument("-m", dest="mode", default=Mode.HYBRID.value, metavar="MODE")
+_PARSER.add_argument("words", nargs="*")
 _AT_KB = re.compile(r"\s*(?:\w+\s*=\s*)?%{1,2}kb\s+(.*)")
 _VARIABLE = "ws"
 """The variable with the workspace of a notebook."""
@@ -178,29 +184,10 @@ class KbMagics(Magics):
         )
 
     def _options(self, line: str) -> tuple[list[str] | None, int | None, str, str]:
-        names: list[str] = []
-        limit, mode, words = None, Mode.HYBRID.value, line.strip()
-        while words.startswith("-"):
-            option, _, rest = words.partition(" ")
-            if option == "--":  # the rest are words, even with a leading hyphen
-                words = rest.strip()
-                break
-            value, _, words = rest.strip().partition(" ")
-            words = words.strip()
-            if option == "-k":
-                names.append(value)
-            elif option == "-n" and value.isdecimal():
-                limit = int(value)
-            elif option == "-m":
-                mode = value
-            else:
-                raise UsageError(
-                    f"{option} {value}: options are -k NAME, -n NUMBER and -m MODE; write -- "
-                    "before words that start with a hyphen"
-                )
-        if not words:
+        given = _PARSER.parse_args(line.split())
+        if not given.words:
             raise UsageError("the query is empty: add some words after the command")
-        return names or self._used or None, limit, mode, words
+        return given.names or self._used or None, given.limit, given.mode, " ".join(given.words)
 
     def _search(self, line: str) -> Hits:
         names, limit, mode, words = self._options(line)

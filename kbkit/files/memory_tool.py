@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from kbkit.errors import (
     ConfigError,
@@ -20,7 +20,7 @@ from kbkit.errors import (
     PathExistsError,
     VersionConflictError,
 )
-from kbkit.models import FileInfo, FileTree
+from kbkit.models import FileTree
 
 
 def lines_of(text: str) -> list[str]:
@@ -116,34 +116,6 @@ class MemoryAnswer(str):
         return answer
 
 
-class FileOperations(Protocol):
-    """Operations of the commands; `kbkit.files.files.Files` has them."""
-
-    def tree(self, path: str = "", *, depth: int | None = None) -> FileTree:
-        """Return a folder with its content."""
-
-    def info(self, path: str) -> FileInfo:
-        """Return the facts of a path."""
-
-    def read(self, path: str) -> str:
-        """The text of a file."""
-
-    def write(self, path: str, content: str, *, if_match: str | None = None) -> FileInfo:
-        """Write a file."""
-
-    def replace(self, path: str, old: str, new: str, *, if_match: str | None = None) -> FileInfo:
-        """Replace a text that occurs exactly once in a file."""
-
-    def insert(self, path: str, line: int, text: str, *, if_match: str | None = None) -> FileInfo:
-        """Insert text after a line."""
-
-    def delete(self, path: str) -> object:
-        """Move a file or folder to the trash."""
-
-    def move(self, source: str, target: str) -> FileInfo:
-        """Move a file or folder."""
-
-
 class _RefusedError(Exception):
     """A failed command; its message is for the model."""
 
@@ -152,7 +124,7 @@ class MemoryTool:
     """Handles commands of the memory tool for an agent loop; answers with text.
 
     Args:
-        files: The files of a workspace.
+        files: The files of a workspace, or of one on a server.
         folder: Folder shown as ``/memories``.
 
     Attributes:
@@ -167,7 +139,7 @@ class MemoryTool:
         "str_replace (a text that occurs once in a file), insert (after a line), delete and rename."
     )
 
-    def __init__(self, files: FileOperations, folder: str = "") -> None:
+    def __init__(self, files: Any, folder: str = "") -> None:
         self._files = files
         self._folder = folder.strip("/")
         self._commands: dict[str, Callable[[Mapping[str, Any]], str]] = {
