@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 
 from kbkit.errors import ConfigError
 from kbkit.models.values import did_you_mean
@@ -14,13 +14,13 @@ from kbkit.paths import bytes_of
 
 DEFAULT_USER_AGENT = "kbkit/0.1 (+https://kbkit.github.io/kbkit/)"
 HUB = "https://huggingface.co"
-_MAX_LENGTH = 86_400  # a day, in seconds
+_MIN_LENGTH, _MAX_LENGTH = 0.001, 86_400  # in seconds; sockets refuse much longer timeouts
 _MAX = 1_000  # parts of a context
 
-CRAWL_PROVIDERS = ("trafilatura", "browser", "firecrawl")
-"""Providers of web pages; the first is the default."""
-IMPROVE_MODES = ("background", "wait", "off")
-"""Modes of background embedding; the first is the default."""
+CrawlProvider = Literal["trafilatura", "browser", "firecrawl"]
+"""Providers of web pages."""
+ImproveMode = Literal["background", "wait", "off"]
+"""Modes of background embedding."""
 
 FILES = ("kbkit.toml", "pyproject.toml")
 """Settings files of a project; the second uses ``[tool.kbkit]``."""
@@ -32,67 +32,31 @@ def _default_models() -> Path:
     return Path(platformdirs.user_data_dir("kbkit", appauthor=False)) / "models"
 
 
-def _text(_label: str, text: str) -> str:
-    return text
-
-
-def _path(_label: str, text: str) -> Path:
-    return Path(text).expanduser()
-
-
-def _absolute(label: str, text: str) -> Path:
-    return _path(label, text).absolute()
-
-
-def _one_of(*choices: str) -> Callable[[str, str], str]:
-    def read(label: str, text: str) -> str:
-        if text not in choices:
-            meant = did_you_mean(text, choices, f"choose from {' or '.join(choices)}")
-            raise ConfigError(f"{label}: unknown value {text!r}; {meant}")
-        return text
-
-    return read
-
-
-def _on_or_off(label: str, text: str) -> bool:
-    return _one_of("1", "0")(label, text) == "1"
-
-
-def _count(least: int) -> Callable[[str, str], int]:
-    def read(label: str, text: str) -> int:
-        if not (text.isascii() and text.isdigit() and least <= int(text) <= _MAX):
-            raise ConfigError(
-                f"{label}: not a whole number from {least} to {_MAX:,}; set it to one, or unset it"
-            )
-        return int(text)
-
-    return read
-
-
-def _seconds(label: str, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value <= _MAX_LENGTH:  # sockets refuse much longer timeouts
-        raise ConfigError(
-            f"{label}: not a number above 0 and at most {_MAX_LENGTH:,}; set it to seconds, "
-            "or unset it"
-        )
-    return value
-
-
 class _Setting(NamedTuple):
-    read: Callable[[str, str], Any]
-    """Parses a label for errors and a text."""
+    low: float | None = None
+    high: float | None = None
     others: tuple[str, ...] = ()
     in_file: bool = True
     """Whether a project's file may set it: no programs, no code locations, no secrets."""
 
+    def read(self, kind: Any, label: str, text: str) -> Any:
+        """Parse a text; ``label`` names it in errors."""
+        from pydantic import Field, TypeAdapter, ValidationError
 
-_Text = Annotated[str, _Setting(_text)]
-_Private = Annotated[str, _Setting(_text, in_file=False)]
-_Count = Annotated[int, _Setting(_count(0))]
+        limited = Annotated[kind, Field(ge=self.low, le=self.high)] if self.high else kind
+        try:
+            value = TypeAdapter(limited).validate_python(text)
+        except ValidationError as error:
+            raise ConfigError(f"{label}: {error.errors()[0]['msg']}") from None
+        if isinstance(value, Path):
+            value = value.expanduser()
+            return value if self.in_file else value.absolute()
+        return value
+
+
+_Text = Annotated[str, _Setting()]
+_Private = Annotated[str, _Setting(in_file=False)]
+_Count = Annotated[int, _Setting(0, _MAX)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,26 +103,24 @@ class Settings:
             one each time.
     """
 
-    workspace: Annotated[Path, _Setting(_path)] = Path("kb")
+    workspace: Annotated[Path, _Setting()] = Path("kb")
     user_agent: _Text = DEFAULT_USER_AGENT
-    timeout: Annotated[float, _Setting(_seconds)] = 30.0
-    rater: Annotated[str, _Setting(_text, ("USER", "USERNAME"))] = "anonymous"
-    crawl_provider: Annotated[str, _Setting(_one_of(*CRAWL_PROVIDERS))] = CRAWL_PROVIDERS[0]
+    timeout: Annotated[float, _Setting(_MIN_LENGTH, _MAX_LENGTH)] = 30.0
+    rater: Annotated[str, _Setting(others=("USER", "USERNAME"))] = "anonymous"
+    crawl_provider: Annotated[CrawlProvider, _Setting()] = "trafilatura"
     browser: _Private = ""
-    browser_sandbox: Annotated[bool, _Setting(_on_or_off, in_file=False)] = True
-    improve: Annotated[str, _Setting(_one_of(*IMPROVE_MODES))] = IMPROVE_MODES[0]
+    browser_sandbox: Annotated[bool, _Setting(in_file=False)] = True
+    improve: Annotated[ImproveMode, _Setting()] = "background"
     minilm_chunks: _Count = 20_000
-    top_k: Annotated[int, _Setting(_count(1))] = 3
+    top_k: Annotated[int, _Setting(1, _MAX)] = 3
     max_entities: _Count = 5
     max_entries: _Count = 20
-    auto_learn: Annotated[Path | None, _Setting(_absolute, in_file=False)] = None
+    auto_learn: Annotated[Path | None, _Setting(in_file=False)] = None
     panel_token: _Private = field(default="", repr=False)
-    models: Annotated[Path, _Setting(_absolute, in_file=False)] = field(
-        default_factory=_default_models
-    )
-    models_url: Annotated[str, _Setting(_text, ("HF_ENDPOINT",), in_file=False)] = HUB
+    models: Annotated[Path, _Setting(in_file=False)] = field(default_factory=_default_models)
+    models_url: Annotated[str, _Setting(others=("HF_ENDPOINT",), in_file=False)] = HUB
     database_url: _Private = field(default="", repr=False)
-    pgvector: Annotated[bool, _Setting(_on_or_off)] = True
+    pgvector: Annotated[bool, _Setting()] = True
     chroma_url: _Private = field(default="", repr=False)
     chroma_token: _Private = field(default="", repr=False)
 
@@ -169,8 +131,8 @@ class Settings:
         return cls(**{each.name: each.value for each in setting_values(environment, folder=folder)})
 
 
-_SETTINGS: dict[str, _Setting] = {
-    name: hint.__metadata__[0]
+_SETTINGS: dict[str, tuple[Any, _Setting]] = {
+    name: (hint.__origin__, hint.__metadata__[0])
     for name, hint in get_type_hints(Settings, include_extras=True).items()
 }
 
@@ -201,15 +163,16 @@ def setting_values(
     if environment is None or folder is not None:
         path, values = _project_file((folder or Path.cwd()).absolute())
     settings, defaults = [], Settings()
-    for name, setting in _SETTINGS.items():
+    for name, (kind, setting) in _SETTINGS.items():
         read: Any = None
         if path is not None and name in values:  # report its errors even if a variable wins
-            read, origin = setting.read(f"{path}: {name}={values[name]}", values[name]), str(path)
+            label, origin = f"{path}: {name}={values[name]}", str(path)
+            read = setting.read(kind, label, values[name])
             if isinstance(read, Path):
                 read = path.parent / read
         variable = _variable(name)
         if text := variables.get(variable):
-            read, origin = setting.read(f"{variable}={text}", text), variable
+            read, origin = setting.read(kind, f"{variable}={text}", text), variable
         elif name in values:
             pass
         elif other := next((each for each in setting.others if variables.get(each)), ""):
@@ -278,7 +241,7 @@ def _table(path: Path) -> dict[str, str] | None:
     for key, value in values.items():
         if key not in _SETTINGS:
             raise ConfigError(f"{path}: {key}: {_unknown(key, list(_SETTINGS))}")
-        if not _SETTINGS[key].in_file:
+        if not _SETTINGS[key][1].in_file:
             raise ConfigError(
                 f"{path}: {key}: not allowed in a file; set {_variable(key)} in the environment"
             )
