@@ -43,7 +43,7 @@ class _Setting(NamedTuple):
         """Parse a text; ``label`` names it in errors."""
         from pydantic import Field, TypeAdapter, ValidationError
 
-        limited = Annotated[kind, Field(ge=self.low, le=self.high)] if self.high else kind
+        limited: Any = Annotated[kind, Field(ge=self.low, le=self.high)] if self.high else kind
         try:
             value = TypeAdapter(limited).validate_python(text)
         except ValidationError as error:
