@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from datetime import UTC, date, datetime, time
-from enum import StrEnum
-from functools import partial
-from typing import Any, Self, TypeVar
+from datetime import UTC, datetime
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from typing_extensions import TypedDict
 
@@ -17,8 +16,11 @@ from kbkit.errors import ConfigError
 from kbkit.models.annotations import StatementType
 from kbkit.models.documents import DocumentState, DocumentType
 from kbkit.models.hits import Hit, HitDict, Hits, linked
-from kbkit.models.values import Value, did_you_mean, plain, plain_lines
+from kbkit.models.values import Value, plain, plain_lines
 from kbkit.paths import compile_glob
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 _NUMBERS = re.compile(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]")
 
@@ -204,9 +206,6 @@ class Context(Value):
         )
 
 
-_E = TypeVar("_E", bound=StrEnum)
-
-
 OF_DOCUMENTS = ("document_type", "tags", "source", "path", "version", "after", "before", "state")
 """Conditions that also apply to lists of documents."""
 
@@ -279,7 +278,11 @@ class Filters:
         if conditions is None:
             return cls()
         if isinstance(conditions, Filters):
-            conditions = {field.name: getattr(conditions, field.name) for field in fields(cls)}
+            conditions = {
+                field.name: value
+                for field in fields(cls)
+                if (value := getattr(conditions, field.name)) != field.default
+            }
         if not isinstance(conditions, Mapping):
             raise ConfigError(f"filters: {conditions!r} is not a mapping of conditions")
         names = [field.name for field in fields(cls)]
@@ -289,93 +292,66 @@ class Filters:
                 f"filters: {', '.join(unknown)} not known; filter by {', '.join(names)}"
             )
         values = {name: value for name, value in conditions.items() if value is not None}
-        return cls(**{name: _READ[name](name, value) for name, value in values.items()})
+        return cls(**{name: _read(name, value) for name, value in values.items()})
 
 
-def _texts(name: str, value: Any) -> tuple[str, ...]:
-    if isinstance(value, str):
-        return (_text(name, value),)
-    if isinstance(value, Iterable) and not isinstance(value, Mapping):
-        items = tuple(value)
-        if all(isinstance(item, str) for item in items):
-            return tuple(_text(name, item) for item in items)
-    raise ConfigError(f"filters: {name}={value!r}: give a text or a list of texts")
+@cache
+def _adapters() -> dict[str, TypeAdapter[Any]]:
+    """Return the parsers of conditions."""
+    from pydantic import AfterValidator, BeforeValidator, Field, Strict, TypeAdapter
+
+    text: Any = Annotated[str, Strict(), AfterValidator(_unicode)]
+    one_or_several = BeforeValidator(_several)
+    texts = Annotated[tuple[text, ...], one_or_several]
+    at = Annotated[datetime, AfterValidator(_utc)]
+    page: Any = Annotated[int, Strict(), Field(ge=1, lt=2**63)]
+    kinds: dict[str, Any] = {
+        "document_type": Annotated[tuple[DocumentType, ...], one_or_several],
+        "tags": texts,
+        "source": text,
+        "path": Annotated[text, AfterValidator(_glob)],
+        "after": at,
+        "before": at,
+        "min_rating": Annotated[float, Strict(), Field(ge=1, le=5)],
+        "min_probability": Annotated[float, Strict(), Field(ge=0, le=1)],
+        "state": Annotated[tuple[DocumentState, ...], one_or_several],
+        "version": text,
+        "heading": text,
+        "page": Annotated[tuple[page, ...], one_or_several],
+        "frame": Annotated[tuple[StatementType, ...], one_or_several],
+        "subject": texts,
+        "entity": texts,
+    }
+    return {name: TypeAdapter(kind) for name, kind in kinds.items()}
 
 
-def _text(name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise ConfigError(f"filters: {name}={value!r}: give a text")
+def _read(name: str, value: Any) -> Any:
+    from pydantic import ValidationError
+
     try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise ConfigError(f"filters: {name}={value!r}: is not valid Unicode") from None
-    return value
+        return _adapters()[name].validate_python(value)
+    except ValidationError as error:
+        raise ConfigError(f"filters: {name}={value!r}: {error.errors()[0]['msg']}") from None
 
 
-def _glob(name: str, value: Any) -> str:
-    pattern = _text(name, value)
+def _several(value: Any) -> Any:
+    if isinstance(value, str | int):
+        return (value,)
+    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, Mapping) else value
+
+
+def _unicode(text: str) -> str:
+    text.encode()  # raises for lone surrogates
+    return text
+
+
+def _glob(pattern: str) -> str:
     compile_glob(pattern)
     return pattern
 
 
-def _members(kind: type[_E], name: str, value: Any) -> tuple[_E, ...]:
-    texts = _texts(name, value)
-    for text in texts:
-        if text not in set(kind):
-            raise ConfigError(f"filters: {name}={text!r}: {did_you_mean(text, kind)}")
-    return tuple(map(kind, texts))
-
-
-def _time(name: str, value: Any) -> datetime:
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value)
-        except ValueError:
-            raise ConfigError(
-                f"filters: {name}={value!r}: write a date as 2026-01-31, or a time as "
-                "2026-01-31T12:00:00+00:00"
-            ) from None
-    elif isinstance(value, date) and not isinstance(value, datetime):
-        value = datetime.combine(value, time())
-    if not isinstance(value, datetime):
-        raise ConfigError(f"filters: {name}={value!r}: give a date or a time")
+def _utc(at: datetime) -> datetime:
     try:
-        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+        return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
     except OverflowError:
-        raise ConfigError(f"filters: {name}={value!r}: out of range") from None
-
-
-def _number(low: int, high: int, name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise ConfigError(f"filters: {name}={value!r}: give a number from {low} to {high}")
-    return float(value)
-
-
-def _pages(name: str, value: Any) -> tuple[int, ...]:
-    pages = (value,) if isinstance(value, int) else value  # also True, refused below
-    if isinstance(pages, Iterable) and not isinstance(pages, str | Mapping):
-        numbers = tuple(pages)
-        if all(type(page) is int and 1 <= page < 2**63 for page in numbers):
-            return numbers
-    raise ConfigError(
-        f"filters: {name}={value!r}: give a page number, 1 or more, or a list of them"
-    )
-
-
-_READ: dict[str, Callable[[str, Any], Any]] = {
-    "document_type": lambda name, value: _members(DocumentType, name, value),
-    "tags": _texts,
-    "source": _text,
-    "path": _glob,
-    "after": _time,
-    "before": _time,
-    "min_rating": partial(_number, 1, 5),
-    "min_probability": partial(_number, 0, 1),
-    "state": lambda name, value: _members(DocumentState, name, value),
-    "version": _text,
-    "heading": _text,
-    "page": _pages,
-    "frame": lambda name, value: _members(StatementType, name, value),
-    "subject": _texts,
-    "entity": _texts,
-}
+        raise ValueError("out of range") from None
