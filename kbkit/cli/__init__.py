@@ -316,9 +316,3 @@ def open_workspace() -> Workspace:
     from kbkit.workspace import Workspace
 
     return Workspace(_Chosen.workspace)
-
-
-def workspace_folder() -> Path:
-    from kbkit.runtime.config import Settings
-
-    return Path(_Chosen.workspace or Settings.load().workspace).absolute()

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kbkit.cli import (
-    AsJson,
-    Name,
-    Yes,
-    app,
-    finish,
-    open_workspace,
-    resumable,
-    takes,
-    workspace_folder,
-)
+from kbkit.cli import AsJson, Name, Yes, app, finish, open_workspace, resumable, takes
 from kbkit.cli.sources import source_specs
 from kbkit.cli.terminal import (
     print_json,
@@ -38,7 +26,6 @@ from kbkit.models.values import plain, pluralize
 if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase
     from kbkit.models import AnnotationReport, Document, Expansion, IngestReport, Problem
-    from kbkit.workspace import Workspace
 
 
 Output = Annotated[
@@ -72,7 +59,7 @@ def new(
     """Create a knowledge base and read its sources."""
     from kbkit.models import IngestReport
 
-    with _new_workspace() as workspace:
+    with open_workspace() as workspace:
         kb = workspace.create(name, description=description, embedding=embedding)
         if not specs:
             if as_json:
@@ -313,23 +300,6 @@ def _say_price(
 def _say_failed(problems: Iterable[Problem]) -> None:
     for problem in problems:
         say(f"failed: {problem.uri}: {problem.reason}")
-
-
-@contextmanager
-def _new_workspace() -> Iterator[Workspace]:
-    """Open the workspace; a new folder is removed if it stays empty."""
-    folder = workspace_folder()
-    existed = folder.exists()
-    workspace = open_workspace()
-    try:
-        with workspace:
-            try:
-                yield workspace
-            finally:
-                is_unused = not existed and not len(workspace)
-    finally:
-        if is_unused:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _say_failed_sources(kb: KnowledgeBase, report: IngestReport) -> None:
