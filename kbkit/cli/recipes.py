@@ -84,7 +84,7 @@ def copy(
 @recipes.command()
 def check(recipe: Recipe, as_json: AsJson = False) -> None:
     """Check a recipe for errors."""
-    from kbkit.workflows.recipe_checks import check_recipe
+    from kbkit.workflows.gallery import check_recipe
 
     findings = check_recipe(recipe)
     if not printed(findings, as_json):

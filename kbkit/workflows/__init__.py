@@ -2,8 +2,8 @@
 
 ::
 
-    gallery, drafts   recipes to copy, and recipes drafted from a site, a folder or a package
-    recipe_checks     errors of a recipe, found before it is built
+    gallery           recipes to copy, and the errors of a recipe, found before it is built
+    drafts            recipes drafted from a site, a folder or a package
     builder           build a recipe: read, evaluate, export; again while its sources change
     notebook          the notebook of a recipe
     migration         move a workspace to another database

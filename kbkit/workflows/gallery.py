@@ -1,17 +1,37 @@
-"""The gallery: recipes for known sites and all kinds of sources."""
+"""Recipes: the gallery for known sites and all kinds of sources, and the check of a recipe."""
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+from urllib.parse import urlsplit
 
-from kbkit.errors import ConflictError, NotFoundError
+from kbkit.errors import ConflictError, KbkitError, NotFoundError, RecipeError
 from kbkit.models.values import Value, did_you_mean
-from kbkit.recipes import Recipe, golden_questions, load_recipe
+from kbkit.paths import matches, split_glob
+from kbkit.recipes import (
+    AnySource,
+    CrawlSource,
+    FilesSource,
+    JsonlSource,
+    MirrorSource,
+    OpenApiSource,
+    PackageSource,
+    ParquetSource,
+    Question,
+    Recipe,
+    golden_questions,
+    load_recipe,
+)
+from kbkit.sources.files import files_of
+from kbkit.sources.web import refused_url
+from kbkit.sources.web.urls import folder
+from kbkit.workflows.draft import is_package
 
 _PACKAGED = Path(__file__).with_name("gallery")
 _REPOSITORY = Path(__file__).parents[2] / "recipes"
@@ -99,3 +119,118 @@ def _address(recipe: Recipe) -> str:
     return next(
         (str(value) for key in ("url", "path", "name") if (value := getattr(source, key, None))), ""
     )
+
+
+QUESTIONS = 8
+"""Minimum number of golden questions for a reliable evaluation."""
+_DELAY = 0.1
+_NUMBER = re.compile(r"[\d.]+|.*:.*")  # address of a host
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeFinding(Value):
+    """A defect of a recipe.
+
+    Attributes:
+        severity: An ``error`` prevents a build; a ``warning`` may be intended.
+    """
+
+    severity: Literal["error", "warning"]
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.severity}: {self.field}: {self.message}" if self.field else self.message
+
+
+def check_recipe(path: str | Path) -> list[RecipeFinding]:
+    """Find errors of a recipe, errors first; it requests nothing.
+
+    Checks the schema, addresses, patterns, and the existence of files and packages. An evaluation
+    reports golden questions whose pages do not exist.
+    """
+    try:
+        recipe = load_recipe(path)
+        questions = golden_questions(recipe)
+    except RecipeError as error:
+        return [RecipeFinding("error", "", f"error: {problem}") for problem in error.problems]
+    findings = [
+        finding
+        for number, source in enumerate(recipe.sources)
+        for finding in _source(source, f"sources[{number}]", recipe.path.parent)
+    ]
+    findings += _questions(questions)
+    return sorted(findings, key=lambda finding: finding.severity != "error")
+
+
+def _source(source: AnySource, where: str, base: Path) -> Iterator[RecipeFinding]:
+    if url := getattr(source, "url", None):
+        yield from _address_findings(url, f"{where}.url")
+    if isinstance(source, CrawlSource):
+        yield from _crawl(source, where)
+    path = getattr(source, "path", None)
+    if isinstance(source, MirrorSource | JsonlSource | ParquetSource | OpenApiSource) and path:
+        if not (base / Path(path).expanduser()).exists():
+            yield RecipeFinding("error", f"{where}.path", f"{path}: no such file or folder")
+    elif isinstance(source, FilesSource):
+        try:
+            files_of(source, base)
+        except KbkitError as error:
+            yield RecipeFinding("error", f"{where}.path", str(error))
+    elif isinstance(source, PackageSource) and not is_package(source.name.partition(".")[0]):
+        message = f"{source.name} is not installed; `pip install` it first"
+        yield RecipeFinding("error", f"{where}.name", message)
+
+
+def _address_findings(url: str, where: str) -> Iterator[RecipeFinding]:
+    try:
+        parts = urlsplit(url)
+        port, host = parts.port, parts.hostname or ""
+    except ValueError:
+        yield RecipeFinding("error", where, f"{url}: not a web address")
+        return
+    if refused := refused_url(url):
+        yield RecipeFinding("error", where, f"{url}: {refused}")
+    elif port is not None and {"http": 80, "https": 443}[parts.scheme] == port:
+        yield RecipeFinding(
+            "warning", where, f"port {port} is that of {parts.scheme} anyway; leave it out"
+        )
+    elif parts.scheme == "http" and "." in host and not _NUMBER.fullmatch(host):
+        yield RecipeFinding("warning", where, "http; most sites answer at https://")
+
+
+def _crawl(source: CrawlSource, where: str) -> Iterator[RecipeFinding]:
+    scope = urlsplit(folder(source.url)).path or "/"
+    for name in ("include", "exclude"):
+        for pattern in getattr(source, name):
+            start, _ = split_glob(pattern)
+            literal = "/" + start.strip("/") if start.strip("/") else ""
+            if pattern.startswith("/") and literal and not _meets(literal, scope):
+                message = f"{pattern!r} is outside {scope}, to which the crawl is limited"
+                yield RecipeFinding("warning", f"{where}.{name}", message)
+            if "://" in pattern:
+                message = f"{pattern!r} has a host; patterns are of paths, such as /guide/**"
+                yield RecipeFinding("error", f"{where}.{name}", message)
+    if matches(urlsplit(source.url).path or "/", source.exclude):
+        yield RecipeFinding("warning", f"{where}.exclude", "excludes the start page")
+    if source.delay < _DELAY and not source.allow_private:
+        message = f"{source.delay:g} s between requests; 0.2 or more is polite to a public site"
+        yield RecipeFinding("warning", f"{where}.delay", message)
+
+
+def _meets(one: str, other: str) -> bool:
+    one, other = one.rstrip("/") + "/", other.rstrip("/") + "/"
+    return one.startswith(other) or other.startswith(one)
+
+
+def _questions(questions: tuple[Question, ...]) -> Iterator[RecipeFinding]:
+    if len(questions) < QUESTIONS:
+        message = f"{len(questions)} golden questions; {QUESTIONS} or more measure search reliably"
+        yield RecipeFinding("warning", "questions", message)
+    seen: set[str] = set()
+    for number, question in enumerate(questions):
+        key = " ".join(question.question.casefold().split())
+        if key in seen:
+            message = f"{question.question!r} is asked twice"
+            yield RecipeFinding("error", f"questions[{number}]", message)
+        seen.add(key)

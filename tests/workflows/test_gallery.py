@@ -12,8 +12,7 @@ import pytest
 import kbkit
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.recipes import golden_questions, load_recipe
-from kbkit.workflows.gallery import copy_recipe, list_recipes
-from kbkit.workflows.recipe_checks import QUESTIONS, check_recipe
+from kbkit.workflows.gallery import QUESTIONS, check_recipe, copy_recipe, list_recipes
 
 ROOT = Path(__file__).parents[2]
 ALL = list_recipes()
