@@ -13,11 +13,12 @@ import hashlib
 import json
 import math
 import os
+import random
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -233,37 +234,56 @@ def _graded(text: str, grades: dict[str, float], name: Callable[[str], str] = st
     return Question(text, gains, tuple(sorted(grades.values(), reverse=True)), grades=grades)
 
 
-def _trec(name: str, folder: Path) -> _Found:
+def collection(
+    name: str,
+) -> tuple[list[dict[str, str]], list[dict[str, str]], dict[str, dict[str, float]]]:
+    """Read documents and questions of a test collection, and the grades of each question."""
     home = EVAL / name
-    if not home.is_dir():
-        return f"no {home}"
-    file = folder / f"{name}.jsonl"
-    with file.open("w", encoding="utf-8") as out:
-        for line in _corpus_lines(home):
-            values = json.loads(line)
-            title, text = values["title"], values["text"]
-            if title.strip() or text.strip():
-                document = {"uri": values["id"], "title": title or text[:80], "text": text or title}
-                out.write(json.dumps(document) + "\n")
-
-    def questions(kb: kbkit.KnowledgeBase) -> list[Question]:
-        grades: dict[str, dict[str, float]] = defaultdict(dict)
-        for line in (home / "qrels.tsv").read_text().splitlines()[1:]:
-            query, document, grade = line.split("\t")
-            if int(grade) > 0:
-                grades[query][document] = float(grade)
-        lines = (home / "queries.jsonl").read_text(encoding="utf-8").splitlines()
-        asked = [json.loads(line) for line in lines]
-        return [_graded(one["text"], grades[one["id"]]) for one in asked if grades[one["id"]]]
-
-    return kbkit.JsonlSource(path=str(file)), questions
-
-
-def _corpus_lines(home: Path) -> list[str]:
     packed = home / "corpus.jsonl.gz"
-    if packed.exists():
-        return gzip.decompress(packed.read_bytes()).decode("utf-8").splitlines()
-    return (home / "corpus.jsonl").read_text(encoding="utf-8").splitlines()
+    whole = gzip.decompress(packed.read_bytes()) if packed.exists() else None
+    lines = (whole or (home / "corpus.jsonl").read_bytes()).decode().splitlines()
+    grades: dict[str, dict[str, float]] = defaultdict(dict)
+    for line in (home / "qrels.tsv").read_text().splitlines()[1:]:
+        query, document, grade = line.split("\t")
+        if int(grade) > 0:
+            grades[query][document] = float(grade)
+    asked = [json.loads(line) for line in (home / "queries.jsonl").read_text().splitlines()]
+    return (
+        [json.loads(line) for line in lines],
+        [one for one in asked if one["id"] in grades],
+        grades,
+    )
+
+
+def _trec(name: str, folder: Path) -> _Found:
+    if not (EVAL / name).is_dir():
+        return f"no {EVAL / name}"
+    file = folder / f"{name}.jsonl"
+    documents, asked, grades = collection(name)
+    with file.open("w", encoding="utf-8") as out:
+        for one in documents:
+            title, text = one["title"], one["text"]
+            if title.strip() or text.strip():
+                document = {"uri": one["id"], "title": title or text[:80], "text": text or title}
+                out.write(json.dumps(document) + "\n")
+    return (
+        kbkit.JsonlSource(path=str(file)),
+        lambda kb: [_graded(one["text"], grades[one["id"]]) for one in asked],
+    )
+
+
+def chunking_questions() -> list[tuple[str, str, tuple[tuple[int, int], ...]]]:
+    """Read the questions of Chroma's chunking corpora: text, corpus and ranges that answer."""
+    with (EVAL / "chunking/questions.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    return [
+        (
+            row["question"],
+            row["corpus_id"],
+            tuple((one["start_index"], one["end_index"]) for one in json.loads(row["references"])),
+        )
+        for row in rows
+    ]
 
 
 def _chunking(name: str, folder: Path) -> _Found:
@@ -277,19 +297,18 @@ def _chunking(name: str, folder: Path) -> _Found:
         for chunk in kb.chunks:
             uri = uris[chunk.document_id]
             passages[Path(uri).stem].append(Place(uri, chunk.start, chunk.end))
-        with (home / "questions.csv").open(encoding="utf-8", newline="") as stream:
-            rows = list(csv.DictReader(stream))
-        return [_about_passages(row, passages[row["corpus_id"]]) for row in rows]
+        return [_about_passages(*one, passages[one[1]]) for one in chunking_questions()]
 
     return kbkit.FilesSource(path=str(home / "*.md")), questions
 
 
-def _about_passages(row: dict[str, str], passages: Sequence[Place]) -> Question:
+def _about_passages(
+    text: str, corpus: str, references: Sequence[tuple[int, int]], passages: Sequence[Place]
+) -> Question:
     """A passage is relevant if a third of a reference is in it, or a third of it in one."""
-    references = [(one["start_index"], one["end_index"]) for one in json.loads(row["references"])]
 
     def gain(place: Place) -> float:
-        if Path(place.uri).stem != row["corpus_id"]:
+        if Path(place.uri).stem != corpus:
             return 0.0
         return float(
             any(
@@ -300,12 +319,12 @@ def _about_passages(row: dict[str, str], passages: Sequence[Place]) -> Question:
         )
 
     def coverage(ranking: Sequence[Place]) -> dict[str, float]:
-        """Return IoU, and the share of the references in the first hits; see `chunking.py`."""
+        """Return the share of the references in the first hits, and IoU: intersection by union."""
         best = ranking[:PASSAGES]
         found = {
             at
             for place in best
-            if Path(place.uri).stem == row["corpus_id"]
+            if Path(place.uri).stem == corpus
             for at in range(place.start, place.end)
         }
         wanted = {at for start, end in references for at in range(start, end)}
@@ -313,12 +332,11 @@ def _about_passages(row: dict[str, str], passages: Sequence[Place]) -> Question:
         return {"recall": shared / len(wanted), "iou": shared / (read + len(wanted) - shared)}
 
     relevant = sum(gain(place) for place in passages)
-    return Question(
-        row["question"],
-        lambda ranking: [gain(place) for place in ranking],
-        (1.0,) * int(relevant),
-        coverage,
-    )
+
+    def gains(ranking: Sequence[Place]) -> list[float]:
+        return [gain(place) for place in ranking]
+
+    return Question(text, gains, (1.0,) * int(relevant), coverage)
 
 
 MAKERS: dict[str, Callable[[str, Path], _Found]] = {
@@ -329,6 +347,39 @@ MAKERS: dict[str, Callable[[str, Path], _Found]] = {
     "cranfield": _trec,
     "chunking": _chunking,
 }
+
+
+def assorted_questions() -> list[str]:
+    """Return different questions, of Python's manual and two test collections."""
+    if not (EVAL / "scifact").is_dir() or not PYTHON.is_dir():
+        print(f"{EVAL}, {PYTHON}: one of them is not there; this benchmark needs both")
+        sys.exit()
+    asked = [one.text for one in about_rows(EVAL / "python-questions.tsv", str)]
+    for name in ("scifact", "cranfield"):
+        asked += [one["text"] for one in collection(name)[1][:75]]
+    return asked
+
+
+def python_manual(
+    workspace: kbkit.Workspace, folder: Path, size: int = 20_000
+) -> kbkit.KnowledgeBase:
+    """Build a knowledge base of about ``size`` chunks from Python's manual."""
+    whole = workspace.create("source")
+    whole.ingest(kbkit.MirrorSource(path=str(PYTHON), base_url="http://python.invalid/"))
+    counts = Counter(chunk.document_id for chunk in whole.chunks)
+    documents = [document for document in whole.documents if document.id in counts]
+    random.Random(7).shuffle(documents)
+    file, total = folder / f"{size}.jsonl", 0
+    with file.open("w", encoding="utf-8") as out:
+        for document in documents:
+            if total >= size:
+                break
+            total += counts[document.id]
+            values = {"uri": document.uri, "title": document.title, "text": document.content}
+            out.write(json.dumps(values) + "\n")
+    kb = workspace.create(f"chunks-{size}")
+    kb.ingest(kbkit.JsonlSource(path=str(file)))
+    return kb
 
 
 def fetch_manuals() -> None:

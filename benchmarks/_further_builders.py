@@ -19,28 +19,20 @@ _ASYNC, _LODASH = "async/dist/async.js", "lodash/lodash.js"
 def pdoc3(maker: Maker) -> None:
     programs = maker.python("pdoc3", "httpx", "pygments", place="venv-pdoc3")
     out = maker.fresh("pdoc3")
-    maker.run(programs / "pdoc", "--html", "--skip-errors", "-o", out, "httpx", "pygments")
+    maker.run(programs / "pdoc", "--html --skip-errors -o", out, "httpx pygments")
     maker.keep("pdoc3", out)
 
 
 def docutils(maker: Maker) -> None:
     programs = maker.python("docutils", "pygments")
     work, out = maker.fresh("docutils-source"), maker.fresh("docutils-out")
-    maker.run(
-        programs / "pip",
-        "download",
-        "--quiet",
-        "--no-deps",
-        "--no-binary=:all:",
-        "docutils",
-        at=work,
-    )
+    maker.run(programs / "pip", "download --quiet --no-deps --no-binary=:all: docutils", at=work)
     with tarfile.open(next(work.glob("*.tar.gz"))) as archive:
         archive.extractall(work, filter="data")
     for page in sorted(work.glob("docutils-*/docs/**/*.rst")):
         place = out / f"{page.parent.name}-{page.stem}.html"
         writer = "html4" if page.parent.name == "dev" else "html5"
-        maker.run(programs / "docutils", f"--writer={writer}", "--halt=5", "-q", page, place)
+        maker.run(programs / "docutils", f"--writer={writer}", "--halt=5 -q", page, place)
     maker.keep("docutils", out)
 
 
@@ -151,11 +143,7 @@ def documentation(maker: Maker) -> None:
     out = maker.fresh("documentation")
     maker.run(
         project / "node_modules/.bin/documentation",
-        "build",
-        "node_modules/async/dist/async.mjs",
-        "-f",
-        "html",
-        "-o",
+        "build node_modules/async/dist/async.mjs -f html -o",
         out,
         at=project,
     )
@@ -182,19 +170,8 @@ def esdoc(maker: Maker) -> None:
 
 def latex2html(maker: Maker) -> None:
     out = maker.fresh("latex2html")
-    pages = [str(page) for page in chapters(maker, out / "text")[:8]]
-    maker.run(
-        "pandoc",
-        "-f",
-        "gfm",
-        "-t",
-        "latex",
-        "-s",
-        "--no-highlight",
-        "-o",
-        out / "manual.tex",
-        *pages,
-    )
+    pages = chapters(maker, out / "text")[:8]
+    maker.run("pandoc -f gfm -t latex -s --no-highlight -o", out / "manual.tex", *pages)
     text = (out / "manual.tex").read_text("utf-8")
     _, begin, body = text.partition("\\begin{document}")
     head = "\\documentclass{article}\n\\usepackage{html,hyperref,longtable}\n"
@@ -204,17 +181,9 @@ def latex2html(maker: Maker) -> None:
     body = re.sub(r"\\(?:begin|end)\{(?:Shaded|Highlighting)\}(?:\[\])?", "", body)
     (out / "manual.tex").write_text(head + begin + body, "utf-8")
     maker.run(
-        "latex2html",
-        "-dir",
+        "latex2html -dir",
         out / "html",
-        "-mkdir",
-        "-no_math",
-        "-no_images",
-        "-split",
-        "4",
-        "-info",
-        "0",
-        "manual.tex",
+        "-mkdir -no_math -no_images -split 4 -info 0 manual.tex",
         at=out,
     )
     maker.keep("latex2html", out / "html")
@@ -231,7 +200,7 @@ def groff(maker: Maker) -> None:
     out = maker.fresh("groff")
     for page in _manual_pages(maker):
         place = out / f"{page.stem}.html"
-        maker.run("sh", "-c", 'gzip -dc "$0" | groff -mandoc -Thtml -t > "$1"', page, place)
+        maker.run('sh -c \'gzip -dc "$0" | groff -mandoc -Thtml -t > "$1"\'', page, place)
     maker.keep("groff-man", out)
 
 
@@ -239,7 +208,7 @@ def mandoc(maker: Maker) -> None:
     out = maker.fresh("mandoc")
     for page in _manual_pages(maker):
         place = out / f"{page.stem}.html"
-        maker.run("sh", "-c", 'gzip -dc "$0" | mandoc -Thtml -Oman=%N.%S.html > "$1"', page, place)
+        maker.run('sh -c \'gzip -dc "$0" | mandoc -Thtml -Oman=%N.%S.html > "$1"\'', page, place)
     maker.keep("mandoc", out)
 
 
@@ -257,15 +226,7 @@ def pandoc(maker: Maker) -> None:
     (out / "html").mkdir()
     for page in chapters(maker, out / "text"):
         maker.run(
-            "pandoc",
-            "-f",
-            "gfm",
-            "-t",
-            "html5",
-            "-s",
-            "--toc",
-            "--number-sections",
-            "--metadata",
+            "pandoc -f gfm -t html5 -s --toc --number-sections --metadata",
             f"title={page.stem}",
             "-o",
             out / "html" / f"{page.stem}.html",
@@ -306,14 +267,7 @@ def antora(maker: Maker) -> None:
     names = []
     for page in chapters(maker, work / "text"):
         maker.run(
-            "pandoc",
-            "-f",
-            "gfm",
-            "-t",
-            "asciidoc",
-            "--shift-heading-level-by=-1",
-            "-s",
-            "-o",
+            "pandoc -f gfm -t asciidoc --shift-heading-level-by=-1 -s -o",
             pages / f"{page.stem}.adoc",
             page,
         )
@@ -341,9 +295,9 @@ def antora(maker: Maker) -> None:
         "utf-8",
     )
     author = ("-c", "user.name=maker", "-c", "user.email=maker@example.org")
-    maker.run("git", "init", "-q", at=work)
-    maker.run("git", "add", "docs", at=work)
-    maker.run("git", *author, "commit", "-q", "-m", "text", at=work)
+    maker.run("git init -q", at=work)
+    maker.run("git add docs", at=work)
+    maker.run("git", *author, "commit -q -m text", at=work)
     maker.run(
         project / "node_modules/.bin/antora", "--to-dir", work / "html", "playbook.yml", at=work
     )
@@ -364,13 +318,13 @@ def odoc(maker: Maker) -> None:
         interfaces = sorted(library.glob("*.cmti"))
         for interface in (*interfaces, *interfaces):
             target = out / name / f"{interface.stem}.odoc"
-            maker.attempt(program, "compile", "--package", name, *known, interface, "-o", target)
+            maker.attempt(program, "compile --package", name, *known, interface, "-o", target)
     for compiled in sorted(out.glob("*/*.odoc")):
         linked = compiled.with_suffix(".odocl")
         known = [part for one in _OCAML for part in ("-I", out / one)]
         maker.attempt(program, "link", *known, compiled, "-o", linked)
         if linked.is_file():
-            maker.attempt(program, "html-generate", "-o", out / "html", linked)
+            maker.attempt(program, "html-generate -o", out / "html", linked)
     maker.keep("odoc", out / "html")
 
 

@@ -7,7 +7,6 @@ heading's section must be found.
 
 from __future__ import annotations
 
-import csv
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from _corpora import EVAL, Place, Question, about_pages, corpora
+from _corpora import MANUALS, Place, Question, about_pages, chunking_questions, corpora
 
 import kbkit
 from kbkit.models import Document
@@ -27,10 +26,7 @@ READ = 4000
 HITS = 100
 """Number of passages read to find ten different pages."""
 HEADINGS = 250
-_DOCUMENTATIONS = {
-    "django": Path("/usr/share/doc/python-django-doc/html"),
-    "sqlite": Path("/usr/share/doc/sqlite3"),
-}
+_DOCUMENTATIONS = ("django", "sqlite")
 _TERMS = range(3, 10)
 """Terms that a heading needs to serve as a question."""
 _SECTION = 200
@@ -127,23 +123,14 @@ def _written(file: Path, documents: Sequence[Document]) -> Path:
 
 def _references(documents: Sequence[Document]) -> list[Passage]:
     uris = {Path(one.uri).stem: one.uri for one in documents}
-    with (EVAL / "chunking" / "questions.csv").open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    return [
-        Passage(
-            row["question"],
-            uris[row["corpus_id"]],
-            tuple((one["start_index"], one["end_index"]) for one in json.loads(row["references"])),
-        )
-        for row in rows
-    ]
+    return [Passage(text, uris[corpus], found) for text, corpus, found in chunking_questions()]
 
 
 def _documentation(name: str, folder: Path) -> Iterator[Material]:
     """Take headings out of a documentation; they ask for their pages and sections."""
-    home = _DOCUMENTATIONS[name]
-    if not home.is_dir():
-        print(f"{name}: {home} is missing, left out")
+    home = MANUALS[name].folder
+    if home is None:
+        print(f"{name}: its manual is missing, left out")
         return
     with kbkit.open(folder) as workspace:
         kb = workspace.create(f"{name}-whole")

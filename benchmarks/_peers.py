@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _corpora import KEPT, MANUALS, Place
+from _corpora import KEPT, Place
 
 import kbkit
 from kbkit.embedding import Embedder, Matrix, open_embedder
@@ -25,8 +25,7 @@ from kbkit.ingest.cutting import embedded_text
 from kbkit.recipes import AnyEmbedding, OnnxEmbedding, StaticEmbedding
 
 Search = Callable[[str, int], list[Place]]
-PEERS = ("bm25s", "llama-index", "trafilatura", "chroma")
-"""Names of peers; ``trafilatura`` is llama-index over pages that plain trafilatura read."""
+PEERS = ("bm25s", "llama-index", "chroma")
 PACKAGES = (
     "bm25s>=0.3,<0.4",
     "llama-index-retrievers-bm25>=0.6",
@@ -53,12 +52,11 @@ def install() -> None:
 
 
 def peers(
-    name: str, kb: kbkit.KnowledgeBase, folder: Path, chosen: Sequence[str]
+    kb: kbkit.KnowledgeBase, folder: Path, chosen: Sequence[str]
 ) -> Iterator[tuple[str, Callable[[], Search]]]:
     """Make each chosen peer when its turn comes.
 
     Args:
-        name: Name of the set.
         kb: Knowledge base whose text they get.
         folder: Where they may keep files.
         chosen: Some of `PEERS`.
@@ -74,27 +72,6 @@ def peers(
             yield "llama-index, relative score", lambda: nodes.fused("relative_score")
         if "chroma" in chosen:
             yield "Chroma, MiniLM", nodes.vectors
-    if "trafilatura" in chosen and name in MANUALS:
-        plain = Nodes(kb, folder / "chroma-trafilatura", trafilatura_texts(name))
-        yield "llama-index over trafilatura, RRF", lambda: plain.fused("reciprocal_rerank")
-
-
-def trafilatura_texts(name: str) -> list[tuple[str, str, str]]:
-    """Return URI, title and text of a manual's pages as plain trafilatura reads them."""
-    import trafilatura
-
-    manual = MANUALS[name]
-    assert manual.folder is not None
-    found = []
-    for file in sorted(manual.folder.rglob("*.html")):
-        if not file.is_file() or (name == "faq" and not file.name.endswith(".en.html")):
-            continue
-        html = file.read_text(encoding="utf-8", errors="replace")
-        text = trafilatura.extract(html) or ""
-        if text.strip():
-            uri = f"http://{name}.invalid/{file.relative_to(manual.folder).as_posix()}"
-            found.append((uri, "", text))
-    return found
 
 
 class MiniLM:
@@ -143,7 +120,6 @@ class Chunks:
             document = documents[chunk.document_id]
             self.places.append(Place(document.uri, chunk.start, chunk.end))
             self.texts.append(embedded_text(document.title, chunk.heading_path, chunk.text))
-        self.documents = [(document.uri, document.content) for document in documents.values()]
         self.embedder: Embedder = open_embedder(embedding.chosen)
 
     @cached_property
@@ -189,20 +165,6 @@ def chroma_alone(chunks: Chunks, folder: Path) -> Search:
     return search
 
 
-def rank_bm25_alone(chunks: Chunks) -> Search:
-    """rank-bm25 over words in lower case, as its README begins."""
-    from rank_bm25 import BM25Okapi
-
-    index = BM25Okapi([text.lower().split() for text in chunks.texts])
-
-    def search(query: str, limit: int) -> list[Place]:
-        scores = index.get_scores(query.lower().split())
-        top = np.argsort(-scores)[:limit]
-        return chunks.at([int(i) for i in top if scores[i] > 0])
-
-    return search
-
-
 def bm25s_alone(chunks: Chunks) -> Search:
     return bm25s_over(chunks.texts, chunks.places)
 
@@ -237,17 +199,8 @@ def bm25s_over(texts: Sequence[str], found: Sequence[Place]) -> Search:
 class Nodes:
     """Documents as llama-index cuts them by default, with vectors of MiniLM in Chroma."""
 
-    def __init__(
-        self,
-        kb: kbkit.KnowledgeBase,
-        folder: Path,
-        texts: Sequence[tuple[str, str, str]] | None = None,
-    ) -> None:
-        self._kb, self._folder, self._texts = kb, folder, texts
-
-    @cached_property
-    def _model(self) -> MiniLM:
-        return MiniLM()
+    def __init__(self, kb: kbkit.KnowledgeBase, folder: Path) -> None:
+        self._kb, self._folder = kb, folder
 
     @cached_property
     def _index(self) -> tuple[Any, list[Any]]:
@@ -256,20 +209,17 @@ class Nodes:
         from llama_index.core.node_parser import SentenceSplitter
         from llama_index.vector_stores.chroma import ChromaVectorStore
 
-        model = self._model
-        texts = self._texts or [
-            (one.uri, one.title, one.content) for one in self._kb.documents if one.state != "gone"
-        ]
-        hidden = ["uri"]
+        model, hidden = MiniLM(), ["uri"]
         nodes = SentenceSplitter().get_nodes_from_documents(
             [
                 Document(
-                    text=text,
-                    metadata={"uri": uri} | ({"title": title} if title else {}),
+                    text=one.content,
+                    metadata={"uri": one.uri} | ({"title": one.title} if one.title else {}),
                     excluded_embed_metadata_keys=hidden,
                     excluded_llm_metadata_keys=hidden,
                 )
-                for uri, title, text in texts
+                for one in self._kb.documents
+                if one.state != "gone"
             ]
         )
         client = chromadb.PersistentClient(str(self._folder))
@@ -354,26 +304,3 @@ def wrapped(query: Callable[[str], list[float]], passages: Callable[[list[str]],
             return self._get_query_embedding(text)
 
     return Wrapped(embed_batch_size=256)
-
-
-def llama_index_chroma(chunks: Chunks, folder: Path) -> Search:
-    """llama-index over Chroma: its own splitter, a vector index, its retriever."""
-    import chromadb
-    from llama_index.core import Document, StorageContext, VectorStoreIndex
-    from llama_index.vector_stores.chroma import ChromaVectorStore
-
-    embedder = chunks.embedder
-    client = chromadb.PersistentClient(str(folder / "chroma-llama"))
-    collection = client.create_collection("chunks", embedding_function=None)
-    storage = StorageContext.from_defaults(
-        vector_store=ChromaVectorStore(chroma_collection=collection)
-    )
-    index = VectorStoreIndex.from_documents(
-        [Document(text=text, metadata={"uri": uri}) for uri, text in chunks.documents],
-        storage_context=storage,
-        embed_model=wrapped(
-            lambda query: embedder.embed_query(query).tolist(),
-            lambda texts: embedder.embed_passages(texts).tolist(),
-        ),
-    )
-    return retrieved(lambda limit: index.as_retriever(similarity_top_k=limit))

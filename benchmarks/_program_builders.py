@@ -13,28 +13,9 @@ from _wiki_page import wiki_page
 _DOCBOOK = Path("/usr/share/xml/docbook/stylesheet/docbook-xsl")
 _BOOSTBOOK = Path("/usr/share/boostbook/xsl")
 _CHAPTERS = (
-    "assert",
-    "buffer",
-    "child_process",
-    "cluster",
-    "console",
-    "crypto",
-    "dns",
-    "errors",
-    "events",
-    "fs",
-    "http",
-    "modules",
-    "net",
-    "os",
-    "path",
-    "process",
-    "stream",
-    "timers",
-    "tls",
-    "url",
-    "util",
-    "zlib",
+    *("assert", "buffer", "child_process", "cluster", "console", "crypto", "dns", "errors"),
+    *("events", "fs", "http", "modules", "net", "os", "path", "process", "stream", "timers"),
+    *("tls", "url", "util", "zlib"),
 )
 
 
@@ -53,14 +34,14 @@ def texinfo(maker: Maker) -> None:
     out = maker.fresh("texinfo")
     for name in ("sed", "grep", "diffutils"):
         manual = maker.source(name) / "doc" / f"{name}.texi"
-        maker.run("makeinfo", "--html", "--split=node", "--force", "-o", out / name, manual)
+        maker.run("makeinfo --html --split=node --force -o", out / name, manual)
     maker.keep("texinfo", out)
 
 
 def texi2html(maker: Maker) -> None:
     out = maker.fresh("texi2html")
     manual = maker.source("wget") / "doc/wget.texi"
-    maker.run("texi2html", "--split=section", "--output", out, manual)
+    maker.run("texi2html --split=section --output", out, manual)
     maker.keep("texi2html", out)
 
 
@@ -88,13 +69,9 @@ def boostbook(maker: Maker) -> None:
     made = maker.tools / "work/doxygen/xml"
     if not made.is_dir():
         doxygen(maker)
-    maker.run("xsltproc", "-o", out / "all.xml", made / "combine.xslt", made / "index.xml")
+    maker.run("xsltproc -o", out / "all.xml", made / "combine.xslt", made / "index.xml")
     maker.run(
-        "xsltproc",
-        "--stringparam",
-        "boost.doxygen.header.prefix",
-        "tinyxml2",
-        "-o",
+        "xsltproc --stringparam boost.doxygen.header.prefix tinyxml2 -o",
         out / "reference.xml",
         _BOOSTBOOK / "doxygen/doxygen2boostbook.xsl",
         out / "all.xml",
@@ -103,7 +80,7 @@ def boostbook(maker: Maker) -> None:
     reference = re.sub(r"^<\?xml.*?\?>\s*|<!DOCTYPE.*?>\s*", "", reference, flags=re.S)
     parts = []
     for page in chapters(maker, out / "text")[:6]:
-        maker.run("pandoc", "-f", "gfm", "-t", "docbook4", page, "-o", page.with_suffix(".xml"))
+        maker.run("pandoc -f gfm -t docbook4", page, "-o", page.with_suffix(".xml"))
         inner = page.with_suffix(".xml").read_text("utf-8")
         parts.append(re.sub(r"<link\b[^>]*>|</link>", "", inner))
     (out / "library.xml").write_text(
@@ -112,16 +89,9 @@ def boostbook(maker: Maker) -> None:
         "utf-8",
     )
     maker.run(
-        "xsltproc",
-        "--nonet",
-        "-o",
-        out / "docbook.xml",
-        _BOOSTBOOK / "docbook.xsl",
-        out / "library.xml",
+        "xsltproc --nonet -o", out / "docbook.xml", _BOOSTBOOK / "docbook.xsl", out / "library.xml"
     )
-    maker.run(
-        "xsltproc", "--nonet", "-o", f"{out}/html/", _BOOSTBOOK / "html.xsl", out / "docbook.xml"
-    )
+    maker.run("xsltproc --nonet -o", f"{out}/html/", _BOOSTBOOK / "html.xsl", out / "docbook.xml")
     maker.keep("boostbook", out / "html")
 
 
@@ -129,7 +99,7 @@ def docbook(maker: Maker) -> None:
     out = maker.fresh("docbook")
     parts = []
     for page in chapters(maker, out / "text"):
-        maker.run("pandoc", "-f", "gfm", "-t", "docbook4", page, "-o", page.with_suffix(".xml"))
+        maker.run("pandoc -f gfm -t docbook4", page, "-o", page.with_suffix(".xml"))
         inner = page.with_suffix(".xml").read_text("utf-8")
         inner = re.sub(r"<link\b[^>]*>|</link>", "", inner)
         # a quotation is a note, and the first section is the chapter
@@ -142,17 +112,9 @@ def docbook(maker: Maker) -> None:
         "utf-8",
     )
     maker.run(
-        "xsltproc",
-        "--nonet",
-        "--stringparam",
-        "base.dir",
+        "xsltproc --nonet --stringparam base.dir",
         f"{out}/html/",
-        "--stringparam",
-        "use.id.as.filename",
-        "1",
-        "--stringparam",
-        "section.autolabel",
-        "1",
+        "--stringparam use.id.as.filename 1 --stringparam section.autolabel 1",
         _DOCBOOK / "html/chunk.xsl",
         out / "book.xml",
     )
@@ -166,20 +128,10 @@ def publican(maker: Maker) -> None:
     if not book.is_file():
         docbook(maker)
     maker.run(
-        "xsltproc",
-        "--nonet",
-        "--stringparam",
-        "base.dir",
+        "xsltproc --nonet --stringparam base.dir",
         f"{out}/html/",
-        "--stringparam",
-        "chunk.first.sections",
-        "1",
-        "--stringparam",
-        "admon.graphics",
-        "1",
-        "--stringparam",
-        "chunk.section.depth",
-        "2",
+        "--stringparam chunk.first.sections 1 --stringparam admon.graphics 1",
+        "--stringparam chunk.section.depth 2",
         _DOCBOOK / "xhtml-1_1/chunk.xsl",
         book,
     )
@@ -199,23 +151,13 @@ def _ruby() -> list[Path]:
 
 def yard(maker: Maker) -> None:
     out = maker.fresh("yard")
-    maker.run(
-        "yardoc",
-        "--no-save",
-        "--no-cache",
-        "--quiet",
-        "-o",
-        out / "html",
-        "-b",
-        out / "db",
-        *_ruby(),
-    )
+    maker.run("yardoc --no-save --no-cache --quiet -o", out / "html", "-b", out / "db", *_ruby())
     maker.keep("yard", out / "html")
 
 
 def rdoc(maker: Maker) -> None:
     out = maker.fresh("rdoc")
-    maker.run("rdoc", "--quiet", "-o", out / "html", *_ruby(), at=out)
+    maker.run("rdoc --quiet -o", out / "html", *_ruby(), at=out)
     maker.keep("rdoc", out / "html")
 
 
@@ -225,16 +167,7 @@ def gi_docgen(maker: Maker) -> None:
     for package, name in (("libportal-dev", "Xdp-1.0"), ("libgirepository1.0-dev", "GObject-2.0")):
         gir = maker.debian(package) / f"usr/share/gir-1.0/{name}.gir"
         (out / name).mkdir()
-        maker.run(
-            "gi-docgen",
-            "generate",
-            "-q",
-            "--add-include-path",
-            girs,
-            "--output-dir",
-            out / name,
-            gir,
-        )
+        maker.run("gi-docgen generate -q --add-include-path", girs, "--output-dir", out / name, gir)
     maker.keep("gi-docgen", out)
 
 
@@ -247,9 +180,7 @@ def haddock(maker: Maker) -> None:
         modules = [one for one in modules if one.relative_to(root).parts[0] in ("Data", "Control")]
         (out / package).mkdir()
         maker.run(
-            "haddock",
-            "--html",
-            "--odir",
+            "haddock --html --odir",
             out / package,
             "--title",
             package,
@@ -264,17 +195,7 @@ def haddock(maker: Maker) -> None:
 def javadoc(maker: Maker) -> None:
     out = maker.fresh("javadoc")
     library = maker.source("libcommons-codec-java") / "src/main/java"
-    maker.run(
-        "javadoc",
-        "-quiet",
-        "-Xdoclint:none",
-        "-d",
-        out,
-        "-sourcepath",
-        library,
-        "-subpackages",
-        "org",
-    )
+    maker.run("javadoc -quiet -Xdoclint:none -d", out, "-sourcepath", library, "-subpackages org")
     maker.keep("javadoc", out)
 
 
@@ -284,8 +205,8 @@ def mediawiki(maker: Maker) -> None:
     pages = chapters(maker, out / "text")
     for page in pages:
         wiki, html = page.with_suffix(".wiki"), page.with_suffix(".inner")
-        maker.run("pandoc", "-f", "gfm", "-t", "mediawiki", page, "-o", wiki)
-        maker.run("pandoc", "-f", "mediawiki", "-t", "html", "--wrap=none", wiki, "-o", html)
+        maker.run("pandoc -f gfm -t mediawiki", page, "-o", wiki)
+        maker.run("pandoc -f mediawiki -t html --wrap=none", wiki, "-o", html)
         others = [one.stem for one in pages if one != page]
         text = wiki_page(page.stem, html.read_text("utf-8"), others)
         (out / "html").mkdir(exist_ok=True)

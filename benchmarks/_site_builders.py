@@ -41,7 +41,7 @@ def sphinx(
         " ('issue', 'source', 'gh')}\n",
         "utf-8",
     )
-    maker.run(programs / "sphinx-build", "-q", "-b", "html", work, work / "out")
+    maker.run(programs / "sphinx-build", "-q -b html", work, work / "out")
     maker.keep(name, work / "out")
 
 
@@ -51,11 +51,7 @@ def asciidoc_man(maker: Maker) -> None:
     project = maker.npm("asciidoctor~2", "@asciidoctor/core~2")
     maker.run(
         project / "node_modules/.bin/asciidoctor",
-        "-b",
-        "html5",
-        "-d",
-        "manpage",
-        "-D",
+        "-b html5 -d manpage -D",
         out,
         *[page for page in pages if page.stem != "asciidoc"],
     )
@@ -75,7 +71,7 @@ def material(maker: Maker) -> None:
         ),
         "utf-8",
     )
-    maker.run(programs / "mkdocs", "build", "-q", at=work)
+    maker.run(programs / "mkdocs", "build -q", at=work)
     maker.keep("material", work / "site")
 
 
@@ -103,14 +99,8 @@ def docusaurus(maker: Maker) -> None:
     if not (work / "node_modules").is_dir():
         shutil.rmtree(work, ignore_errors=True)
         maker.run(
-            "npx",
-            "--yes",
-            "create-docusaurus@latest",
-            "docusaurus",
-            "classic",
-            "--javascript",
-            "--package-manager",
-            "npm",
+            "npx --yes create-docusaurus@latest docusaurus classic --javascript",
+            "--package-manager npm",
         )
     maker.node_markdown(work / "docs/node")
     for page in (work / "docs/node").glob("*.md"):
@@ -120,7 +110,7 @@ def docusaurus(maker: Maker) -> None:
     if "format: 'detect'" not in text:
         text = text.replace("themeConfig:", "markdown: {format: 'detect'},\n  themeConfig:", 1)
     config.write_text(text, "utf-8")
-    maker.run("npm", "run", "build", at=work, DOCUSAURUS_IGNORE_SSG_WARNINGS="true")
+    maker.run("npm run build", at=work, DOCUSAURUS_IGNORE_SSG_WARNINGS="true")
     maker.keep("docusaurus", work / "build")
 
 
@@ -137,7 +127,7 @@ def hugo(maker: Maker) -> None:
     for page in (work / "content/docs").glob("*.md"):
         head = f"---\ntitle: {page.stem}\n---\n"
         page.write_text(head + re.sub(r"\{\{(?=[<%])", "{ {", page.read_text("utf-8")), "utf-8")
-    maker.run(programs / "hugo", "mod", "init", "example.org/manual", at=work)
+    maker.run(programs / "hugo", "mod init example.org/manual", at=work)
     maker.run(programs / "hugo", at=work)
     maker.keep("hugo-book", work / "public")
 
@@ -149,16 +139,9 @@ def typedoc(maker: Maker) -> None:
         project / "node_modules/.bin/typedoc",
         "--out",
         out,
-        "--entryPoints",
-        "node_modules/rxjs/src/index.ts",
-        "--tsconfig",
-        "node_modules/rxjs/src/tsconfig.base.json",
-        "--skipErrorChecking",
-        "--disableGit",
-        "--sourceLinkTemplate",
-        "https://example.org/{path}",
-        "--readme",
-        "none",
+        "--entryPoints node_modules/rxjs/src/index.ts",
+        "--tsconfig node_modules/rxjs/src/tsconfig.base.json --skipErrorChecking --disableGit",
+        "--sourceLinkTemplate https://example.org/{path} --readme none",
         at=project,
     )
     maker.keep("typedoc", out)
@@ -175,7 +158,7 @@ def jsdoc(maker: Maker) -> None:
 def pdoc(maker: Maker) -> None:
     programs = maker.python("pdoc", "rich", "httpx")
     out = maker.fresh("pdoc")
-    maker.run(programs / "pdoc", "-o", out, "rich", "httpx")
+    maker.run(programs / "pdoc", "-o", out, "rich httpx")
     maker.keep("pdoc", out)
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tarfile
 import venv
+from collections.abc import Sequence
 from pathlib import Path
 
 PYTHON = Path("/usr/share/doc/python3.11/html/_sources")
@@ -25,13 +27,13 @@ class Maker:
         self.tools.mkdir(parents=True, exist_ok=True)
 
     def run(self, *command: str | Path, at: Path | None = None, **environment: str) -> None:
-        """Run a program quietly.
+        """Run a program quietly; text is split into words as a shell does.
 
         Raises:
             CalledProcessError: It failed; the end of its output is printed.
         """
         done = subprocess.run(
-            [str(part) for part in command],
+            _words(command),
             cwd=at or self.tools,
             capture_output=True,
             text=True,
@@ -47,11 +49,7 @@ class Maker:
     def attempt(self, *command: str | Path) -> None:
         """Run a program for one of many parts; a failure leaves that part out."""
         subprocess.run(
-            [str(part) for part in command],
-            cwd=self.tools,
-            capture_output=True,
-            check=False,
-            timeout=300,
+            _words(command), cwd=self.tools, capture_output=True, check=False, timeout=300
         )
 
     def debian(self, package: str) -> Path:
@@ -141,6 +139,14 @@ class Maker:
             if page.is_file() and not NOT_PAGES.search(place):
                 (target / place).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(page, target / place)
+
+
+def _words(command: Sequence[str | Path]) -> list[str]:
+    return [
+        word
+        for part in command
+        for word in (shlex.split(part) if isinstance(part, str) else [str(part)])
+    ]
 
 
 def escaped(page: Path) -> str:

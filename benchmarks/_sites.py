@@ -8,12 +8,9 @@ import json
 import re
 import shutil
 import subprocess
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -142,21 +139,6 @@ def _pagefind(npm: str, material: Path, target: Path, tools: Path) -> None:
         shutil.copytree(material, target, dirs_exist_ok=True)
         run([program, "--site", target, "--root-selector", "article"])
         (target / BLANK).write_text(PAGE, encoding="utf-8")
-
-
-@contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """Serve a site and yield its address."""
-
-    class Handler(SimpleHTTPRequestHandler):
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
 
 
 def compressed(path: Path) -> int:

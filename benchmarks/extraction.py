@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import trafilatura
-from _corpora import EVAL, report
+from _corpora import EVAL, report, table
 
 from kbkit.sources.decode import decode
 from kbkit.sources.html import regions
@@ -186,21 +186,36 @@ def article_table() -> str:
         "trafilatura, Markdown with links": lambda page: plain(html[page["file"]], links=True),
         "kbkit": lambda page: extract(html[page["file"]], page["url"]).content,
     }
-    lines = [
-        "Articles: segments kept, as written and with the marks of Markdown taken off.\n",
-        "| reader | P | R | F | P, text | R, text | F, text |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-    ]
+    rows = []
     folded: dict[str, list[str]] = {}
     for name, reader in readers.items():
         texts = [reader(page) for page in expected]
         raw = scores([fold(text) for text in texts], expected)
         bare = scores([fold(unmarked(text)) for text in texts], expected)
-        lines.append(f"| {name} | " + " | ".join(f"{value:.3f}" for value in raw + bare) + " |")
-        print(lines[-1], file=sys.stderr)
+        rows.append([name, *(f"{value:.3f}" for value in raw + bare)])
+        print(*rows[-1], file=sys.stderr)
         folded[name] = [fold(text) for text in texts]
     chosen = cross_validated(html, folded["trafilatura, Markdown"], expected)
-    return "\n".join([*lines, "", halves(folded, expected), "", chosen])
+    head = ["reader", "P", "R", "F", "P, text", "R, text", "F, text"]
+    about = "Articles: segments kept, as written and with the marks of Markdown taken off.\n"
+    return "\n".join([about, *table(head, rows), "", halves(folded, expected), "", chosen])
+
+
+def random_halves(number: int) -> Iterator[tuple[list[int], list[int]]]:
+    """Divide some numbers at random, several times."""
+    numbers = list(range(number))
+    for seed in range(HALVES):
+        random.Random(seed).shuffle(numbers)
+        yield numbers[: number // 2], numbers[number // 2 :]
+
+
+def spread(head: str, found: dict[str, list[float]]) -> list[str]:
+    """Tabulate means and extremes."""
+    rows = [
+        [name, f"{sum(values) / len(values):+.4f}", f"{min(values):+.4f}", f"{max(values):+.4f}"]
+        for name, values in found.items()
+    ]
+    return table([head, "mean", "worst half", "best half"], rows)
 
 
 def halves(texts: dict[str, list[str]], expected: list[dict[str, list[str]]]) -> str:
@@ -209,26 +224,14 @@ def halves(texts: dict[str, list[str]], expected: list[dict[str, list[str]]]) ->
     A rule chosen on one half shows its worth on the other.
     """
     base, *others = texts
-    lines = [
-        f"F less that of {base}, on {HALVES} pairs of random halves.\n",
-        "| reader | mean | worst half | best half |",
-        "| --- | --- | --- | --- |",
-    ]
-    numbers = list(range(len(expected)))
-    parts = []
-    for seed in range(HALVES):
-        random.Random(seed).shuffle(numbers)
-        middle = len(numbers) // 2
-        parts += [numbers[:middle], numbers[middle:]]
+    parts = [part for pair in random_halves(len(expected)) for part in pair]
 
     def f_of(name: str, part: list[int]) -> float:
         return scores([texts[name][at] for at in part], [expected[at] for at in part])[2]
 
-    for name in others:
-        found = [f_of(name, part) - f_of(base, part) for part in parts]
-        mean = sum(found) / len(found)
-        lines.append(f"| {name} | {mean:+.4f} | {min(found):+.4f} | {max(found):+.4f} |")
-    return "\n".join(lines)
+    found = {name: [f_of(name, part) - f_of(base, part) for part in parts] for name in others}
+    about = f"F less that of {base}, on {HALVES} pairs of random halves.\n"
+    return "\n".join([about, *spread("reader", found)])
 
 
 def cross_validated(
@@ -253,27 +256,19 @@ def cross_validated(
     found: list[float] = []
     fixed: list[float] = []
     counts: Counter[Thresholds] = Counter()
-    numbers = list(range(len(expected)))
-    for seed in range(HALVES):
-        random.Random(seed).shuffle(numbers)
-        middle = len(numbers) // 2
-        pair = (numbers[:middle], numbers[middle:])
+    for pair in random_halves(len(expected)):
         for one, other in (pair, pair[::-1]):
             best = max((f_of(choice, one), -at, choice) for at, choice in enumerate(choices))[2]
             counts[best] += 1
             found.append(f_of(best, other) - f_of(None, other))
             fixed.append(f_of(today, other) - f_of(None, other))
-    lines = [
+    about = (
         f"Thresholds chosen on one half and measured on the other, both ways, {HALVES} times: "
-        "F less that of plain trafilatura's Markdown.\n",
-        "| thresholds | mean | worst half | best half |",
-        "| --- | --- | --- | --- |",
-    ]
-    for name, values in (("chosen on the other half", found), (f"as they are: {today}", fixed)):
-        mean = sum(values) / len(values)
-        lines.append(f"| {name} | {mean:+.4f} | {min(values):+.4f} | {max(values):+.4f} |")
+        "F less that of plain trafilatura's Markdown.\n"
+    )
+    made = spread("thresholds", {"chosen on the other half": found, f"as they are: {today}": fixed})
     chosen = ", ".join(f"{choice}: {count}" for choice, count in counts.most_common(5))
-    return "\n".join([*lines, "", f"Most often chosen: {chosen}."])
+    return "\n".join([about, *made, "", f"Most often chosen: {chosen}."])
 
 
 def both_readings(
@@ -339,22 +334,17 @@ def speed_table(sample: int) -> str:
         plain(decode(path.read_bytes(), ""))
     slow = len(pages[:sample]) / (time.perf_counter() - began)
     began = time.perf_counter()
-    first = 0.0
-    count = 0
-    for _ in read(folder, pages):
+    first, count = 0.0, 0
+    for count, _ in enumerate(read(folder, pages), 1):  # noqa: B007 - the last one counts
         first = first or time.perf_counter() - began
-        count += 1
     fast = count / (time.perf_counter() - began)
-    return "\n".join(
-        [
-            f"Speed on {name}, {os.cpu_count()} processors.\n",
-            "| reader | pages | pages a second | against plain |",
-            "| --- | --- | --- | --- |",
-            f"| trafilatura.extract | {min(sample, len(pages))} | {slow:.1f} | 1.0 |",
-            f"| kbkit, streamed (first page after {first:.1f} s) | {count} | {fast:.1f} | "
-            f"{fast / slow:.1f} |",
-        ]
-    )
+    ours = f"kbkit, streamed (first page after {first:.1f} s)"
+    rows = [
+        ["trafilatura.extract", str(min(sample, len(pages))), f"{slow:.1f}", "1.0"],
+        [ours, str(count), f"{fast:.1f}", f"{fast / slow:.1f}"],
+    ]
+    head = ["reader", "pages", "pages a second", "against plain"]
+    return "\n".join([f"Speed on {name}, {os.cpu_count()} processors.\n", *table(head, rows)])
 
 
 if __name__ == "__main__":

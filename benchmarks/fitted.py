@@ -11,8 +11,6 @@ them for MiniLM.
 
 from __future__ import annotations
 
-import gzip
-import json
 import sys
 import time
 from collections import Counter, defaultdict
@@ -20,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from _corpora import EVAL, report, table
+from _corpora import EVAL, collection, report, table
 from numpy.typing import NDArray
 
 from kbkit.embedding import Embedder, Matrix, Vector, open_embedder
@@ -67,24 +65,16 @@ class Collection:
 
 
 def read(name: str) -> Collection:
-    home = EVAL / name
-    packed = home / "corpus.jsonl.gz"
-    whole = gzip.decompress(packed.read_bytes()) if packed.exists() else None
-    lines = (whole or (home / "corpus.jsonl").read_bytes()).decode().splitlines()
-    documents = [json.loads(line) for line in lines]
+    documents, asked, graded = collection(name)
     rows = {document["id"]: row for row, document in enumerate(documents)}
-    grades: dict[str, dict[int, float]] = defaultdict(dict)
-    for line in (home / "qrels.tsv").read_text().splitlines()[1:]:
-        question, document, grade = line.split("\t")
-        if int(grade) > 0 and document in rows:
-            grades[question][rows[document]] = float(grade)
-    asked = [json.loads(line) for line in (home / "queries.jsonl").read_text().splitlines()]
-    asked = [one for one in asked if one["id"] in grades]
     return Collection(
         [document["title"] for document in documents],
         [embedded_text(document["title"], (), document["text"]) for document in documents],
         [one["text"] for one in asked],
-        [grades[one["id"]] for one in asked],
+        [
+            {rows[key]: grade for key, grade in graded[one["id"]].items() if key in rows}
+            for one in asked
+        ],
     )
 
 
@@ -245,12 +235,12 @@ def main() -> None:
         if not (EVAL / name / "qrels.tsv").is_file():
             print(f"{EVAL / name}: no test collection there, left out")
             continue
-        collection = read(name)
-        vectors = {label: model.embed_passages(collection.texts) for label, model in models.items()}
-        rows += rows_of(f"{name}, {len(collection.texts)}", collection, vectors, models)
-        if len(collection.texts) < 4 * PRIOR_BELOW:
-            part = collection.part(PART)
-            kept = {text: row for row, text in enumerate(collection.texts)}
+        whole = read(name)
+        vectors = {label: model.embed_passages(whole.texts) for label, model in models.items()}
+        rows += rows_of(f"{name}, {len(whole.texts)}", whole, vectors, models)
+        if len(whole.texts) < 4 * PRIOR_BELOW:
+            part = whole.part(PART)
+            kept = {text: row for row, text in enumerate(whole.texts)}
             chosen = [kept[text] for text in part.texts]
             some = {label: found[chosen] for label, found in vectors.items()}
             rows += rows_of(f"{name}, {PART} of them", part, some, models)

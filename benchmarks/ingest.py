@@ -28,6 +28,7 @@ from typing import Any
 
 import psutil
 from _corpora import PYTHON, bench_folder, report, table
+from _peers import wrapped
 
 import kbkit
 from kbkit.embedding import open_embedder
@@ -72,28 +73,16 @@ def with_kbkit(lines: Path, folder: Path) -> Callable[[], int]:
 def with_llama_index(lines: Path, folder: Path, tokens: int = 0) -> Callable[[], int]:
     import chromadb
     from llama_index.core import Document, StorageContext, VectorStoreIndex
-    from llama_index.core.base.embeddings.base import BaseEmbedding
     from llama_index.core.node_parser import SentenceSplitter
     from llama_index.vector_stores.chroma import ChromaVectorStore
 
     embedder = open_embedder(StaticEmbedding())
     embedder.embed_query(QUESTION)
 
-    class Static(BaseEmbedding):
-        """Adapt kbkit's embedder to llama-index."""
-
-        def _get_query_embedding(self, query: str) -> list[float]:
-            return self._get_text_embeddings([query])[0]
-
-        def _get_text_embedding(self, text: str) -> list[float]:
-            return self._get_text_embeddings([text])[0]
-
-        def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-            vectors: list[list[float]] = embedder.embed_passages(texts).tolist()
-            return vectors
-
-        async def _aget_query_embedding(self, query: str) -> list[float]:
-            return self._get_query_embedding(query)
+    model = wrapped(
+        lambda query: embedder.embed_query(query).tolist(),
+        lambda texts: embedder.embed_passages(texts).tolist(),
+    )
 
     def work() -> int:
         with lines.open(encoding="utf-8") as stream:
@@ -112,10 +101,7 @@ def with_llama_index(lines: Path, folder: Path, tokens: int = 0) -> Callable[[],
             else {}
         )
         index = VectorStoreIndex.from_documents(
-            documents,
-            storage_context=storage,
-            embed_model=Static(embed_batch_size=256),
-            **splitters,
+            documents, storage_context=storage, embed_model=model, **splitters
         )
         assert len(index.as_retriever(similarity_top_k=10).retrieve(QUESTION)) == 10
         return int(collection.count())

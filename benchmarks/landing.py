@@ -23,6 +23,7 @@ from urllib.parse import unquote
 
 import lxml.html
 from _corpora import report, table
+from extraction import read
 
 from kbkit.ingest.cutting import chunk
 from kbkit.models import ChunkSpan, DocumentType
@@ -30,10 +31,8 @@ from kbkit.models.hits import text_fragment
 from kbkit.recipes import ChunkingSpec
 from kbkit.sources.decode import decode
 from kbkit.sources.html import BLOCKS
-from kbkit.sources.html.site_extractor import SiteExtractor
 from kbkit.text.markdown.structure import opening_words, plain_text
 
-_AHEAD = 64
 _PARSER = lxml.html.HTMLParser(encoding="utf-8")
 _SPACE = re.compile(r"\s+")
 _SIGN = re.compile(r"[\W_]+")
@@ -135,7 +134,6 @@ class Landings:
         link = span.anchor + text_fragment(words)
         target = page.landing(link)
         before = page.landing(span.anchor)
-        near = [one for one in range(0) if one]  # nothing known of where it is
         near = _occurrences(page.letters, own[:_PIECE])
         if not own or not near:
             self.unseen += 1
@@ -173,29 +171,10 @@ def _within(place: int, *, starts: list[int], before: int, length: int) -> bool:
 def measure(files: list[Path], folder: Path) -> Landings:
     """Read and cut a set's pages and follow the links."""
     counts = Landings()
-    reader = SiteExtractor(processes=1, expected=len(files))
-    waiting = iter(files)
-    left = True
-    while left or reader.pending:
-        while left and reader.pending < _AHEAD:
-            path = next(waiting, None)
-            if path is None:
-                left = False
-                reader.settle()
-                break
-            body = path.read_bytes()
-            address = f"https://pages.invalid/{path.relative_to(folder).as_posix()}"
-            reader.submit(body, address, body, "")
-        if not reader.busy:
-            reader.settle()
-        reading = reader.poll(0.2)
-        if reading is None or not reading.final or not reading.page.content:
-            continue
-        page = Text.of(decode(reading.key, ""))
-        content = reading.page.content
-        for span in chunk(content, DocumentType.MANUAL, ChunkingSpec()):
-            counts.include(page, content, span)
-    reader.close()
+    for path, read_page in read(folder, files):
+        page = Text.of(decode(path.read_bytes(), ""))
+        for span in chunk(read_page.content, DocumentType.MANUAL, ChunkingSpec()):
+            counts.include(page, read_page.content, span)
     return counts
 
 
@@ -213,7 +192,7 @@ def main() -> None:
     for folder in sorted(path for path in options.folder.iterdir() if path.is_dir()):
         if options.names and folder.name not in options.names:
             continue
-        files = sorted(folder.rglob("*.html"))
+        files = [path for path in sorted(folder.rglob("*.html")) if path.is_file()]
         files = files[:: -(-len(files) // options.pages)] if files else []
         if not files or (not options.names and folder.name in {"tools", "k", "tree-before"}):
             continue

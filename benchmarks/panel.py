@@ -17,8 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from _corpora import bench_folder, report, table
-from latency import build, questions
+from _corpora import assorted_questions, bench_folder, python_manual, report, table
 
 import kbkit
 
@@ -108,7 +107,7 @@ def keystrokes(page: Any, label: str, selector: str, queries: list[str], pace: i
 
 def measured(folder: Path, name: str, home: Path, chromium: str) -> list[list[str]]:
     """Return the rows of the table."""
-    asked = [query.strip() for query in questions() if 20 < len(query.strip()) < 75]
+    asked = [query.strip() for query in assorted_questions() if 20 < len(query.strip()) < 75]
     random.Random(5).shuffle(asked)
     cells = (CELLS[0].format(folder=str(folder), name=name), *CELLS[1:])
     with (
@@ -153,11 +152,11 @@ def main() -> None:
     if not chromium:
         print("chromium: not there; this benchmark needs it")
         return
-    questions()  # says what is missing
+    assorted_questions()  # says what is missing
     with bench_folder() as scratch:
         folder = Path(sys.argv[2]) if len(sys.argv) > 2 else scratch / "kb"
         with kbkit.open(folder) as workspace:
-            name = next(iter(workspace), "") or build(workspace, scratch, size).name
+            name = next(iter(workspace), "") or python_manual(workspace, scratch, size).name
             chunks = workspace[name].info().chunks
             workspace[name].search("warm")
         home = scratch / "jupyter"

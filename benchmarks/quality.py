@@ -110,7 +110,7 @@ def measure_set(corpus: Corpus, minilm: bool, chosen: list[str]) -> Iterator[Set
     ways = list(ours(corpus, minilm))
     if chosen:
         _peers.install()
-        ways += _peers.peers(corpus.name, corpus.kb, kept_folder(f"{corpus.name}-peers"), chosen)
+        ways += _peers.peers(corpus.kb, kept_folder(f"{corpus.name}-peers"), chosen)
     for name, made in ways:
         began = time.perf_counter()
         found.systems[name] = measured(corpus, made)

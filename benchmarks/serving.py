@@ -25,14 +25,12 @@ from statistics import median
 from typing import Any
 
 from _clients import Order
-from _corpora import bench_folder, report, table
-from latency import build, questions
+from _corpora import assorted_questions, bench_folder, python_manual, report, table
 
 import kbkit
 from kbkit.access import Tokens
 
 HERE = Path(__file__).parent
-CHUNKS = 20_000
 BARE = """
 import socket, sys
 import fastapi, uvicorn
@@ -118,12 +116,12 @@ def main() -> None:
     parser.add_argument("--workspace", type=Path, help="a copy of one, with its knowledge base")
     parser.add_argument("--kb", default="")
     options = parser.parse_args()
-    asked = questions()
+    asked = assorted_questions()
     lines: list[str] = []
     with bench_folder() as folder:
         path = options.workspace or folder / "kb"
         with kbkit.open(path) as workspace:
-            kb = workspace[options.kb] if options.kb else build(workspace, folder, CHUNKS)
+            kb = workspace[options.kb] if options.kb else python_manual(workspace, folder)
             kb.improve()
             if "under-load" not in [each.slug for each in workspace.entries.list()]:
                 workspace.entries.create("Under load", slug="under-load", prompt="Stand it.")

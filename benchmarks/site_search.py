@@ -35,10 +35,11 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from _corpora import Corpus, Place, Question, bench_folder, corpora, kept_folder, report, table
-from _sites import MODEL, Loads, Site, compressed, ours, peers, served
+from _sites import MODEL, Loads, Site, compressed, ours, peers
 
 from kbkit.export.facts import Manifest
 from kbkit.recipes import AnyEmbedding, OnnxEmbedding, RetrievalSpec, StaticEmbedding
+from kbkit.testing import serve_folder
 
 BOX = "input.md-search__input"
 ITEMS = ".md-search-result__item"
@@ -145,7 +146,7 @@ class Session:
 def measure(site: Site, chromium: Any, corpus: Corpus, uris: dict[str, str]) -> list[list[str]]:
     """Return a row of the table; for kbkit a second one without the model."""
     asked = corpus.questions
-    with served(site.folder) as base:
+    with serve_folder(site.folder) as base:
         page = chromium.new_page()
         page.set_default_timeout(120_000)
         loads = Loads(page, site.folder)

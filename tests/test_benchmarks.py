@@ -12,7 +12,7 @@ import pytest
 from kbkit.recipes import KnowledgeBaseSpec, StaticEmbedding
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-WITHOUT_DATA = {"chunking": "none: see above", "quality": "failed with exit code 1"}
+WITHOUT_DATA = {"fitted": "none: see above", "quality": "failed with exit code 1"}
 """Benchmarks and their lines of the index when their data is missing."""
 
 
