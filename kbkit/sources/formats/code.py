@@ -33,15 +33,17 @@ _Piece = tuple[int, int, str, int]  # first line, line after the last, name or "
 
 
 def read_code(data: bytes, name: str) -> list[Part]:
+    from pygments.lexers import find_lexer_class_for_filename
+
     path = PurePosixPath(name.replace("\\", "/"))
     text = decode(data).replace("\r\n", "\n").replace("\r", "\n").strip("\n")
     if len(text) > _MAX:
         raise UnreadableError(f"source code of more than {_MAX / 1e6:g} million characters")
     lines = text.split("\n")
-    language = _language(path)
+    lexer = find_lexer_class_for_filename(path.name)
+    language = lexer.aliases[0] if lexer is not None and lexer.aliases else ""
     pieces: list[_Piece] | None = None
     if path.suffix.lower() in (".py", ".pyi"):
-        language = "python"
         pieces = _python(text, lines)
     if pieces is None:
         starts = [
@@ -50,7 +52,7 @@ def read_code(data: bytes, name: str) -> list[Part]:
             if lines[number][:1].strip() and lines[number][0] not in "})]"
             if not lines[number - 1].strip()
         ]
-        pieces = list(_joined(lines, starts, _definitions(text, path)))
+        pieces = list(_joined(lines, starts, _definitions(text, lexer)))
     blocks = [f"# {code_span(path.name)}"]
     for defined, level, code in _filled(pieces, lines):
         if defined:
@@ -120,18 +122,9 @@ def _arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     return ast.unparse(spec)
 
 
-def _language(path: PurePosixPath) -> str:
-    from pygments.lexers import find_lexer_class_for_filename
-
-    lexer = find_lexer_class_for_filename(path.name)
-    return lexer.aliases[0] if lexer is not None and lexer.aliases else ""
-
-
-def _definitions(text: str, path: PurePosixPath) -> dict[int, str]:
-    from pygments.lexers import find_lexer_class_for_filename
+def _definitions(text: str, lexer: Any) -> dict[int, str]:
     from pygments.token import Comment, Keyword, Name, Text
 
-    lexer = find_lexer_class_for_filename(path.name)
     if lexer is None or len(text) > _LEXED:
         return {}
     names: dict[int, str] = {}

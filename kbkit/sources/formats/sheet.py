@@ -174,14 +174,13 @@ def _text(data: bytes, path: PurePosixPath) -> Part:
 
 def _delimiter(text: str) -> str:
     lines = [line for line in text[:20_000].split("\n")[:20] if line.strip()]
-    best, best_score = ",", 0.0
-    for mark in ",;\t|":
+
+    def score(mark: str) -> int:
         counts = [line.count(mark) for line in lines]
-        usual = max(set(counts), key=counts.count) if counts else 0
-        score = counts.count(usual) * min(usual, 3) if usual else 0
-        if score > best_score:
-            best, best_score = mark, score
-    return best
+        usual = max(set(counts), key=counts.count, default=0)
+        return counts.count(usual) * min(usual, 3)
+
+    return max(",;\t|", key=score)
 
 
 def _workbook(data: bytes, path: PurePosixPath) -> Iterator[Part]:

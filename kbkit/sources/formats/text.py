@@ -241,12 +241,9 @@ def _xml(data: bytes) -> Any:
     return root
 
 
-def _elements(root: Any, name: str) -> list[Any]:
-    return [
-        node
-        for node in root.iter()
-        if isinstance(node.tag, str) and node.tag.rpartition("}")[2] == name
-    ]
+def _elements(node: Any, name: str) -> list[Any]:
+    found: list[Any] = node.xpath(".//*[local-name()=$name]", name=name)
+    return found
 
 
 def _license(book: Any) -> License:
