@@ -61,7 +61,7 @@ def put(
     made: Mapping[int, Sequence[Annotation]],
     key_of: Callable[[SubjectKind, str], str],
 ) -> int:
-    existing = _existing(transaction, made)
+    existing = sorted(transaction.existing(chunks.c.seq, made))
     remove(transaction, existing)
     rows: list[dict[str, Any]] = []
     links: list[dict[str, Any]] = []
@@ -200,11 +200,6 @@ def seqs_with_frame(
 def _lacks(kb_id: str, annotator: str) -> sa.ColumnElement[bool]:
     has = sa.exists().where(_rows.c.chunk_seq == chunks.c.seq, _rows.c.annotator == annotator)
     return sa.and_(chunks.c.kb_id == kb_id, ~has)
-
-
-def _existing(transaction: Transaction, seqs: Collection[int]) -> list[int]:
-    query = sa.select(chunks.c.seq).where(transaction.is_in(chunks.c.seq, seqs))
-    return sorted(transaction.scalars(query))
 
 
 def _values(annotation: Annotation) -> dict[str, Any]:

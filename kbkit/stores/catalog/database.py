@@ -148,6 +148,10 @@ class Transaction(ABC):
             values_of.setdefault(key, []).append(value)
         return values_of
 
+    def existing(self, column: sa.Column[_T], values: Collection[_T]) -> set[_T]:
+        """Return the values that a column has."""
+        return set(self.scalars(sa.select(column).where(self.is_in(column, values)).distinct()))
+
     def count(self, of: sa.FromClause, *conditions: Condition) -> int:
         query = sa.select(sa.func.count()).select_from(of).where(*conditions)
         return int(self.execute(query).scalar_one())

@@ -136,11 +136,7 @@ def _check_unchanged(transaction: Transaction, row: Any) -> None:
 
 def _restore_entity(transaction: Transaction, before: Rows) -> None:
     entity_id, old = before["entity"], before["subjects"]
-    present = set(
-        transaction.scalars(
-            sa.select(subjects.c.id).where(transaction.is_in(subjects.c.id, before["names"]))
-        )
-    )
+    present = transaction.existing(subjects.c.id, before["names"])
     missing = [old[each] | {"alias_of": None} for each in old if each not in present]
     transaction.insert(subjects, missing)
     for each in before["names"]:  # aliases added by the edit lose their entity

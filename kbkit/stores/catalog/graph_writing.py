@@ -6,7 +6,7 @@ one checks them again and stores them, because others may write in between.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -37,14 +37,13 @@ BUILDER = "kbkit"
 """Author of relations that were read from documents."""
 _EQUAL = 1e-9
 """Weights that differ by less are equal."""
-_Key = TypeVar("_Key", int, str)
 _Number = TypeVar("_Number", float, sa.ColumnElement[float])
 
 
 def put(
     transaction: Transaction, kb_id: str, read: Mapping[int, str], facts: Iterable[ChunkRelation]
 ) -> None:
-    existing = _existing(transaction, chunks.c.seq, read)
+    existing = transaction.existing(chunks.c.seq, read)
     counted = sa.exists().where(
         relations.c.id == relation_evidence.c.relation_id, relations.c.name == CO_OCCURS
     )
@@ -97,7 +96,7 @@ def drop_evidence(transaction: Transaction, gone: Sequence[Evidence]) -> None:
 
 def add_evidence(transaction: Transaction, facts: Sequence[ChunkRelation]) -> None:
     """Store evidence; skip chunks that no longer exist."""
-    existing = _existing(transaction, chunks.c.seq, {fact.seq for fact in facts})
+    existing = transaction.existing(chunks.c.seq, {fact.seq for fact in facts})
     _add(transaction, [fact for fact in facts if fact.seq in existing])
 
 
@@ -165,7 +164,7 @@ def put_entities(
     """
     new, changed, gone = _entity_changes(transaction, kb_id, described, ids)
     add_subjects(transaction, names)
-    existing = _existing(transaction, subjects.c.id, new)
+    existing = transaction.existing(subjects.c.id, new)
     now = datetime.now(UTC)
     rows = {
         id_: {"subject_id": id_, "type": kind, "description": text, "updated_at": now}
@@ -229,7 +228,7 @@ def alias_changes(
     described = transaction.execute(own.where(transaction.is_in(entities.c.subject_id, ids))).all()
     by_hand = {row.subject_id for row in described if row.by_hand}
     taken = {row.subject_id for row in described}
-    taken |= _existing(transaction, annotation_subjects.c.subject_id, ids)
+    taken |= transaction.existing(annotation_subjects.c.subject_id, ids)
     canonical = {id_of_entity: of or id_of_entity for id_of_entity, of in existing.items()}
     new: dict[SubjectName, str] = {}
     for id_, (name, id_of_entity) in wanted.items():
@@ -239,13 +238,6 @@ def alias_changes(
         if existing.get(id_) is None:
             new[name] = target
     return new
-
-
-def _existing(
-    transaction: Transaction, column: sa.Column[_Key], values: Collection[_Key]
-) -> set[_Key]:
-    query = sa.select(column).where(transaction.is_in(column, values)).distinct()
-    return set(transaction.scalars(query))
 
 
 def _defined_elsewhere(transaction: Transaction, kb_id: str, ids: Sequence[str] | None) -> set[str]:

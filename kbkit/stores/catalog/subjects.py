@@ -51,12 +51,11 @@ def entity_id(name: str) -> str:
 def add(transaction: Transaction, names: Iterable[SubjectName]) -> None:
     """Add missing subjects."""
     wanted = {each.id: each for each in names}
-    query = sa.select(subjects.c.id).where(transaction.is_in(subjects.c.id, wanted))
-    for id_ in transaction.scalars(query):
-        del wanted[id_]
+    existing = transaction.existing(subjects.c.id, wanted)
     rows = [
         {"id": id_, "kind": each.kind.value, "key": each.key, "name": each.name}
         for id_, each in wanted.items()
+        if id_ not in existing
     ]
     transaction.insert(subjects, rows)
 
