@@ -164,8 +164,6 @@ def _describe(app: FastAPI) -> None:
             for path in schema["paths"].values():
                 for operation in path.values():
                     for parameter in operation.get("parameters", ()):
-                        if parameter["name"] == "if-match":  # HTTP defines its format
-                            parameter["schema"] = {"type": "string"}
                         _remove_null(parameter["schema"])
             _require_types(schema, schemas)
             for name, shape in schemas.items():

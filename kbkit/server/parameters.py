@@ -18,7 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, 
 
 from kbkit.client.declared import write_cursor
 from kbkit.errors import ConfigError, NotFoundError
-from kbkit.models import DocumentType, Filters, Mode
+from kbkit.models import DocumentType, Filters
 from kbkit.models.reports import MAX_QUERY_LENGTH
 from kbkit.runtime.validation import check_integer
 from kbkit.server.responses import Paged
@@ -147,14 +147,8 @@ SomeKb = Annotated[
     Query(description=f"{_NAME} By default all are searched.", min_length=1, max_length=200),
 ]
 KbNames = Annotated[
-    Any,
-    _json_schema(
-        anyOf=[
-            {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 1_000},
-            {"type": "null"},
-        ],
-        description="Names of knowledge bases; by default all.",
-    ),
+    list[str] | None,
+    Field(description="Names of knowledge bases; by default all.", min_length=1, max_length=1_000),
 ]
 
 # kbkit strips whitespace before it checks that a query is not empty
@@ -165,21 +159,6 @@ QUERY_SHAPE = {
     "description": f"A question or some words; {MAX_QUERY_LENGTH:,} characters are read.",
 }
 QueryText = Annotated[Any, WithJsonSchema(QUERY_SHAPE)]
-SearchMode = Annotated[
-    Any,
-    _json_schema(
-        type="string",
-        enum=list(Mode),
-        description="`hybrid`, `dense` (by meaning only) or `lexical` (by words only).",
-    ),
-]
-GraphWeight = Annotated[
-    Any,
-    _json_schema(
-        anyOf=[{"type": "number", "minimum": 0, "maximum": 5}, {"type": "null"}],
-        description="Weight of graph relations; by default the knowledge bases' setting.",
-    ),
-]
 
 
 def number(name: str, low: int, high: int) -> BeforeValidator:

@@ -19,7 +19,6 @@ from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
 from kbkit import errors
-from kbkit.errors import ArgumentError
 from kbkit.models import (
     DocumentInfo,
     DocumentPart,
@@ -56,25 +55,6 @@ async def _unquoted(
 
 IfMatch = Annotated[str | None, Depends(_unquoted)]
 """Version to change; ``None`` for any."""
-
-
-async def _expected(
-    if_match: IfMatch,
-    if_none_match: Annotated[
-        str | None,
-        Header(description="`*`: only if it does not exist yet.", max_length=200),
-        WithJsonSchema({"type": "string", "enum": ["*"]}),
-    ] = None,
-) -> str | None:
-    if if_none_match is None:
-        return if_match
-    if if_none_match.strip() != "*":
-        raise ArgumentError("If-None-Match: give *, for a resource that must not exist yet")
-    return ""
-
-
-Expected = Annotated[str | None, Depends(_expected)]
-"""Version to replace; ``""`` for a new resource, ``None`` for any."""
 
 
 T = TypeVar("T")
@@ -149,7 +129,7 @@ def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     responses: dict[int | str, dict[str, Any]] = {
         status: {"description": described[status], "content": content} for status in statuses
     }
-    headers = {401: "WWW-Authenticate", 403: "WWW-Authenticate", 429: "Retry-After"}
+    headers = {401: "WWW-Authenticate", 429: "Retry-After"}
     for status, header in headers.items():
         if status in responses:
             responses[status]["headers"] = {header: {"schema": {"type": "string"}}}
@@ -194,28 +174,14 @@ def missing_token_header(scope: Scope, settings: ServerSettings) -> str:
     """Return ``WWW-Authenticate`` for a missing or invalid token (401)."""
     if takes_basic(scope):
         return 'Basic realm="kbkit: a token as the password", charset="UTF-8"'
-    shown = Headers(scope=scope).get("authorization") is not None
-    return _bearer(scope, settings, error="invalid_token" if shown else "")
-
-
-def missing_scope_header(scope: Scope, settings: ServerSettings, needed: str) -> str:
-    """Return ``WWW-Authenticate`` for a token without the needed scope (403)."""
-    return _bearer(scope, settings, error="insufficient_scope", scope=needed)
+    place = METADATA + (MCP if scope["path"].startswith(MCP) else "")
+    error = ', error="invalid_token"' * ("authorization" in Headers(scope=scope))
+    return f'Bearer realm="kbkit", resource_metadata="{base_url(scope, settings)}{place}"{error}'
 
 
 def takes_basic(scope: Scope) -> bool:
     """Whether browsers may ask for a password: only for sites."""
     return scope["path"].startswith("/site/") and scope["method"] in ("GET", "HEAD")
-
-
-def _bearer(request: Scope, settings: ServerSettings, **parameters: str) -> str:
-    path = MCP if request["path"].startswith(MCP) else ""
-    texts = {
-        "realm": "kbkit",
-        "resource_metadata": base_url(request, settings) + METADATA + path,
-        **parameters,
-    }
-    return "Bearer " + ", ".join(f'{name}="{text}"' for name, text in texts.items() if text)
 
 
 log = logging.getLogger("kbkit.server")
@@ -297,9 +263,8 @@ def problem(
     return JSONResponse(content, status, headers, MEDIA_TYPE)
 
 
-def problem_of(error: errors.KbkitError, *, challenge: str = "") -> JSONResponse:
-    status = status_of(error)
-    headers = {"WWW-Authenticate": challenge} if challenge else {}
+def problem_of(error: errors.KbkitError) -> JSONResponse:
+    status, headers = status_of(error), {}
     if status >= 500:
         log.error("%s: %s", type(error).__name__, error)
     if isinstance(error, errors.LimitError) and error.retry_after:
@@ -322,12 +287,8 @@ def add_handlers(app: FastAPI) -> None:
     """Answer errors with problem details."""
 
     @app.exception_handler(errors.KbkitError)
-    def of_kbkit(request: Request, error: errors.KbkitError) -> JSONResponse:
-        needed = error.scope if isinstance(error, errors.ForbiddenError) else ""
-        if not needed:
-            return problem_of(error)
-        settings = request.app.state.settings
-        return problem_of(error, challenge=missing_scope_header(request.scope, settings, needed))
+    def of_kbkit(_: Request, error: errors.KbkitError) -> JSONResponse:
+        return problem_of(error)
 
     @app.exception_handler(RequestValidationError)
     def of_validation(_: Request, error: RequestValidationError) -> JSONResponse:

@@ -11,7 +11,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 from uuid import uuid4
-from zipfile import ZIP_DEFLATED, ZipFile
 
 from pydantic import TypeAdapter
 
@@ -136,11 +135,7 @@ def export(run: JobRun) -> Any:
         with TemporaryDirectory(prefix="kbkit-", dir=place) as temporary:
             folder = Path(temporary, kb.name)
             report = kb.export(folder=folder, on_progress=run.tell, **options)
-            draft = Path(temporary, "draft.zip")
-            with ZipFile(draft, "w", ZIP_DEFLATED) as archive_file:
-                for path in sorted(folder.rglob("*")):
-                    if path.is_file() and not path.is_symlink():
-                        archive_file.write(path, path.relative_to(folder).as_posix())
+            draft = Path(shutil.make_archive(f"{temporary}/draft", "zip", folder))
             size = draft.stat().st_size
             draft.rename(place / f"{archive}.zip")
     except OSError as error:

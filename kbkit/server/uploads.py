@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 from kbkit.errors import ArgumentError, EntryFormatError, InvalidPathError, KbkitError
-from kbkit.files.paths import collision_key, joined, parts_of
+from kbkit.files.paths import joined, parts_of
 from kbkit.server.parameters import Body
 from kbkit.server.responses import error_responses, problem, quoted
 
@@ -63,18 +64,10 @@ class Folder(Body):
         with TemporaryDirectory(prefix="kbkit-") as temporary:
             root = Path(temporary).resolve() / name
             root.mkdir()
-            seen: dict[str, str] = {}
             for path, content in self.files.items():
                 parts = parts_of(path)
                 if not parts:
                     raise InvalidPathError("an uploaded file has no name")
-                for end in range(1, len(parts) + 1):
-                    prefix = joined(parts[:end])
-                    if seen.setdefault(collision_key(prefix), prefix) != prefix:
-                        raise EntryFormatError(
-                            f"{prefix}: differs from another only in capitals, which some systems "
-                            "treat as the same name; nothing was imported"
-                        )
                 place = root.joinpath(*parts)
                 try:
                     place.parent.mkdir(parents=True, exist_ok=True)
@@ -102,6 +95,7 @@ for _type, _ending in (
 ):
     _TYPES.add_type(_type, _ending)
 _PIECE_BYTES = 1 << 16
+_RANGE = re.compile("bytes=([0-9]*)-([0-9]*)", re.IGNORECASE)
 _SAFE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "sandbox; default-src 'none'",
@@ -141,15 +135,9 @@ class FileConditions:
 
     def range_of(self, size: int, etag: str) -> tuple[int, int] | None:
         """Return start and end of the requested bytes; ``None`` for all. Raises `ValueError`."""
-        unit, _, requested = (self.bytes_range or "").partition("=")
-        first, dash, last = (each.strip() for each in requested.partition("-"))
-        if unit.strip().lower() != "bytes" or not dash or "," in requested:
-            return None
-        if self.if_range is not None and self.if_range.strip() != etag:
-            return None
-        if not all(each == "" or (each.isascii() and each.isdigit()) for each in (first, last)):
-            return None
-        if first == last == "":
+        match = _RANGE.fullmatch((self.bytes_range or "").replace(" ", ""))
+        first, last = match.groups() if match else ("", "")
+        if not (first or last) or (self.if_range or etag).strip() != etag:
             return None
         if first == "":
             start, end = max(0, size - int(last)), size

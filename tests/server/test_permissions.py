@@ -390,9 +390,6 @@ def test_routes_check_scope_and_audience(served, route):
     for scope in SCOPES[:enough]:
         answer = served.ask(route, served.tokens[scope], served.names)
         problem(answer, 403, "ForbiddenError", f"needs the scope {route.scope}")
-        challenge = answer.headers["www-authenticate"]  # RFC 6750
-        assert f'error="insufficient_scope", scope="{route.scope}"' in challenge
-        assert "/.well-known/oauth-protected-resource" in challenge
     answer = served.ask(route, served.tokens["other"], served.names)
     allowed = {"some": (200, 403), "any": (200, 308), "id": (403, 404)}.get(route.audience, (403,))
     assert answer.status_code in allowed, answer.text

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from hashlib import sha256
-from io import BytesIO
 from pathlib import Path as FilePath
+from shutil import make_archive
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
-from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from fastapi import Depends, Path, Query, Response
 
@@ -104,16 +103,8 @@ def export_skills(
 ) -> Response:
     """Return entries as Agent Skills, a folder each, in a ZIP."""
     with TemporaryDirectory(prefix="kbkit-") as folder:
-        folders = entries.export_skills(folder, slugs=slugs)
-        buffer = BytesIO()
-        with ZipFile(buffer, "w", ZIP_DEFLATED) as archive:
-            for skill in folders:
-                for file in filter(FilePath.is_file, sorted(skill.rglob("*"))):
-                    name = file.relative_to(FilePath(folder).absolute())
-                    info = ZipInfo.from_file(file, name)
-                    info.date_time = (1980, 1, 1, 0, 0, 0)  # equal content, equal bytes
-                    archive.writestr(info, file.read_bytes(), ZIP_DEFLATED)
-    data = buffer.getvalue()
+        entries.export_skills(f"{folder}/skills", slugs=slugs)
+        data = FilePath(make_archive(f"{folder}/skills", "zip", f"{folder}/skills")).read_bytes()
     return file_response(data, "skills.zip", sha256(data).hexdigest(), conditions)
 
 

@@ -20,7 +20,7 @@ from kbkit.models import DeletedFile, FileInfo, FileLink, FileTree, SyncReport
 from kbkit.models.files import FILES
 from kbkit.server.access import WRITE, Caller, WorkspaceOf
 from kbkit.server.parameters import Body
-from kbkit.server.responses import Expected, IfMatch, Page, answer, page
+from kbkit.server.responses import IfMatch, Page, answer, page
 from kbkit.server.routing import Routes
 from kbkit.server.uploads import ConditionsOf, RevisionOf, file_response, file_responses
 
@@ -227,13 +227,13 @@ def read_file(
 
 
 @routes.put("/{path:path}", WRITE, openapi_extra=_TEXT_BODY)
-def write_file(files: FilesOf, path: PathOf, content: TextOf, expected: Expected) -> FileInfo:
+def write_file(files: FilesOf, path: PathOf, content: TextOf, expected: IfMatch) -> FileInfo:
     """Write a whole file; creates missing folders."""
     return files.write(path, content, if_match=expected)
 
 
 @routes.post("/{path:path}", WRITE, openapi_extra=_TEXT_BODY)
-def append_to_file(files: FilesOf, path: PathOf, content: TextOf, expected: Expected) -> FileInfo:
+def append_to_file(files: FilesOf, path: PathOf, content: TextOf, expected: IfMatch) -> FileInfo:
     """Append a text on a new line; creates a missing file."""
     return files.append(path, content, if_match=expected)
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import Response
-from pydantic import BaseModel, BeforeValidator, Field, StrictBool, StrictInt
+from pydantic import BaseModel, BeforeValidator, Field, StrictBool, StrictFloat, StrictInt
 
 from kbkit.access import Caller as AccessCaller
 from kbkit.access import Scope
-from kbkit.errors import ConfigError, ImpossibleError
+from kbkit.errors import ImpossibleError
 from kbkit.feedback.evaluation_report import Evaluation
 from kbkit.feedback.judgements import Judgement
 from kbkit.feedback.tune_report import TuneReport
@@ -25,13 +25,11 @@ from kbkit.server.parameters import (
     Cursor,
     FewHits,
     FiltersField,
-    GraphWeight,
     KbName,
     KbNames,
     Limit,
     Options,
     QueryText,
-    SearchMode,
     number,
     offset_page,
     whole,
@@ -63,26 +61,19 @@ class Asked(Body):
     def _names(self, caller: AccessCaller) -> list[str] | None:
         if self.kb is not None and self.kbs is not None:
             raise ImpossibleError("kb and kbs: give one of the two")
-        names = [self.kb] if self.kb is not None else self.kbs
-        if isinstance(names, str):
-            names = [names]
-        if names is None:
-            return caller.restrict(None)
-        if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
-            raise ConfigError(f"kbs={names!r:.80}: give a list of names")
-        if not names:
-            raise ConfigError("kbs is empty: name a knowledge base, or leave kbs out for all")
-        return caller.restrict(names)
+        return caller.restrict(self.kbs if self.kb is None else [self.kb])
 
 
 class SearchBody(Asked):
     """A search."""
 
     limit: FewHits = 10
-    mode: SearchMode = "hybrid"
+    mode: Mode = Mode.HYBRID
+    """`hybrid`, `dense` (by meaning only) or `lexical` (by words only)."""
     retrieval: RetrievalSpec | None = None
     """Ranking settings, instead of the knowledge bases'."""
-    graph: GraphWeight = None
+    graph: Annotated[StrictFloat, Field(ge=0, le=5)] | None = None
+    """Weight of graph relations; by default the knowledge bases' setting."""
 
 
 class AskBody(Asked):
