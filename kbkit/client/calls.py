@@ -166,11 +166,6 @@ class RemoteObject:
             )
         if command := self._only_local.get(name):
             raise only_local(name, command)
-        if kind == "RemoteWorkspace" and name in ("open", "get", "load", "kb", "knowledge_base"):
-            raise AttributeError(
-                f"a workspace has no {name!r}: write workspace['name'] for a knowledge base, "
-                "and workspace.create('name') for a new one"
-            )
         raise AttributeError(f"{kind!r} object has no attribute {name!r}")
 
 
@@ -187,14 +182,6 @@ ATTEMPTS = 3
 _MAX_WAIT = 30.0
 _NOTHING: Mapping[str, Any] = {}
 _REPEATED = frozenset({None, 502, 503, 504})
-_OF_STATUS: dict[int, type[KbkitError]] = {
-    401: errors.TokenError,
-    403: errors.ForbiddenError,
-    404: errors.NotFoundError,
-    409: errors.ConflictError,
-    412: errors.VersionConflictError,
-}
-
 
 _Outcome = httpx.Response | httpx.HTTPError
 
@@ -358,8 +345,7 @@ def error_of(response: httpx.Response) -> KbkitError:
         answer = response.json()
         detail, name = str(answer["detail"]), str(answer["error"])
     except (ValueError, KeyError, TypeError):
-        kind = _OF_STATUS.get(status, ServerError)
-        return _new_error(kind, f"{response.request.url}: {status} {response.reason_phrase}", {})
+        return ServerError(f"{response.request.url}: {status} {response.reason_phrase}")
     attributes = answer.get("attributes")
     return error_named(name, detail, attributes if isinstance(attributes, dict) else {})
 

@@ -190,32 +190,30 @@ _MAX_FAULTS = 10
 _MAX_NAME_LENGTH = 80
 
 # The first class that matches decides.
-_STATUS: tuple[tuple[type[errors.KbkitError], int], ...] = (
-    (errors.VersionConflictError, 412),
-    (errors.ConflictError, 409),
-    (errors.NotFoundError, 404),
-    (errors.TokenError, 401),
-    (errors.ForbiddenError, 403),
-    (errors.LimitError, 413),
-    (errors.ReusedKeyError, 409),
-    (errors.ForbiddenAddressError, 403),
-    (errors.ReadOnlyPathError, 403),
-    (errors.InvalidPathError, 404),
-    (errors.EntryFormatError, 422),
-    (errors.SecretsError, 422),
-    (errors.FilesError, 409),
-    (errors.MissingExtraError, 409),
-    (errors.ConfigError, 400),
-    (errors.InvalidNameError, 400),
-    # the request is valid, but something that it depends on failed
-    (errors.SourceError, 409),
-    (errors.BundleError, 409),
-    (errors.ExportError, 409),
-    (errors.EmbedderError, 409),
-    (errors.PostprocessorError, 409),
-    (errors.LanguageModelError, 409),
-    (errors.WorkspaceError, 503),
-)
+_STATUS: dict[type[errors.KbkitError], int] = {
+    errors.VersionConflictError: 412,
+    errors.LimitError: 413,
+    errors.TokenError: 401,
+    **dict.fromkeys((errors.ConflictError, errors.MissingExtraError, errors.ReusedKeyError), 409),
+    **dict.fromkeys((errors.NotFoundError, errors.InvalidPathError), 404),
+    **dict.fromkeys((errors.EntryFormatError, errors.SecretsError), 422),
+    **dict.fromkeys(
+        (errors.ForbiddenError, errors.ForbiddenAddressError, errors.ReadOnlyPathError), 403
+    ),
+    **dict.fromkeys((errors.ConfigError, errors.InvalidNameError), 400),
+    errors.WorkspaceError: 503,
+    **dict.fromkeys(  # the request is valid, but something that it depends on failed
+        (
+            errors.FilesError,
+            errors.SourceError,
+            errors.ExportError,
+            errors.EmbedderError,
+            errors.PostprocessorError,
+            errors.LanguageModelError,
+        ),
+        409,
+    ),
+}
 
 
 class ProblemDetails(BaseModel):
@@ -234,7 +232,7 @@ class ProblemDetails(BaseModel):
 def status_of(error: errors.KbkitError) -> int:
     if getattr(error, "retry_after", 0):
         return 429
-    return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
+    return next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
 
 
 def problem(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from inspect import iscoroutinefunction, signature
 from types import NoneType
@@ -53,26 +53,17 @@ async def _check_query(request: Request) -> None:
     route: Any = request.scope.get("route")
     if not isinstance(route, APIRoute):
         return
-    if route.unique_id not in _PARAMETER_NAMES:
-        _PARAMETER_NAMES[route.unique_id] = _parameters(route)
-    names = _PARAMETER_NAMES[route.unique_id]
+    names = list(dict.fromkeys(_query_names(route.dependant)))
     for name in request.query_params:
         if name not in names:
             meant = did_you_mean(name, names)
             raise ArgumentError(f"{request.url.path}: has no parameter {name[:80]!r}; {meant}")
 
 
-_PARAMETER_NAMES: dict[str, tuple[str, ...]] = {}
-
-
-def _parameters(route: APIRoute) -> tuple[str, ...]:
-    names: list[str] = []
-    dependants: list[Dependant] = [route.dependant]
-    while dependants:
-        dependant = dependants.pop()
-        names += (parameter.alias for parameter in dependant.query_params)
-        dependants += dependant.dependencies
-    return tuple(dict.fromkeys(names))
+def _query_names(dependant: Dependant) -> Iterator[str]:
+    yield from (parameter.alias for parameter in dependant.query_params)
+    for each in dependant.dependencies:
+        yield from _query_names(each)
 
 
 class Routes:
