@@ -11,7 +11,7 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import Annotated, Any, BinaryIO
 from zipfile import BadZipFile, ZipFile
 
 from kbkit.client.calls import Awaited, Blocking, RemoteObject, Steps, steps
@@ -30,25 +30,14 @@ from kbkit.files.paths import joined, parts_of
 from kbkit.models import DeletedFile, FileInfo, FileLink, FileTree, SyncReport
 from kbkit.runtime.validation import check_text
 
-if TYPE_CHECKING:
-    pass
 
-
-class AsyncMemoryTool:
+class AsyncMemoryTool(MemoryTool):
     """Memory tool whose commands are awaited; see `kbkit.files.memory_tool.MemoryTool`."""
 
-    def __init__(self, files: Any, folder: str = "") -> None:
-        self._files = files
-        self._folder = folder
-        tool = MemoryTool(files, folder)
-        self.name, self.description = tool.name, tool.description
-        self.definition, self.schema = tool.definition, tool.schema
-
-    async def handle(self, command: Mapping[str, Any] | str | Any) -> MemoryAnswer:
+    async def handle(self, command: Mapping[str, Any] | str | Any) -> MemoryAnswer:  # type: ignore[override]
         """Run a command in a thread; the event loop keeps running."""
-        files = _Waiting(self._files, asyncio.get_running_loop())
-        tool = MemoryTool(files, self._folder)
-        return await asyncio.to_thread(tool.handle, command)
+        files: Any = _Waiting(self._files, asyncio.get_running_loop())
+        return await asyncio.to_thread(MemoryTool(files, self._folder).handle, command)
 
 
 class _Waiting:
@@ -208,7 +197,8 @@ class AsyncFiles(FilesCalls, Awaited):
     """Files of a remote workspace; each call is awaited."""
 
     def memory_tool(self, *, folder: str = "") -> AsyncMemoryTool:
-        return AsyncMemoryTool(self, folder)
+        files: Any = self
+        return AsyncMemoryTool(files, folder)
 
 
 MAX_FILES = 5_000
