@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -29,6 +29,7 @@ from mcp_types import (
     Resource,
     ResourceTemplate,
     TextContent,
+    jsonrpc_message_adapter,
 )
 from mcp_types import Tool as ToolListing
 from pydantic import AnyUrl, ValidationError
@@ -66,62 +67,34 @@ if TYPE_CHECKING:
     from kbkit.workspace import Workspace
 
 
-class Messages:
-    """Reads messages of a client; answers malformed ones with an error without id."""
-
-    def __init__(self, read: Any, write: Any) -> None:
-        self._read = read
-        self._write = write
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._read, name)
-
-    async def __aenter__(self) -> Messages:
-        await self._read.__aenter__()
-        return self
-
-    async def __aexit__(self, *raised: Any) -> bool | None:
-        closed: bool | None = await self._read.__aexit__(*raised)
-        return closed
-
-    def __aiter__(self) -> Messages:
-        return self
-
-    async def __anext__(self) -> SessionMessage:
-        while isinstance(item := await self._read.__anext__(), Exception):
-            answer = JSONRPCError(jsonrpc="2.0", id=None, error=_fault(item))
-            await self._write.send(SessionMessage(answer))
-        message: SessionMessage = item
-        return message
-
-
-def _fault(error: Exception) -> ErrorData:
-    kinds = (
-        {fault["type"] for fault in error.errors(include_url=False, include_context=False)}
-        if isinstance(error, ValidationError)
-        else set()
-    )
-    if "json_invalid" in kinds:
-        return ErrorData(code=PARSE_ERROR, message="the line is not JSON; send one message a line")
-    message = 'the line is no message of JSON-RPC 2.0: {"jsonrpc": "2.0", "id": ..., "method": ...}'
-    return ErrorData(code=INVALID_REQUEST, message=message)
-
-
-async def _lines(stdin: TextIO) -> AsyncIterator[str]:
+async def _messages(
+    stdin: TextIO, refuse: Callable[[ErrorData], Awaitable[None]]
+) -> AsyncIterator[str]:
+    """Yield messages without lone surrogates, which no answer could repeat; refuse other lines."""
     async for line in anyio.wrap_file(stdin):
-        yield _sanitized(line)
-
-
-def _sanitized(line: str) -> str:
-    """Replace lone surrogates, which no answer could repeat, and requests with invalid ids."""
-    try:
-        values = json.loads(line)
+        try:
+            values = json.loads(line)
+        except (ValueError, RecursionError):
+            message = "the line is not JSON; send one message a line"
+            await refuse(ErrorData(code=PARSE_ERROR, message=message))
+            continue
         whole = json.dumps(valid_values(values)) if "\\ud" in line.lower() else line
-    except (ValueError, RecursionError):
-        return line
-    request_id = values.get("id", "") if isinstance(values, dict) and "method" in values else ""
-    is_valid = isinstance(request_id, (str, int)) and not isinstance(request_id, bool)
-    return whole if is_valid else "{}"
+        if _is_message(whole, values):
+            yield whole
+        else:
+            await refuse(ErrorData(code=INVALID_REQUEST, message=_NO_MESSAGE))
+
+
+_NO_MESSAGE = 'the line is no message of JSON-RPC 2.0: {"jsonrpc": "2.0", "id": ..., "method": ...}'
+
+
+def _is_message(line: str, values: Any) -> bool:
+    try:
+        jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValidationError:
+        return False
+    request_id = values.get("id", "") if "method" in values else ""
+    return isinstance(request_id, (str, int)) and not isinstance(request_id, bool)
 
 
 def _add_files(tools: Tools) -> None:
@@ -277,11 +250,15 @@ class WorkspaceServer(MCPServer[Any]):
 
     async def run_on(self, stdin: TextIO, stdout: TextIO) -> None:
         """Serve a client until its input ends."""
+
+        async def refuse(error: ErrorData) -> None:
+            answer = JSONRPCError(jsonrpc="2.0", id=None, error=error)
+            await write.send(SessionMessage(answer))
+
         low = self._lowlevel_server
-        lines: Any = _lines(stdin)
+        lines: Any = _messages(stdin, refuse)
         async with stdio_server(lines, anyio.wrap_file(stdout)) as (read, write):
-            messages = Messages(read, write)
-            await low.run(messages, write, low.create_initialization_options())
+            await low.run(read, write, low.create_initialization_options())
 
 
 def _size(answer: CallToolResult) -> int:
