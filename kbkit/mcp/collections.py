@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from pydantic import Field, WithJsonSchema
+from pydantic import Field, WrapValidator
 from typing_extensions import TypedDict
 
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.mcp.core import Passages, found
 from kbkit.mcp.replies import Budget, Reply, listing, short
-from kbkit.mcp.submissions import LongWork
+from kbkit.mcp.submissions import GivenDocument, LongWork
 from kbkit.mcp.tools import Limit, Tools
 from kbkit.models import Document, IngestReport, Problem
 from kbkit.models.files import BUILT_IN
@@ -26,38 +26,10 @@ CollectionName = Annotated[
     str, Field(description="Lower-case letters, digits and hyphens.", max_length=200)
 ]
 DocumentsArgument = Annotated[
-    Any,
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "string"},
-                {
-                    "type": "array",
-                    "items": {
-                        "anyOf": [
-                            {"type": "string"},
-                            {
-                                "type": "object",
-                                "properties": {
-                                    "title": {"type": "string"},
-                                    "content": {"type": "string"},
-                                    "source": {"type": "string"},
-                                    "document_type": {"type": "string"},
-                                    "tags": {"type": "array", "items": {"type": "string"}},
-                                    "metadata": {"type": "object"},
-                                },
-                                "required": ["content"],
-                                "additionalProperties": False,
-                            },
-                        ]
-                    },
-                },
-            ]
-        }
-    ),
+    str | list[str | GivenDocument],
+    WrapValidator(lambda value, _: value),  # `kbkit.mcp.submissions` checks it
     Field(description="Markdown, a list of texts or objects, or paths in allowed folders."),
 ]
-"""Validated by `kbkit.mcp.submissions`; the schema only documents it."""
 _MAX_IDS = 1_000
 
 

@@ -130,7 +130,6 @@ def _text(entry: Entry, *, budget: Budget) -> Reply:
         name=entry.slug,
         heading="\n".join(lines),
         budget=budget,
-        quoted=("title",),
         values={
             "slug": entry.slug,
             "title": short(entry.title),

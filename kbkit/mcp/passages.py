@@ -15,6 +15,7 @@ from kbkit.mcp.replies import (
     Quotes,
     Reply,
     listing,
+    longest,
     part_reply,
     short,
     size,
@@ -134,14 +135,11 @@ class _Passage:
         if budget.holds(*(whole := self.shown(quotes))):
             return whole
         short = not budget.holds(*self.shown(quotes, length=min(len(self.text), _MIN_LENGTH)))
-        low, high = 0, min(len(self.text), budget.room * 4)
-        while low < high:
-            middle = (low + high + 1) // 2
-            if budget.holds(*self.shown(quotes, short=short, length=middle)):
-                low = middle
-            else:
-                high = middle - 1
-        return self.shown(quotes, short=short, length=low)
+        most = longest(
+            min(len(self.text), max(budget.room, 0) * 4),
+            lambda length: budget.holds(*self.shown(quotes, short=short, length=length)),
+        )
+        return self.shown(quotes, short=short, length=most)
 
 
 _SHORT_BUDGET = 600
@@ -224,7 +222,6 @@ def document_reply(
         budget=budget,
         first_line=document.content.count("\n", 0, begin) + 1,
         lines_in_all=total,
-        quoted=("title",),
         values={
             "kb": kb,
             "title": title,

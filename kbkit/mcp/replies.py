@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -124,6 +125,16 @@ class Quotes:
     def value(self, text: str) -> str:
         return f"<{self.mark}>{text}</{self.mark}>"
 
+    def values(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Quote texts among values; names stay plain, so that they can be arguments."""
+        return {
+            name: self.value(value) if value and name in _QUOTED else value
+            for name, value in values.items()
+        }
+
+
+_QUOTED = ("about", "description", "said", "text", "title")
+
 
 class PartValues(TypedDict):
     """A part of a text."""
@@ -141,7 +152,6 @@ def part_reply(
     name: str,
     heading: str,
     values: dict[str, Any],
-    quoted: Collection[str] = (),
     first_line: int = 1,
     numbered: bool = True,
     lines_in_all: int = 0,
@@ -159,11 +169,9 @@ def part_reply(
     lines = {"first_line": last, "last_line": last} if numbered else {}
     for most in _LINES:
         name, heading, values = _shortened(name, heading, values, most)
-        marked = {key: quotes.value(values[key]) for key in quoted}
         frame = {
             "note": quotes.note,
-            **values,
-            **marked,
+            **quotes.values(values),
             **lines,
             "text": quotes.value(""),
             "next_cursor": "",
@@ -200,22 +208,23 @@ def _shortened(
 
 
 def _fitting(content: str, budget: Budget) -> str:
-    low, high = 0, min(len(content), max(budget.room, 1) * _CHARACTERS)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if budget.holds(part := harmless(content[:middle]), part):
-            low = middle
-        else:
-            high = middle - 1
-    if low == len(content):
+    def fits(length: int) -> bool:
+        part = harmless(content[:length])
+        return budget.holds(part, part)
+
+    most = longest(min(len(content), max(budget.room, 1) * _CHARACTERS), fits)
+    if most == len(content):
         return content
-    line = content.rfind("\n", low * 2 // 3, low)
-    return content[: line + 1] if line >= 0 else content[: max(low, 1)]
+    line = content.rfind("\n", most * 2 // 3, most)
+    return content[: line + 1] if line >= 0 else content[: max(most, 1)]
+
+
+def longest(most: int, fits: Callable[[int], bool]) -> int:
+    """Return the largest length that fits, up to `most`."""
+    return bisect_left(range(most), True, key=lambda length: not fits(length + 1))
 
 
 _TOO_LONG = "(one is too long to be shown)"
-_QUOTED = ("about", "description", "said", "text", "title")
-"""Values to quote; names stay plain, so that they can be arguments."""
 
 
 def listing(
@@ -231,14 +240,7 @@ def listing(
 ) -> Reply:
     """List rows between marks, below a line; `about` and texts among the values are quoted, too."""
     quotes, start = Quotes(), budget.start
-
-    def quoted(values: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            key: quotes.value(value) if value and key in _QUOTED else value
-            for key, value in values.items()
-        }
-
-    frame = {"note": quotes.note, **quoted(more or {}), name: [], "next_cursor": ""}
+    frame = {"note": quotes.note, **quotes.values(more or {}), name: [], "next_cursor": ""}
     head = f"{above}{quotes.note}\n<{quotes.mark}>" + f"\n{about}" * bool(about)
     foot = f"</{quotes.mark}>"
     budget.take(f"{head}\n\n{foot}\n\n{_TOO_LONG}", frame)
@@ -246,7 +248,7 @@ def listing(
     shown: list[Mapping[str, Any]] = []
     cursor = ""
     for line, plain_values in islice(iter(rows), start, None):
-        values = quoted(plain_values)
+        values = quotes.values(plain_values)
         if len(lines) == limit:
             cursor = write_cursor(start + len(lines))
             break

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Required
 
 from anyio import from_thread
 from mcp.server.mcpserver import Context
@@ -46,7 +46,7 @@ class GivenDocument(TypedDict, total=False):
     """A document with metadata."""
 
     title: str
-    content: str
+    content: Required[str]
     source: str
     document_type: DocumentType
     tags: list[str]
@@ -161,9 +161,9 @@ def _of_object(item: Mapping[str, Any], name: str) -> SourceDocument:
         fields = ", ".join(GivenDocument.__annotations__)
         message = f"is not known; there are {fields}" if "extra" in fault["type"] else fault["msg"]
         raise ConfigError(f"{name}.{place}: {message}") from None
-    content = _clean(given.get("content", ""))
+    content = _clean(given["content"])
     if not content.strip():
-        raise ConfigError(f"{name}.content: is missing or empty")
+        raise ConfigError(f"{name}.content: is empty")
     title = " ".join(_clean(given.get("title", "")).split())
     source = _clean(given.get("source", "")).strip()
     return SourceDocument(
