@@ -43,6 +43,17 @@ class WrittenFile(TypedDict):
     version: str
 
 
+class MemoryReply(TypedDict):
+    """Answer of the tool."""
+
+    note: str
+    text: str
+    next_cursor: str
+
+
+_COMMANDS_WITH_CONTENT = ("view", "str_replace")
+
+
 def add(tools: Tools) -> None:
     @tools.read(listed("files", FileRow))
     def kb_list(
@@ -104,51 +115,6 @@ def add(tools: Tools) -> None:
         message = f"{deleted.path} is in the trash."
         return Reply(message, {"path": deleted.path, "version": ""})
 
-
-def _descendants(tree: FileTree) -> Iterator[FileInfo]:
-    for child in tree.children:
-        yield child.info
-        yield from _descendants(child)
-
-
-def _written(info: FileInfo) -> Reply:
-    version = f" Its version is {info.version}." if info.version else ""
-    values = {"path": info.path, "version": info.version}
-    return Reply(f"{info.path} is stored.{version}", values)
-
-
-def _folder(infos: Iterable[FileInfo], *, path: str, budget: Budget) -> Reply:
-    rows = (
-        (
-            f"{one_line(info.path)}/"
-            if info.is_folder
-            else f"{one_line(info.path)} ({info.size:,} bytes, {info.changed_at:%Y-%m-%d})",
-            {
-                "path": info.path,
-                "kind": info.kind.value,
-                "size": info.size,
-                "changed_at": f"{info.changed_at:%Y-%m-%d}",
-            },
-        )
-        for info in infos
-    )
-    name = one_line(path)[:200] or "the root"
-    nothing = f"Nothing is in {name}."
-    return listing(rows, name="files", above=f"In {name}: ", nothing=nothing, budget=budget)
-
-
-_COMMANDS_WITH_CONTENT = ("view", "str_replace")
-
-
-class MemoryReply(TypedDict):
-    """Answer of the tool."""
-
-    note: str
-    text: str
-    next_cursor: str
-
-
-def add_memory(tools: Tools) -> None:
     @tools.write(MemoryReply, destructive=True, idempotent=False)
     def memory(
         *,
@@ -196,3 +162,35 @@ def add_memory(tools: Tools) -> None:
             )
         text = shortened(answer, budget.room // 2 - 40)
         return Reply(text, {"note": "", "text": text, "next_cursor": ""})
+
+
+def _descendants(tree: FileTree) -> Iterator[FileInfo]:
+    for child in tree.children:
+        yield child.info
+        yield from _descendants(child)
+
+
+def _written(info: FileInfo) -> Reply:
+    version = f" Its version is {info.version}." if info.version else ""
+    values = {"path": info.path, "version": info.version}
+    return Reply(f"{info.path} is stored.{version}", values)
+
+
+def _folder(infos: Iterable[FileInfo], *, path: str, budget: Budget) -> Reply:
+    rows = (
+        (
+            f"{one_line(info.path)}/"
+            if info.is_folder
+            else f"{one_line(info.path)} ({info.size:,} bytes, {info.changed_at:%Y-%m-%d})",
+            {
+                "path": info.path,
+                "kind": info.kind.value,
+                "size": info.size,
+                "changed_at": f"{info.changed_at:%Y-%m-%d}",
+            },
+        )
+        for info in infos
+    )
+    name = one_line(path)[:200] or "the root"
+    nothing = f"Nothing is in {name}."
+    return listing(rows, name="files", above=f"In {name}: ", nothing=nothing, budget=budget)

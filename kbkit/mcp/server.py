@@ -47,19 +47,8 @@ from kbkit.mcp import (
     replies,
     resources,
 )
-from kbkit.mcp import files as memory
 from kbkit.mcp.resources import ListPage, ResourceHandlers, current_page, usage
-from kbkit.mcp.tools import (
-    LOCAL,
-    MAX_TOKENS,
-    LazyWorkspace,
-    ToolCaller,
-    Tools,
-    ToolSearches,
-    current_caller,
-    explained,
-    reason,
-)
+from kbkit.mcp.tools import LOCAL, MAX_TOKENS, ToolCaller, Tools, current_caller, explained, reason
 from kbkit.models.values import valid_values
 from kbkit.runtime.validation import check_integer
 
@@ -97,15 +86,10 @@ def _is_message(line: str, values: Any) -> bool:
     return isinstance(request_id, (str, int)) and not isinstance(request_id, bool)
 
 
-def _add_files(tools: Tools) -> None:
-    files.add(tools)
-    memory.add_memory(tools)
-
-
 SETS: dict[str, tuple[Callable[[Tools], None], bool]] = {
     "core": (core.add, True),
     "collections": (collections.add, True),
-    "files": (_add_files, False),
+    "files": (files.add, False),
     "entries": (entries.add, False),
     "graph": (graph.add, False),
 }
@@ -277,13 +261,13 @@ def server(
     max_tokens: int = USUAL_TOKENS,
     roots: Sequence[Path] = (),
     caller: Callable[[ServerRequestContext[Any, Any]], ToolCaller] | None = None,
-    searches: ToolSearches | None = None,
+    searches: Any = None,
 ) -> WorkspaceServer:
     """Return an MCP server, which opens its workspace on first use."""
     sets = check_sets(tools)
     max_tokens = check_integer("max_tokens", max_tokens, MIN_TOKENS)
     collected = Tools(
-        LazyWorkspace(open_workspace),
+        open_workspace,
         max_tokens=max_tokens,
         allow_write=allow_write,
         roots=roots,

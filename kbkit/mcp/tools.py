@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import wraps
 from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
@@ -24,7 +24,7 @@ from kbkit.mcp import MIN_TOKENS, USUAL_TOKENS, replies
 if TYPE_CHECKING:
     from kbkit.access import Caller
     from kbkit.mcp.replies import Budget, Reply
-    from kbkit.models import Context, Hits, KnowledgeBaseInfo
+    from kbkit.models import KnowledgeBaseInfo
     from kbkit.workspace import Workspace
 
 
@@ -63,33 +63,6 @@ _PAGING = [
 ]
 
 
-class ToolSearches(Protocol):
-    """Runs searches and contexts, in the workspace or in other processes."""
-
-    @property
-    def search(self) -> Callable[..., Hits]:
-        """See `kbkit.Workspace.search`."""
-
-    @property
-    def context(self) -> Callable[..., Context]:
-        """See `kbkit.Workspace.context`."""
-
-
-class LazyWorkspace:
-    """Opens a workspace once, on first use."""
-
-    def __init__(self, open_workspace: Callable[[], Workspace]) -> None:
-        self._open = open_workspace
-        self._lock = threading.Lock()
-        self._opened: Workspace | None = None
-
-    def get(self) -> Workspace:
-        with self._lock:
-            if self._opened is None:
-                self._opened = self._open()
-            return self._opened
-
-
 @dataclass(frozen=True, slots=True)
 class Declared:
     """A tool; `of_kbs` permits it to callers limited to some knowledge bases."""
@@ -119,17 +92,19 @@ class Tools:
 
     def __init__(
         self,
-        workspace: LazyWorkspace,
+        open_workspace: Callable[[], Workspace],
         *,
         max_tokens: int,
         allow_write: bool,
         roots: Sequence[Path] = (),
-        searches: ToolSearches | None = None,
+        searches: Any = None,
     ) -> None:
         self.max_tokens = max_tokens
         self.declared: dict[str, Declared] = {}
         self.withheld: set[str] = set()
-        self._workspace = workspace
+        self._open = open_workspace
+        self._opened: Workspace | None = None
+        self._opening = threading.Lock()
         self._searches = searches
         self.allow_write = allow_write
         self._roots = tuple(root.expanduser().resolve() for root in roots)
@@ -203,10 +178,14 @@ class Tools:
     @property
     def workspace(self) -> Workspace:
         """The workspace, opened on first use."""
-        return self._workspace.get()
+        with self._opening:
+            if self._opened is None:
+                self._opened = self._open()
+            return self._opened
 
     @property
-    def searches(self) -> ToolSearches:
+    def searches(self) -> Any:
+        """Runs `search` and `context`: the workspace, or other processes."""
         return self._searches or self.workspace
 
     def budget(self, max_tokens: int, cursor: str = "") -> Budget:
