@@ -156,7 +156,8 @@ def _of_object(item: Mapping[str, Any], name: str) -> SourceDocument:
     try:
         given = _DOCUMENT.validate_python(item)
     except ValidationError as error:
-        fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        faults = error.errors(include_url=False, include_input=False, include_context=False)
+        fault = max(faults, key=lambda each: "extra" in each["type"])
         place = ".".join(str(part)[:40] for part in fault["loc"])
         fields = ", ".join(GivenDocument.__annotations__)
         message = f"is not known; there are {fields}" if "extra" in fault["type"] else fault["msg"]

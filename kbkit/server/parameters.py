@@ -18,7 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, 
 
 from kbkit.client.declared import write_cursor
 from kbkit.errors import ConfigError, NotFoundError
-from kbkit.models import DocumentType, Filters
+from kbkit.models import DocumentType, Filters, Mode
 from kbkit.models.reports import MAX_QUERY_LENGTH
 from kbkit.runtime.validation import check_integer
 from kbkit.server.responses import Paged
@@ -159,6 +159,16 @@ QUERY_SHAPE = {
     "description": f"A question or some words; {MAX_QUERY_LENGTH:,} characters are read.",
 }
 QueryText = Annotated[Any, WithJsonSchema(QUERY_SHAPE)]
+
+
+SearchMode = Annotated[
+    Any,
+    _json_schema(
+        type="string",
+        enum=list(Mode),
+        description="`hybrid`, `dense` (by meaning only) or `lexical` (by words only).",
+    ),
+]
 
 
 def number(name: str, low: int, high: int) -> BeforeValidator:

@@ -86,7 +86,7 @@ def test_document_change_with_an_old_version_is_refused(client):
         ({"query": 5}, 400, "ConfigError", "query=5"),
         ({"query": "a", "limit": 0}, 400, "ConfigError", "limit=0: give a whole number, 1 or more"),
         ({"query": "a", "limit": 10**30}, 400, "ConfigError", "a server takes 1,000 at most"),
-        ({"query": "a", "mode": "fuzzy"}, 422, "ArgumentError", "body.mode"),
+        ({"query": "a", "mode": "fuzzy"}, 400, "ConfigError", "mode='fuzzy'"),
         ({"query": "a", "filters": {"headin": "x"}}, 400, "ConfigError", "headin not known"),
         ({"query": "a", "filters": [1]}, 400, "ConfigError", "not a mapping"),
         ({"query": "a", "kbs": []}, 422, "ArgumentError", "body.kbs"),

@@ -30,6 +30,7 @@ from kbkit.server.parameters import (
     Limit,
     Options,
     QueryText,
+    SearchMode,
     number,
     offset_page,
     whole,
@@ -68,8 +69,7 @@ class SearchBody(Asked):
     """A search."""
 
     limit: FewHits = 10
-    mode: Mode = Mode.HYBRID
-    """`hybrid`, `dense` (by meaning only) or `lexical` (by words only)."""
+    mode: SearchMode = "hybrid"
     retrieval: RetrievalSpec | None = None
     """Ranking settings, instead of the knowledge bases'."""
     graph: Annotated[StrictFloat, Field(ge=0, le=5)] | None = None
