@@ -14,77 +14,12 @@ import pytest
 import kbkit
 from kbkit.errors import ConflictError
 
-DOCUMENTS = 80
-
-
-def ingest(folder, done):
-    try:
-        with kbkit.open(folder) as workspace:
-            kb = workspace["shared"]
-            for n in range(DOCUMENTS):
-                kb.add(f"Number {n}", f"# Number {n}\n\nThe number {n} is called nr{n}x.\n")
-    finally:
-        done.set()
-
-
-def search_and_rate(folder, rater, done, results):
-    """Search for the newest documents and rate hits until the ingest has ended."""
-    ratings = searches = 0
-    try:
-        with kbkit.open(folder) as workspace:
-            kb = workspace["shared"]
-            while True:
-                last = done.is_set()
-                count = kb.info().documents
-                for mode in ("hybrid", "dense", "lexical"):
-                    newest = count - 1
-                    hits = kb.search(f"number nr{newest}x", limit=5, mode=mode)
-                    searches += 1
-                    if mode != "dense":  # commits of others show at once
-                        assert hits[0].title == f"Number {newest}", (mode, newest, hits[0])
-                kb.rate(hits[0].chunk.id, 1 + searches % 5, rater=rater)
-                ratings += 1
-                if last:
-                    break
-        results.put((rater, ratings, searches, ""))
-    except BaseException as error:
-        results.put((rater, ratings, searches, repr(error)))
-        raise
-
 
 def started(context, *calls):
     workers = [context.Process(target=target, args=args) for target, *args in calls]
     for worker in workers:
         worker.start()
     return workers
-
-
-@pytest.mark.soak
-def test_two_processes_search_and_rate_during_an_ingest(tmp_path):
-    with kbkit.open(tmp_path) as workspace:
-        workspace.create("shared").add("Number 0", "# Number 0\n\nThe number 0 is called nr0x.\n")
-    context = multiprocessing.get_context("spawn")
-    done, results = context.Event(), context.Queue()
-    workers = started(
-        context,
-        (search_and_rate, tmp_path, "ann", done, results),
-        (search_and_rate, tmp_path, "bob", done, results),
-        (ingest, tmp_path, done),
-    )
-    outcomes = [results.get(timeout=200) for _ in range(2)]
-    for worker in workers:
-        worker.join(60)
-        assert worker.exitcode == 0
-    assert [outcome[3] for outcome in outcomes] == ["", ""]
-    with kbkit.open(tmp_path) as workspace:
-        kb = workspace["shared"]
-        assert kb.info().documents == DOCUMENTS
-        assert kb.info().pending == 0
-        counts = kb.ratings.to_frame().groupby("rater").size().to_dict()
-        assert counts == {rater: ratings for rater, ratings, _, _ in outcomes}
-        assert kb.search(f"nr{DOCUMENTS - 1}x")[0].title == f"Number {DOCUMENTS - 1}"
-    with sqlite3.connect(tmp_path / "catalog.db") as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
 SLOTS = 100

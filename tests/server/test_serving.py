@@ -147,22 +147,9 @@ def site(tmp_path):
 
 
 @pytest.mark.soak
-def test_killed_server_keeps_answered_writes_and_the_next_resumes(folder, site):
+def test_import_of_a_killed_server_is_resumed_by_the_next(folder, site):
     address, halted, go = site
-    answered, enough = [], threading.Event()
     crawl = {"kb": "drinks", "crawl": True, "limit": 12, "allow_private": True, "url": address}
-
-    def write(url, worker):
-        with httpx.Client(base_url=url, timeout=60) as client:
-            for number in range(1000):
-                path = f"killed/{worker}-{number}.md"
-                try:
-                    client.put(f"/api/files/{path}", content=path.encode()).raise_for_status()
-                except httpx.HTTPError:
-                    return
-                answered.append(path)
-                if len(answered) > 20:
-                    enough.set()
 
     def begin(url):
         headers = {"Idempotency-Key": "once"}
@@ -174,13 +161,7 @@ def test_killed_server_keeps_answered_writes_and_the_next_resumes(folder, site):
         begun = begin(url)
         assert begun.status_code == 202, begun.text
         assert halted.wait(60)
-        threads = [threading.Thread(target=write, args=(url, each)) for each in range(3)]
-        for each in threads:
-            each.start()
-        assert enough.wait(60)
         process.kill()
-        for each in threads:
-            each.join()
         go.set()
     with served(folder) as (process, url):
         assert begin(url).headers["location"] == begun.headers["location"], "it is not begun again"
@@ -196,7 +177,4 @@ def test_killed_server_keeps_answered_writes_and_the_next_resumes(folder, site):
         process.send_signal(signal.SIGHUP)
         assert process.wait(60) == 0
     with kbkit.open(folder) as workspace:
-        assert len(answered) > 20
-        for path in answered:
-            assert workspace.files.read(path) == path
         assert workspace["drinks"].info().documents == 1 + 12, "Tea, and the pages"
