@@ -171,6 +171,15 @@ SearchMode = Annotated[
 ]
 
 
+GraphWeight = Annotated[
+    Any,
+    _json_schema(
+        anyOf=[{"type": "number", "minimum": 0, "maximum": 5}, {"type": "null"}],
+        description="Weight of graph relations; by default the knowledge bases' setting.",
+    ),
+]
+
+
 def number(name: str, low: int, high: int) -> BeforeValidator:
     """Check an integer field of any type as Python does, for its error message."""
 

@@ -93,7 +93,7 @@ def test_document_change_with_an_old_version_is_refused(client):
         ({"query": "a", "kbs": [1]}, 422, "ArgumentError", "body.kbs"),
         ({"query": "a", "kb": "tea", "kbs": ["tea"]}, 409, "ImpossibleError", "one of the two"),
         ({"query": "a", "kbs": ["milk"]}, 404, "NotFoundError", "'milk'; choose from tea"),
-        ({"query": "a", "graph": 9}, 422, "ArgumentError", "body.graph"),
+        ({"query": "a", "graph": 9}, 400, "ConfigError", "graph=9"),
         ({"query": "a", "retrieval": {"rating_weight": 9}}, 422, "ArgumentError", "rating_weight"),
         ({"query": "a", "depth": 1}, 422, "ArgumentError", "depth"),
         ({}, 422, "ArgumentError", "query"),

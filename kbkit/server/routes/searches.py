@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import Response
-from pydantic import BaseModel, BeforeValidator, Field, StrictBool, StrictFloat, StrictInt
+from pydantic import BaseModel, BeforeValidator, Field, StrictBool, StrictInt
 
 from kbkit.access import Caller as AccessCaller
 from kbkit.access import Scope
@@ -25,6 +25,7 @@ from kbkit.server.parameters import (
     Cursor,
     FewHits,
     FiltersField,
+    GraphWeight,
     KbName,
     KbNames,
     Limit,
@@ -72,8 +73,7 @@ class SearchBody(Asked):
     mode: SearchMode = "hybrid"
     retrieval: RetrievalSpec | None = None
     """Ranking settings, instead of the knowledge bases'."""
-    graph: Annotated[StrictFloat, Field(ge=0, le=5)] | None = None
-    """Weight of graph relations; by default the knowledge bases' setting."""
+    graph: GraphWeight = None
 
 
 class AskBody(Asked):
