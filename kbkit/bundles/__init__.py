@@ -50,56 +50,17 @@ def bundle_path(place: str | Path) -> Path:
     return path
 
 
-class NewFile:
-    """A file under a temporary name until it is complete."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        with unwritten(path):
-            handle, draft = tempfile.mkstemp(dir=path.parent, prefix=".kbkit-", suffix=".part")
-        self._draft = Path(draft)
-        self.stream: IO[bytes] = os.fdopen(handle, "w+b")
-
-    def empty(self) -> None:
-        with unwritten(self.path):
-            self.stream.seek(0)
-            self.stream.truncate()
-
-    def write(self, part: bytes) -> None:
-        with unwritten(self.path):
-            self.stream.write(part)
-
-    def sign(self, sign: Callable[[bytes], bytes]) -> None:
-        with unwritten(self.path), zipfile.ZipFile(self.stream, "a") as archive:
-            envelope = sign(archive.read(MANIFEST))
-            with archive.open(_about(SIGNATURE), "w", force_zip64=True) as stream:
-                stream.write(envelope)
-
-    def finish(self) -> None:
-        with unwritten(self.path):
-            self.stream.flush()
-            os.fsync(self.stream.fileno())
-            self.stream.close()
-            bundle_path(self.path)
-            self._draft.replace(self.path)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with suppress(OSError):  # a full disk has no room for buffered bytes
-            self.stream.close()
-        self._draft.unlink(missing_ok=True)
-
-
 class BundleWriter:
     """A bundle under a temporary name until it is complete."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._members: dict[str, dict[str, Any]] = {}
-        self._file = NewFile(path)
-        self._zip = zipfile.ZipFile(self._file.stream, "w")
+        with unwritten(path):
+            handle, draft = tempfile.mkstemp(dir=path.parent, prefix=".kbkit-", suffix=".part")
+        self._draft = Path(draft)
+        self._stream = os.fdopen(handle, "w+b")
+        self._zip = zipfile.ZipFile(self._stream, "w")
 
     def add(self, name: str, parts: Iterable[bytes]) -> None:
         digest, size = hashlib.sha256(), 0
@@ -135,7 +96,11 @@ class BundleWriter:
                 stream.write(sign(manifest))
         with unwritten(self.path):
             self._zip.close()
-        self._file.finish()
+            self._stream.flush()
+            os.fsync(self._stream.fileno())
+            self._stream.close()
+            bundle_path(self.path)
+            self._draft.replace(self.path)
         return hashlib.sha256(manifest).hexdigest()
 
     @contextmanager
@@ -150,7 +115,9 @@ class BundleWriter:
     def __exit__(self, kind: object, *_: object) -> None:
         if kind is not None:
             self._zip.fp = None  # a discarded file needs no central directory
-        self._file.__exit__()
+        with suppress(OSError):  # a full disk has no room for buffered bytes
+            self._stream.close()
+        self._draft.unlink(missing_ok=True)
 
 
 def _about(name: str) -> zipfile.ZipInfo:
@@ -425,15 +392,6 @@ def _encoded(payload: bytes) -> bytes:
 def private_key(path: str | Path) -> Any:
     """Load a private key; raises the errors of `sign`."""
     return _key(path, private=True)
-
-
-def public_pem(path: str | Path) -> str:
-    """Return only the public key of a file, as PEM."""
-    key = _key(path, private=False)
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-
-    pem: bytes = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-    return pem.decode()
 
 
 def _key(path: str | Path, *, private: bool) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -182,16 +182,12 @@ def restore_bundle(
     name: str,
     key_file: str | Path | None,
     trust: bool,
-    paths: bool = True,
     tell: OnProgress,
 ) -> Restoration:
     began = time.monotonic()
     trust = trust or key_file is not None
 
-    def may_read(spec: Mapping[str, Any]) -> bool:
-        return trust and (paths or not spec.get("path"))
-
-    with BundleReader(Path(path), bundled.REVISION) as bundle:
+    with BundleReader(Path(path)) as bundle:
         if key_file is not None:
             verify(bundle.signature, bundle.manifest_bytes, key_file)
         _check(bundle, name, trust)
@@ -205,12 +201,12 @@ def restore_bundle(
             files = Placement(bundle, stores)
             with files.ready(), stores.database.write() as transaction:
                 restorer = Restorer(
-                    transaction, bundle.rows, chunk_id=chunk_id, name=name, enabled=may_read
+                    transaction, bundle.rows, chunk_id=chunk_id, name=name, trust=trust
                 )
                 restored = restorer.run()
                 files.put(transaction)
         rows = bundle.rows("sources")
-        disabled = sum(row["enabled"] and not may_read(row["spec"]) for row in rows)
+        disabled = 0 if trust else sum(row["enabled"] for row in rows)
     with stores.database.read() as transaction:
         ids = [knowledge_bases.get(transaction, each.name).id for each in restored]
     for kb_id in ids:

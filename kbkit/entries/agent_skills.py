@@ -108,12 +108,6 @@ def _metadata(stored: StoredEntry, title: str) -> dict[str, str]:
     return {key: value for key, value in {**metadata, **own}.items() if value and key}
 
 
-def front_matter_of(data: bytes) -> dict[str, Any]:
-    parts = _FRONT.match(data.decode("utf-8"))
-    assert parts is not None
-    return dict(read_yaml(f"\n{parts[1]}", as_texts=True).values)
-
-
 def find_skills(folder: Path) -> list[Path]:
     place = folder.expanduser().absolute()
     if not place.is_dir():

@@ -302,7 +302,7 @@ class Restoration(Value):
     """Result of restoring a bundle.
 
     Attributes:
-        bundle: Its file; ``""`` if it was sent to a server.
+        bundle: Its file.
         files: Paths of new files and entries; existing ones are unchanged.
         kept: Paths of existing files with other content; they are unchanged.
         sources: Sources restored as disabled.

@@ -339,9 +339,20 @@ class Workspace(WorkspaceSearches):
                 restores now.
             WorkspaceError: The workspace cannot be written.
         """
+        from kbkit.bundles.bundling import restore_bundle
+
+        if name:
+            _check(name)
         with progress_bar(on_progress) as tell:
             heard = tell or (lambda progress: None)
-            return restored(self, path, name=name, verify=verify, trust=trust, tell=heard)
+            done = restore_bundle(
+                self._stores, path, name=name, key_file=verify, trust=trust, tell=heard
+            )
+        if (self.path / FILES).is_dir():
+            self.files.sync()
+        if (self.path / ENTRIES).is_dir():
+            self.entries.sync()
+        return done
 
     def compact(self) -> Compaction:
         """Empty all trash, and make the workspace smaller.
@@ -522,31 +533,6 @@ def stores_of(workspace: Workspace) -> Stores:
 
 def settings_of(workspace: Workspace) -> Settings:
     return workspace._resources.settings
-
-
-def restored(
-    workspace: Workspace,
-    path: str | Path,
-    *,
-    name: str,
-    verify: str | Path | None,
-    trust: bool,
-    paths: bool = True,
-    tell: OnProgress,
-) -> Restoration:
-    """Restore a bundle with the options of kbkit's own interfaces."""
-    from kbkit.bundles.bundling import restore_bundle
-
-    if name:
-        _check(name)
-    done = restore_bundle(
-        workspace._stores, path, name=name, key_file=verify, trust=trust, paths=paths, tell=tell
-    )
-    if (workspace.path / FILES).is_dir():
-        workspace.files.sync()
-    if (workspace.path / ENTRIES).is_dir():
-        workspace.entries.sync()
-    return done
 
 
 def create_whole(
