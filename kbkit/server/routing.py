@@ -253,7 +253,7 @@ class Worker:
 
     def run(self, kind: str, arguments: Mapping[str, Any], *, wait: bool) -> Response:
         """Run a job; respond with its result, or with the job (202)."""
-        kbs = (arguments["kb"],) if "kb" in arguments else tuple(arguments.get("kbs") or ())
+        kbs = (arguments["kb"],) if "kb" in arguments else ()
         job = self._jobs.start(kind, arguments, owner=self._caller.name, kbs=kbs)
         if wait:
             job = self._jobs.wait(job.id, _WAIT_SECONDS)

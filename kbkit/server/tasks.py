@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO
+from typing import Any
 from uuid import uuid4
 
 from pydantic import TypeAdapter
@@ -115,14 +115,6 @@ _MAX_EXPORT_AGE = 86_400  # seconds
 _OPTIONS = ("build", "standalone", "pages_only", "model", "graph", "files", "entries")
 
 
-def archive_folder(workspace: Workspace, name: str) -> Path:
-    """Return a folder for archives, created if missing; delete archives older than a day."""
-    place = workspace.path / DOWNLOADS / name
-    place.mkdir(parents=True, exist_ok=True)
-    delete_old(place.parent.glob("*/*"), _MAX_EXPORT_AGE)
-    return place
-
-
 def export(run: JobRun) -> Any:
     """Export to an archive, kept for a day, or with ``publish`` to the site."""
     kb, arguments = run.kb, run.arguments
@@ -131,7 +123,9 @@ def export(run: JobRun) -> Any:
     try:
         if arguments.get("publish"):
             return _site_archive(kb.export(on_progress=run.tell, **options))
-        place = archive_folder(run.workspace, kb.id)
+        place = run.workspace.path / DOWNLOADS / kb.id
+        place.mkdir(parents=True, exist_ok=True)
+        delete_old(place.parent.glob("*/*"), _MAX_EXPORT_AGE)
         with TemporaryDirectory(prefix="kbkit-", dir=place) as temporary:
             folder = Path(temporary, kb.name)
             report = kb.export(folder=folder, on_progress=run.tell, **options)
@@ -163,7 +157,7 @@ _MAX_UPLOAD_AGE = 8 * 86_400  # seconds
 _MAX_PROBLEMS = 5
 
 
-def store_uploads(workspace: Workspace, files: Iterable[tuple[str, bytes | BinaryIO]]) -> str:
+def store_uploads(workspace: Workspace, files: Iterable[tuple[str, bytes]]) -> str:
     """Store uploaded files; return the name of their folder."""
     above = workspace.path / UPLOADS
     name = uuid4().hex
@@ -171,11 +165,7 @@ def store_uploads(workspace: Workspace, files: Iterable[tuple[str, bytes | Binar
         for path, data in files:
             place = (above / name).joinpath(*parts_of(path))
             place.parent.mkdir(parents=True, exist_ok=True)
-            with place.open("wb") as file:
-                if isinstance(data, bytes):
-                    file.write(data)
-                else:
-                    shutil.copyfileobj(data, file)
+            place.write_bytes(data)
         delete_old(above.iterdir(), _MAX_UPLOAD_AGE)
     except OSError as error:
         shutil.rmtree(above / name, ignore_errors=True)
