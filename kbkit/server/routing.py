@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from functools import wraps
+from functools import partial, wraps
 from inspect import iscoroutinefunction, signature
 from types import NoneType
 from typing import (
@@ -73,27 +73,15 @@ class Routes:
         checks = [] if any_query else [Depends(_check_query)]
         self.prefix = prefix
         self.router = APIRouter(prefix=prefix, tags=[tag], dependencies=checks, **options)
-
-    def get(self, path: str, scope: Any = READ, **options: Any) -> Callable[[Handler], Handler]:
-        return self._route("GET", path, scope, **options)
-
-    def post(self, path: str, scope: Any, **options: Any) -> Callable[[Handler], Handler]:
-        return self._route("POST", path, scope, **options)
-
-    def put(self, path: str, scope: Any, **options: Any) -> Callable[[Handler], Handler]:
-        return self._route("PUT", path, scope, **options)
-
-    def patch(self, path: str, scope: Any, **options: Any) -> Callable[[Handler], Handler]:
-        return self._route("PATCH", path, scope, **options)
-
-    def delete(self, path: str, scope: Any, **options: Any) -> Callable[[Handler], Handler]:
-        return self._route("DELETE", path, scope, **options)
+        self.get, self.post, self.put, self.patch, self.delete = (
+            partial(self._route, method) for method in ("GET", "POST", "PUT", "PATCH", "DELETE")
+        )
 
     def _route(
         self,
         method: str,
         path: str,
-        scope: Any,
+        scope: Any = READ,
         *,
         status: int = 200,
         model: Any = None,

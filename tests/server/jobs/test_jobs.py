@@ -212,8 +212,3 @@ def test_old_jobs_are_forgotten(jobs, workspace):
         assert job.id in job_table.forget(transaction, timedelta(0))
     with pytest.raises(NotFoundError, match="it never existed, or ended some days ago"):
         queue.get(job.id)
-
-
-def test_unknown_kind_of_job_is_refused(jobs):
-    with pytest.raises(ConfigError, match="no job is of the kind 'dance'; there are read"):
-        jobs(read=lambda *_: {}).start("dance", {})
