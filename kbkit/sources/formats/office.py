@@ -19,11 +19,10 @@ from kbkit.extras import extra
 from kbkit.models import License
 from kbkit.sources.html.extract import markdown_of
 from kbkit.sources.html.metadata import rights_license
-from kbkit.sources.html.tables import pipe_table
 from kbkit.sources.parts import PAGE_BREAK, Part, one_line, stem
 from kbkit.sources.untrusted import Archive, UnreadableError, office
 from kbkit.text.markdown.structure import document_title
-from kbkit.text.markdown.writing import MATH, escape, guard, latex, quote, safe_url
+from kbkit.text.markdown.writing import MATH, escape, guard, latex, pipe_table, quote, safe_url
 
 _CODE = str.split(
     "Code|Source Code|Code Block|CodeBlock|Verbatim|Listing|Macro Text|HTML Preformatted"

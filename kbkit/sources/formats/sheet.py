@@ -16,10 +16,9 @@ from typing import Any
 
 from kbkit.extras import extra
 from kbkit.sources.decode import decode
-from kbkit.sources.html.tables import pipe_table
 from kbkit.sources.parts import GROUP, MAX_CHARACTERS, Part, one_line
 from kbkit.sources.untrusted import Archive, UnreadableError, office
-from kbkit.text.markdown.writing import escape
+from kbkit.text.markdown.writing import escape, pipe_table
 
 Spans = Mapping[int, list[tuple[int, int]]]  # first and last column, from 0, by row
 _LOOKED_AT = 12  # first rows that are searched for the header

@@ -13,7 +13,6 @@ from kbkit.sources.html import HEADINGS, Element, classes, drop_tree, normalized
 from kbkit.sources.html.inline import code_text
 from kbkit.text.markdown.writing import KINDS, bold, indent
 
-_ESCAPED = re.compile(r"\\.|\|")
 _MAX_COLUMNS = 200
 _MAX_CELLS = 50_000
 
@@ -56,22 +55,6 @@ def has_head(rows: list[list[Element | None]]) -> bool:
         or normalized_text(cell) == " ".join(map(normalized_text, cell.iter("b", "strong")))
         for cell in filled
     )
-
-
-def pipe_table(rows: list[list[str]]) -> str:
-    """Write rows of one-line cells as a Markdown table whose first row is its header."""
-    width = max(len(row) for row in rows)
-    lines = []
-    for index, row in enumerate(rows):
-        cells = [_piped(cell) for cell in row] + [""] * (width - len(row))
-        lines.append("| " + " | ".join(cells) + " |")
-        if index == 0:
-            lines.append("|" + " --- |" * width)
-    return "\n".join(lines)
-
-
-def _piped(cell: str) -> str:
-    return _ESCAPED.sub(lambda found: "\\|" if found[0][-1] == "|" else found[0], cell)
 
 
 def _rows(table: Element) -> list[Element]:

@@ -43,6 +43,7 @@ from kbkit.text.markdown.writing import (
     formula,
     guard,
     indent,
+    pipe_table,
     quote,
     title_of,
 )
@@ -317,7 +318,7 @@ class MarkdownWriter:
             after: list[str] = []
             if row[0] is not None and tables.is_section_title(row):
                 if any(any(line) for line in lines):
-                    out.append(tables.pipe_table(lines))
+                    out.append(pipe_table(lines))
                 out += self._laid_out(row[0])
                 seen.add(row[0])
                 lines = [[""] * len(row)] if lines else []
@@ -332,10 +333,10 @@ class MarkdownWriter:
             if any(line) or not lines:
                 lines.append(line)
             if after:  # the table is split after the row, and continues without a head
-                out += [tables.pipe_table(lines), *after]
+                out += [pipe_table(lines), *after]
                 lines = [[""] * len(row)]
         if any(any(line) for line in lines):
-            out.append(tables.pipe_table(lines))
+            out.append(pipe_table(lines))
         return out
 
     def _laid_out(self, cell: Element) -> list[str]:

@@ -18,7 +18,6 @@ from kbkit.sources.markdown.lines import (
     TERM,
     body_below,
     caption,
-    csv_table,
     dedented,
     glossary,
     indented,
@@ -359,8 +358,6 @@ def _verbatim(kind: str, title: str, options: dict[str, str], body: list[str]) -
         return formula_lines([title, *body])
     if kind == "toctree":
         return toctree(body)
-    if kind == "csv-table":
-        return [*caption(title), *csv_table(options.get("header", ""), body)]
     return None
 
 

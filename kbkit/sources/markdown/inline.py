@@ -215,8 +215,6 @@ class _LineWriter(NamedTuple):
 
     def text(self, text: str, *, in_line: bool = False, depth: int = 0) -> str:
         """Convert inline text; code stays."""
-        if not _ACTIVE.search(text):
-            return text
         out: list[str] = []
         at = 0
         while match := _ACTIVE.search(text, at):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from functools import lru_cache
-from itertools import zip_longest
 from typing import Any
 
 from kbkit.text.markdown import Block, Kind, blocks, is_closed
 from kbkit.text.markdown.sanitizing import html_as_text
-from kbkit.text.markdown.writing import admonition, indent
+from kbkit.text.markdown.writing import admonition, indent, pipe_table
 
 _OPTION = re.compile(r"[ \t]*:(?P<name>[\w-]+):[ \t]*(?P<value>.*)$")
 _YAML_OPTION = re.compile(r"[ \t]{4,}[\w-]+:(?:[ \t]|$)")
@@ -138,25 +136,7 @@ def list_table(body: list[str]) -> list[str]:
             rows[-1].append(cell["text"].strip())
         elif rows and line.strip():
             rows[-1][-1] += f" {line.strip()}"
-    return _table(rows) if rows else body
-
-
-def csv_table(header: str, body: list[str]) -> list[str]:
-    lines = [header, *body] if header else body
-    try:
-        rows = [row for row in csv.reader(lines, skipinitialspace=True, strict=True) if row]
-    except csv.Error:
-        return body
-    return _table([[" ".join(cell.split()) for cell in row] for row in rows]) if rows else []
-
-
-def _table(rows: list[list[str]]) -> list[str]:
-    width = min(max(map(len, rows)), _MAX_COLUMNS)
-    columns = zip_longest(*(row[:width] for row in rows), fillvalue="")
-    head, *rest = [
-        " | ".join(cell.replace("|", "\\|") for cell in row) for row in zip(*columns, strict=True)
-    ]
-    return [f"| {head} |", "|" + " --- |" * width, *(f"| {row} |" for row in rest)]
+    return pipe_table([row[:_MAX_COLUMNS] for row in rows]).split("\n") if rows else body
 
 
 _MAX_LENGTH = 100_000

@@ -68,6 +68,25 @@ def code_span(text: str) -> str:
     return f"{ticks} {text} {ticks}"
 
 
+_PIPE = re.compile(r"\\.|\|")
+
+
+def pipe_table(rows: list[list[str]]) -> str:
+    """Write rows of one-line cells as a Markdown table whose first row is its header."""
+    width = max(len(row) for row in rows)
+    lines = []
+    for index, row in enumerate(rows):
+        cells = [_piped(cell) for cell in row] + [""] * (width - len(row))
+        lines.append("| " + " | ".join(cells) + " |")
+        if index == 0:
+            lines.append("|" + " --- |" * width)
+    return "\n".join(lines)
+
+
+def _piped(cell: str) -> str:
+    return _PIPE.sub(lambda found: "\\|" if found[0][-1] == "|" else found[0], cell)
+
+
 def indent(block: str, prefix: str) -> str:
     return "\n".join(prefix + line if line else line for line in block.split("\n"))
 

@@ -146,10 +146,6 @@ CASES = {
         "    lines\n* - alone\n```",
         "**Caption**\n\n| A | B \\| b |\n| --- | --- |\n| `x` | two lines |\n| alone |  |",
     ),
-    "csv table": (
-        '```{csv-table}\n:header: "A", "B"\n\n1, "2, 3"\n```',
-        "| A | B |\n| --- | --- |\n| 1 | 2, 3 |",
-    ),
     "glossary": (
         "```{glossary}\nterm\n  A word.\n\nother\n  Another\n  one.\n```",
         "*   **term**: A word.\n\n*   **other**: Another\n    one.",
