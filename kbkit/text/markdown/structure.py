@@ -405,23 +405,13 @@ def inline_text(markup: str, *, tags: bool = True) -> str:
         verbatim.append(match[1] or match[3].strip())
         return f"\0{len(verbatim) - 1}\0"
 
-    text = markup
-    if "`" in text or "\\" in text:
-        text = _VERBATIM.sub(replace_verbatim, text)
-    if "<" in text:
-        text = _AUTOLINK.sub(r"\1", text)
-        text = text if tags else _TAG.sub("", text)
-    if "](" in text:
-        for _ in range(2):  # an image in a link
-            text = without_link_targets(text)
+    text = _AUTOLINK.sub(r"\1", _VERBATIM.sub(replace_verbatim, markup))
+    text = text if tags else _TAG.sub("", text)
+    for _ in range(2):  # an image in a link
+        text = without_link_targets(text)
     if "][" in text:
         text = _REFERENCE.sub(r"\1", text)
-    for _ in range(3):  # emphasis may nest
-        if "*" not in text and "_" not in text:
-            break
-        text, count = _EMPHASIS.subn(lambda match: match[2] or match[4], text)
-        if not count:
-            break
-    if "&" in text:
-        text = _ENTITY.sub(lambda match: unescape(match[0]), text)
-    return _PLACEHOLDER.sub(lambda match: verbatim[int(match[1])], text) if verbatim else text
+    for _ in range(3 if "*" in text or "_" in text else 0):  # emphasis may nest
+        text = _EMPHASIS.sub(lambda match: match[2] or match[4], text)
+    text = _ENTITY.sub(lambda match: unescape(match[0]), text)
+    return _PLACEHOLDER.sub(lambda match: verbatim[int(match[1])], text)

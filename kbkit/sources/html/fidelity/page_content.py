@@ -112,7 +112,7 @@ class State(IntEnum):
 
 
 class PageStates:
-    """Texts of a page, and their states."""
+    """Texts of a page, their states, and the content."""
 
     def __init__(self, runs: Runs, base: str, template: Collection[int]) -> None:
         self._read_runs = runs
@@ -299,15 +299,6 @@ class PageStates:
         first, last = self._read_runs.spans.get(element, (0, 0))
         return first < last and set(self.states[first:last]) == {State.BOILERPLATE}
 
-
-def content(html: str, url: str, template: Collection[int] = ()) -> PageContent | None:
-    runs = read(html)
-    if runs is None or not runs.runs:
-        return None
-    return _Reading(runs, urljoin(url, runs.base), template).content()
-
-
-class _Reading(PageStates):
     def content(self) -> PageContent:
         page = PageContent()
         for run, state in zip(self._runs, self.states, strict=True):
@@ -418,6 +409,13 @@ class _Reading(PageStates):
             if text and self.is_content(term):
                 inner = (one.get("id") or one.get("name") for one in term.iter("dt", "a", "span"))
                 yield text, frozenset(unquote(place) for place in inner if place)
+
+
+def content(html: str, url: str, template: Collection[int] = ()) -> PageContent | None:
+    runs = read(html)
+    if runs is None or not runs.runs:
+        return None
+    return PageStates(runs, urljoin(url, runs.base), template).content()
 
 
 def absolute(href: str, base: str) -> str:
