@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from copy import copy
 from functools import cache, lru_cache
 from textwrap import dedent, fill
 from typing import Any
@@ -223,24 +224,6 @@ _MARKS = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _BLOCK = re.compile(r"\.\. |>>>|[-*] ")
-_STYLES = (
-    (
-        "numpy",
-        re.compile(
-            r"(?m)^[ \t]*(?:Parameters|Returns|Yields|Raises|Examples?|Notes?|See Also|Attributes|"
-            r"Warnings?|References|Methods|Other Parameters|Warns|Receives)"
-            r"[ \t]*\n[ \t]*-{3,}[ \t]*$"
-        ),
-    ),
-    ("sphinx", re.compile(r"(?m)^[ \t]*:(?:param|type|returns?|rtype|raises?|ivar|var)\b[^:\n]*:")),
-    (
-        "google",
-        re.compile(
-            r"(?m)^[ \t]*(?:Args|Arguments|Parameters|Params|Returns?|Yields?|Raises|Examples?|"
-            r"Attributes|Other Args|Keyword Args|Note|Warning|Todo)[ \t]*:[ \t]*$"
-        ),
-    ),
-)
 
 
 def to_markdown(docstring: Any) -> str:
@@ -249,11 +232,16 @@ def to_markdown(docstring: Any) -> str:
     Sections (parameters, returns, examples) start with a bold line, not a heading, so that search
     finds the entry as a whole.
     """
+    from griffe import Parser, infer_docstring_style
+
     text: str = docstring.value
-    if style := next((style for style, pattern in _STYLES if pattern.search(text)), ""):
-        with suppress(Exception):  # write it as it stands if its parser fails
-            sections = docstring.parse(style, warnings=False)
-            text = "\n\n".join(_section(each, _is_rst(text)) for each in sections)
+    apart = copy(docstring)
+    apart.value = f"\n{text.strip()}\n"  # griffe finds sections between other lines only
+    with suppress(Exception):  # write it as it stands if its parser fails
+        order = [Parser.numpy, Parser.sphinx, Parser.google]
+        style, _ = infer_docstring_style(apart, style_order=order, default=Parser.numpy)
+        sections = apart.parse(style, warnings=False)
+        text = "\n\n".join(_section(each, _is_rst(text)) for each in sections)
     return markdown(text)
 
 
