@@ -201,10 +201,8 @@ def _guessed(body: bytes, why: str) -> Decoded:
 
 
 def _detected(body: bytes) -> str:
-    try:
-        from chardetng_py import EncodingDetector
-    except ImportError:  # compiled, and not available on every platform
-        return _WESTERN
+    from chardetng_py import EncodingDetector  # few texts need it
+
     detector = EncodingDetector()
     detector.feed(body[:_DETECTED], last=len(body) <= _DETECTED)
     return codecs.lookup(detector.guess(tld=None, allow_utf8=False)).name
