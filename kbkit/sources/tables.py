@@ -134,13 +134,10 @@ class JsonlReader:
 
 def _object(line: bytes) -> dict[str, Any]:
     try:
-        values = json.loads(line.decode("utf-8-sig"), parse_constant=_no_number)
         # lone surrogates are valid JSON, but cannot be stored
-        json.dumps(values, ensure_ascii=False).encode()
+        values = valid_values(json.loads(line.decode("utf-8-sig"), parse_constant=_no_number))
     except UnicodeDecodeError:
         raise ValueError("not UTF-8") from None
-    except UnicodeEncodeError:
-        values = valid_values(values)
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON ({error.msg} at column {error.colno})") from None
     except RecursionError:
