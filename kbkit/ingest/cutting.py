@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from kbkit.ingest.spans import cut, strategy_for
-from kbkit.models import Chunk, ChunkSpan, Document, DocumentState, DocumentType
+from kbkit.models import Chunk, ChunkSpan, Document, DocumentState, DocumentType, Labels
 from kbkit.models.values import plain
 from kbkit.recipes import ChunkingSpec, KnowledgeBaseSpec
 from kbkit.stores.catalog import reading, writing
-from kbkit.stores.catalog.database import Database
-from kbkit.stores.catalog.writing import NewChunk
+from kbkit.stores.catalog.database import Database, batches
+from kbkit.stores.catalog.writing import Description, NewChunk, NewDocument
 from kbkit.text.analysis import analyzer
 from kbkit.text.markdown import Block, Kind
 from kbkit.text.markdown.structure import (
@@ -89,18 +89,8 @@ def digest(text: str) -> str:
 _SECONDS = 600.0
 
 
-@dataclass(frozen=True, slots=True)
-class CutDocument:
-    """A document with its chunks.
-
-    Attributes:
-        texts: Search texts of the chunks, by hash.
-    """
-
-    document: Document
-    chunks: Sequence[NewChunk]
-    is_index: bool
-    texts: Mapping[str, str]
+CutDocument = tuple[NewDocument, dict[str, str]]
+"""A document with its chunks, and their search texts by hash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,27 +134,24 @@ def _cut(document: Document, spec: KnowledgeBaseSpec) -> CutDocument:
         texts[key] = read
         new.append(
             NewChunk(
-                chunk=_chunk(document, span, text, position, occurrence),
+                chunk=Chunk(
+                    id=chunk_id(document.id, span.heading_path, text, occurrence),
+                    document_id=document.id,
+                    position=position,
+                    start=span.start,
+                    end=span.end,
+                    text=text,
+                    heading_path=span.heading_path,
+                    anchor=span.anchor,
+                    page=span.page,
+                ),
                 terms=" ".join(terms),
                 length=len(terms),
                 embed_hash=key,
             )
         )
-    return CutDocument(replace(document, description=line), new, is_index(content), texts)
-
-
-def _chunk(document: Document, span: ChunkSpan, text: str, position: int, occurrence: int) -> Chunk:
-    return Chunk(
-        id=chunk_id(document.id, span.heading_path, text, occurrence),
-        document_id=document.id,
-        position=position,
-        start=span.start,
-        end=span.end,
-        text=text,
-        heading_path=span.heading_path,
-        anchor=span.anchor,
-        page=span.page,
-    )
+    described = replace(document, description=line)
+    return NewDocument(described, new, None, None, Labels(), is_index(content)), texts
 
 
 DESCRIPTION_LENGTH = 300

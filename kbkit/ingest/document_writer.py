@@ -233,18 +233,16 @@ class DocumentWriter(Batch):
             for start in range(0, len(documents), size)
         )
         parts: list[CutDocument] = list(chain.from_iterable(perform(engine.pool(), tasks)))
-        texts = {key: text for part in parts for key, text in part.texts.items()}
-        return [
-            NewDocument(
-                part.document,
-                part.chunks,
-                origin.source_id,
-                origin.run_id,
-                origin.labels or Labels(),
-                part.is_index,
+        cut = [
+            replace(
+                document,
+                source_id=origin.source_id,
+                run_id=origin.run_id,
+                labels=origin.labels or Labels(),
             )
-            for part, (_, origin) in zip(parts, new, strict=True)
-        ], texts
+            for (document, _), (_, origin) in zip(parts, new, strict=True)
+        ]
+        return cut, {key: text for _, texts in parts for key, text in texts.items()}
 
     def _to_embed(self, cut: list[NewDocument], texts: dict[str, str]) -> dict[str, str]:
         if self._destination.spec.embedding.text == CHUNK:
