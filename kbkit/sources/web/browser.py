@@ -24,6 +24,8 @@ from typing import Any, TypeVar
 
 from kbkit.errors import SourceError
 from kbkit.extras import extra
+from kbkit.sources import Outcome
+from kbkit.sources.web import Response
 
 WITHOUT_FEATURES = (
     "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,"  # take two thirds of a page's time
@@ -87,15 +89,6 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
-    """Answer to a request of a page; `body` is ``None`` if refused or failed."""
-
-    body: bytes | None
-    status: int = 200
-    content_type: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class RenderedPage:
     """A page after its scripts ran.
 
@@ -113,7 +106,7 @@ class RenderedPage:
 class _Visit:
     url: str
     html: str
-    fetch: Callable[[str, str], Resource]
+    fetch: Callable[[str, str], Response]
     limit: int
     seconds: float
     requests: int = 0
@@ -166,7 +159,7 @@ class Browser:
         self,
         url: str,
         html: str,
-        fetch: Callable[[str, str], Resource],
+        fetch: Callable[[str, str], Response],
         *,
         limit: int,
         seconds: float,
@@ -310,18 +303,19 @@ class Browser:
                 return
             visit.pending += 1
             try:
-                resource = await self._loop.run_in_executor(
+                response = await self._loop.run_in_executor(
                     self._pool, visit.fetch, request.url, request.resource_type
                 )
-                visit.size += len(resource.body or b"")
-                if resource.body is None:
-                    await route.abort("blockedbyclient")
-                else:
+                visit.size += len(response.body)
+                if response.outcome in (Outcome.FETCHED, Outcome.GONE):
+                    charset = f"; charset={response.charset}" if response.charset else ""
                     await route.fulfill(
-                        status=resource.status,
-                        body=resource.body,
-                        content_type=resource.content_type,
+                        status=response.status,
+                        body=response.body,
+                        content_type=response.media_type + charset,
                     )
+                else:
+                    await route.abort("blockedbyclient")
             finally:
                 visit.pending -= 1
 

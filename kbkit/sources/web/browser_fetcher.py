@@ -22,7 +22,7 @@ from kbkit.sources.html import parse
 from kbkit.sources.html.extract import is_shell
 from kbkit.sources.html.images import MAX_BYTES, image_addresses, kept_image
 from kbkit.sources.web import Fetcher, Response
-from kbkit.sources.web.browser import Browser, RenderedPage, RenderError, Resource
+from kbkit.sources.web.browser import Browser, RenderedPage, RenderError
 from kbkit.sources.web.pages import open_robots, rendered
 from kbkit.sources.web.urls import Robots, origin
 
@@ -116,11 +116,12 @@ class BrowserFetcher:
             return replace(shell, outcome=Outcome.FAILED, reason=reason, body=b"")
         return replace(shell, body=html.encode("utf-8", "replace"), charset="utf-8")
 
-    def _resource(self, url: str, kind: str, own: str) -> Resource:
+    def _resource(self, url: str, kind: str, own: str) -> Response:
         url = urldefrag(url).url
         host = origin(url)
         if host != own and self._allow_private and kind not in ("script", "stylesheet"):
-            return Resource(None)  # private content must not reach other hosts
+            # private content must not reach other hosts
+            return Response(url, Outcome.SKIPPED)
         with self._lock:
             cached = self._cache.get(url)
             if cached is not None:
@@ -128,7 +129,7 @@ class BrowserFetcher:
         if cached is None:
             robots = self._own if host == own else self._others
             if robots.verdict(url) or not robots.wait(url):
-                return Resource(None)
+                return Response(url, Outcome.SKIPPED)
 
             def stays(address: str) -> Response | None:
                 if self._allow_private and host == own != origin(address):
@@ -138,12 +139,7 @@ class BrowserFetcher:
             cached = robots.fetcher.get(url, check=stays)
             if kind in ("script", "stylesheet"):
                 self._store(url, cached)
-        if cached.outcome is Outcome.GONE:
-            return Resource(b"", cached.status)
-        if cached.outcome is not Outcome.FETCHED:
-            return Resource(None)
-        charset = f"; charset={cached.charset}" if cached.charset else ""
-        return Resource(cached.body, 200, cached.media_type + charset)
+        return cached
 
     def _store(self, url: str, response: Response) -> Response:
         if response.outcome in (Outcome.FETCHED, Outcome.GONE):
