@@ -168,7 +168,7 @@ def _joined(lines: list[str], starts: list[int], names: dict[int, str]) -> Itera
 
 
 _DEEPEST = 4  # deepest level of headings
-_KEY = re.compile(r"""("[^"]+"|'[^']+'|[^\s#&*!|>%@`{}\[\],"'-].*?)\s*:(?:\s|$)""")
+_KEY = re.compile(r"""("[^"]+"|'[^']+'|[^\s#&*!|>%@`{}\[\],"'-].{0,200}?)[ \t]{0,9}:(?:\s|$)""")
 
 
 def read_data(data: bytes, name: str) -> list[Part]:

@@ -142,6 +142,7 @@ def hostile() -> Iterator[tuple[str, bytes, str]]:
     yield "x.json", b"[" * 200_000, "nested too deeply|broken"
     yield "x.json", b"9" * 100_000, "too long|digits"
     yield "x.yaml", b"[" * 50_000, ""
+    yield "x.yaml", b"a" + b" " * 1_000_000, ""
     yield "x.yaml", b"a: !!python/object/apply:os.system [x]\nb: {", ""
     yield "x.py", b"(" * 50_000, ""
     yield "x.py", b"x = " + b"-" * 200_000 + b"1", ""
