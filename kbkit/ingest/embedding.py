@@ -162,6 +162,7 @@ class Batch(ABC):
 
 
 _WORST = 3  # pages that a warning names
+Figures = dict[str, tuple[int, int]]  # units kept and wanted, by kind
 
 
 @dataclass(slots=True)
@@ -173,8 +174,9 @@ class RunCounters:
     skipped: list[Problem] = field(default_factory=list)
     seconds: Counter[str] = field(default_factory=Counter)
     interrupted: bool = False
-    kept: Counter[str] = field(default_factory=Counter)
-    wanted: Counter[str] = field(default_factory=Counter)
+    fidelity: Figures = field(default_factory=dict)
+    """Of judged sources; `unjudged` is of the current one."""
+    unjudged: Figures = field(default_factory=dict)
     poorly_read: list[Problem] = field(default_factory=list)
     notes: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
@@ -206,23 +208,22 @@ class RunCounters:
             self.notes.append(Problem(document.uri, document.note))
         if not document.fidelity:
             return
-        self.kept["pages"] += 1
-        self.wanted["pages"] += 1
-        for kind, (kept, wanted) in document.fidelity.items():
-            self.kept[kind] += kept
-            self.wanted[kind] += wanted
+        self.unjudged = _added(self.unjudged, {"pages": (1, 1), **document.fidelity})
         score = fidelity_score(document.fidelity)
         self.scores.append((score, document.uri))
         if score < POOR:
             self.poorly_read.append(Problem(document.uri, losses(document.fidelity)))
 
-    def judge(self, place: str, before: Mapping[str, tuple[int, int]]) -> None:
-        """Warn of a source whose pages were poorly read."""
+    def judge(self, place: str) -> Figures:
+        """Return the fidelity of a source; warn if its pages were poorly read."""
         scores, self.scores = sorted(self.scores), []
-        if reason := poor_site(self.fidelity(before) if scores else {}):
+        figures, self.unjudged = self.unjudged, {}
+        self.fidelity = _added(self.fidelity, figures)
+        if reason := poor_site(figures):
             worst = ", ".join(uri for _, uri in scores[:_WORST])
             message = f"{reason} ({len(scores):,} pages measured; worst: {worst})"
             self.warnings.append(Problem(place, message))
+        return figures
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
@@ -239,7 +240,7 @@ class RunCounters:
             skipped=tuple(self.skipped),
             seconds={stage: round(value, 3) for stage, value in self.seconds.items()},
             interrupted=self.interrupted,
-            fidelity=self.fidelity({}),
+            fidelity=_added(self.fidelity, self.unjudged),
             poorly_read=tuple(self.poorly_read),
             notes=tuple(self.notes),
             warnings=tuple(self.warnings),
@@ -247,13 +248,13 @@ class RunCounters:
             documents=tuple(dict.fromkeys(self.documents)),
         )
 
-    def fidelity(self, before: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
-        shares = {}
-        for kind, wanted in self.wanted.items():
-            kept_before, wanted_before = before.get(kind, (0, 0))
-            if wanted > wanted_before or not before:
-                shares[kind] = (self.kept[kind] - kept_before, wanted - wanted_before)
-        return shares
+
+def _added(some: Figures, more: Figures) -> Figures:
+    sums = dict(some)
+    for kind, (kept, wanted) in more.items():
+        before = sums.get(kind, (0, 0))
+        sums[kind] = before[0] + kept, before[1] + wanted
+    return sums
 
 
 def embedded_texts(

@@ -181,7 +181,6 @@ class Pipeline(IngestTarget):
             place=disk_place(row),
         )
         done = 0
-        before = counters.report().fidelity  # of the sources before this one
         others = EventWriter(self.stores.database, self.kb_id, row.id, run_id, counters)
         documents = self._writer(counters, run.follower)
         with closing(_closable(source.events(context))) as events, others, documents:
@@ -202,7 +201,7 @@ class Pipeline(IngestTarget):
                 done += 1
                 if run.on_progress is not None:
                     run.on_progress(Progress("crawl", done, None, event.uri, counters.report()))
-        counters.judge(row.place, before)
+        fidelity = counters.judge(row.place)
         if run.stop():
             counters.interrupted = True
             return
@@ -211,7 +210,7 @@ class Pipeline(IngestTarget):
         if source.exhaustive:
             self._retire_unseen(row, run_id, counters)
         with self.stores.database.write() as transaction:
-            report = replace(counters.report(), fidelity=counters.fidelity(before))
+            report = replace(counters.report(), fidelity=fidelity)
             runs.end_run(transaction, run_id, report.to_dict())
 
     def _retire_unseen(self, row: SourceRow, run_id: int, counters: RunCounters) -> None:

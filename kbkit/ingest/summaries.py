@@ -39,7 +39,7 @@ from kbkit.stores.catalog import knowledge_bases, ratings, reading, summaries
 from kbkit.stores.catalog.database import Database, Transaction, batches
 from kbkit.stores.catalog.summaries import ExpansionRow, NewSummary
 from kbkit.text.markdown import Block, Kind
-from kbkit.text.markdown.structure import Outline, outline, plain_text
+from kbkit.text.markdown.structure import outline, plain_text
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
@@ -55,10 +55,8 @@ _HEADINGS = 400
 _NUMBER = re.compile(r"(?:[A-Z]\.)?(?:\d{1,4}\.)+\d*\s+|[A-Z]\.\s+(?=[A-Z])")
 
 
-def summary_text(
-    title: str, content: str, description: str, *, structure: Outline | None = None
-) -> str:
-    parsed = structure or outline(content)
+def summary_text(title: str, content: str, description: str) -> str:
+    parsed = outline(content)
     name = _without_number(title)[:_TITLE_LENGTH]
     headings = sorted(parsed.headings[:_HEADINGS], key=lambda heading: heading.level)
     names = (_without_number(heading.path[-1]) for heading in headings if heading.path)

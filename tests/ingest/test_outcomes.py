@@ -149,26 +149,19 @@ def test_fidelity_of_documents_is_added_up():
         document = SourceDocument(name, name, "text", fidelity=figures, note=f"guess of {name}")
         counters.measured(document)
     counters.measured(SourceDocument("c", "c", "text"))
-    first = counters.fidelity({})
-    assert first == {"pages": (2, 2), "words": (15, 20), "code": (3, 4)}
+    assert counters.report().fidelity == {"pages": (2, 2), "words": (15, 20), "code": (3, 4)}
     assert [problem.uri for problem in counters.poorly_read] == ["b"]
     assert [problem.reason for problem in counters.notes] == ["guess of a", "guess of b"]
-    counters.judge("http://x.org/", {})
+    assert counters.judge("http://x.org/") == counters.report().fidelity
     (warning,) = counters.warnings
     assert "25.0% of the words are missing" in warning.reason
     assert "(2 pages measured; worst: b, a)" in warning.reason
     # the next source is judged by its own pages
     counters.measured(SourceDocument("d", "d", "text", fidelity=whole))
-    assert counters.fidelity(first) == {"pages": (1, 1), "words": (10, 10), "code": (2, 2)}
-    counters.judge("http://y.org/", first)
-    counters.judge("http://z.org/", {})
+    assert counters.judge("http://y.org/") == {"pages": (1, 1), **whole}
+    assert counters.judge("http://z.org/") == {}
     assert len(counters.warnings) == 1
-    # kinds without new figures are left out
-    figures = counters.fidelity({"code": (5, 6), "words": (0, 0)})
-    assert figures == {"pages": (3, 3), "words": (25, 30)}
-    assert "rows" not in counters.fidelity({})
-    counters.measured(SourceDocument("e", "e", "text", fidelity={"rows": (0, 0)}))
-    assert counters.fidelity({})["rows"] == (0, 0)
+    assert counters.report().fidelity == {"pages": (3, 3), "words": (25, 30), "code": (5, 6)}
 
 
 def test_worst_pages_are_named_if_more_than_a_tenth_is_lost():
@@ -177,7 +170,7 @@ def test_worst_pages_are_named_if_more_than_a_tenth_is_lost():
         document = SourceDocument(name, name, "text", fidelity={"words": (kept, 10)})
         counters.measured(document)
     assert [problem.uri for problem in counters.poorly_read] == ["a", "b", "d", "e"]
-    counters.judge("http://x.org/", {})
+    counters.judge("http://x.org/")
     assert counters.warnings[0].reason.endswith("worst: e, d, b)")
 
 
