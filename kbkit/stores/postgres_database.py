@@ -337,8 +337,7 @@ def _counted(terms: str) -> tuple[list[str], str | None]:
 class PostgresTransaction(Transaction):
     """A transaction in PostgreSQL."""
 
-    def __init__(self, connection: sa.Connection) -> None:
-        super().__init__(connection, TextSearchIndex(connection))
+    _index = TextSearchIndex
 
     def last_number(self, column: sa.Column[Any]) -> int:
         greatest = sa.select(sa.func.max(column)).scalar_subquery()

@@ -385,8 +385,7 @@ class Fts5Index:
 class SqliteTransaction(Transaction):
     """A transaction in SQLite."""
 
-    def __init__(self, connection: sa.Connection) -> None:
-        super().__init__(connection, Fts5Index(connection))
+    _index = Fts5Index
 
     def last_number(self, column: sa.Column[Any]) -> int:
         query = "SELECT seq FROM sqlite_sequence WHERE name = ?"

@@ -106,9 +106,11 @@ class LexicalIndex(Protocol):
 class Transaction(ABC):
     """One transaction; opaque above `kbkit.stores`."""
 
-    def __init__(self, connection: sa.Connection, lexical: LexicalIndex) -> None:
+    _index: Callable[[sa.Connection], LexicalIndex]
+
+    def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
-        self.lexical = lexical
+        self.lexical = self._index(connection)
 
     def insert(self, table: sa.Table, rows: Sequence[Row]) -> None:
         if rows:

@@ -340,8 +340,7 @@ def note_entries(transaction: Transaction, stored: Sequence[EntryRecord]) -> Non
 
 def forget_entries(transaction: Transaction, slugs: Collection[str]) -> None:
     """Delete the rows of removed entries; their ratings stay."""
-    for slug in slugs:
-        transaction.delete(entries, entries.c.slug == slug)
+    transaction.delete(entries, transaction.is_in(entries.c.slug, slugs))
 
 
 def rename_document(transaction: Transaction, kb_id: str, slug: str, to: str) -> None:

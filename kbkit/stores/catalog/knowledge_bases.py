@@ -134,11 +134,8 @@ def new_id(transaction: Transaction, name: str) -> str:
     """
     of_name = name_uses.c.name == name
     times = transaction.execute(sa.select(name_uses.c.times).where(of_name)).scalar() or 0
-    transaction.execute(
-        name_uses.update().where(of_name).values(times=times + 1)
-        if times
-        else name_uses.insert().values(name=name, times=1)
-    )
+    transaction.delete(name_uses, of_name)
+    transaction.insert_one(name_uses, name=name, times=times + 1)
     return uuid5(NAMESPACE_URL, f"urn:kbkit:{name}:{times + 1}").hex
 
 
