@@ -11,7 +11,6 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -112,10 +111,17 @@ class Copier:
         self.kept += kept
         self._advance("copy", kept, table)
         for batch in batches(source_rows):
-            with _explained(table, self.place), self.destination.write() as filled:
-                insert(filled, table, batch)
+            try:
+                with self.destination.write() as filled:
+                    insert(filled, table, batch)
+            except sa.exc.DBAPIError as error:
+                message = " ".join(str(error.orig).split())[:_MAX_MESSAGE]
+                raise WorkspaceError(
+                    f"{self.place}: cannot keep a row of the table {table.name}: {message}; the "
+                    "source is unchanged: correct the row there, and run this again"
+                ) from error
             self._advance("copy", len(batch), table)
-        if refers_to_itself(table):
+        if self_references(table):
             for batch in batches(rows(transaction, table)):
                 with self.destination.write() as filled:
                     set_self_references(filled, table, batch)
@@ -151,18 +157,6 @@ class Copier:
         self._done += rows
         if rows:
             self.tell(Progress(stage, self._done, self._total, table.name))
-
-
-@contextmanager
-def _explained(table: sa.Table, place: str) -> Iterator[None]:
-    try:
-        yield
-    except sa.exc.DBAPIError as error:
-        message = " ".join(str(error.orig).split())[:_MAX_MESSAGE]
-        raise WorkspaceError(
-            f"{place}: cannot keep a row of the table {table.name}: {message}; the source is "
-            "unchanged: correct the row there, and run this again"
-        ) from error
 
 
 def copy_folder(source: Path, destination: Path) -> None:
@@ -244,7 +238,7 @@ def insert(transaction: Transaction, table: Table, batch: Sequence[Row]) -> None
 
     Self-references are set later, by `set_self_references`.
     """
-    later = _self_references(table)
+    later = self_references(table)
     shown = [{name: value for name, value in row.items() if name not in later} for row in batch]
     transaction.insert(table, shown)
     if table is bases:
@@ -260,7 +254,7 @@ def insert(transaction: Transaction, table: Table, batch: Sequence[Row]) -> None
 
 def set_self_references(transaction: Transaction, table: Table, batch: Sequence[Row]) -> None:
     keys = table.primary_key.columns.keys()
-    for reference in _self_references(table):
+    for reference in self_references(table):
         named = [
             {name: row[name] for name in (*keys, reference)}
             for row in batch
@@ -269,12 +263,8 @@ def set_self_references(transaction: Transaction, table: Table, batch: Sequence[
         transaction.update_each(table, keys, named)
 
 
-def refers_to_itself(table: Table) -> bool:
-    return bool(_self_references(table))
-
-
 @cache
-def _self_references(table: Table) -> frozenset[str]:
+def self_references(table: Table) -> frozenset[str]:
     return frozenset(
         c.name for c in table.c if any(key.column.table is table for key in c.foreign_keys)
     )
@@ -295,7 +285,7 @@ def comparable(values: Iterable[Any]) -> list[Any]:
 
 
 def beginning(table: Table, row: Row) -> list[Any]:
-    later = _self_references(table)
+    later = self_references(table)
     return comparable(value for name, value in row.items() if name not in later)
 
 

@@ -303,23 +303,12 @@ def list_entries(
     matches = []
     for *values, content in rows:
         record = EntryRecord(*values)
-        names = {each.casefold() for each in record.tags}
-        if tag is not None and tag.casefold() not in names:
-            continue
-        if category is not None and record.category.casefold() != category.casefold():
-            continue
+        names = [each.casefold() for each in record.tags]
+        shown = (record.slug, record.title, record.description, record.category, *names)
         if (
-            text.casefold()
-            in " ".join(
-                (
-                    record.slug,
-                    record.title,
-                    record.description,
-                    record.category,
-                    *names,
-                    content or "",
-                )
-            ).casefold()
+            (tag is None or tag.casefold() in names)
+            and (category is None or record.category.casefold() == category.casefold())
+            and text.casefold() in " ".join((*shown, content or "")).casefold()
         ):
             matches.append(record)
     return matches

@@ -141,7 +141,7 @@ class Restorer:
                     f"the rows of {table.name} do not fit together, or with the workspace "
                     f"({error.orig}); nothing was changed"
                 ) from None
-            if copying.refers_to_itself(table):
+            if copying.self_references(table):
                 later += batch
         copying.set_self_references(self.transaction, table, later)
         for column in copying.numbered():
@@ -230,15 +230,11 @@ class Restorer:
                 ids |= {row.id, f"{kb_id} {row.uri}"}
         return ids
 
-    def _name_use(self, values: Values) -> Values | None:
+    def _name_use(self, values: Values) -> Values:
         of_name = name_uses.c.name == values["name"]
         times = self.transaction.execute(sa.select(name_uses.c.times).where(of_name)).scalar()
-        if times is None:
-            return values
-        if times < values["times"]:
-            greater = name_uses.update().where(of_name).values(times=values["times"])
-            self.transaction.execute(greater)
-        return None
+        self.transaction.delete(name_uses, of_name)
+        return values | {"times": max(times or 0, values["times"])}
 
     # ---- sources and documents
 
