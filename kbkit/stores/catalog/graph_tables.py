@@ -326,7 +326,7 @@ class GraphTables:
                 if held.due:
                     if time.monotonic() >= held.due:
                         self._held[kb_id] = held._replace(due=math.inf)
-                        task = partial(self._renew, kb_id, held)
+                        task = partial(self._renew, kb_id)
                         threading.Thread(target=task, name="kbkit-graph", daemon=True).start()
                     return held.graph
                 if held.graph.signature == signature(transaction, kb_id):
@@ -342,14 +342,11 @@ class GraphTables:
         self._held[kb_id] = _Held(graph, changes, due)
         return graph
 
-    def _renew(self, kb_id: str, held: _Held) -> None:
+    def _renew(self, kb_id: str) -> None:
         with suppress(Exception):  # deleted meanwhile, or the process ends
             changes = self.database.changes()
             with self.database.read() as transaction:
-                if held.graph.signature == signature(transaction, kb_id):
-                    self._held[kb_id] = held._replace(changes=changes)
-                else:
-                    self._read(transaction, kb_id, changes)
+                self._read(transaction, kb_id, changes)
 
     def is_held(self, kb_id: str) -> bool:
         held = self._held.get(kb_id)
