@@ -133,22 +133,16 @@ def _of(snapshot: SegmentedSnapshot) -> NearSummaries | None:
         return None
     number = len(snapshot.sizes)
     holders, rows = np.full(number, -1, np.int32), np.zeros(number, np.int32)
-    nonzero = [
-        part.vectors.any(axis=1) if c is None else c.nonzero
-        for part, c in zip(parts, codes, strict=True)
-    ]
     for i, part in enumerate(parts):
-        holders[part.numbers] = np.where(nonzero[i], i, -1)
+        nonzero, _ = _summed(part)
+        holders[part.numbers] = np.where(nonzero, i, -1)
         rows[part.numbers] = np.arange(len(part.numbers))
     holders[snapshot.sizes == 0] = -1
     total, count = np.zeros(parts[0].vectors.shape[1]), 0
     for i, part in enumerate(parts):
         used = (holders[part.numbers] == i) & (rows[part.numbers] == np.arange(len(part.numbers)))
-        coded = codes[i]
-        if coded is None:
-            total += part.vectors[used].sum(axis=0, dtype=np.float64)
-        else:
-            total += coded.total - part.vectors[nonzero[i] & ~used].sum(axis=0, dtype=np.float64)
+        _, whole = _summed(part)
+        total += whole - part.vectors[~used].sum(axis=0, dtype=np.float64)
         count += int(used.sum())
     with_codes = [(part, c) for part, c in zip(parts, codes, strict=True) if c is not None]
     return NearSummaries(
@@ -160,3 +154,12 @@ def _of(snapshot: SegmentedSnapshot) -> NearSummaries | None:
         rows=rows,
         mean=(total / max(1, count)).astype(np.float32),
     )
+
+
+def _summed(part: LaterSummaries) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Return which vectors are not zero, and the sum of all."""
+    if "summed" not in part.kept:
+        total = part.vectors.sum(axis=0, dtype=np.float64)
+        part.kept["summed"] = part.vectors.any(axis=1), total
+    summed: tuple[NDArray[np.bool_], NDArray[np.float64]] = part.kept["summed"]
+    return summed

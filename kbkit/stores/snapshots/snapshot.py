@@ -266,7 +266,7 @@ def load(path: Path) -> Snapshot | None:
 
 MIN = 5_000
 """Vectors below which no codes are written."""
-_CODES_FORMAT = "2"
+_CODES_FORMAT = "3"
 _SAMPLE = 5_000
 """Vectors that determine the centroids."""
 _AT_ONCE = 20_000
@@ -279,18 +279,11 @@ def available() -> bool:
 
 
 class VectorCodes:
-    """Codes in memory; `nonzero` marks nonzero vectors, `total` is the sum of all vectors."""
+    """Codes in memory."""
 
-    def __init__(
-        self,
-        centroids: NDArray[np.float32],
-        codes: NDArray[np.uint8],
-        nonzero: NDArray[np.bool_],
-        total: NDArray[np.float64],
-    ) -> None:
+    def __init__(self, centroids: NDArray[np.float32], codes: NDArray[np.uint8]) -> None:
         import faiss
 
-        self.nonzero, self.total = nonzero, total
         parts = codes.shape[1] * 8 // _BITS
         of = faiss.IndexPQ(centroids.size // 2**_BITS, parts, _BITS, faiss.METRIC_INNER_PRODUCT)
         faiss.copy_array_to_vector(centroids.ravel(), of.pq.centroids)
@@ -337,16 +330,11 @@ def write_codes(path: Path, vectors: NDArray[np.float32]) -> None:
     step = max(1, number // _SAMPLE)
     quantiser.train(np.ascontiguousarray(vectors[::step]))
     codes = np.empty((number, dimensions * _BITS // 16), np.uint8)
-    nonzero, total = np.empty(number, np.uint8), np.zeros(dimensions)
     for start in range(0, number, _AT_ONCE):
         part = np.ascontiguousarray(vectors[start : start + _AT_ONCE])
         codes[start : start + _AT_ONCE] = quantiser.compute_codes(part)
-        nonzero[start : start + _AT_ONCE] = part.any(axis=1)
-        total += part.sum(axis=0, dtype=np.float64)
     centroids = faiss.vector_to_array(quantiser.centroids)
-    arrays = {"centroids": centroids, "codes": codes, "there": nonzero}
-    arrays["total"] = total.astype(np.float32)
-    write_arrays(path, arrays, {"format": _CODES_FORMAT})
+    write_arrays(path, {"centroids": centroids, "codes": codes}, {"format": _CODES_FORMAT})
 
 
 def codes_path(file: Path, *, summaries: bool = False) -> Path:
@@ -375,12 +363,8 @@ def load_codes(path: Path, vectors: NDArray[np.float32]) -> VectorCodes | None:
     with contextlib.suppress(OSError, KeyError, TypeError, ValueError, IndexError, RecursionError):
         about, arrays = read_arrays(path)
         number, dimensions = vectors.shape
-        centroids, codes, nonzero = arrays["centroids"], arrays["codes"], arrays["there"]
+        centroids, codes = arrays["centroids"], arrays["codes"]
         fits = codes.shape == (number, dimensions // 4) and codes.dtype == np.uint8
-        fits = fits and nonzero.shape == (number,) and arrays["total"].shape == (dimensions,)
         if about["format"] == _CODES_FORMAT and fits and centroids.size == dimensions * 2**_BITS:
-            total = arrays["total"].astype(np.float64)
-            return VectorCodes(
-                np.array(centroids), np.array(codes), nonzero.astype(np.bool_), total
-            )
+            return VectorCodes(np.array(centroids), np.array(codes))
     return None
