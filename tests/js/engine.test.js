@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { Engine } from "../../kbkit/export/assets/engine.js";
 import { result } from "../../kbkit/export/assets/material.js";
-import { nibbles, readShard, varints } from "../../kbkit/export/assets/packing.js";
+import { nibbles, varints } from "../../kbkit/export/assets/packing.js";
 import { idf, rank } from "../../kbkit/export/assets/ranking.js";
 import { Service } from "../../kbkit/export/assets/service.js";
 import { Matches, ends, marked, snippet } from "../../kbkit/export/assets/snippet.js";
@@ -16,11 +16,6 @@ test("varints and nibbles are read", () => {
   assert.deepEqual([...varints("AH+AAawC")], [0, 127, 128, 300]);
   assert.deepEqual([...nibbles("gfE=")], [-7, 0, -7, 7]);
   assert.deepEqual([...varints("")], []);
-});
-
-test("only shards are read", () => {
-  assert.deepEqual(readShard('kbkitShard({"a":1});\n'), { a: 1 });
-  assert.throws(() => readShard("<!doctype html>"), /not a shard/);
 });
 
 /**

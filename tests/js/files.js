@@ -3,8 +3,6 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { runInThisContext } from "node:vm";
 
-import { readShard } from "../../kbkit/export/assets/packing.js";
-
 /** What a file holds. @param {string} path */
 export async function diskBytes(path) {
   const data = readFileSync(path);
@@ -20,7 +18,7 @@ export function diskFiles(folder) {
     /** @param {string} path */
     load: async (path) => {
       read.push(path);
-      return readShard(readFileSync(join(folder, path), "utf8"));
+      return JSON.parse(readFileSync(join(folder, path), "utf8").slice("kbkitShard(".length, -3));
     },
     /** @param {string} path */
     run: (path) => {

@@ -1,6 +1,6 @@
 // Annotations of an index's chunks, read when a filter needs them.
 
-import { lastNotAbove, varints } from "./packing.js";
+import { varints } from "./packing.js";
 
 const SUGGESTED = 50;
 
@@ -50,7 +50,7 @@ class Annotations {
     if (!this.#there) return rows;
     const about = await this.#shard("a");
     const wanted = name.toLowerCase();
-    const number = lastNotAbove(about.firsts, wanted);
+    const number = about.firsts.findLastIndex((/** @type {string} */ each) => each <= wanted);
     if (number < 0) return rows;
     const { m, d, n, p } = await this.#shard(`s/${number}`);
     const postings = varints(p);
@@ -79,9 +79,9 @@ class Annotations {
     const told = ([name, kind, count]) => ({ name, kind: about.kinds[kind], count });
     const low = like.toLowerCase();
     const found = about.top.map(told);
-    const first = low ? Math.max(0, lastNotAbove(about.firsts, low)) : -1;
-    if (first >= 0) {
-      const { d, m, n } = await this.#shard(`s/${first}`);
+    if (low && about.firsts.length) {
+      const number = about.firsts.findLastIndex((/** @type {string} */ each) => each <= low);
+      const { d, m, n } = await this.#shard(`s/${Math.max(0, number)}`);
       m.forEach((/** @type {string} */ name, /** @type {number} */ i) => {
         if (name.toLowerCase().startsWith(low)) found.push(told([name, d[i], n[i]]));
       });

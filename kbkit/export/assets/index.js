@@ -2,7 +2,7 @@
 // kbkit/export/published_index.py, which describes the choice of candidates.
 
 import { Documents } from "./documents.js";
-import { lastNotAbove, varints } from "./packing.js";
+import { varints } from "./packing.js";
 import { B, K1, byScore, idf, impact } from "./ranking.js";
 import { Vectors, rowOf } from "./vectors.js";
 
@@ -115,7 +115,7 @@ class Index {
    * @param {number} row
    */
   async shown(row) {
-    const number = lastNotAbove(this.texts, row);
+    const number = this.texts.findLastIndex((first) => first <= row);
     const shard = await this.#shard(`x/${number}`);
     const [text, heading, anchor] = shard.x[row - this.texts[number]];
     const owner = this.owners[row];
@@ -237,8 +237,12 @@ class Index {
 
   /** @param {string} beginning */
   async #commonest(beginning) {
-    const first = Math.max(0, lastNotAbove(this.firsts, beginning));
-    const behind = Math.min(first + LOOKED_AT, lastNotAbove(this.firsts, `${beginning}\uffff`) + 1);
+    const first = Math.max(
+      0,
+      this.firsts.findLastIndex((term) => term <= beginning),
+    );
+    const last = this.firsts.findLastIndex((term) => term <= `${beginning}\uffff`);
+    const behind = Math.min(first + LOOKED_AT, last + 1);
     const numbers = Array.from({ length: behind - first }, (_, i) => first + i);
     const shards = await Promise.all(numbers.map((number) => this.#shard(`t/${number}`)));
     let [most, best] = [0, ""];
@@ -255,7 +259,7 @@ class Index {
    * @returns {Promise<Term | null>}
    */
   async #term(term) {
-    const number = lastNotAbove(this.firsts, term);
+    const number = this.firsts.findLastIndex((first) => first <= term);
     if (number < 0) return null;
     const shard = await this.#shard(`t/${number}`);
     const place = shard.t.split(" ").indexOf(term);

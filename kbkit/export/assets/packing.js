@@ -1,18 +1,5 @@
 // Decodes the numbers in shards; kbkit/export/index_packing.py encodes them.
 
-const BEFORE = "kbkitShard(";
-const BEHIND = ");\n";
-
-/**
- * The values of a shard that was fetched as text.
- *
- * @param {string} text
- */
-function readShard(text) {
-  if (!text.startsWith(BEFORE) || !text.endsWith(BEHIND)) throw new Error("not a shard");
-  return JSON.parse(text.slice(BEFORE.length, -BEHIND.length));
-}
-
 /**
  * The bytes of base64.
  *
@@ -81,21 +68,4 @@ function scaled(steps, scale) {
   return Float64Array.from(steps, (step) => step * scale);
 }
 
-/**
- * The position of the last value not above a given one; -1 if all are above.
- *
- * @template {string | number} T
- * @param {T[]} values  ascending
- * @param {T} value
- */
-function lastNotAbove(values, value) {
-  let [low, high] = [0, values.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (values[middle] <= value) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
-}
-
-export { lastNotAbove, nibbles, octets, readShard, scaled, varints };
+export { nibbles, octets, scaled, varints };

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
@@ -157,20 +156,8 @@ def html_title(text: str) -> str:
 
 
 def front_matter(values: Mapping[str, Any]) -> str:
-    lines = (f"{name}: {_yaml(value)}" for name, value in values.items())
-    return "\n".join(["---", *lines, "---", ""])
-
-
-def _yaml(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{name}: {_yaml(one)}' for name, one in value.items())}}}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_yaml, value))}]"
-    # JSON of ASCII text is YAML, and fast; in other text it escapes surrogate pairs
-    if not isinstance(value, str) or (value.isprintable() and value.isascii()):
-        return json.dumps(value)
-    text = yaml.dump(value, Dumper=_DUMPER, default_style='"', width=_WIDTH)
-    return text.strip()
+    text = yaml.dump(dict(values), Dumper=_DUMPER, sort_keys=False, width=_WIDTH)
+    return f"---\n{text}---\n"
 
 
 def stars(average: float) -> str:
