@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kbkit.cli import AsJson, app, open_workspace, takes
+from kbkit.cli import AsJson, Options, app, open_workspace, takes, with_options
 from kbkit.cli.terminal import print_done, print_listing, printed, progress, say
 from kbkit.errors import FilesError
 from kbkit.models import EntryStatus
@@ -22,56 +22,41 @@ entries = typer.Typer(help="Manage entries: solutions that worked.", no_args_is_
 app.add_typer(entries, name="entries")
 
 Slug = Annotated[str, typer.Argument(metavar="SLUG", help="Folder name of the entry.")]
-Description = Annotated[str | None, typer.Option(help="What it is for; search uses this.")]
-Prompt = Annotated[str | None, typer.Option(help="Instructions for an agent.")]
-PromptFile = Annotated[
-    Path | None, typer.Option(help="A file with the prompt; - for standard input.")
-]
-ReadmeFile = Annotated[Path | None, typer.Option(help="A file with the README.")]
-Tags = Annotated[list[str] | None, typer.Option("--tag", help="Its tag. Repeatable.")]
 Category = Annotated[str | None, typer.Option(help="Its category.")]
 Status = Annotated[EntryStatus | None, typer.Option(help="active, draft or deprecated.")]
-Code = Annotated[list[Path] | None, typer.Option(help="A file to copy to code/. Repeatable.")]
-Artifact = Annotated[
-    list[Path] | None, typer.Option(help="A file to copy to artifacts/. Repeatable.")
-]
 IfMatch = Annotated[
     str | None, typer.Option(help="The version that it must have now (see `show --json`).")
 ]
 
 
-def _given_values(
-    *,
-    description: Description = None,
-    prompt: Prompt = None,
-    prompt_file: PromptFile = None,
-    readme_file: ReadmeFile = None,
-    tag: Tags = None,
-    category: Category = None,
-    status: Status = None,
-    code: Code = None,
-    artifact: Artifact = None,
-) -> tuple[dict[str, Any], dict[str, bytes]]:
-    if prompt is not None and prompt_file is not None:
+_VALUES: Options = {
+    "description": ("", str, "What it is for; search uses this."),
+    "prompt": ("", str, "Instructions for an agent."),
+    "prompt_file": ("", Path, "A file with the prompt; - for standard input."),
+    "readme_file": ("", Path, "A file with the README."),
+    "tags": ("--tag", list[str], "Its tag. Repeatable."),
+    "category": ("", str, "Its category."),
+    "status": ("", EntryStatus, "active, draft or deprecated."),
+    "code": ("", list[Path], "A file to copy to code/. Repeatable."),
+    "artifact": ("", list[Path], "A file to copy to artifacts/. Repeatable."),
+}
+
+
+@with_options(_VALUES)
+def _given_values(**given: Any) -> tuple[dict[str, Any], dict[str, bytes]]:
+    prompt_file, readme_file = given.pop("prompt_file"), given.pop("readme_file")
+    if given["prompt"] is not None and prompt_file is not None:
         raise typer.BadParameter("give --prompt or --prompt-file, not both")
     if prompt_file is not None:
-        prompt = _text(
-            sys.stdin.buffer.read() if str(prompt_file) == "-" else _read(prompt_file), prompt_file
-        )
-    readme = None if readme_file is None else _text(_read(readme_file), readme_file)
-    values = {
-        "description": description,
-        "prompt": prompt,
-        "readme": readme,
-        "tags": tag or None,
-        "category": category,
-        "status": status,
-    }
-    places = (("code", code), ("artifacts", artifact))
+        data = sys.stdin.buffer.read() if str(prompt_file) == "-" else _read(prompt_file)
+        given["prompt"] = _text(data, prompt_file)
+    if readme_file is not None:
+        given["readme"] = _text(_read(readme_file), readme_file)
+    places = (("code", given.pop("code")), ("artifacts", given.pop("artifact")))
     files = {
         f"{folder}/{path.name}": _read(path) for folder, paths in places for path in paths or ()
     }
-    return {key: value for key, value in values.items() if value is not None}, files
+    return {key: value for key, value in given.items() if value not in (None, [])}, files
 
 
 @entries.command(name="list")
