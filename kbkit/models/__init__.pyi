@@ -57,7 +57,6 @@ from kbkit.models.ingest_report import ImportReport as ImportReport
 from kbkit.models.ingest_report import IngestReport as IngestReport
 from kbkit.models.ingest_report import Job as Job
 from kbkit.models.ingest_report import JobError as JobError
-from kbkit.models.ingest_report import JobProgress as JobProgress
 from kbkit.models.ingest_report import JobState as JobState
 from kbkit.models.ingest_report import Progress as Progress
 from kbkit.models.ingest_report import TokenInfo as TokenInfo

@@ -14,12 +14,14 @@ from kbkit.models.values import Problem, Value, by_reason
 
 MAX_DOCUMENTS = 1_000
 """Maximum documents in a report."""
+_PROBLEMS = 100
+"""Maximum failed and skipped items each in the progress of an ingest."""
 _POOR_SHOWN = 10
 """Maximum poorly read pages in a report."""
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Value):
     """Progress of long work, for ``on_progress`` callbacks.
 
     Attributes:
@@ -36,6 +38,21 @@ class Progress:
     total: int | None = None
     message: str = ""
     so_far: IngestReport | None = None
+
+    def brief(self) -> Progress:
+        """Return the progress with the last problems of its report only."""
+        if self.so_far is None:
+            return self
+        report = replace(
+            self.so_far,
+            documents=(),
+            poorly_read=(),
+            notes=(),
+            warnings=(),
+            failed=self.so_far.failed[-_PROBLEMS:],
+            skipped=self.so_far.skipped[-_PROBLEMS:],
+        )
+        return replace(self, so_far=report)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +205,6 @@ def _share(pair: tuple[int, int]) -> float:
     return pair[0] / pair[1] if pair[1] else 1.0
 
 
-_PROBLEMS = 100
-"""Maximum failed and skipped items each in the progress of an ingest."""
-
-
 KINDS = (
     "import",
     "refresh",
@@ -226,33 +239,6 @@ class JobState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class JobProgress(Value):
-    """Progress of a job; see `Progress`. ``so_far`` has only the last problems."""
-
-    stage: str
-    done: int
-    total: int | None = None
-    message: str = ""
-    so_far: IngestReport | None = None
-
-    @classmethod
-    def of(cls, progress: Progress) -> JobProgress:
-        """Convert the progress of an operation."""
-        so_far = progress.so_far
-        if so_far is not None:
-            so_far = replace(
-                so_far,
-                documents=(),
-                poorly_read=(),
-                notes=(),
-                warnings=(),
-                failed=so_far.failed[-_PROBLEMS:],
-                skipped=so_far.skipped[-_PROBLEMS:],
-            )
-        return cls(progress.stage, progress.done, progress.total, progress.message, so_far)
-
-
-@dataclass(frozen=True, slots=True)
 class JobError(Value):
     """Error of a failed job.
 
@@ -284,7 +270,7 @@ class Job(Value):
     owner: str
     state: JobState
     created_at: datetime
-    progress: JobProgress | None = None
+    progress: Progress | None = None
     result: Mapping[str, Any] | None = None
     problem: JobError | None = None
     attempts: int = 0

@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from kbkit.errors import ConflictError, KbkitError
-from kbkit.models import Job, JobError, JobProgress, JobState, Progress
+from kbkit.errors import ConfigError, ConflictError, KbkitError
+from kbkit.models import Job, JobError, JobState, Progress
 from kbkit.models.values import to_json
 from kbkit.server.tasks import TASKS, JobRun, JobTask, Stopped, forget_uploads
 from kbkit.stores.catalog import runs as job_table
@@ -47,7 +47,7 @@ class Jobs:
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="kbkit-job")
         self._closing = threading.Event()
         self._changed = threading.Condition()
-        self._progress: dict[str, JobProgress] = {}
+        self._progress: dict[str, Progress] = {}
         self._cancelled: dict[str, threading.Event] = {}
 
     def start(
@@ -206,7 +206,7 @@ class _TaskWatch:
         self.stopped = False
 
     def report(self, progress: Progress) -> None:
-        current = JobProgress.of(progress)
+        current = progress.brief()
         self._jobs._progress[self._id] = current
         now = time.monotonic()
         if now - self._reported_at >= _REPORT_SECONDS:

@@ -14,7 +14,7 @@ from uuid import uuid4
 import sqlalchemy as sa
 
 from kbkit.errors import ConflictError, NotFoundError, VersionConflictError, WorkspaceError
-from kbkit.models import Job, JobError, JobProgress, JobState, PageRecord, TokenInfo
+from kbkit.models import Job, JobError, JobState, PageRecord, Progress, TokenInfo
 from kbkit.models.values import from_dict
 from kbkit.stores.catalog.database import Database, Transaction, alive
 from kbkit.stores.catalog.schema import documents, pages, runs, sources
@@ -297,7 +297,7 @@ def begin(transaction: Transaction, job_id: str) -> Job:
     return get(transaction, job_id)
 
 
-def report_progress(transaction: Transaction, job_id: str, progress: JobProgress) -> None:
+def report_progress(transaction: Transaction, job_id: str, progress: Progress) -> None:
     transaction.update(jobs, jobs.c.id == job_id, progress=dict(progress.to_dict()))
 
 

@@ -11,8 +11,7 @@ import pytest
 
 import kbkit
 from kbkit.errors import ConfigError, NotFoundError
-from kbkit.models import JobState, Progress, from_dict
-from kbkit.models.ingest_report import Job, JobProgress
+from kbkit.models import Job, JobState, Progress, from_dict
 from kbkit.server.jobs import Jobs
 from kbkit.server.tasks import TASKS, JobRun, store_uploads, uploaded
 from kbkit.stores.catalog import runs as job_table
@@ -63,7 +62,7 @@ def test_job_runs_and_keeps_its_result(jobs):
     job = queue.wait(started.id, SOON)
     assert (job.state, job.result) == (JobState.DONE, {"url": "a", "workspace": "Workspace"})
     assert (job.owner, job.kbs, job.attempts) == ("ann", ("drinks",), 1)
-    assert job.progress == JobProgress("store", 2, 3, "b.md")
+    assert job.progress == Progress("store", 2, 3, "b.md")
     assert job.started_at <= job.ended_at
     assert queue.list()[0] == job
     assert from_dict(Job, job.to_dict()) == job
