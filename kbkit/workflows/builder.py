@@ -66,6 +66,7 @@ class BuildReport(Value):
         """Return the report as labels and values to print."""
         (_, documents), (_, chunks), *rest = self.ingest.lines()
         lines = [
+            ("name", self.info.name),
             ("documents", f"{self.info.documents:,} ({documents})"),
             ("chunks", f"{self.info.chunks:,} ({chunks})"),
             *(line for line in rest if line[0] != "seconds"),

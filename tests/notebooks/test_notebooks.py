@@ -73,7 +73,7 @@ PLOT = "image/svg+xml <svg"
 @pytest.mark.soak  # `make publish` builds the guides, tests/workflows/test_builder.py recipes
 def test_build_a_knowledge_base(run, tmp_path: Path):
     notebook = run("01")
-    assert "Built <b>kbkit-docs</b>" in notebook.output("report = kbkit.build")
+    assert ">kbkit-docs</td>" in notebook.output("report = kbkit.build")
     # Nothing, unless somebody edits kbkit's own documentation at this moment.
     embedded = re.search(r"(\d+) chunks embedded", notebook.output("again = kbkit.build"))
     assert embedded is not None
@@ -174,7 +174,7 @@ def test_a_web_site(run):
     assert "made by MkDocs" in draft
     assert "/de/**  # a translation" in draft
     assert "golden questions; 8 or more" in notebook.output("check_recipe(")
-    assert "Built <b>looms</b>" in notebook.output("report = kbkit.build")
+    assert ">looms</td>" in notebook.output("report = kbkit.build")
     documents = notebook.output('"document_type", "uri"')
     assert "Mending" in documents
     assert "Flicken" not in documents
@@ -277,7 +277,7 @@ def test_the_notebook_of_a_recipe(tmp_path: Path):
     assert done.returncode == 0, done.stderr
     assert "wrote drinks.ipynb" in done.stderr
     text = (tmp_path / "drinks.ipynb").read_text("utf-8")
-    assert "Built <b>drinks</b>" in text
+    assert ">drinks</td>" in text
     assert "how is tea made" in text
     assert text.count('"image/svg+xml"') == 3
     assert PANEL in text
