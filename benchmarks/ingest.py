@@ -28,7 +28,7 @@ from typing import Any
 
 import psutil
 from _corpora import PYTHON, bench_folder, report, table
-from _peers import wrapped
+from _peers import install, wrapped
 
 import kbkit
 from kbkit.embedding import open_embedder
@@ -71,6 +71,7 @@ def with_kbkit(lines: Path, folder: Path) -> Callable[[], int]:
 
 
 def with_llama_index(lines: Path, folder: Path, tokens: int = 0) -> Callable[[], int]:
+    install()
     import chromadb
     from llama_index.core import Document, StorageContext, VectorStoreIndex
     from llama_index.core.node_parser import SentenceSplitter
