@@ -61,14 +61,13 @@ def exported(root: str) -> list[griffe.Object]:
     names = module.exports or [
         name
         for name, member in module.members.items()
-        if module.imports.get(name, "").startswith(f"{root}.") and name != "lazy_names"
+        if (module.imports.get(name, "").startswith(f"{root}.") and name != "lazy_names")
+        or (
+            root != "kbkit"
+            and not (name.startswith("_") or member.is_alias)
+            and (member.is_class or member.is_function)
+        )
     ]
-    if not names:
-        names = [
-            name
-            for name, member in module.members.items()
-            if not name.startswith("_") and not member.is_alias and not member.is_module
-        ]
     return [target(module[str(name)]) for name in names]
 
 
