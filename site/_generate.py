@@ -250,9 +250,8 @@ def cli_reference() -> str:
     for name, (about, items, _) in parameters.items():
         usage = " ".join(["kbkit", name, *(each.usage for each in items if each.argument)])
         lines += ["", f"## {usage} {{#{name.replace(' ', '-')}}}", "", _prose(about), ""]
-        lines += dict.fromkeys(
-            each.item for each in items if each not in shared and each not in of_sources
-        )
+        elsewhere = {*shared, *(of_sources if of_sources <= set(items) else ())}
+        lines += dict.fromkeys(each.item for each in items if each not in elsewhere)
         if also := [each.spelled for each in items if each.option and each in shared]:
             lines.append(f"- Also {', '.join(also)}.")
         if of_sources <= set(items):
