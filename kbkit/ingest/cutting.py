@@ -20,8 +20,8 @@ from kbkit.models import Chunk, ChunkSpan, Document, DocumentState, DocumentType
 from kbkit.models.values import plain
 from kbkit.recipes import ChunkingSpec, KnowledgeBaseSpec
 from kbkit.stores.catalog import reading, writing
-from kbkit.stores.catalog.database import Database, batches
-from kbkit.stores.catalog.writing import Description, NewChunk, NewDocument
+from kbkit.stores.catalog.database import Database
+from kbkit.stores.catalog.writing import NewChunk, NewDocument
 from kbkit.text.analysis import analyzer
 from kbkit.text.markdown import Block, Kind
 from kbkit.text.markdown.structure import (

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from kbkit.errors import ConfigError, ConflictError, KbkitError
+from kbkit.errors import ConflictError, KbkitError
 from kbkit.models import Job, JobError, JobState, Progress
 from kbkit.models.values import to_json
 from kbkit.server.tasks import TASKS, JobRun, JobTask, Stopped, forget_uploads
