@@ -24,6 +24,7 @@ _HBA = "local all secretive scram-sha-256\nlocal all all trust\n"
 _SPEED = ("fsync=off", "full_page_writes=off", "synchronous_commit=off", "autovacuum=off")
 
 TO_0024 = (
+    "DROP TABLE removed_chunks",
     "DROP TABLE name_uses",
     "ALTER TABLE summaries DROP COLUMN version",
     "ALTER TABLE summary_vectors DROP COLUMN version",

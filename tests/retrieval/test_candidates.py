@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sqlalchemy import select
 
 import kbkit
 from kbkit.errors import WorkspaceError
@@ -17,7 +18,7 @@ from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.candidates import EncodedQuery, filter_mask, top_indices
 from kbkit.retrieval.corpora import CatalogCorpus, SnapshotCorpus, find_candidates
 from kbkit.retrieval.query import SummaryQueryEncoder
-from kbkit.stores.catalog import knowledge_bases, ratings
+from kbkit.stores.catalog import knowledge_bases, outbox, ratings
 from kbkit.stores.catalog.schema import chunks
 from kbkit.stores.snapshots import chunk_table
 from kbkit.stores.snapshots.making import make
@@ -240,8 +241,10 @@ def test_chunks_deleted_by_another_process_take_no_places(tmp_path):
         kb._stores.vectors.open(kb.id)
         hits = kb.search("green tea", limit=6, mode="dense", retrieval=FEW)
         with kb._stores.database.write() as connection:
-            of_hits = chunks.c.id.in_([hit.chunk.id for hit in hits])
-            connection.execute(chunks.delete().where(of_hits))
+            of_hits = select(chunks.c.seq).where(chunks.c.id.in_([hit.chunk.id for hit in hits]))
+            seqs = list(connection.execute(of_hits).scalars())
+            connection.execute(chunks.delete().where(chunks.c.seq.in_(seqs)))
+            outbox.note_removed(connection, kb.id, seqs)
             knowledge_bases.touch(connection, kb.id)
         left = {"black tea 6", "hot milk 7", "cold rum 8"}
         for _ in range(3):  # from the catalog, and from a snapshot

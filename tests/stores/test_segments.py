@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kbkit.stores.catalog import corpus, knowledge_bases, summaries
+from kbkit.stores.catalog import corpus, knowledge_bases, outbox, summaries
 from kbkit.stores.catalog.database import pack
 from kbkit.stores.catalog.schema import chunks
 from kbkit.stores.snapshots import making
@@ -57,7 +57,7 @@ def check(stored, snapshot=None):
     assert (snapshot.version, snapshot.summaries_version) == (row.version, row.summaries_version)
     with stored.database.read() as transaction:
         made = make(transaction, row)
-    expected = joined(making.shown(row), [Segment(made)], DocumentNumbers())
+    expected = joined(making.shown(row, 0), [Segment(made)], DocumentNumbers())
     assert read(snapshot) == read(expected)
     assert snapshot.rows_of([*made.ids, "gone"]).tolist() == list(range(len(expected)))
     scores = [
@@ -294,6 +294,21 @@ def test_many_changes_leave_few_segments(stored, monkeypatch):
     assert len(list(stored.snapshots.folder.glob("*.safetensors"))) >= len(snapshot.segments)
 
 
+def test_old_removals_are_forgotten(stored, monkeypatch):
+    monkeypatch.setattr(outbox, "_MIN_ENTRIES", 2)
+    stored.snapshots.save(stored.id)
+    behind = fresh(stored)
+    assert behind.snapshots.get(catalog(stored)[0]) is not None
+    for number in range(4):
+        remove(stored, number)
+        put(stored, f"new {number}", "b")
+        stored.snapshots.save(stored.id)
+    with stored.database.read() as transaction:
+        assert outbox.removed_since(transaction, stored.id, 0) is None
+    check(behind)
+    check(stored)
+
+
 def test_past_version_has_no_snapshot(stored):
     row, _ = catalog(stored)
     stored.snapshots.save(stored.id)
@@ -325,17 +340,20 @@ def test_segments_follow_only_their_own_catalog(stored):
             Segment(make(transaction, row, after=after, until=until))
             for after, until in ((0, rows[-3]["seq"]), (rows[-3]["seq"], rows[-1]["seq"]))
         ]
-        snapshot = joined(making.shown(row), parts, DocumentNumbers())
+        last = outbox.last_removed(transaction, stored.id)
+        snapshot = joined(making.shown(row, last), parts, DocumentNumbers())
         assert [len(segment) for segment in snapshot.segments] == [len(rows) - 2, 2]
 
         def follows(row=row, **different):
             return making.follows(transaction, row, replace(snapshot, **different))
 
+        assert last > 0
         assert follows()
         assert follows(segments=())
         assert follows(replace(row, version=row.version + 1))
         assert not follows(replace(row, version=row.version - 1))
         assert not follows(replace(row, embedder="another"))
+        assert not follows(removed=last + 1)
     with stored.database.write() as transaction:
         which = chunks.c.seq == rows[-1]["seq"]
         transaction.execute(chunks.update().where(which).values(id="restored"))

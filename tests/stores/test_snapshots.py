@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from kbkit.errors import NotFoundError
 from kbkit.stores.backend import FolderLocks
-from kbkit.stores.catalog import knowledge_bases
+from kbkit.stores.catalog import knowledge_bases, outbox
 from kbkit.stores.catalog.database import pack, unpack
 from kbkit.stores.catalog.reading import heading_text
 from kbkit.stores.catalog.schema import chunks, documents, vectors
@@ -77,7 +77,7 @@ def put(stored, name, *texts, title=None, headings=()):
             connection.execute(insert)
         of_document = sa.select(chunks.c.id).where(chunks.c.document_id == document)
         present = set(connection.execute(of_document).scalars())
-        connection.execute(chunks.delete().where(chunks.c.id.in_(present.difference(ids))))
+        forget(connection, stored, chunks.c.id.in_(present.difference(ids)))
         for position, (chunk_id, text) in enumerate(zip(ids, texts, strict=True)):
             if chunk_id in present:
                 continue
@@ -101,10 +101,15 @@ def put(stored, name, *texts, title=None, headings=()):
         knowledge_bases.touch(connection, stored.id)
 
 
+def forget(connection, stored, which):
+    seqs = list(connection.execute(sa.select(chunks.c.seq).where(which)).scalars())
+    connection.execute(chunks.delete().where(chunks.c.seq.in_(seqs)))
+    outbox.note_removed(connection, stored.id, seqs)
+
+
 def remove(stored, name):
     with stored.database.write() as connection:
-        of_document = chunks.c.document_id == f"{stored.id}-{name}"
-        connection.execute(chunks.delete().where(of_document))
+        forget(connection, stored, chunks.c.document_id == f"{stored.id}-{name}")
         connection.execute(documents.delete().where(documents.c.id == f"{stored.id}-{name}"))
         knowledge_bases.touch(connection, stored.id)
 

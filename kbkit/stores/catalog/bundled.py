@@ -43,6 +43,7 @@ REVISION = HEAD
 LEFT_OUT: Mapping[str, str] = {
     "outbox": "belongs to the vector index, which is rebuilt",
     "dropped_collections": "belongs to the vector index, which is rebuilt",
+    "removed_chunks": "belongs to snapshots, which are rebuilt",
     "rating_totals": "follows from the ratings",
     "files": "follows from the files",
     "file_names": "follows from the files",

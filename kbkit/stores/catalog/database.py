@@ -32,6 +32,7 @@ from kbkit.stores.catalog.schema import (
     knowledge_bases,
     metadata,
     name_uses,
+    removed_chunks,
     summaries,
     summary_vectors,
 )
@@ -368,7 +369,7 @@ def upgrade(connection: sa.Connection) -> None:
     connection.exec_driver_sql("DROP INDEX cards_by_kb")
     for change in _RENAMED:
         connection.exec_driver_sql(f"ALTER TABLE {change.format(int64=int64)}")
-    for statement in _statements(connection.dialect.name, name_uses):
+    for statement in _statements(connection.dialect.name, removed_chunks, name_uses):
         connection.exec_driver_sql(statement)
     for table in (summaries, summary_vectors):
         for index in table.indexes:

@@ -1,11 +1,11 @@
-"""Pending changes of the vector index, and the trash.
+"""Pending changes of the vector index, a numbered log of removed chunks, and the trash.
 
 A deleted knowledge base keeps its rows under an invalid name; see `writing` for documents.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -30,6 +30,7 @@ from kbkit.stores.catalog.schema import (
     sources,
     vectors,
 )
+from kbkit.stores.catalog.schema import removed_chunks as log
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +158,57 @@ def dropped_names(transaction: Transaction) -> list[str]:
 def forget_dropped(transaction: Transaction, names: Sequence[str]) -> None:
     column = dropped_collections.c.name
     transaction.delete(dropped_collections, column.in_(names))
+
+
+_MIN_ENTRIES = 100_000
+"""Newest entries that a knowledge base keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """``chunks.seq`` of removed chunks, and the number of the last entry."""
+
+    seqs: frozenset[int]
+    last: int
+
+
+def note_removed(transaction: Transaction, kb_id: str, seqs: Collection[int]) -> None:
+    transaction.insert(log, [{"kb_id": kb_id, "chunk_seq": seq} for seq in seqs])
+
+
+def removed_since(transaction: Transaction, kb_id: str, last: int) -> Removed | None:
+    """Return removals after an entry; ``None`` if some of them were deleted from the log."""
+    query = sa.select(log.c.id, log.c.chunk_seq).where(log.c.kb_id == kb_id, log.c.id > last)
+    removed = transaction.execute(query.order_by(log.c.id)).all()
+    if any(row.chunk_seq is None for row in removed):
+        return None
+    return Removed(frozenset(row.chunk_seq for row in removed), removed[-1].id if removed else last)
+
+
+def last_removed(transaction: Transaction, kb_id: str) -> int:
+    """Return the number of the last entry; 0 for none."""
+    query = sa.select(sa.func.coalesce(sa.func.max(log.c.id), 0)).where(log.c.kb_id == kb_id)
+    return int(transaction.execute(query).scalar_one())
+
+
+def is_known_removal(transaction: Transaction, kb_id: str, last: int) -> bool:
+    if not last:
+        return True
+    query = sa.select(log.c.id).where(log.c.kb_id == kb_id, log.c.id == last)
+    return transaction.execute(query).first() is not None
+
+
+def is_removal_log_long(transaction: Transaction, kb_id: str) -> bool:
+    """Whether the oldest entries should be deleted."""
+    return transaction.count(log, log.c.kb_id == kb_id) > 2 * _MIN_ENTRIES
+
+
+def forget_oldest_removals(transaction: Transaction, kb_id: str) -> None:
+    query = sa.select(log.c.id).where(log.c.kb_id == kb_id).order_by(log.c.id.desc())
+    first = transaction.execute(query.offset(_MIN_ENTRIES).limit(1)).scalar_one_or_none()
+    if first is not None:
+        transaction.delete(log, log.c.kb_id == kb_id, log.c.id < first)
+        transaction.update(log, log.c.id == first, chunk_seq=None)
 
 
 def put_knowledge_base(transaction: Transaction, row: KnowledgeBaseRow) -> None:

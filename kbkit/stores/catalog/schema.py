@@ -273,6 +273,17 @@ outbox = Table(
     sqlite_autoincrement=True,
 )
 
+removed_chunks = Table(
+    "removed_chunks",
+    metadata,
+    Column("id", Int64, primary_key=True, autoincrement=True),
+    reference("kb_id", "knowledge_bases.id"),
+    # empty where older entries were deleted
+    Column("chunk_seq", Int64),
+    Index("removed_chunks_by_kb", "kb_id", "id"),
+    sqlite_autoincrement=True,
+)
+
 dropped_collections = Table(
     "dropped_collections",
     metadata,

@@ -337,8 +337,10 @@ def _remove_chunks(transaction: Transaction, kb_id: str, rows: Sequence[Any]) ->
     if not rows:
         return
     transaction.lexical.remove(kb_id, [(row.seq, row.terms) for row in rows])
-    transaction.delete(chunks, transaction.is_in(chunks.c.seq, [row.seq for row in rows]))
+    seqs = [row.seq for row in rows]
+    transaction.delete(chunks, transaction.is_in(chunks.c.seq, seqs))
     outbox.add(transaction, kb_id, {row.id: None for row in rows})
+    outbox.note_removed(transaction, kb_id, seqs)
 
 
 _COLUMNS = [documents.c[each.name] for each in deleted_documents.c if each.name in documents.c]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.stores.catalog import corpus, summaries
+from kbkit.stores.catalog import corpus, outbox, summaries
 from kbkit.stores.catalog.database import Transaction, unpack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.reading import heading_text
@@ -257,12 +257,16 @@ def _in_memory(segment: Segment) -> Segment:
     return segment
 
 
-def shown(row: KnowledgeBaseRow) -> SegmentsVersion:
-    return SegmentsVersion(row.version, row.embedder, row.summaries_version, row.summary_embedder)
+def shown(row: KnowledgeBaseRow, removed: int) -> SegmentsVersion:
+    return SegmentsVersion(
+        row.version, row.embedder, row.summaries_version, row.summary_embedder, removed
+    )
 
 
 def follows(transaction: Transaction, row: KnowledgeBaseRow, before: SegmentedSnapshot) -> bool:
     if before.embedder != row.embedder or before.version > row.version:
+        return False
+    if not outbox.is_known_removal(transaction, row.id, before.removed):
         return False
     if not before.segments:
         return True
@@ -284,6 +288,9 @@ def advanced(
     """
     if not follows(transaction, row, before):
         return None
+    gone = outbox.removed_since(transaction, row.id, before.removed)
+    if gone is None:
+        return None
     last_seq = int(before.segments[-1].snapshot.seqs[-1]) if len(before) else 0
     added = corpus.count_chunks(transaction, row.id, after=last_seq)
     changed_summaries = (
@@ -299,11 +306,9 @@ def advanced(
     if quickly and many:
         return None
     segments = [segment for segment in before.segments if len(segment.snapshot)]
-    left = corpus.count_chunks(transaction, row.id, until=last_seq)
-    if left != len(before):
-        segments = [_without_removed(transaction, row.id, segment) for segment in segments]
-    if left != sum(map(len, segments)):
-        return None
+    if gone.seqs:
+        seqs = np.array(sorted(gone.seqs), np.int64)
+        segments = [segment.without(seqs) for segment in segments]
     changed = corpus.changed_vectors(transaction, row.id, before.version)
     if changed:
         vectors = {seq: unpack([packed], row.dimensions)[0] for seq, packed in changed.items()}
@@ -312,16 +317,9 @@ def advanced(
         made = Segment(make(transaction, row, after=low, until=high))
         segments.append(keep(made) if many else made)
     segments = _with_merged_end(transaction, row, segments)
-    snapshot = joined(shown(row), segments, before.numbers, before.summaries)
+    version = shown(row, gone.last)
+    snapshot = joined(version, segments, before.numbers, before.summaries)
     return replace(snapshot, summaries=_summaries(transaction, row, before, snapshot))
-
-
-def _without_removed(transaction: Transaction, kb_id: str, segment: Segment) -> Segment:
-    after, until = int(segment.snapshot.seqs[0]) - 1, int(segment.snapshot.seqs[-1])
-    # counting takes a tenth of the time of reading
-    if corpus.count_chunks(transaction, kb_id, after=after, until=until) == len(segment):
-        return segment
-    return segment.among(corpus.chunk_seqs(transaction, kb_id, after=after, until=until))
 
 
 def _with_merged_end(
@@ -388,8 +386,9 @@ def _summaries(
 def build(
     transaction: Transaction, row: KnowledgeBaseRow, *, keep: Keep = _in_memory
 ) -> SegmentedSnapshot:
+    last = outbox.last_removed(transaction, row.id)
     made = [
         keep(Segment(make(transaction, row, after=low, until=high)))
         for low, high in slices(transaction, row, 0)
     ]
-    return joined(shown(row), made, DocumentNumbers())
+    return joined(shown(row, last), made, DocumentNumbers())

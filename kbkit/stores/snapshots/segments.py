@@ -61,10 +61,9 @@ class Segment:
         left[self.gone] = False
         return np.flatnonzero(left)
 
-    def among(self, seqs: Rows) -> Segment:
-        """Leave out the chunks whose ``seq`` is not given."""
-        gone = np.flatnonzero(~np.isin(self.snapshot.seqs, seqs, assume_unique=True))
-        return self if len(gone) == len(self.gone) else replace(self, gone=gone)
+    def without(self, seqs: Rows) -> Segment:
+        rows = np.flatnonzero(np.isin(self.snapshot.seqs, seqs, assume_unique=True))
+        return replace(self, gone=np.union1d(self.gone, rows)) if len(rows) else self
 
     def with_vectors(self, changed: dict[int, NDArray[np.float32]]) -> Segment:
         own = self.snapshot.seqs
@@ -115,6 +114,7 @@ class SegmentsVersion:
     embedder: str
     summaries_version: int
     summary_embedder: str
+    removed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +124,7 @@ class SegmentedSnapshot(ChunkTable):
     `summary_vectors` is empty: `summary_scores` reads those of the segments.
 
     Attributes:
+        removed: Last entry read of the log of removed chunks.
         numbers: Positions in `document_ids`.
         summaries: Newer than the segments, oldest first.
         places: By segment, new row of each stored row, -1 if removed; ``None`` if all stay.
@@ -132,6 +133,7 @@ class SegmentedSnapshot(ChunkTable):
     """
 
     segments: tuple[Segment, ...]
+    removed: int
     numbers: DocumentNumbers
     summaries: tuple[LaterSummaries, ...]
     documents: tuple[NDArray[np.int32], ...]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kbkit.stores.catalog import corpus, knowledge_bases
+from kbkit.stores.catalog import corpus, knowledge_bases, outbox
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.snapshots import near_chunks
@@ -190,6 +190,10 @@ class Snapshots:
             self._files.write_codes(whole)
             with self.database.read() as transaction:
                 kb_ids = knowledge_bases.ids(transaction)
+                long = outbox.is_removal_log_long(transaction, kb_id)
+            if long:
+                with self.database.write() as transaction:
+                    outbox.forget_oldest_removals(transaction, kb_id)
             self._files.sweep(kb_ids)
 
     def _merged(self, kb_id: str, snapshot: SegmentedSnapshot, limit: int) -> SegmentedSnapshot:
