@@ -187,7 +187,7 @@ def restore_bundle(
     began = time.monotonic()
     trust = trust or key_file is not None
 
-    with BundleReader(Path(path)) as bundle:
+    with BundleReader(Path(path), bundled.REVISION) as bundle:
         if key_file is not None:
             verify(bundle.signature, bundle.manifest_bytes, key_file)
         _check(bundle, name, trust)

@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import sqlalchemy as sa
@@ -78,32 +79,28 @@ class _Base:
 class Restorer:
     """Stores the rows of one bundle."""
 
-    def __init__(
-        self,
-        transaction: Transaction,
-        rows: Callable[[str], Iterable[Values]],
-        *,
-        chunk_id: ChunkId,
-        name: str = "",
-        trust: bool,
-    ) -> None:
-        self._transaction = transaction
-        self._rows = rows
-        self._chunk_id = chunk_id
-        self._name = name
-        self._trust = trust
-        self._bases: dict[str, _Base] = {}
-        self._sources: dict[str, str] = {}
-        self._new_sources: dict[str, str] = {}
-        self._runs: dict[int, int] = {}
-        self._documents: dict[str, str] = {}
-        self._existing: set[str] = set()
-        self._seqs: dict[int, int] = {}
-        self._dimensions: dict[Any, int] = {}
-        self._chunks: dict[str, str] = {}
-        self._aliases: dict[str, str | None] = {}
-        self._relations: dict[int, int] = {}
-        self._numbers: dict[Table, int] = {}
+    transaction: Transaction
+    rows: Callable[[str], Iterable[Values]]
+    chunk_id: ChunkId
+    name: str
+    trust: bool
+    _bases: dict[str, _Base] = field(default_factory=dict)
+    _sources: dict[str, str] = field(default_factory=dict)
+    _new_sources: dict[str, str] = field(default_factory=dict)
+    _runs: dict[int, int] = field(default_factory=dict)
+    _documents: dict[str, str] = field(default_factory=dict)
+    _existing: set[str] = field(default_factory=set)
+    _seqs: dict[int, int] = field(default_factory=dict)
+    _dimensions: dict[Any, int] = field(default_factory=dict)
+    _chunks: dict[str, str] = field(default_factory=dict)
+    _relations: dict[int, int] = field(default_factory=dict)
+    _numbers: dict[Table, int] = field(default_factory=dict)
+
+    @cached_property
+    def _subjects(self) -> dict[str, str | None]:
+        """Main names of the catalog's subjects; ``None`` for a main name."""
+        subjects = workspace_schema.subjects.c
+        return self.transaction.mapping(sa.select(subjects.id, subjects.alias_of))
 
     def run(self) -> tuple[RestoredKnowledgeBase, ...]:
         steps: dict[str, Callable[[Values], Values | None]] = {
@@ -249,7 +246,7 @@ class Restorer:
                 return None
         new = self._renamed(base, values["id"])
         self._sources[values["id"]] = self._new_sources[values["id"]] = new
-        enabled = values["enabled"] and self._trust
+        enabled = values["enabled"] and self.trust
         return values | {"id": new, "kb_id": base.id, "enabled": enabled}
 
     def _document(self, values: Values) -> Values | None:
