@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 import kbkit
-from kbkit.entries import votes
+from kbkit.entries import skill_file, strict_yaml
 from kbkit.knowledge_base import handle, handle_of, improving
 from kbkit.retrieval import retriever
 from kbkit.workspace import stores_of
@@ -57,15 +57,17 @@ def test_update_does_not_count_all_documents(workspace):
     assert not [each for each in asked if "count(distinct" in each.lower()]  # as `info` does
 
 
-def test_vote_parses_its_file_once_and_stores_no_document(workspace):
+def test_vote_reads_its_lines_once_and_stores_no_document(workspace):
     entries = workspace.entries
     entries.create("Parse logs", slug="logs", prompt="Parse them.")
     for n in range(3):
         entries.rate("logs", 4, rater=f"r{n}")
-    before = workspace["entries"].info(), votes._read_once.cache_info().misses
+    before = workspace["entries"].info(), skill_file.read_votes.cache_info().misses
+    parsed = strict_yaml._read_once.cache_info().misses
     with statements(workspace) as asked:
         assert entries.rate("logs", 5, rater="ann").rating.count == 4
-    assert votes._read_once.cache_info().misses == before[1] + 1
+    assert skill_file.read_votes.cache_info().misses == before[1] + 1
+    assert strict_yaml._read_once.cache_info().misses == parsed
     assert workspace["entries"].info() == before[0]
     assert len(asked) < 40
 
@@ -124,12 +126,12 @@ def test_full_batch_is_indexed_at_once(workspace, monkeypatch):
     assert kb.info().pending == 0
 
 
-@pytest.mark.parametrize("size", [10, votes._MAX_CACHED_LENGTH + 10])
+@pytest.mark.parametrize("size", [10, strict_yaml._MAX_CACHED_LENGTH + 10])
 def test_long_texts_are_not_cached(size):
-    misses = votes._read_once.cache_info().misses
+    misses = strict_yaml._read_once.cache_info().misses
     text = f"title: {'x' * size}{size}\n"
-    assert votes.read_yaml(text).values == votes.read_yaml(text).values
-    assert votes._read_once.cache_info().misses == misses + (size == 10)
+    assert strict_yaml.read_yaml(text).values == strict_yaml.read_yaml(text).values
+    assert strict_yaml._read_once.cache_info().misses == misses + (size == 10)
 
 
 def test_searches_wait_for_a_slot_and_release_it(monkeypatch):

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar, get_type_hints
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperArgument, TyperGroup, TyperOption
 from typer.main import get_group
 from typer.models import CommandInfo, TyperInfo
 
@@ -148,6 +148,26 @@ class _Commands(TyperGroup):
             raise typer.Exit(error.exit_code) from None
 
 
+_VALUES = {"<str>": "TEXT", "<int>": "NUMBER", "<float>": "NUMBER", "<path>": "PATH"}
+
+
+def _name_values() -> None:
+    """Name the values of options in help, where newer versions of typer show Python's types."""
+    shown = getattr(TyperOption, "display_type", None)
+    if shown is None:
+        return
+
+    def display_type(option: TyperOption, ctx: typer.Context) -> str:
+        kind: str = shown(option, ctx)
+        kind = kind.replace(" range>", ">").replace("<list[", "<").replace("]>", ">")
+        return _VALUES.get(kind, kind)
+
+    # setattr, since the classes of older versions have no such methods
+    setattr(TyperOption, "display_type", display_type)  # noqa: B010
+    setattr(TyperArgument, "display_type_rich", lambda argument, ctx: "")  # noqa: B010
+
+
+_name_values()
 app = typer.Typer(
     cls=_Commands,
     help="Turn documentation into knowledge bases that answer, and publish them.",

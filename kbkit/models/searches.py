@@ -331,7 +331,10 @@ def _read(name: str, value: Any) -> Any:
     try:
         return _adapters()[name].validate_python(value)
     except ValidationError as error:
-        raise ConfigError(f"filters: {name}={value!r}: {error.errors()[0]['msg']}") from None
+        fault = error.errors()[0]
+        is_date = fault["type"].startswith("date")
+        reason = "give a date such as 2026-01-31" if is_date else fault["msg"]
+        raise ConfigError(f"filters: {name}={value!r}: {reason}") from None
 
 
 def _several(value: Any) -> Any:

@@ -201,7 +201,7 @@ class _Lost:
 
 def test_lost_cluster_does_not_mark_pages_unreadable():
     lost = _Lost()
-    downloads = Downloads(lost, lost, lambda task, url: None, concurrency=1)
+    downloads = Downloads(lost.get, lost, lambda task, url: None, concurrency=1)
     downloads.start(PageRequest("http://127.0.0.1:9/", 0, "", None))
     with pytest.raises(ClusterError, match="no longer answers"):
         downloads.poll(60)

@@ -18,7 +18,7 @@ from tests.stores.vector_segments import DIMENSIONS, segment, unit_vectors
 pytestmark = pytest.mark.local
 
 pytest.importorskip("faiss")
-ABOUT = SegmentsVersion(1, "e", 1, "")
+ABOUT = SegmentsVersion(1, "e", 1, "", 0)
 
 
 def of(vectors, start):
@@ -43,8 +43,8 @@ def coded(files, monkeypatch):
     segments = [of(vectors[i:j], i + 1) for i, j in pairwise(ends)]
     written = files.write("kb", joined(ABOUT, segments, DocumentNumbers()))
     files.write_codes(written)
-    seqs = np.setdiff1d(written.seqs, np.arange(1, 3_000, 5))
-    left = [segment.among(seqs) for segment in written.segments]
+    removed = np.arange(1, 3_000, 5)
+    left = [segment.without(removed) for segment in written.segments]
     return joined(ABOUT, left, written.numbers)
 
 

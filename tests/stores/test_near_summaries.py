@@ -20,7 +20,7 @@ from tests.stores.vector_segments import segment, unit_vectors
 
 pytest.importorskip("faiss")
 DOCUMENTS = 3_000
-ABOUT = SegmentsVersion(1, "e", 1, "summaries")
+ABOUT = SegmentsVersion(1, "e", 1, "summaries", 0)
 
 
 def of(summaries, start):
@@ -44,8 +44,7 @@ def coded(tmp_path, monkeypatch):
     files = SegmentFiles(tmp_path / "snapshots")
     written = files.write("kb", joined(ABOUT, segments, DocumentNumbers()))
     files.write_codes(written)
-    seqs = np.setdiff1d(written.seqs, np.arange(3, 2 * DOCUMENTS, 11))
-    left = [part.among(seqs) for part in written.segments]
+    left = [part.without(np.arange(3, 2 * DOCUMENTS, 11)) for part in written.segments]
     written = joined(ABOUT, left, written.numbers)
     later = np.arange(0, 2 * DOCUMENTS, 40, dtype=np.int32)
     behind = unit_vectors(len(later), 6)

@@ -90,7 +90,7 @@ def another_snapshot(folder):
     with kbkit.open(folder) as workspace:
         files, (kb_id,) = workspace._stores.snapshots._files, (workspace["notes"].id,)
         snapshot = files.read(kb_id)
-        segments = tuple(segment.among(snapshot.seqs[1:]) for segment in snapshot.segments)
+        segments = tuple(segment.without(snapshot.seqs[:1]) for segment in snapshot.segments)
         files.write(kb_id, replace(snapshot, segments=segments))
 
 
@@ -169,7 +169,7 @@ def test_runs_are_listed(folder):
     assert last.finished_at is not None
     assert last.seconds > 0
     shown = run(folder, "runs")
-    assert "1 new" in shown.output
+    assert "new 1" in shown.output
     assert len(json.loads(run(folder, "runs", "--json").output)) == 2
 
 

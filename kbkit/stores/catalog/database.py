@@ -43,8 +43,15 @@ Row = Mapping[str, Any]
 
 RESTORE = "restore a backup in a new folder (kbkit --workspace FOLDER restore FILE)"
 DAMAGED = f"`kbkit doctor` shows whether it can be repaired; else {RESTORE}"
+_MAX_LIKE_LENGTH = 10_000
 _VARIABLES = 5_000
 """Maximum values bound in one statement; SQLite allows 32,766, PostgreSQL 65,535."""
+
+
+def containing(column: sa.ColumnElement[str], text: str) -> Condition:
+    """Whether a column contains a text, in any case; SQLite's LIKE takes 50,000 bytes."""
+    found = column.icontains(text.lower(), autoescape=True)
+    return found if len(text) <= _MAX_LIKE_LENGTH else sa.false()
 
 
 def pack(matrix: NDArray[np.float32]) -> list[bytes]:

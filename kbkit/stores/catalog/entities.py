@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.models import Entity, SubjectKind
-from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.database import Transaction, containing
 from kbkit.stores.catalog.schema import chunks
 from kbkit.stores.catalog.subjects import CANONICAL, COUNTED, OWN, SubjectName, ends_by_hand, sweep
 from kbkit.stores.catalog.subjects import aliases as alias_names
@@ -82,7 +82,7 @@ def listed(
         by_person = entities.c.by_hand | subjects.c.id.in_(ends_by_hand())
         query = query.where(counted.c.chunks.is_not(None) | defined | by_person)
     if like:
-        matches = OWN.c.name.icontains(like.lower(), autoescape=True)
+        matches = containing(OWN.c.name, like)
         query = query.where(subjects.c.id.in_(sa.select(CANONICAL).where(matches)))
     if types:
         query = query.where(entities.c.type.in_(list(types)))

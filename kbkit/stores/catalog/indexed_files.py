@@ -12,7 +12,7 @@ from kbkit.models import Target, TargetKind, Vote
 from kbkit.models.files import FILES
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.catalog import ratings as rating_log
-from kbkit.stores.catalog.database import Condition, Transaction, alive, byte_length
+from kbkit.stores.catalog.database import Condition, Transaction, alive, byte_length, containing
 from kbkit.stores.catalog.schema import chunks, documents, ratings
 from kbkit.stores.catalog.workspace_schema import (
     entries,
@@ -218,7 +218,7 @@ def chunks_with(
         .where(
             documents.c.kb_id == kb_id,
             documents.c.uri.in_(list(uris)[:100]),
-            chunks.c.text.icontains(text.lower(), autoescape=True),
+            containing(chunks.c.text, text),
         )
         .order_by(documents.c.uri, chunks.c.position)
     )

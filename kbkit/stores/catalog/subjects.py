@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from kbkit.models import Document, DocumentState, EntityType, Name, Subject, SubjectKind
-from kbkit.stores.catalog.database import DOCUMENT_COLUMNS, Transaction, alive
+from kbkit.stores.catalog.database import DOCUMENT_COLUMNS, Transaction, alive, containing
 from kbkit.stores.catalog.reading import document_of
 from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
 from kbkit.stores.catalog.workspace_schema import (
@@ -127,7 +127,7 @@ def listed(
     if kb_ids is not None:
         counted = counted.where(chunks.c.kb_id.in_(list(kb_ids)))
     if like:
-        matches = subjects.c.name.icontains(like.lower(), autoescape=True)
+        matches = containing(subjects.c.name, like)
         named = sa.select(sa.func.coalesce(subjects.c.alias_of, subjects.c.id)).where(matches)
         counted = counted.where(canonical.in_(named))
     if ids is not None:
@@ -387,10 +387,7 @@ def defined_in(
 ) -> list[tuple[str, int, str]]:
     table = document_names.c
     headings = sa.cast(chunks.c.heading_path, sa.Text)
-    below = [
-        (table.name == name) & headings.icontains(json.dumps(name)[1:-1].lower(), autoescape=True)
-        for name in names
-    ]
+    below = [(table.name == name) & containing(headings, json.dumps(name)[1:-1]) for name in names]
     query = (
         sa.select(table.name, chunks.c.seq, chunks.c.kb_id, sa.func.length(headings))
         .join(documents, documents.c.id == chunks.c.document_id)

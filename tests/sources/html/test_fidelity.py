@@ -221,14 +221,14 @@ def test_build_warns_about_a_site_and_its_worst_pages() -> None:
         result.add(f"<body>{body}</body>", markdown)
         uri = f"https://docs.example/p{number}.html"
         counters.measured(SourceDocument(uri, "P", markdown, fidelity=result.counts()))
-    counters.judge("https://docs.example/", {})
+    counters.judge("https://docs.example/")
     (warning,) = counters.report().warnings
     assert warning.uri == "https://docs.example/"
     assert warning.reason == (
         "71.4% of the headings are missing (6 pages measured; worst: https://docs.example/p5.html, "
         "https://docs.example/p4.html, https://docs.example/p3.html)"
     )
-    counters.judge("https://docs.example/", counters.report().fidelity)
+    counters.judge("https://docs.example/")
     assert len(counters.report().warnings) == 1
     lines = dict(BuildReport(INFO, counters.report(), None, None, None, {}).lines())
     assert lines["warning"] == f"poorly read: https://docs.example/: {warning.reason}"
