@@ -333,12 +333,18 @@ def collection_html(
     caption: str, kind: type, values: Iterable[Any], limit: int | None = _ROWS
 ) -> str:
     """Return the first items of a collection as an HTML table, with shortened texts."""
-    import pandas as pd
-
     names = _SHOWN[kind].split()
-    rows = [
-        [shown(getattr(each, name))[:_SNIPPET] for name in names] for each in islice(values, limit)
-    ]
-    frame = pd.DataFrame(rows, columns=[name.replace("_", " ") for name in names])
-    with pd.option_context("display.max_colwidth", None):
-        return f"<p>{html.escape(caption)}</p>{frame.to_html(index=False)}"
+    head = _cells("th", (name.replace("_", " ") for name in names))
+    rows = (
+        _cells("td", (shown(getattr(each, name))[:_SNIPPET] for name in names))
+        for each in islice(values, limit)
+    )
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return (
+        f"<p>{html.escape(caption)}</p>"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    )
+
+
+def _cells(tag: str, texts: Iterable[str]) -> str:
+    return "".join(f"<{tag} style='text-align:left'>{html.escape(text)}</{tag}>" for text in texts)
