@@ -236,11 +236,14 @@ def cli_reference() -> str:
     }
     count = Counter(each for _, items, _ in parameters.values() for each in set(items))
     of_sources = {each for each in parameters["sources add"][1] if not each.argument}
-    shared = [each for each in count if count[each] >= SHARED_BY and each not in of_sources]
+    usual = {each.names: each for each, _ in reversed(count.most_common())}
+    shared = [
+        each for each in usual.values() if count[each] >= SHARED_BY and each not in of_sources
+    ]
     lines = ["## Options of every command", ""]
     lines += [each.item for each in _parameters(app.registered_callback.callback)]
     lines += ["", "## Shared arguments and options {#shared}", ""]
-    lines += ["Where a command names them without a meaning, it is this:", ""]
+    lines += ["Commands that do not describe them use them like this:", ""]
     lines += [each.item for each in sorted(shared, key=lambda each: (each.option, each.names))]
     without = ", ".join(f"`{name}`" for name, (_, _, is_json) in parameters.items() if not is_json)
     lines.append(f"- `--json`: Print JSON with stable keys. Of all commands but {without}.")
