@@ -221,5 +221,5 @@ def test_published_site_builds_strictly(tmp_path, document, info):
     }
     assert public_names() <= described
     notebook = (built / "notebooks/01-build-a-knowledge-base/index.html").read_text("utf-8")
-    assert "Build it from a recipe" in notebook
+    assert "Build from a recipe" in notebook
     assert "<h1" in notebook
