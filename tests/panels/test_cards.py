@@ -15,6 +15,7 @@ from kbkit.models import (
     Target,
     TargetKind,
 )
+from kbkit.panels.render import stylesheet
 from kbkit.panels.search_results import (
     Highlighter,
     RatingSummary,
@@ -113,6 +114,7 @@ def test_score_shows_all_its_parts():
         "0.05 from questions like this one that people rated it for, 0.05 from ratings"
     )
     assert [share["percent"] for share in drawing["shares"]] == [20, 20, 15, 10, 5, 10, 5, 5, 5, 5]
+    assert all(f".kbkit-share-{share['name']} {{" in stylesheet() for share in drawing["shares"])
 
 
 def test_score_bar_never_overflows():
