@@ -208,7 +208,7 @@ class Access:
         if self._open:
             return ALL
         raise TokenError(
-            "a token is needed: make one with `kbkit token create`, and send it as "
+            "a token is needed: create one with `kbkit token create`, and send it as "
             "Authorization: Bearer TOKEN"
         )
 

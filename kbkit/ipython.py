@@ -199,7 +199,7 @@ class KbMagics(Magics):
     def _ask(self, line: str) -> object:
         names, limit, mode, words = self._options(line)
         if mode != Mode.HYBRID:
-            raise UsageError("-m goes with search")
+            raise UsageError("-m can only be used with search")
         answer = self._workspace().ask(words, kbs=names, limit=5 if limit is None else limit)
         self._hits = answer.hits
         return answer
@@ -217,14 +217,14 @@ class KbMagics(Magics):
         self._rated = self._workspace()[hit.kb].rate(
             hit.chunk.id, int(stars), query=hits.query, note=note.strip()
         )
-        print(f"{stars} of 5 for {hit.title or hit.uri!r}; %kb unrate takes it back")  # noqa: T201
+        print(f"{stars} of 5 for {hit.title or hit.uri!r}; %kb unrate undoes it")  # noqa: T201
 
     def _unrate(self, _: str) -> None:
         if self._rated is None:
             raise UsageError("%kb unrate: nothing was rated here")
         self._workspace()[self._rated.kb].ratings.delete(self._rated.id)
         self._rated = None
-        print("taken back")  # noqa: T201
+        print("undone")  # noqa: T201
 
     def _help(self, _: str) -> None:
         from inspect import getdoc

@@ -187,5 +187,5 @@ def test_subjects_and_about_on_the_command_line(kb, workspace, monkeypatch, caps
     assert {each["kind"] for each in listed} <= set(SubjectKind)
     assert "defines it" in run("about", "connection pool").out
     assert json.loads(run("about", "connection pool", "--json").out)["query"] == "connection pool"
-    assert "no subject is called" in run("about", "connection puddle", code=1).err
+    assert "there is no subject" in run("about", "connection puddle", code=1).err
     assert json.loads(run("search", "pool", "--entity", "open_pool", "--json").out)

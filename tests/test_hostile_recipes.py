@@ -73,7 +73,7 @@ def test_many_problems_are_limited_in_linear_time():
         assert "r.yaml:2: key_0: unknown key" in caught.value.problems[1]
         assert len(caught.value.problems) <= 101
         assert caught.value.problems[-1] == (
-            f"r.yaml:1: recipe: has {number - 98:,} more problems; mend those above first"
+            f"r.yaml:1: recipe: has {number - 98:,} more problems; fix those above first"
         )
 
     grows_with(parse, 2_500)

@@ -87,7 +87,7 @@ def test_result_is_rated_and_unrated(shell, workspace):
         ("search -m fast tea", "choose one of hybrid"),
         ("search -k warm-drinks tea", "no knowledge base named 'warm-drinks'"),
         ("search --limit 3 tea", "unrecognized arguments: --limit"),
-        ("ask -m dense tea", "-m goes with search"),
+        ("ask -m dense tea", "-m can only be used with search"),
         ("use tea", "no knowledge base named"),
         ("show", "name one of the knowledge bases: cold-drinks, hot-drinks"),
         ("rate 1 5", "the last search has 0 results"),

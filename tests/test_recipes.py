@@ -89,7 +89,7 @@ def test_problems_name_line_and_field(tmp_path, change, line, field, message):
             "sources: [{type: page, url: http://x.org}]\nembedding: {type: onx}\nquestions: [3]",
             [
                 "2: embedding.type: 'onx' is unknown; did you mean 'onnx'?",
-                "3: questions[0]: 3 is no mapping; give keys and their values",
+                "3: questions[0]: 3 is not a mapping; give keys and their values",
             ],
         ),
         (
@@ -109,7 +109,7 @@ def test_problems_name_line_and_field(tmp_path, change, line, field, message):
             [
                 "2: annotation.names[0].name: is empty; give at least 1",
                 "2: annotation.names[1].type: 'settin' is unknown; did you mean 'setting'?",
-                "2: annotation.names[2]: 3 is no mapping; give keys and their values",
+                "2: annotation.names[2]: 3 is not a mapping; give keys and their values",
             ],
         ),
     ],
@@ -191,8 +191,8 @@ def test_annotation_has_short_forms(tmp_path):
 @pytest.mark.parametrize(
     ("part", "message"),
     [
-        ({"chunking": {"size": True}}, "a number belongs here, not true"),
-        ({"graph": {"co_occurrence": False}}, "a number belongs here, not false"),
+        ({"chunking": {"size": True}}, "expected a number, not true"),
+        ({"graph": {"co_occurrence": False}}, "expected a number, not false"),
         ({"site": {"entries": 1}}, "should be a valid boolean"),
         ({"site": {"model": "maybe"}}, "should be a valid boolean"),
     ],
@@ -204,7 +204,7 @@ def test_booleans_and_numbers_are_not_mixed(part, message):
 
 @pytest.mark.parametrize("rest", ["", "/" + "a" * 100])
 def test_passwords_in_addresses_are_refused_and_not_repeated(rest):
-    with pytest.raises(ConfigError, match="holds a user name or password") as refused:
+    with pytest.raises(ConfigError, match="contains a user name or password") as refused:
         CrawlSource(url=f"https://me:quicksilver@vats.example.com{rest}")
     assert "quicksilver" not in str(refused.value)
     assert CrawlSource(url="https://vats.example.com/@me?to=a@b").url.endswith("a@b")

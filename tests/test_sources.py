@@ -166,7 +166,7 @@ def test_refresh_with_a_failed_source_exits_with_3(run, folder):
     (folder / "docs").rename(folder / "gone")
     code, _, err = run("refresh", "b3")
     assert code == 3
-    assert "nothing could be read of docs" in err
+    assert "nothing could be read from docs" in err
     assert "kbkit sources" in err
     assert run("sources", "disable", "b3", "docs")[0] == 0
     assert run("refresh", "b3")[0] == 0

@@ -57,7 +57,7 @@ def test_documents_are_written_and_read_back_equal(workspace, tmp_path, ending):
     # names of pictures, which are not in the file
     assert [document.images for document in two.documents] == [{}, {}, {}]
     assert list(tmp_path.iterdir()) == [path]
-    with pytest.raises(ConflictError, match="is there already"):
+    with pytest.raises(ConflictError, match="already exists"):
         write_documents(one.documents, path)
 
 

@@ -124,7 +124,7 @@ def read(answer: str, numbers: Sequence[int]) -> tuple[dict[int, list[Any]], lis
     try:
         given = json_object(answer, _ANSWER_LENGTH).get("passages")
     except AnswerError as error:
-        return {}, [str(error) if answer.strip() else "answered nothing"]
+        return {}, [str(error) if answer.strip() else "gave an empty answer"]
     if not isinstance(given, list):
         return {}, ['"passages": give a list']
     by_number: dict[int, list[Any]] = {}

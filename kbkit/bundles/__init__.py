@@ -44,9 +44,9 @@ def bundle_path(place: str | Path) -> Path:
         now = datetime.now(UTC)
         path /= f"kbkit-{now:%Y-%m-%dT%H-%M-%SZ}{_ENDING}"
     if not path.parent.is_dir():
-        raise BundleError(f"{path.parent}: is no folder; make it, or name another file")
+        raise BundleError(f"{path.parent}: is not a folder; create it, or name another file")
     if os.path.lexists(path):
-        raise ConflictError(f"{path}: is there already; choose another name")
+        raise ConflictError(f"{path}: already exists; choose another name")
     return path
 
 
@@ -198,7 +198,7 @@ class BundleReader:
         except OSError as error:
             raise BundleError(f"{self.path}: cannot be read ({error.strerror or error})") from error
         except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-            raise self._bad(f"is no zip file, or was cut off ({error})") from None
+            raise self._bad(f"is not a zip file, or was cut off ({error})") from None
 
     def rows(self, table: str) -> Iterator[Any]:
         """Iterate over the rows of a table, if it exists; check its digest again."""
@@ -222,7 +222,7 @@ class BundleReader:
         try:
             return json.loads(line)
         except (ValueError, RecursionError):
-            raise self._bad(f"{name}: line {number:,} is no JSON") from None
+            raise self._bad(f"{name}: line {number:,} is not JSON") from None
 
     def names(self, folder: str) -> list[str]:
         return sorted(n.partition("/")[2] for n in self._about if n.startswith(f"{folder}/"))
@@ -305,7 +305,7 @@ class BundleReader:
 
     def _bad(self, reason: str) -> BundleError:
         return BundleError(
-            f"{self.path}: {reason}; the bundle is damaged, or none of kbkit; nothing was changed"
+            f"{self.path}: {reason}; the bundle is damaged, or not from kbkit; nothing was changed"
         )
 
     def __enter__(self) -> Self:
@@ -355,7 +355,7 @@ def verify(envelope: bytes | None, manifest: bytes, key_file: str | Path) -> Non
     key = _key(key_file, private=False)
     if envelope is None:
         raise BundleError(
-            "the bundle is not signed, and was to be by the owner of "
+            "the bundle is not signed, but must be signed by the owner of "
             f"{key_file}; nothing was changed"
         )
     from cryptography.exceptions import InvalidSignature
@@ -415,4 +415,4 @@ def _key(path: str | Path, *, private: bool) -> Any:
     kind = "private Ed25519 key in a PEM file without a password"
     if not private:
         kind = "public Ed25519 key in a PEM file"
-    raise ConfigError(f"{path}: is no {kind}; {_MAKE}")
+    raise ConfigError(f"{path}: is not a {kind}; {_MAKE}")

@@ -222,7 +222,7 @@ def _check(bundle: BundleReader, name: str, trust: bool) -> None:
     manifest = bundle.manifest
     if name and len(manifest.knowledge_bases) != 1:
         raise ImpossibleError(
-            f"{bundle.path}: holds {len(manifest.knowledge_bases)} knowledge bases, and a name can "
+            f"{bundle.path}: has {len(manifest.knowledge_bases)} knowledge bases, and a name can "
             "be given to one"
         )
     names = []
@@ -239,12 +239,12 @@ def _check(bundle: BundleReader, name: str, trust: bool) -> None:
         if foreign:
             raise BundleError(
                 f"{bundle.path}: {str(row['name'])[:80]} uses {', '.join(foreign)}, which may run "
-                "code or ask services; nothing was changed; restore it with --trust if you trust "
+                "code or call services; nothing was changed; restore it with --trust if you trust "
                 "who made it, or with --verify and their key"
             )
     if sorted(map(str, names)) != sorted(manifest.knowledge_bases):
         raise BundleError(
-            f"{bundle.path}: holds other knowledge bases than it says; nothing was changed"
+            f"{bundle.path}: contains other knowledge bases than it says; nothing was changed"
         )
     for row in bundle.rows("sources"):
         try:
@@ -260,7 +260,7 @@ def _image(bundle: BundleReader, name: str) -> Image:
     """Read a picture; refuse files with active content."""
     image = kept_image(bundle.read(f"images/{name}"))
     if image is None or image.name != name:
-        raise BundleError(f"{bundle.path}: images/{name}: is no picture; nothing was changed")
+        raise BundleError(f"{bundle.path}: images/{name}: is not an image; nothing was changed")
     return image
 
 
@@ -314,7 +314,7 @@ def make_bundle(
         for name in sorted(images):
             data = stores.images.read(name)
             if data is None:
-                skipped.append(f"images/{name}: no such picture")
+                skipped.append(f"images/{name}: no such image")
             else:
                 writer.add(f"images/{name}", [data])
         digest = writer.finish(
@@ -343,7 +343,7 @@ def _own(kbs: Sequence[str]) -> list[str]:
     names = [kbs] if isinstance(kbs, str) else list(dict.fromkeys(kbs))
     for name in names:
         if name in BUILT_IN:
-            raise ImpossibleError(f"{name}: goes with the {name} of a workspace; bundle all of it")
+            raise ImpossibleError(f"{name}: belongs to the {name} of a workspace; bundle all of it")
     if not names:
         raise ImpossibleError("name the knowledge bases to bundle, or bundle all")
     return sorted(names)

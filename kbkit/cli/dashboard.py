@@ -80,7 +80,7 @@ def serve_panel(
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}/?token={quote(token)}"
     with tempfile.TemporaryDirectory(prefix="kbkit-panel-") as folder, _page_template(Path(folder)):
         notebook = _write_notebook(Path(folder), path)
-        say(f"serving {path} at {address} (Ctrl+C ends it)")
+        say(f"serving {path} at {address} (Ctrl+C to stop)")
         if open_browser:
             import webbrowser
 

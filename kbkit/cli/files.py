@@ -198,19 +198,19 @@ def undelete_kb(
 ) -> None:
     """Restore a knowledge base or documents from the trash."""
     if documents and to:
-        raise typer.BadParameter("--to goes with a knowledge base, not with --document")
+        raise typer.BadParameter("--to cannot be combined with --document")
     with open_workspace() as workspace:
         if not documents:
             kb = workspace.undelete(name, to=to)
-            say(f"{kb.name} is back, with {pluralize(kb.info().documents)}")
+            say(f"restored {kb.name}, with {pluralize(kb.info().documents)}")
             return
         kb = workspace[name]
         for document in documents:
             info = kb.documents.undelete(document)
             if info is None:
-                say(f"{document} comes back with the next `kbkit refresh {name}`")
+                say(f"{document} is read again by the next `kbkit refresh {name}`")
             else:
-                say(f"{info.uri} is back")
+                say(f"restored {info.uri}")
 
 
 @app.command()
@@ -269,7 +269,7 @@ def rename(
     """Rename a knowledge base."""
     with open_workspace() as workspace:
         workspace.rename(name, to=to)
-    say(f"{name} is called {to} now")
+    say(f"renamed {name} to {to}")
 
 
 @app.command()

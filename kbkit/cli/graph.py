@@ -216,7 +216,7 @@ def create(
             aliases=alias or (),
             properties=_properties(properties),
         )
-    print_done(entity, as_json, f"made {plain(entity.name)}")
+    print_done(entity, as_json, f"created {plain(entity.name)}")
 
 
 @graph.command()

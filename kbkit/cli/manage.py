@@ -64,13 +64,13 @@ def new(
         if not specs:
             if as_json:
                 print_json(IngestReport().to_dict())
-            say(f"made {name}; add documents with `kbkit add {name}`")
+            say(f"created {name}; add documents with `kbkit add {name}`")
             return
         with resumable(f"kbkit refresh {name}"), progress() as on_progress:
             report = kb.ingest(*specs, on_progress=on_progress)
         if report.nothing_read and not report.interrupted:
             workspace.delete(name, forever=True)
-            say(f"{name} was not made, because nothing could be read")
+            say(f"{name} was not created, because nothing could be read")
         finish(report, as_json, name)
 
 
@@ -97,7 +97,7 @@ def list_(as_json: AsJson = False) -> None:
         infos,
         as_json,
         "name documents chunks updated_at description",
-        empty="no knowledge bases yet; make one with `kbkit new` or `kbkit build`",
+        empty="no knowledge bases yet; create one with `kbkit new` or `kbkit build`",
     )
 
 
@@ -156,7 +156,7 @@ def chunks(
 ) -> None:
     """List the chunks of a knowledge base."""
     if vectors and output is None:
-        raise typer.BadParameter("--vectors goes with --output FILE")
+        raise typer.BadParameter("--vectors needs --output FILE")
     with open_workspace() as workspace:
         collection = workspace[name].chunks
         if output is not None:
@@ -306,11 +306,11 @@ def _say_failed_sources(kb: KnowledgeBase, report: IngestReport) -> None:
     for problem in report.failed_sources:
         if problem.uri in kb.sources:
             say(
-                f"nothing could be read of {problem.uri}; change it with `kbkit sources set`, "
+                f"nothing could be read from {problem.uri}; change it with `kbkit sources set`, "
                 f"`disable` or `remove {kb.name}`"
             )
         else:
-            say(f"{problem.uri} was not added as a source, because nothing could be read of it")
+            say(f"{problem.uri} was not added as a source, because nothing could be read from it")
 
 
 def _listed(document: Document, *more: str) -> dict[str, Any]:

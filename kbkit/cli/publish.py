@@ -59,7 +59,7 @@ def export(
 ) -> None:
     """Export a knowledge base as a searchable MkDocs site."""
     if pages_only and (folder is None or standalone):
-        raise typer.BadParameter("--pages-only needs --folder, and goes without --standalone")
+        raise typer.BadParameter("--pages-only needs --folder, and excludes --standalone")
     from kbkit.knowledge_base import handle_of
 
     with open_workspace() as workspace, progress() as on_progress:
@@ -103,7 +103,7 @@ def serve_site(
             if site in workspace or not folder.is_dir():
                 folder = handle_of(workspace[site]).site_folder() / "site"
     with waiting_for_end() as wait, serve(folder, port) as address:
-        say(f"serving {folder} at {address} (Ctrl+C ends it)")
+        say(f"serving {folder} at {address} (Ctrl+C to stop)")
         wait()
 
 
@@ -127,7 +127,7 @@ def watch(
     (KBKIT_AUTO_LEARN).
     """
     if port is not None and not build:
-        raise typer.BadParameter("--port serves the site that --no-build does not build")
+        raise typer.BadParameter("--port cannot be combined with --no-build")
     from kbkit.export import serve_site as serve
     from kbkit.workflows.builder import watch as keep_watching
 
@@ -143,7 +143,7 @@ def watch(
                 served.append(stack.enter_context(serve(report.site, port)))
                 say(f"serving it at {served[0]}")
 
-        say(f"watching {kb.name}, files and entries of the workspace (Ctrl+C ends it)")
+        say(f"watching {kb.name}, files and entries of the workspace (Ctrl+C to stop)")
         stack.enter_context(_watching_files("files", workspace.files))
         stack.enter_context(_watching_files("entries", workspace.entries))
         keep_watching(
@@ -356,7 +356,7 @@ def list_tokens(as_json: AsJson = False) -> None:
         tokens,
         as_json,
         "name id scope kbs created_at expires_at used_at",
-        empty="no tokens; make one with `kbkit token create NAME`",
+        empty="no tokens; create one with `kbkit token create NAME`",
         kbs=lambda info: info.kbs or "all",
         expires_at=lambda info: info.expires_at or "never",
         used_at=lambda info: info.used_at or "never",

@@ -137,7 +137,7 @@ def build(
         say(f"built {report.info.name}")
         print_pairs(report.lines())
     for problem in report.ingest.failed_sources:
-        say(f"nothing could be read of {problem.uri}")
+        say(f"nothing could be read from {problem.uri}")
     if report.ingest.nothing_read or report.ingest.failed_sources:
         raise typer.Exit(EXIT_NOTHING_READ)
 

@@ -53,7 +53,7 @@ def source_specs(**given: Any) -> list[AnySource]:
 
     mirror, base_url = given["mirror"], given["base_url"]
     if mirror is None and base_url is not None:
-        raise typer.BadParameter("--base-url goes with --mirror")
+        raise typer.BadParameter("--base-url needs --mirror")
     specs: list[dict[str, Any]] = [
         {"type": kind, _place(kind, place): place}
         for kind in _PLACES
@@ -73,7 +73,7 @@ def source_specs(**given: Any) -> list[AnySource]:
             *others, last = (f"--{kind}" for kind, names in options.items() if name in names)
             kinds = f"{', '.join(others)} or {last}" if others else last
             shown = spelling.rpartition("/")[2] or f"--{name.replace('_', '-')}"
-            raise typer.BadParameter(f"{shown} goes with {kinds}")
+            raise typer.BadParameter(f"{shown} needs {kinds}")
     return [parse_source(spec) for spec in specs]
 
 

@@ -145,7 +145,7 @@ def unpack(archive: BinaryIO, folder: Path) -> tuple[int, int, int]:
         before = set(json.loads(record.read_text("utf-8"))) if record.is_file() else set()
         if not record.is_file() and folder.is_dir() and any(folder.iterdir()):
             raise ExportError(
-                f"{folder}: holds files that kbkit did not write; choose an empty folder for the "
+                f"{folder}: has files that kbkit did not write; choose an empty folder for the "
                 "export"
             )
         folder.mkdir(parents=True, exist_ok=True)

@@ -209,7 +209,7 @@ def _preset_files(name: str) -> _Files:
     if name == "minilm":
         return _Files(*minilm_files())
     if name in PRESETS and PRESETS[name].package:
-        raise EmbedderError(f"{name} is no ONNX model; write `embedding: {{type: {name}}}`")
+        raise EmbedderError(f"{name} is not an ONNX model; write `embedding: {{type: {name}}}`")
     model, folder = fetched_model(name)
     config = read_config(folder)
     if preset := PRESETS.get(name):

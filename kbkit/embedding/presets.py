@@ -156,7 +156,7 @@ def fetched_model(name: str) -> tuple[Path, Path]:
         path = folder / file
         if not path.is_file() or sha256(path) != locked["sha256"]:
             raise EmbedderError(
-                f"{path}: not the file that was fetched (truncated, changed or gone); mend it with "
+                f"{path}: not the file that was fetched (truncated, changed or gone); fix it with "
                 f"`kbkit models fetch {name}`"
             )
     return folder / str(lock["model"]), folder

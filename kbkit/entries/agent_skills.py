@@ -58,7 +58,7 @@ def skill_files(stored: StoredEntry, title: str) -> dict[str, bytes]:
         name = _README if path == README else _renamed(path, _FOLDERS)
         if name in files or name in (FILE, _LONG):
             raise EntryFormatError(
-                f"{stored.slug}/{path}: would be {name} in the skill, which is there already; "
+                f"{stored.slug}/{path}: would be {name} in the skill, which already exists; "
                 "rename one of them"
             )
         files[name] = data
@@ -121,7 +121,7 @@ def find_skills(folder: Path) -> list[Path]:
     if not folders:
         raise MissingPathError(f"{folder}: has no {FILE}, nor a folder with one")
     if len(folders) > MAX_SKILLS:
-        raise EntryFormatError(f"{folder}: has more than {MAX_SKILLS:,} skills; take in some")
+        raise EntryFormatError(f"{folder}: has more than {MAX_SKILLS:,} skills; import fewer")
     return folders
 
 
@@ -134,7 +134,7 @@ def read_skill_folder(place: Path, locks: Locks) -> Skill:
     name = next((each for each in _FILES if each in files), FILE)
     at = place / name
     if name not in files:
-        raise EntryFormatError(f"{at}: is no file that can be read")
+        raise EntryFormatError(f"{at}: is not a readable file")
     mapping, body = _parsed(at, files.pop(name))
     title = _checked_name(at, mapping, place.name)
     values, extra = _values(at, mapping, title)
@@ -145,7 +145,7 @@ def _parsed(at: Path, data: bytes) -> tuple[YamlMapping, str]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise EntryFormatError(f"{at}: is no text in UTF-8") from None
+        raise EntryFormatError(f"{at}: is not UTF-8 text") from None
     parts = _FRONT.match(text)
     if parts is None:
         raise EntryFormatError(
@@ -326,7 +326,7 @@ def write(
     """Write skills into a folder, replacing those of the same name."""
     place = folder.resolve()
     if place == entries.resolve() or entries.resolve() in place.parents:
-        raise FilesError(f"{folder}: holds the entries themselves; name another folder")
+        raise FilesError(f"{folder}: contains the entries themselves; name another folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -335,7 +335,7 @@ def write(
         for name in skills:
             if root.stat(name) is not None and not _is_skill_folder(root, name):
                 raise PathExistsError(
-                    f"{folder / name}: is there already and no skill; name another folder"
+                    f"{folder / name}: exists and is not a skill; name another folder"
                 )
         for name, files in skills.items():
             parts = {parts_of(path): data for path, data in files.items()}

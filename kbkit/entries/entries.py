@@ -263,7 +263,7 @@ class Entries:
             new: dict[str, bytes | None] = {**texts, **others}
             for path, data in new.items():
                 if data is None and path not in stored.files:
-                    raise MissingPathError(f"{slug}/{path}: there is nothing")
+                    raise MissingPathError(f"{slug}/{path}: no such file or folder")
             written = {path: data for path, data in new.items() if stored.files.get(path) != data}
             values = {key: value for key, value in changes.items() if key not in _TEXTS}
             text = edited(stored.skill.text, values)
@@ -529,8 +529,8 @@ def _asked(prompt: str) -> str:
 def _check_version(stored: StoredEntry, wanted: str) -> None:
     if wanted != stored.version:
         raise VersionConflictError(
-            f"{stored.slug}: is of version {stored.version} now, not {wanted}: another change "
-            "came between; read it again, and write on top of that"
+            f"{stored.slug}: is now at version {stored.version}, not {wanted}: it was changed "
+            "meanwhile; read it again, and repeat your change"
         )
 
 

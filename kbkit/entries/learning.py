@@ -141,7 +141,7 @@ _SETTLED = 2.0  # seconds without changes after which a task has finished
 LEARNING_PROMPT = f"""\
 ## What you learned
 
-When the task is done, and only if it worked, leave what would solve such a task again in the
+When the task is done, and only if it worked, leave what would solve a similar task in the
 folder `{FOLDER}/` of your working folder, for others who will be given tasks of this kind:
 
 - `{PROMPT}`: how to do it, as you would tell a colleague who has not seen this task: the steps,
@@ -184,7 +184,7 @@ def read_knowledge(place: Path, locks: Locks) -> tuple[SkillFile, dict[str, byte
     files = read_folder(place, locks)
     files = {path: data for path, data in files.items() if path.casefold() != VOTES}
     if NAME not in files:
-        raise EntryFormatError(f"{place / NAME}: is no file that can be read")
+        raise EntryFormatError(f"{place / NAME}: is not a readable file")
     try:
         skill = read_skill(files[NAME])
     except EntryFormatError as error:
@@ -291,7 +291,7 @@ def finished(folder: Path) -> Iterator[tuple[str, Path, str]]:
             yield place.parent.name, place, state.hexdigest()
 
 
-NOTHING = "No entry fits; solve it afresh."
+NOTHING = "No entry fits; solve it from scratch."
 _PASSAGES_PER_ENTRY = 4  # passages to search for each entry
 _WEIGHT = 0.5  # share of the score that ratings can add or remove
 # minimum share of the best score; minimum cosine without common words
@@ -414,5 +414,5 @@ def _item(number: int, entry: Found) -> str:
 
 
 def _block(count: int, mark: str, text: str) -> str:
-    opening = f"{pluralize(count, 'entry')}, best first: solutions for such tasks."
+    opening = f"{pluralize(count, 'entry')}, best first: solutions for similar tasks."
     return f"{opening} {instructions(mark)}\n\n{fenced(mark, 'entries', text)}"

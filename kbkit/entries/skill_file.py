@@ -83,7 +83,7 @@ def _decoded(data: bytes) -> str:
         before = data[: error.start]
         line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
         raise EntryFormatError(
-            f"line {line}, column {column}: no text in UTF-8", line, column
+            f"line {line}, column {column}: not UTF-8 text", line, column
         ) from None
 
 
@@ -193,7 +193,7 @@ def read_votes(data: bytes) -> tuple[Vote, ...]:
         try:
             votes.append(vote_of(dict(json.loads(line))))
         except (ValueError, TypeError, RecursionError) as error:
-            reason = " ".join(error.args) if len(error.args) == 2 else "is no vote"
+            reason = " ".join(error.args) if len(error.args) == 2 else "is not a vote"
             raise EntryFormatError(
                 f"{VOTES}: line {number}, column 1: {reason}; write a line such as "
                 f"{_EXAMPLE}, or delete it",
@@ -276,7 +276,7 @@ def edited(text: str, changes: Mapping[str, Any]) -> str:
         same = False
     if not same:
         raise EntryFormatError(
-            f"{NAME}: cannot be changed so that all else in it stays; edit it by hand"
+            f"{NAME}: cannot be changed so that all else in it stays; edit it yourself"
         )
     return result
 

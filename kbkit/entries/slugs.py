@@ -19,7 +19,7 @@ def slug_fault(slug: str) -> str:
     if len(slug) > MAX_LENGTH:
         return f"is longer than {MAX_LENGTH} characters"
     if not _SLUG.fullmatch(slug):
-        return "is no slug; use lower-case letters, digits and single hyphens between them"
+        return "is not a valid slug; use lower-case letters, digits and single hyphens between them"
     return fault(slug)
 
 

@@ -202,7 +202,7 @@ class EntryStore(FileStore):
             if root.stat(_ATTRIBUTES) is None:
                 root.write(_ATTRIBUTES, _UNION, new=False, shown=_ATTRIBUTES)
             if not replace and root.stat(slug) is not None:
-                raise PathExistsError(f"{slug}: is there already; choose another slug")
+                raise PathExistsError(f"{slug}: already exists; choose another slug")
             with private_folder(root, slug, paths) as part:
                 # from here on, a killed write is finished later
                 root.move(part, root, f"{_NEXT}{slug}", slug)

@@ -92,10 +92,10 @@ class _Reader:
                 if documents > 1:
                     raise _fault(event, "a second document ('---'); only one is allowed")
                 if event.version or event.tags:
-                    raise _fault(event, "directives ('%') are not taken")
+                    raise _fault(event, "directives ('%') are not supported")
             elif isinstance(event, yaml.NodeEvent):
                 if not isinstance(event, yaml.MappingStartEvent):
-                    raise _fault(event, "is no mapping; write lines such as 'title: Parse logs'")
+                    raise _fault(event, "is not a mapping; write lines such as 'title: Parse logs'")
                 root = self._value(event, ())
         if root is None:
             raise EntryFormatError("line 1, column 1: is empty; write 'title: ...'", 1, 1)
@@ -109,9 +109,9 @@ class _Reader:
         if len(path) > _DEEPEST:
             raise _fault(event, f"nested more than {_DEEPEST} deep")
         if isinstance(event, yaml.AliasEvent) or event.anchor:
-            raise _fault(event, "anchors and aliases ('&', '*') are not taken; write it out")
+            raise _fault(event, "anchors and aliases ('&', '*') are not supported; write it out")
         if event.tag is not None and not event.tag.startswith("tag:yaml.org,2002:str"):
-            raise _fault(event, f"tags ({event.tag[:60]}) are not taken; leave it out")
+            raise _fault(event, f"tags ({event.tag[:60]}) are not supported; leave it out")
         if isinstance(event, yaml.ScalarEvent):
             value, end = event.value if self._as_texts else scalar_value(event), event
         elif isinstance(event, yaml.SequenceStartEvent):
@@ -134,7 +134,7 @@ class _Reader:
         twice: EntryFormatError | None = None
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent) or event.anchor:
-                raise _fault(event, "a key that is no text")
+                raise _fault(event, "a key that is not text")
             key, at = event.value, (*path, event.value)
             if key in items and at != (UPDATED,):
                 twice = twice or _fault(event, f"{key!r} is repeated here")

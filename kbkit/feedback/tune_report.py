@@ -88,7 +88,7 @@ class TuneReport(Value):
         )
         if self.wins:
             return f"the proposed settings win: {change}"
-        why = "which may be chance" if difference.mean > 0 else "which is no gain"
+        why = "which may be chance" if difference.mean > 0 else "which is not an improvement"
         return f"the present settings stay: {change}, {why}"
 
     def to_yaml(self) -> str:

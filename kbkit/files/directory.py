@@ -120,7 +120,7 @@ class Directory:
         try:
             fd = os.open(self._at(name), _READ, **self._in)
         except FileNotFoundError:
-            raise MissingPathError(f"{shown}: there is nothing") from None
+            raise MissingPathError(f"{shown}: no such file or folder") from None
         except OSError as error:
             refuse_link(self.stat(name), shown)
             if isinstance(error, IsADirectoryError) or self.is_directory(name):
@@ -131,7 +131,7 @@ class Directory:
             if modes.S_ISDIR(about.st_mode):
                 raise IsFolderError(_is_folder(shown))
             if not modes.S_ISREG(about.st_mode):
-                raise FilesError(f"{shown}: is no plain file")
+                raise FilesError(f"{shown}: is not a regular file")
             return os.fdopen(fd, "rb")
         except BaseException:
             os.close(fd)
@@ -220,7 +220,7 @@ class Directory:
                 return
             os.link(part, name, src_dir_fd=self._fd, dst_dir_fd=self._fd, follow_symlinks=False)
         except FileExistsError:
-            raise PathExistsError(f"{shown}: is there already") from None
+            raise PathExistsError(f"{shown}: already exists") from None
         except OSError as error:
             if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS):
                 raise
@@ -254,22 +254,22 @@ def _opened(path: Path | str, shown: Path, fd: int | None) -> int | None:
         try:
             return os.open(path, _DIRECTORY, **within)
         except FileNotFoundError:
-            raise MissingPathError(f"{where}: there is nothing") from None
+            raise MissingPathError(f"{where}: no such file or folder") from None
         except OSError as error:
             with suppress(FileNotFoundError):
                 refuse_link(os.stat(path, follow_symlinks=False, **within), where)
             if error.errno == errno.ENOTDIR:
-                raise NotFolderError(f"{where}: is a file, no folder") from None
+                raise NotFolderError(f"{where}: is a file, not a folder") from None
             raise FilesError(f"{where}: cannot be opened ({error.strerror})") from None
     try:
         about = os.stat(path, follow_symlinks=False)
     except FileNotFoundError:
-        raise MissingPathError(f"{where}: there is nothing") from None
+        raise MissingPathError(f"{where}: no such file or folder") from None
     except OSError as error:
         raise FilesError(f"{where}: cannot be opened ({error.strerror})") from None
     refuse_link(about, where)
     if not modes.S_ISDIR(about.st_mode):
-        raise NotFolderError(f"{where}: is a file, no folder")
+        raise NotFolderError(f"{where}: is a file, not a folder")
     return None
 
 

@@ -88,7 +88,7 @@ def saying_done(what: str) -> Iterator[None]:
     except WorkspaceError as error:
         reason = str(error).partition(";")[0]
         error.args = (
-            f"{what}: that is done, and searches hear of it once this is mended, so do not do it "
+            f"{what}: that is done, and searches hear of it once this is fixed, so do not do it "
             f"again: {reason}",
         )
         raise

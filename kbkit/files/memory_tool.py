@@ -379,9 +379,9 @@ def _mapping(command: Any) -> Mapping[str, Any]:
         try:
             command = json.loads(command)
         except ValueError:
-            raise _RefusedError("Error: the command is no JSON") from None
+            raise _RefusedError("Error: the command is not JSON") from None
     if hasattr(command, "model_dump"):
         command = command.model_dump()
     if not isinstance(command, Mapping):
-        raise _RefusedError("Error: the command is no object with a `command`")
+        raise _RefusedError("Error: the command is not an object with a `command`")
     return command

@@ -52,7 +52,7 @@ class ShownKnowledgeBases:
         folders = self._look(parts)
         path = joined(tuple(parts))
         if path not in folders:
-            raise NotFolderError(f"{path}: is a file, no folder")
+            raise NotFolderError(f"{path}: is a file, not a folder")
         return sorted(folders[path].values(), key=lambda info: (not info.is_folder, info.path))
 
     def info(self, parts: Sequence[str]) -> FileInfo:
@@ -60,7 +60,7 @@ class ShownKnowledgeBases:
         path = joined(tuple(parts))
         info = above.get(joined(tuple(parts[:-1])), {}).get(parts[-1])
         if info is None:
-            raise MissingPathError(f"{path}: there is nothing")
+            raise MissingPathError(f"{path}: no such file or folder")
         return info
 
     def read(self, parts: Sequence[str]) -> str:
@@ -98,12 +98,12 @@ class ShownKnowledgeBases:
             }
         with self._database.read() as transaction:
             if parts[1] not in knowledge_bases.names(transaction) or parts[1] == FILES:
-                raise MissingPathError(f"{joined(tuple(parts))}: there is nothing")
+                raise MissingPathError(f"{joined(tuple(parts))}: no such file or folder")
             row = knowledge_bases.get(transaction, parts[1])
         folder = self._folder(row)
         path = joined(tuple(parts))
         if path not in folder.children and path not in folder.pages:
-            raise MissingPathError(f"{path}: there is nothing")
+            raise MissingPathError(f"{path}: no such file or folder")
         return folder.children
 
     def _folder(self, row: KnowledgeBaseRow) -> _Folder:
@@ -179,7 +179,7 @@ def prompt(folders: Mapping[str, int], knowledge_bases: Sequence[str]) -> str:
         "- `view` lists a folder, or shows a file with numbered lines (`view_range` for a part).",
         "- `create` makes a new file; `str_replace` changes a text that occurs exactly once in a "
         "file; `insert` adds text after a line.",
-        "- `rename` moves and `delete` removes a file or folder; a person can bring it back.",
+        "- `rename` moves and `delete` removes a file or folder; a person can restore it.",
         "",
         "Read the existing notes before you begin. Write down what you would need if you were "
         "interrupted now, in Markdown, in the file where you would look for it; prefer changing a "

@@ -190,7 +190,7 @@ class FileStore:
             )
         except MissingPathError:
             raise VersionConflictError(
-                f"{path}: is not there, and was of version {if_match}: it was deleted or moved"
+                f"{path}: does not exist, and was at version {if_match}: it was deleted or moved"
             ) from None
 
     def change(
@@ -214,7 +214,7 @@ class FileStore:
                 if folder.is_directory(existing):
                     raise IsFolderError(f"{shown}: is a folder; name a file")
                 if new:
-                    raise PathExistsError(f"{shown}: is there already; choose another path")
+                    raise PathExistsError(f"{shown}: already exists; choose another path")
                 before, _ = folder.read(existing, shown)
             elif alike is not None:
                 raise PathExistsError(_alike(shown, alike))
@@ -278,7 +278,7 @@ class FileStore:
                 existing, alike = folder.find(parts[-1], exact=self._exact)
                 if (taken := existing or alike) is not None:
                     raise PathExistsError(
-                        f"{_alike(joined(parts), taken)}; bring it back under another path"
+                        f"{_alike(joined(parts), taken)}; restore it under another path"
                     )
                 trash.take(item.deleted.id, folder, parts[-1])
         return self.stat(joined(parts)), item.created
@@ -440,13 +440,13 @@ def _check_version(shown: str, data: bytes | None, wanted: str) -> None:
     if wanted != (now := version(data)):
         if not wanted:
             raise VersionConflictError(
-                f"{shown}: is there already, of version {now}, and was to be new; write on top of "
+                f"{shown}: already exists, at version {now}; write with "
                 "that version, or choose another path"
             )
-        was = "is not there" if data is None else f"is of version {now} now"
+        was = "does not exist" if data is None else f"is now at version {now}"
         raise VersionConflictError(
-            f"{shown}: {was}, not {wanted}: another change came between; read it again, and write "
-            "on top of that"
+            f"{shown}: {was}, not {wanted}: it was changed meanwhile; read it again, and repeat "
+            "your change"
         )
 
 
@@ -457,10 +457,10 @@ def _sorted(items: Iterator[Item]) -> list[Item]:
 
 def _missing(shown: str, alike: str | None) -> MissingPathError:
     hint = f"; did you mean {alike!r}?" if alike else ""
-    return MissingPathError(f"{shown}: there is nothing{hint}")
+    return MissingPathError(f"{shown}: no such file or folder{hint}")
 
 
 def _alike(shown: str, name: str) -> str:
     if shown.rpartition("/")[2] == name:
-        return f"{shown}: is there already"
-    return f"{shown}: {name!r} is there already, which some systems treat as the same name"
+        return f"{shown}: already exists"
+    return f"{shown}: {name!r} already exists, which some systems treat as the same name"

@@ -74,7 +74,7 @@ class Editing:
         ids = [each.id for each in others]
         with (
             self._database.write() as transaction,
-            noted(transaction, f"made {subject.name!r}", made_by, entity=subject.id, names=ids),
+            noted(transaction, f"created {subject.name!r}", made_by, entity=subject.id, names=ids),
         ):
             return entities.create(
                 transaction,

@@ -206,7 +206,7 @@ class Pipeline(IngestTarget):
             counters.interrupted = True
             return
         if not done:
-            counters.skipped.append(Problem(row.location, "there is nothing to read"))
+            counters.skipped.append(Problem(row.location, "nothing to read"))
         if source.exhaustive:
             self._retire_unseen(row, run_id, counters)
         with self.stores.database.write() as transaction:

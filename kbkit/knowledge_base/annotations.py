@@ -132,7 +132,7 @@ def _no_subject(transaction: Transaction, query: str, kb_ids: Collection[str]) -
         near = get_close_matches(query, [each.name for each in frequent], _MAX_SUGGESTIONS)
     meant = f"; near it are {', '.join(map(repr, near))}" if near else ""
     return NotFoundError(
-        f"no subject is called {query!r}{meant}; list the subjects to see all (only annotated "
+        f"there is no subject {query!r}{meant}; list the subjects to see all (only annotated "
         "documents have subjects)"
     )
 
@@ -279,7 +279,7 @@ class Annotations(Items):
             Number of annotated chunks, and a model's cost so far and to come.
 
         Raises:
-            ConfigError: The recipe names a plugin that is missing or is no annotator.
+            ConfigError: The recipe names a plugin that is missing or is not an annotator.
             LanguageModelError: The recipe's language model is unavailable, or failed.
             NotFoundError: The knowledge base was deleted.
         """

@@ -204,7 +204,7 @@ def _write(place: str | Path, rows: Iterable[Row], columns: Mapping[str, str]) -
 def _draft(path: Path) -> Iterator[IO[bytes]]:
     """Provide a temporary file that gets its name when it is complete."""
     if os.path.lexists(path):
-        raise ConflictError(f"{path}: is there already; choose another name")
+        raise ConflictError(f"{path}: already exists; choose another name")
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".kbkit-") as folder:
             draft = Path(folder, path.name)

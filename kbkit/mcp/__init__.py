@@ -43,7 +43,7 @@ def check_sets(names: Sequence[str]) -> tuple[str, ...]:
     """Check names of tool sets; return them in order."""
     if unknown := [name for name in names if name not in (*SET_NAMES, "all")]:
         raise ConfigError(
-            f"tools: {unknown[0][:80]!r} is no set; there are {', '.join(SET_NAMES)} and all"
+            f"tools: {unknown[0][:80]!r} is not a set; there are {', '.join(SET_NAMES)} and all"
         )
     if not names:
         raise ConfigError(f"tools: name a set: {', '.join(SET_NAMES)} or all")

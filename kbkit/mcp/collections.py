@@ -129,7 +129,7 @@ def add(tools: Tools) -> None:
             name="documents",
             above=f"{info.name}: {figures}, updated {updated}.\n",
             about=about,
-            nothing=f"{info.name} holds no document yet.",
+            nothing=f"{info.name} contains no documents yet.",
             budget=budget,
             more={
                 "collection_name": info.name,
@@ -206,7 +206,7 @@ def _is_collection(info: KnowledgeBaseInfo) -> bool:
 def _collection_name(tools: Tools, name: str) -> str:
     if kinds := tools.workspace[_allowed_name(tools, name)].info().source_types:
         raise ConflictError(
-            f"{name}: is no collection but a knowledge base of people, which reads sources "
+            f"{name}: is not a collection but a knowledge base of people, which reads sources "
             f"({', '.join(kinds)}); a person changes it with `kbkit add {name}`, and deletes it "
             f"with `kbkit delete {name}`"
         )
@@ -230,7 +230,7 @@ def _added(name: str, report: IngestReport, skipped: list[Problem]) -> Reply:
     if len(left) > _MAX_SKIPPED:
         left_out.append(f"and {len(left) - _MAX_SKIPPED:,} more")
     added = pluralize(report.new, "new document")
-    text = f"{name}: {added}, {report.changed:,} changed, {report.same:,} as they were"
+    text = f"{name}: {added}, {report.changed:,} changed, {report.same:,} unchanged"
     text += f"; {pluralize(report.chunks_added, 'chunk')} to search now."
     if left_out:
         text += "\nLeft out:\n" + "\n".join(f"- {line}" for line in left_out)

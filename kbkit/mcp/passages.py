@@ -269,7 +269,7 @@ def index_reply(
         name="documents",
         above=f"# {info.name}\n\n{pluralize(info.documents, 'document')}. ",
         about=about and f"> {about}",
-        nothing=f"# {info.name}\n\nIt holds no document yet.",
+        nothing=f"# {info.name}\n\nIt contains no documents yet.",
         budget=budget,
     )
 

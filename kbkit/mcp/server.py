@@ -74,7 +74,7 @@ async def _messages(
             await refuse(ErrorData(code=INVALID_REQUEST, message=_NO_MESSAGE))
 
 
-_NO_MESSAGE = 'the line is no message of JSON-RPC 2.0: {"jsonrpc": "2.0", "id": ..., "method": ...}'
+_NO_MESSAGE = 'the line is not a JSON-RPC 2.0 message: {"jsonrpc": "2.0", "id": ..., "method": ...}'
 
 
 def _is_message(line: str, values: Any) -> bool:

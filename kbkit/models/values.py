@@ -360,7 +360,7 @@ class Finding(Value):
 
     def __str__(self) -> str:
         where = f"{self.kb}: " if self.kb else ""
-        return f"{where}{self.problem}; {'mended' if self.mended else self.remedy}"
+        return f"{where}{self.problem}; {'repaired' if self.mended else self.remedy}"
 
 
 @dataclass(frozen=True, slots=True)

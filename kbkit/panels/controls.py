@@ -186,7 +186,7 @@ class KnowledgeBaseSelector:
             return self._kb
         assert self.workspace is not None
         if not (name := name or self.name):
-            raise NotFoundError(f"{self.home}: has no knowledge base yet; make one first")
+            raise NotFoundError(f"{self.home}: has no knowledge base yet; create one first")
         return self.workspace[name]
 
     def chosen(self) -> list[KnowledgeBase]:

@@ -154,7 +154,7 @@ def _tabs_of(
         return panels.EvalPanel(kb, Path(base, path) if path else None)
 
     def judge() -> Any:
-        placeholder = "One a line; by default, queries with ratings"
+        placeholder = "One per line; by default, queries with ratings"
         queries = control(widgets.Textarea, "Queries", placeholder=placeholder)
         hint = "Write questions, then judge the results."
         return PanelLauncher(workspace, judging, queries, "Judge", hint)

@@ -19,7 +19,7 @@ from kbkit.panels.text_rendering import MAX_LENGTH, DocumentRenderer, LinkTarget
 if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase
 
-_CHOOSE = "Choose a document: its text appears here."
+_CHOOSE = "Select a document to read it here."
 
 
 class DocumentView(View, module="document.js"):
@@ -66,11 +66,11 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         self.outline_box.observe(self._on_outline, "value")
         self.delete_button = button("Delete…", "Delete this document", self._ask)
         self.confirm_button = button("Delete it", "Move it to the trash", self.delete)
-        self.keep_button = button("Keep it", "Delete nothing", self._keep)
+        self.keep_button = button("Cancel", "Do not delete", self._keep)
         self._question = widgets.HTML()
         self._confirm = widgets.HBox([self._question, self.confirm_button, self.keep_button])
         self._confirm.add_class("kbkit-confirm")
-        self.undelete_button = button("Undo", "Bring it back, with its ratings", self.undelete)
+        self.undelete_button = button("Undo", "Restore it, with its ratings", self.undelete)
         self._deleted: list[tuple[KnowledgeBase, Document]] = []
         self._messages = widgets.HTML()
         self._undo = widgets.HBox([self._messages, self.undelete_button])
@@ -156,7 +156,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
             if kb.id == self._find().id:
                 self.show(kb.documents[document.id], self._renderer)
             self._on_change("documents")
-            self._panel.announce(f"Brought back: “{render.plain(document.title, 80)}”")
+            self._panel.announce(f"Restored: “{render.plain(document.title, 80)}”")
 
     def _show_deleted(self) -> None:
         show(self._undo, visible=bool(self._deleted))
@@ -179,7 +179,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         kind = DocumentType(self.type_box.value)
         if (kind, tags) == (document.document_type, document.tags):
             return
-        self._panel.say("Storing…")
+        self._panel.say("Saving…")
         with self._panel.shown_errors():
             try:
                 self._find().documents.update(
@@ -195,7 +195,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
             self._on_change("documents")
             labels = render.plain(", ".join(stored.tags), 80) or "no tags"
             kind_name = stored.document_type.value.replace("_", " ")
-            self._panel.announce(f"Stored: {kind_name}; {labels}")
+            self._panel.announce(f"Saved: {kind_name}; {labels}")
 
     def _on_outline(self, _change: Bunch) -> None:
         with self._panel.shown_errors():
@@ -207,7 +207,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         if self.document is not None:
             title = escape(render.plain(self.document.title, 80))
             self._question.value = (
-                f"Delete <bdi>“{title}”</bdi>? It can be brought back until the trash is emptied."
+                f"Delete <bdi>“{title}”</bdi>? It can be restored until the trash is emptied."
             )
             show(self._confirm, visible=True)
 
@@ -233,13 +233,13 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         if self.document is None or not isinstance(score, int):
             return
         self._own_ratings.append(self._find().rate(self.document.id, score, rater=self._rater))
-        self._show_rating(f"Stored: {pluralize(score, 'star')}")
+        self._show_rating(f"Saved: {pluralize(score, 'star')}")
 
     def _undo_rating(self, _content: Mapping[str, Any]) -> None:
         if not self._own_ratings:
             return
         self._find().ratings.delete(self._own_ratings.pop().id)
-        self._show_rating("Taken back: the rating")
+        self._show_rating("Undone: the rating")
 
     def _show_rating(self, status: str) -> None:
         self.redraw()

@@ -163,10 +163,10 @@ class DocumentsPanel(Panel):
         self._version = 0
         self._reveals = 0
         self._history: list[str] = []
-        hint = "Words of titles or addresses"
+        hint = "Words in titles or addresses"
         self.filter_box = control(widgets.Text, "Filter", placeholder=hint)
         self.filter_box.add_class("kbkit-query").observe(self._on_filter, "value")
-        self.back_button = button("Back", "The document before", self.back)
+        self.back_button = button("Back", "Go to the previous document", self.back)
         self._view = TreeView(
             self, {"children": self._send_rows, "select": self._select, "look": self._look}
         )
@@ -302,7 +302,7 @@ class DocumentsPanel(Panel):
             "version": self._version,
             "rows": self._tree.roots(),
             "found": rows,
-            "empty": "Nothing matches." if text else "No documents yet.",
+            "empty": "No matches." if text else "No documents yet.",
             "selected": "" if document is None else document.id,
             "ancestors": [] if document is None else self._tree.ancestors(document.id),
             "reveals": self._reveals,

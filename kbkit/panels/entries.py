@@ -61,7 +61,7 @@ def details(entry: Entry, rater: str) -> dict[str, Any]:
     facts = [
         entry.slug,
         f"changed {render.minute(entry.updated_at)}",
-        "by an agent" if entry.source.value == "auto" else "by hand",
+        "by an agent" if entry.source.value == "auto" else "by a person",
         origin,
     ]
     return {
@@ -82,7 +82,7 @@ def details(entry: Entry, rater: str) -> dict[str, Any]:
             for vote in reversed(entry.rating.votes)
         ],
         "history": [
-            f"Made {render.minute(entry.created_at)}",
+            f"Created {render.minute(entry.created_at)}",
             f"Changed {render.minute(entry.updated_at)}, version {entry.version}",
         ],
         "fields": fields(entry),
@@ -154,7 +154,7 @@ class EntriesPanel(EditingPanel):
         self._limit = _PAGE
         self._serial = 0
         self._muted = MutedUpdates()
-        hint = "Words of entries"
+        hint = "Words in entries"
         self.find_box = control(widgets.Text, "Find", placeholder=hint).add_class("kbkit-query")
         statuses = [("any", ""), *((each.value, each.value) for each in EntryStatus)]
         self.status_box = control(widgets.Dropdown, "Status", options=statuses)
@@ -220,7 +220,7 @@ class EntriesPanel(EditingPanel):
         entry = self._entries.rate(slug, score, rater=self.rater)
         stars = f"{score} {'star' if score == 1 else 'stars'}"
         average = f"{entry.rating.average:g} of 5 by {entry.rating.count:,}"
-        return self._changed(f"Stored: {stars} for {entry.title}; now {average}")
+        return self._changed(f"Saved: {stars} for {entry.title}; now {average}")
 
     def _do_code(self, message: Message) -> Answer:
         path = text_in(message, "path")
@@ -268,10 +268,10 @@ class EntriesPanel(EditingPanel):
             def restore() -> str:
                 given_values = values_of(form, new=False)
                 self._entries.update(slug, **given_values, if_match=changed.version)
-                return f"Taken back: {before.title} as it was"
+                return f"Undone: {before.title} is as before"
 
             self._push_undo(f"changing {before.title}", restore)
-        return self._changed(f"Stored: {changed.title}", slug)
+        return self._changed(f"Saved: {changed.title}", slug)
 
     def _do_write(self, message: Message) -> Answer:
         slug, path = text_in(message, "slug"), text_in(message, "path").strip()
@@ -281,13 +281,13 @@ class EntriesPanel(EditingPanel):
         with suppress(FilesError), self._entries.open(slug, path) as file:
             before = file.read()
         if message.get("new") is True and before is not None:
-            raise PathExistsError(f"{path} is there already")
+            raise PathExistsError(f"{path} already exists")
         text = None if message.get("remove") is True else text_in(message, "text")
         changed = self._entries.update(slug, files={path: text})
 
         def restore() -> str:
             self._entries.update(slug, files={path: before}, if_match=changed.version)
-            return f"Taken back: {path} as it was"
+            return f"Undone: {path} is as before"
 
         self._push_undo(f"{'deleting' if text is None else 'writing'} {path}", restore)
         return self._changed(f"{'Deleted' if text is None else 'Stored'}: {path}", slug)
@@ -328,7 +328,7 @@ class EntriesPanel(EditingPanel):
         self._open(entry)
         self._show_table()
         if isinstance(problem, MissingPathError):
-            self.announce(f"{slug} is gone")
+            self.announce(f"{slug} no longer exists")
         elif problem is not None:
             self.fail(problem)
         self._seen = self._entries.revision()
@@ -369,12 +369,12 @@ class EntriesPanel(EditingPanel):
             "rows": [table_row(each) for each in page],
             "total": page.total,
             "sort": self._sort,
-            "empty": "Nothing matches."
+            "empty": "No matches."
             if filtered
-            else "No entries yet. New entry makes one; agents leave them with their tasks.",
+            else "No entries yet. Create one with New entry, or have agents learn them.",
         }
         noun = "entry" if page.total == 1 else "entries"
-        self.say(f"{page.total:,} {noun}{' of that kind' if filtered else ''}")
+        self.say(f"{page.total:,} {noun}{' found' if filtered else ''}")
 
     def _on_filter(self, _change: Bunch) -> None:
         if not self._muted:

@@ -59,7 +59,7 @@ def summary(evaluation: Evaluation) -> str:
     if difference.mean == 0 and difference.p_value == 1:
         return f"No difference: {change}."
     better = "B is better" if difference.mean > 0 else "A is better"
-    return f"{better}: {change}." if difference.p_value < 0.05 else f"May be chance: {change}."
+    return f"{better}: {change}." if difference.p_value < 0.05 else f"Not significant: {change}."
 
 
 def recipe_lines(settings: RetrievalSpec) -> str:
@@ -240,7 +240,7 @@ class EvalPanel(JobPanel):
     evaluation = traitlets.Any(None, help="B's figures, with A's to compare with.")
 
     def __init__(self, kb: AnyBase, questions: GroundTruth | None = None, *, k: int = 10) -> None:
-        super().__init__(home_of(kb), "eval", "End the work")
+        super().__init__(home_of(kb), "eval", "Stop the work")
         self._kb = kb
         self._questions = None if questions is None else load_ground_truth(questions)
         self._k = k

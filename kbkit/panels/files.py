@@ -97,8 +97,8 @@ def _path_of(uri: str) -> str:
 _PAUSE = 0.25
 _MAX_WATCHED = 100
 """Folders that are polled for outside changes."""
-_CHOOSE = "Choose a file to show it here, or make one with New file."
-_NONE = "No files yet. New file makes one."
+_CHOOSE = "Select a file to show it here, or create one with New file."
+_NONE = "No files yet. Create one with New file."
 
 
 class FilesView(AskingView, module="files.js"):
@@ -227,7 +227,7 @@ class FilesPanel(EditingPanel):
                 self._files.write(path, before, if_match=info.version)
             else:
                 self._files.delete(path)
-            return f"Taken back: {path} as it was"
+            return f"Undone: {path} is as before"
 
         self._push_undo(f"saving {path}", restore)
         return {**self._changed(f"Saved: {path}", info.path), "version": info.version}
@@ -237,7 +237,7 @@ class FilesPanel(EditingPanel):
         if not path.strip("/"):
             raise ConfigError("path: give a name, such as notes/today.md")
         with suppress(MissingPathError):
-            raise PathExistsError(f"{self._files.info(path).path} is there already")
+            raise PathExistsError(f"{self._files.info(path).path} already exists")
         if message.get("kind") == "folder":
             info = self._files.mkdir(path)
         else:
@@ -255,7 +255,7 @@ class FilesPanel(EditingPanel):
 
         def restore() -> str:
             self._files.move(info.path, source)
-            return f"Taken back: {source} is where it was"
+            return f"Undone: moved back to {source}"
 
         self._push_undo(f"moving {source}", restore)
         return self._changed(f"Moved: {source} to {info.path}", opened, reveal=info.path)
@@ -296,7 +296,7 @@ class FilesPanel(EditingPanel):
             try:
                 info = self._files.info(path)
             except FilesError:
-                self.announce(f"{path} is gone")
+                self.announce(f"{path} no longer exists")
         self._open(None if info is None or info.is_folder else info, reveal=reveal)
 
     def _open(self, info: FileInfo | None, anchor: str = "", *, reveal: str = "") -> None:

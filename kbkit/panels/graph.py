@@ -137,7 +137,7 @@ def _aliases(entity: Entity) -> list[str]:
 
 def _facts(entity: Entity) -> list[tuple[str, str]]:
     named = f"{pluralize(entity.chunks, 'passage')} of {pluralize(entity.documents)}"
-    lines = [("Named in", named)]
+    lines = [("Mentioned in", named)]
     if entity.made_by and entity.updated_at:
         who = render.plain(entity.made_by, _NAME)
         lines.append(("Changed", f"{entity.updated_at:%Y-%m-%d %H:%M} by {who}"))
@@ -176,10 +176,10 @@ _NEIGHBORS = 60
 _MAX_MATCHES = 20
 _GAPS = 12  # of each kind
 _SUGGESTIONS = 20
-_NO_KB = "No knowledge base yet: make one, ingest documents, and their graph appears here."
+_NO_KB = "No knowledge base yet: create one, ingest documents, and their graph appears here."
 _NOTHING = (
-    "Nothing is related yet. The graph follows from the annotations of documents: make them with "
-    "kb.annotations.make() or “kbkit annotate NAME”, or make an entity by hand."
+    "No relations yet. The graph is built from the annotations of documents: make them with "
+    "kb.annotations.make() or “kbkit annotate NAME”, or create an entity."
 )
 
 
@@ -235,18 +235,18 @@ class GraphPanel(JobPanel):
         self._revisions: object = None
         sizes = sorted({*_SIZES, limit})
         self.size_box = control(
-            widgets.Dropdown, "Most nodes", options=[(f"{n:,}", n) for n in sizes], value=limit
+            widgets.Dropdown, "Maximum nodes", options=[(f"{n:,}", n) for n in sizes], value=limit
         )
         self.documents_box = control(widgets.Checkbox, "Documents", value=False, indent=False)
         self.documents_box.add_class("kbkit-check")
         for box in (self.size_box, self.documents_box):
             box.observe(self._on_box, "value")
-        super().__init__(self._selector.home, "graph", "Stop reading the graph")
+        super().__init__(self._selector.home, "graph", "Stop loading the graph")
         self._view = GraphWidget(self, self._problem, {"open": self._open})
         self.fill(
             [row(self.kb_box, self.size_box, self.documents_box), self.status_line, self._view]
         )
-        self._show({"nodes": [], "edges": [], "total": 0}, "Reading the graph …")
+        self._show({"nodes": [], "edges": [], "total": 0}, "Loading the graph…")
         self.refresh()
 
     def refresh(self) -> None:
@@ -296,12 +296,12 @@ class GraphPanel(JobPanel):
             self._show({"nodes": [], "edges": [], "total": 0}, _NO_KB)
             self.say(_NO_KB)
             return
-        self.say("Reading the graph …")
+        self.say("Loading the graph…")
         types = (*EntityType, "entity", "document") if self.documents_box.value else ()
         layout = self._graph.layout(kbs=kbs, limit=self.size_box.value, type=types)
         self._show(picture(layout), _NOTHING)
         shown, total = len(layout.nodes), layout.total
-        few = f"the {shown:,} most related of {total:,}" if shown < total else "all"
+        few = f"the {shown:,} most connected of {total:,}" if shown < total else "all"
         summary = f"{self._selector.name or 'All knowledge bases'}: {few}" if shown else _NOTHING
         self.say(summary)
         if shown and not self._again:
@@ -394,7 +394,7 @@ class GraphPanel(JobPanel):
             aliases=texts_in(message, "aliases"),
             by=self.rater,
         )
-        return self._changed(f"Made: {entity.name}", entity)
+        return self._changed(f"Created: {entity.name}", entity)
 
     def _do_update(self, message: Mapping[str, Any]) -> Answer:
         id_ = target_of(text_in(message, "id")).id
@@ -413,7 +413,7 @@ class GraphPanel(JobPanel):
         if not changes:
             return {"item": entity_item(seen)}
         changed = self._graph.update(seen, **changes, by=self.rater)
-        return self._changed(f"Stored: {changed.name}", changed)
+        return self._changed(f"Saved: {changed.name}", changed)
 
     def _do_delete(self, message: Mapping[str, Any]) -> Answer:
         id_ = target_of(text_in(message, "id")).id
@@ -447,7 +447,7 @@ class GraphPanel(JobPanel):
         if relation is None:
             raise NotFoundError("this relation is not shown here; select its entity again")
         self._graph.delete(relation, by=self.rater)
-        return self._changed(f"Deleted: a relation {relation.name}", None)
+        return self._changed(f"Deleted: relation {relation.name}", None)
 
     def _do_merge(self, message: Mapping[str, Any]) -> Answer:
         pair = [target_of(text_in(message, each)).id for each in ("keep", "merge")]
@@ -457,11 +457,11 @@ class GraphPanel(JobPanel):
     def _do_refuse(self, message: Mapping[str, Any]) -> Answer:
         pair = [target_of(text_in(message, each)).id for each in ("keep", "merge")]
         self._graph.refuse(pair[0], pair[1], by=self.rater)
-        return self._changed("Noted: they are not the same", None, redraw=False)
+        return self._changed("Saved: they are not the same", None, redraw=False)
 
     def _do_undo(self, _message: Mapping[str, Any]) -> Answer:
         undone = self._graph.undo(by=self.rater)
-        return self._changed(f"Taken back: {undone.what}", None)
+        return self._changed(f"Undone: {undone.what}", None)
 
     def _changed(self, message: str, entity: Entity | None, *, redraw: bool = True) -> Answer:
         message = render.plain(message, 200)

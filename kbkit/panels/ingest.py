@@ -46,7 +46,7 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         self.choice = control(widgets.Dropdown, "Sources")
         self.choice.observe(lambda _change: self._show_chosen(), "value")
         self.switch_button = button("Disable", "Skip it in refreshes", self.switch)
-        self.remove_button = button("Remove", "Forget this source", self.remove)
+        self.remove_button = button("Remove", "Remove this source", self.remove)
         self.keep_box = control(widgets.Checkbox, "Keep its documents", value=True, indent=False)
         actions = buttons(self.switch_button, self.remove_button, self.keep_box)
         super().__init__([row(self.choice), actions])
@@ -74,7 +74,7 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         with self._panel.shown_errors():
             changed = (kb.sources.disable if source.enabled else kb.sources.enable)(source.id)
             self.refresh()
-            read = "read again" if changed.enabled else "not read any more"
+            read = "enabled" if changed.enabled else "disabled"
             self._panel.announce(f"{render.plain(source.location, 80)} is {read}")
 
     def remove(self) -> None:
@@ -212,19 +212,19 @@ class IngestPanel(JobPanel):
         self.start_button.add_class("kbkit-primary")
         hint = "Read all sources of the knowledge base again"
         self.refresh_button = button("Refresh all", hint, self.refresh)
-        hint = "Embed with models all that has only static vectors"
+        hint = "Replace static vectors with those of the model"
         self.improve_button = button("Improve", hint, self.improve)
         self.upload = control(
             widgets.FileUpload,
             "Upload files",
-            tooltip="Files of your machine: Markdown, text, HTML, PDF, DOCX and more; Jupyter "
+            tooltip="Files from your computer: Markdown, text, HTML, PDF, DOCX and more; Jupyter "
             "takes up to 10 MB at once",
             multiple=True,
         )
         self.upload.observe(self._on_upload, "value")
         self.embedding_box = control(
             widgets.Dropdown,
-            "Embedder of a new one",
+            "Embedder if new",
             options=[
                 ("Automatic: MiniLM if small", "auto"),
                 ("Static vectors: fast", "static"),
@@ -283,22 +283,22 @@ class IngestPanel(JobPanel):
             )
 
     def improve(self) -> None:
-        """Embed with models all that has only static vectors; returns at once.
+        """Replace static vectors with those of the model; returns at once.
 
         The status shows estimate and progress. Finished vectors stay after a cancellation.
         """
         with self.shown_errors():
             find = self._chosen()
-            self.say("Counting the rest…")
+            self.say("Estimating the remaining work…")
 
             def job() -> None:
                 kb = find()
                 left = kb.improve(estimate=True)
                 if left and not self._cancelled.is_set():
                     self._counts.value = self._problems.value = ""
-                    self.say(f"Models embed {left}…")
+                    self.say(f"Embedding {left}…")
                     left = kb.improve(on_progress=self._on_embedded, stop=self._cancelled.is_set)
-                ends = f"Stopped; left to embed: {left}" if left else "Models have embedded all"
+                ends = f"Stopped; left to embed: {left}" if left else "Nothing is left to embed"
                 self.announce(f"{ends}.")
 
             self._start(job)
@@ -358,7 +358,7 @@ class IngestPanel(JobPanel):
                 dropped = is_new and not report.interrupted and self._drop_empty(name)
             seconds = time.monotonic() - self._began
             self._show(report, "", seconds)
-            end = f" {name} was not made." if dropped else ""
+            end = f" {name} was not created." if dropped else ""
             self.announce(summary(report, seconds) + end)
             self.report = report
 
@@ -388,7 +388,7 @@ class IngestPanel(JobPanel):
 
     def _chosen(self) -> Callable[[], KnowledgeBase]:
         if self.running:
-            raise ConfigError("work is under way; wait for it, or cancel it first")
+            raise ConfigError("work is already running; wait for it, or cancel it first")
         if not (name := self._selector.name):
             raise ConfigError("name a knowledge base: an existing one, or a new one")
         return lambda: self._selector.find(name)

@@ -35,7 +35,7 @@ class JudgePanel(JobPanel):
         kb.feedback.evaluate()           # and the quality of search
 
     Passages come from every mode of search and from lower ranks, in an order that hides their
-    origin. Keys 1 to 5 judge and move on, arrows move, 0 or Backspace takes back, s skips, n and p
+    origin. Keys 1 to 5 judge and move on, arrows move, 0 or Backspace undoes, s skips, n and p
     change the query. Judgements are stored at once, as ratings; a new panel continues from them.
 
     Attributes:

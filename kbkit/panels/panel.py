@@ -179,10 +179,10 @@ class EditingPanel(Panel):
     def _created(self, store: Any, path: str, title: str) -> Answer:
         def remove() -> str:
             store.delete(path)
-            return f"Taken back: {path} is in the trash"
+            return f"Undone: {path} is in the trash"
 
-        self._push_undo(f"making {title}", remove)
-        return self._changed(f"Made: {title}", path)
+        self._push_undo(f"creating {title}", remove)
+        return self._changed(f"Created: {title}", path)
 
     def _deleted(self, store: Any, path: str, title: str = "") -> Answer:
         deleted = store.delete(path)
@@ -190,10 +190,10 @@ class EditingPanel(Panel):
 
         def restore() -> str:
             store.undelete(deleted.id)
-            return f"Brought back: {title}"
+            return f"Restored: {title}"
 
         self._push_undo(f"deleting {title}", restore)
-        return self._changed(f"Deleted: {title}. Undo brings it back")
+        return self._changed(f"Deleted: {title}. Undo restores it")
 
     @property
     def _undo_label(self) -> str:
@@ -213,7 +213,7 @@ class EditingPanel(Panel):
 class JobPanel(Panel):
     """A panel whose work runs in a thread, so that cells and other panels stay usable."""
 
-    running = traitlets.Bool(False, help="Whether work is under way.")
+    running = traitlets.Bool(False, help="Whether work is running.")
 
     def __init__(self, home: Home, name: str, hint: str) -> None:
         self._cancelled = threading.Event()

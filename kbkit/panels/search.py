@@ -216,7 +216,7 @@ class SearchPanel(Panel):
         if not hits.query:
             return self._contents(), (
                 "What would you like to know?",
-                "Results appear as you type. Stars say how well one answers, and are kept.",
+                "Results appear as you type. Rate them with stars to improve search.",
             )
         word = "like" if results.breadcrumb else "for"
         count = sum(bool(getattr(self.filters, name)) for name in Filters.__slots__)
@@ -234,7 +234,7 @@ class SearchPanel(Panel):
     def _contents(self) -> str:
         infos = [kb.info() for kb in self._selector.chosen()]
         if not infos:
-            return "This workspace has no knowledge base yet: make one with kbkit.build()."
+            return "This workspace has no knowledge base yet: create one with kbkit.build()."
         documents = sum(info.documents for info in infos)
         chunks = sum(info.chunks for info in infos)
         name = infos[0].name if len(infos) == 1 else f"{len(infos)} knowledge bases"

@@ -115,9 +115,9 @@ _SHARES = (
     ("title", "from words in its title"),
     ("heading", "from words in the headings above it"),
     ("summary", "from what its document is about"),
-    ("page", "from words all over its document"),
-    ("graph", "from what the graph relates to this"),
-    ("learned", "from questions like this one that people rated it for"),
+    ("page", "from words throughout its document"),
+    ("graph", "from related entities in the graph"),
+    ("learned", "from similar questions that people rated it for"),
     ("rating", "from ratings"),
 )
 _SPANS = (
@@ -233,7 +233,7 @@ def _rated(ratings: RatingSummary) -> str:
     only_others = ratings.score is ratings.other_score is None
     if ratings.average is not None and (ratings.raters > 1 or only_others):
         people = "1 reader" if ratings.raters == 1 else f"{ratings.raters} readers"
-        parts.append(f"average {ratings.average:.1f} of {people}")
+        parts.append(f"average {ratings.average:.1f} from {people}")
     return " · ".join(parts)
 
 
@@ -426,7 +426,7 @@ class Results:
             rating
         )
         stars = pluralize(rating.score, "star")
-        self._show_rating(f"Stored: {stars}, {GRADES[rating.score - 1]}, for “{hit.title}”")
+        self._show_rating(f"Saved: {stars}, {GRADES[rating.score - 1]}, for “{hit.title}”")
 
     def _undo(self, content: Mapping[str, Any]) -> None:
         hit = self.hit(content.get("card"))
@@ -438,7 +438,7 @@ class Results:
         except KbkitError:
             self.redraw()  # deleted elsewhere: nothing left to undo
             raise
-        self._show_rating(f"Taken back: the rating of “{hit.title}”")
+        self._show_rating(f"Undone: the rating of “{hit.title}”")
 
     def _show_rating(self, status: str) -> None:
         self._set_status(status, is_outcome=True)

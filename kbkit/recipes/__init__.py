@@ -251,7 +251,7 @@ def _read(path: Path) -> str:
     try:
         data = bytes_of(path, _MAX + 1)
         if len(data) > _MAX:
-            raise RecipeError([f"{path}: larger than {_MAX / 1e6:g} MB; it is no recipe"])
+            raise RecipeError([f"{path}: larger than {_MAX / 1e6:g} MB; it is not a recipe"])
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise RecipeError([f"{path}: not UTF-8 text (byte {error.start}); save it as UTF-8"]) from (

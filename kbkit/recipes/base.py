@@ -71,7 +71,7 @@ def find_problems(error: ValidationError, kind: Any) -> list[RecipeProblem]:
         if not (item["type"] in _REDUNDANT and any(_is_inside(p, problem) for p in problems))
         and not (item["type"] == "missing" and (item["loc"][:-1], item["loc"][-1]) in misspelt)
     ]
-    more = f"has {left:,} more problems; mend those above first"
+    more = f"has {left:,} more problems; fix those above first"
     return lines if left <= 0 else [*lines, RecipeProblem((), "", more)]
 
 
@@ -108,11 +108,11 @@ def _problem(item: Any, kind: Any) -> RecipeProblem:
     elif error_type in ("too_short", "string_too_short") and not data:
         message = f"is empty; give at least {item['ctx']['min_length']}"
     elif error_type in ("model_type", "model_attributes_type"):
-        message = f"{data!r:.{_MAX_LENGTH}} is no mapping; give keys and their values"
+        message = f"{data!r:.{_MAX_LENGTH}} is not a mapping; give keys and their values"
     elif error_type == "string_pattern_mismatch" and "https?" in item["ctx"]["pattern"]:
         message = "not a web address; begin it with http:// or https://"
         if "@" in str(data).partition("://")[2].partition("/")[0]:
-            message = "holds a user name or password; leave it out"
+            message = "contains a user name or password; leave it out"
     elif error_type == "string_pattern_mismatch":
         message = f"{data!r:.{_MAX_LENGTH}} has characters that are not allowed here"
     return RecipeProblem(location, field, message, meant)
@@ -174,7 +174,7 @@ def _check_ip_address(text: str) -> str:
     try:
         return str(ip_address(text))
     except ValueError:
-        raise ValueError(f"{text[:80]!r} is no IP address, such as 10.0.0.7") from None
+        raise ValueError(f"{text[:80]!r} is not an IP address, such as 10.0.0.7") from None
 
 
 IpAddress = Annotated[str, AfterValidator(_check_ip_address)]
@@ -212,7 +212,7 @@ class Spec(BaseModel):
                 annotation = cls.model_fields[name].annotation
                 kinds = {annotation, *get_args(annotation)}
                 if kinds & {int, float} and bool not in kinds:
-                    raise ValueError(f"{name}: a number belongs here, not {str(value).lower()}")
+                    raise ValueError(f"{name}: expected a number, not {str(value).lower()}")
         return values
 
     @classmethod

@@ -252,7 +252,7 @@ def ask(hits: Hits, llm: LLM | None = None) -> Answer:
     except Exception as error:  # a model may raise anything
         reason = " ".join(str(error).split())[:300] or "no message"
         raise LanguageModelError(
-            f"{name}: {type(error).__name__}: {reason}; look whether its service is up and its "
+            f"{name}: {type(error).__name__}: {reason}; check that its service is up and its "
             "key is right"
         ) from error
     return Answer(hits.query, text.strip() or "The model gave no answer.", hits, name)

@@ -114,7 +114,7 @@ def ask(llm: LLM, instructions: str, *given: str, timeout: float) -> ModelReply:
     try:
         response = outcome.get(timeout=timeout)
     except Empty:
-        raise AnswerError(f"gave no answer in {timeout:g} s", answered=False) from None
+        raise AnswerError(f"did not answer within {timeout:g} s", answered=False) from None
     if isinstance(response, BaseException):
         raise response
     text = response.message.content or ""
@@ -134,7 +134,7 @@ def json_object(answer: str, longest: int) -> Mapping[str, Any]:
     try:
         value, _ = json.JSONDecoder().raw_decode(answer, answer.index("{"))
     except (ValueError, RecursionError):
-        raise AnswerError(f"answered no JSON, but {plain(answer)[:80]!r}") from None
+        raise AnswerError(f"did not answer with JSON, but {plain(answer)[:80]!r}") from None
     result: Mapping[str, Any] = value
     return result
 

@@ -249,5 +249,5 @@ def changed_at(version: str) -> datetime | None:
         return datetime.fromisoformat(version).astimezone(UTC)
     except (ValueError, OverflowError):
         raise VersionConflictError(
-            f"If-Match: {version!r} is no version; send the `ETag` of a response"
+            f"If-Match: {version!r} is not a version; send the `ETag` of a response"
         ) from None

@@ -156,7 +156,7 @@ class Middleware:
         if len(hosts) != 1 or not self._is_own(_name_of(hosts[0])):
             value = hosts[0][:100] if hosts else ""
             raise ForbiddenError(
-                f"Host: {value!r} is no name of this server; name it with --allow-host"
+                f"Host: {value!r} is not a name of this server; name it with --allow-host"
             )
         for origin in headers.getlist("origin"):
             own = origin.partition("://")[2] == hosts[0] and origin.startswith("http")
@@ -322,7 +322,7 @@ async def _check(request: Request) -> None:
     try:
         json.dumps(values, ensure_ascii=False).encode()
     except (UnicodeEncodeError, RecursionError):
-        message = "a text holds half of a character (a lone surrogate); leave it out"
+        message = "a text contains half of a character (a lone surrogate); leave it out"
         fault = {"type": "string_unicode", "loc": ("body",), "msg": message}
         raise RequestValidationError([fault]) from None
 

@@ -80,7 +80,7 @@ def serve(
 
     def tell() -> None:
         with suppress(OSError):  # standard output is closed
-            say(f"serving {workspace.path} at {url} (routes: /docs, MCP: /mcp; Ctrl+C ends it)")
+            say(f"serving {workspace.path} at {url} (routes: /docs, MCP: /mcp; Ctrl+C to stop)")
 
     sys.setswitchinterval(SWITCH_SECONDS)
     # `requests` filters it on import, which `catch_warnings` in another thread may undo

@@ -247,7 +247,7 @@ def _as_source_errors(path: Path) -> Iterator[None]:
     except SourceError:
         raise
     except _DAMAGED as error:
-        raise SourceError(f"{path.name}: damaged, or no such archive ({_reason(error)})") from None
+        raise SourceError(f"{path.name}: damaged, or not an archive ({_reason(error)})") from None
 
 
 def _reason(error: BaseException) -> str:
@@ -257,7 +257,7 @@ def _reason(error: BaseException) -> str:
 
 def _check_total(name: str, total: int) -> None:
     if total > TOTAL_BYTES:
-        raise SourceError(f"{name}: holds more than {TOTAL_BYTES / 1e9:g} GB")
+        raise SourceError(f"{name}: contains more than {TOTAL_BYTES / 1e9:g} GB")
 
 
 def _docset_prefix(names: Any) -> str:
@@ -365,7 +365,7 @@ class MirrorReader:
         # noindex is for search engines; this mirror was chosen by its user
         reason = "" if page.noindex and page.content else page.reason
         if not reason and page.refresh and len(page.content) < 400:
-            reason = f"leads on to {page.refresh} (meta refresh)"
+            reason = f"redirects to {page.refresh} (meta refresh)"
         if reason or not page.content:
             outcome = Outcome.FAILED if page.failed else Outcome.SKIPPED
             return SourceEvent(uri, outcome, reason=reason or "no text")

@@ -150,7 +150,7 @@ def _event(place: str, key: str, parts: Sequence[_Part], base: Path) -> SourceEv
     document = _document(uri, text, parts, base)
     if any(part.text.strip() for part in parts) and document.content:
         return SourceEvent(uri, Outcome.FETCHED, document)
-    return SourceEvent(place or key, Outcome.SKIPPED, reason="holds no text")
+    return SourceEvent(place or key, Outcome.SKIPPED, reason="contains no text")
 
 
 def _joined(parts: Sequence[_Part]) -> str:

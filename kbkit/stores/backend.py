@@ -238,7 +238,7 @@ class ImageStore(Protocol):
 
 def require_name(name: str) -> str:
     if not _IMAGE_NAME.fullmatch(name):
-        raise ValueError(f"{name!r} names no picture")
+        raise ValueError(f"{name!r} is not the name of an image")
     return name
 
 

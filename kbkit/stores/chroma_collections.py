@@ -285,7 +285,7 @@ class ChromaServer(ChromaCollections):
 
 
 _KEPT = "written data is kept and searchable, and is passed on with a later write"
-_NO_CHROMA = "answers as no Chroma of version 1; name the address of one in KBKIT_CHROMA_URL"
+_NO_CHROMA = "is not a Chroma server of version 1; give the address of one in KBKIT_CHROMA_URL"
 _MAX_LENGTH = 200
 
 
@@ -311,7 +311,7 @@ def _reason(error: Exception, text: str, address: ChromaAddress) -> str:
 
     status = _status(error)
     if status in (401, 403):
-        token = "is not taken" if address.token else "is not set"
+        token = "is not accepted" if address.token else "is not set"
         return f"the server refuses ({status}): KBKIT_CHROMA_TOKEN {token}"
     if status == 429 or type(error).__name__ == "QuotaError":
         return f"the server refuses for now, its quota is used up ({text})"
@@ -320,7 +320,7 @@ def _reason(error: Exception, text: str, address: ChromaAddress) -> str:
     if isinstance(error, httpx.TimeoutException | httpx.NetworkError):
         return (
             f"cannot be reached ({text or type(error).__name__}); see that the server runs and its "
-            "certificate is trusted (SSL_CERT_FILE), or mend KBKIT_CHROMA_URL"
+            "certificate is trusted (SSL_CERT_FILE), or correct KBKIT_CHROMA_URL"
         )
     if isinstance(error, httpx.ProtocolError | ValueError | KeyError | TypeError) or status:
         return _NO_CHROMA
@@ -381,7 +381,7 @@ class ChromaAddress:
         except ValueError:
             usable, names = False, {}
         if not url.isascii() or not url.isprintable() or " " in url or not usable:
-            raise ConfigError(f"KBKIT_CHROMA_URL is no address of a server; {_ADVICE}")
+            raise ConfigError(f"KBKIT_CHROMA_URL is not a server's address; {_ADVICE}")
         if parts.username is not None or parts.password is not None:
             raise ConfigError(
                 "KBKIT_CHROMA_URL contains a user or a password; leave them out, and set the "

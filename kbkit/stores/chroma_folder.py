@@ -165,7 +165,7 @@ class ChromaStore(ChromaCollections):
     def _check(self) -> None:
         if fault := self._checksums.fault():
             self._failed = True
-            raise WorkspaceError(f"{self.folder} {fault}; opening it afresh mends that")
+            raise WorkspaceError(f"{self.folder} {fault}; opening it again repairs that")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

@@ -196,7 +196,7 @@ def _parsed(url: str) -> sa.URL:
         raise ConfigError(f"KBKIT_DATABASE_URL cannot be read; {advice}") from None
     if parsed.drivername not in (_DRIVER, "postgresql", "postgres"):
         raise ConfigError(
-            f"KBKIT_DATABASE_URL: {parsed.drivername} is no database that kbkit knows; {advice}"
+            f"KBKIT_DATABASE_URL: {parsed.drivername} is not a database that kbkit knows; {advice}"
         )
     return parsed.set(drivername=_DRIVER)
 

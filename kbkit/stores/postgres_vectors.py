@@ -149,7 +149,7 @@ class PgVectorStore(VectorStore):
             if getattr(error.orig, "sqlstate", "") in _COLLECTION_STATES:
                 raise WorkspaceError(message) from error
             raise StoreUnreachableError(
-                f"{message}; see that the extension vector is there, or set KBKIT_PGVECTOR=0; "
+                f"{message}; check that the extension vector is there, or set KBKIT_PGVECTOR=0; "
                 f"{_STAYS_SEARCHABLE}"
             ) from error
 
@@ -209,7 +209,7 @@ _INSTALLED = sa.text(
 _AVAILABLE = sa.text("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'")
 
 
-_GONE = "see that the server runs and can be reached, and run this again; nothing half done is kept"
+_GONE = "check that the server can be reached, and run this again; no partial change is kept"
 _STATES = {
     "28P01": "check the user and the password of the database's address",
     "28000": "the server rejects this user from this host: ask its administrator (pg_hba.conf)",

@@ -67,7 +67,7 @@ class _Checked(sa.types.TypeEngine[Any]):
 
         def checked(value: Any) -> Any:
             if isinstance(value, odd):
-                raise ValueError(f"{str(value)[:40]!r} in a column of another kind")
+                raise ValueError(f"{str(value)[:40]!r} in a column of another type")
             return inner(value) if inner else value
 
         return checked
@@ -298,7 +298,7 @@ _UNREADABLE = (
 _ADVICE = (
     ("readonly", "kbkit also writes into this folder: make it writable, or copy it"),
     ("unable to open", "make sure that the folder exists and that you may write to it"),
-    ("not a database", f"the file is no catalog: move it away, or {RESTORE}"),
+    ("not a database", f"the file is not a catalog: move it away, or {RESTORE}"),
     ("malformed", f"{RESTORE}, or build the recipe again"),
     ("disk is full", "free some space and run this again"),
     ("disk I/O error", "the disk is full or fails: free some space; kbkit needs a local folder"),

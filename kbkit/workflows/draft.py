@@ -212,7 +212,7 @@ def draft_of_file(path: Path, base: Path) -> Draft:
         raise SourceError(f"{path}: an archive; write a source of type mirror, with its base_url")
     if path.suffix.lower() not in FORMATS:
         raise SourceError(
-            f"{path}: no format that kbkit reads; it reads {', '.join(sorted(FORMATS))}"
+            f"{path}: not a format that kbkit reads; it reads {', '.join(sorted(FORMATS))}"
         )
     return Draft(
         name=slug(path.stem),

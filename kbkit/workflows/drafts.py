@@ -149,7 +149,7 @@ def draft_of_site(
             return draft_of_description(values, _source("openapi", start, allow_private), start)
         root = parse(text) if text.strip() else None
         if root is None or root.find("body") is None:
-            raise SourceError(f"{start}: no page of HTML")
+            raise SourceError(f"{start}: not an HTML page")
         scope = CrawlScope(start)
         scope.follow_start(canonical(response.url))
         _report_progress(on_progress, 1, "sitemaps")
@@ -340,9 +340,7 @@ def draft_recipe(
     if _PACKAGE.fullmatch(place) and is_package(place):
         return draft_of_package(place)
     hint = f"; for a site write https://{place}" if "." in place and "/" not in place[:1] else ""
-    raise SourceError(
-        f"{place}: no web address, no file or folder, and no installed Python package{hint}"
-    )
+    raise SourceError(f"{place}: not a web address, file, folder or installed Python package{hint}")
 
 
 def _folder(path: Path, base: Path) -> Draft:

@@ -82,7 +82,7 @@ def _ignore(progress: Progress) -> None:
 def _opened(to: str | Path, address: str) -> Destination:
     try:
         if Destination.is_at(to, address):
-            raise ImpossibleError(f"{address}: the workspace is there already; name another place")
+            raise ImpossibleError(f"{address}: the workspace already exists; name another place")
         return Destination.open(to)
     except (MissingExtraError, ImpossibleError):
         raise

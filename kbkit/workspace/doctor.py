@@ -97,7 +97,7 @@ class Doctor:
         try:
             self.handle(name).embedder(row)
         except KbkitError as error:
-            self._report("embedder", name, [str(error)], "mend that; search by words goes on")
+            self._report("embedder", name, [str(error)], "fix that; search by words goes on")
         self._index(row)
         self._report(
             "snapshot",
@@ -112,7 +112,7 @@ class Doctor:
             faults = vectors.faults(row.id)
             self._report("index", row.name, faults, mend=lambda: vectors.rebuild(row.id))
         except KbkitError as error:
-            self._report("index", row.name, [str(error)], "mend that; nothing is lost")
+            self._report("index", row.name, [str(error)], "fix that; nothing is lost")
 
     def _index_words(self, row: KnowledgeBaseRow) -> None:
         with self.stores.database.write() as transaction:
@@ -147,7 +147,7 @@ class Doctor:
                 lines = [str(problem) for problem in skipped()]
             except KbkitError as error:
                 lines = [str(error)]
-            self._report(part, "", lines, "mend the file, or move it out of the folder")
+            self._report(part, "", lines, "fix the file, or move it out of the folder")
 
 
 def rebuild(stores: Stores, names: Iterable[str]) -> list[str]:

@@ -236,7 +236,7 @@ class WorkspaceSearches(ABC):
         names = self._named(kbs)
         if not names:
             raise NotFoundError(
-                f"{self.path}: has no knowledge base yet; make one with `kbkit new`"
+                f"{self.path}: has no knowledge base yet; create one with `kbkit new`"
             )
         return {name: handle_of(self[name]).retriever for name in names}
 

@@ -522,7 +522,7 @@ def _refuse_built_in(row: knowledge_bases.KnowledgeBaseRow) -> None:
     if row.id in BUILT_IN:
         holds = row.id
         raise ConflictError(
-            f"{row.name}: holds the {holds} of this workspace and goes with them; delete {holds} "
+            f"{row.name}: holds the {holds} of this workspace and belongs to them; delete {holds} "
             f"one by one, or the folder `{row.id}`"
         )
 

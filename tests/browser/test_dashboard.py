@@ -93,7 +93,7 @@ def test_voila_serves_it_to_those_who_know_the_token(dashboard, visit):
     card = page.locator(".kbkit-card").first
     card.get_by_role("heading", name="Reading TOML files").wait_for()
     card.get_by_role("button", name="5 stars").click()
-    page.get_by_text("Stored: 5 stars").wait_for()
+    page.get_by_text("Saved: 5 stars").wait_for()
 
     page.get_by_role("tab", name="Documents").click()
     page.get_by_role("treeitem", name="Reading CSV files").click()
@@ -233,7 +233,7 @@ def test_it_works_in_notebook_7(jupyterlab):
         dashboard.get_by_label("Search", exact=True).fill("bread")
         card = dashboard.locator(".kbkit-card").first
         card.get_by_role("button", name="3 stars").click()
-        dashboard.get_by_text("Stored: 3 stars").wait_for()
+        dashboard.get_by_text("Saved: 3 stars").wait_for()
         dashboard.get_by_role("tab", name="Documents").click()
         dashboard.get_by_role("treeitem", name="Bread").click()
         dashboard.locator(".kbkit-page").get_by_text("Flour, water").wait_for()

@@ -191,13 +191,13 @@ def test_labels_and_stars_are_stored(lab: Lab):
     lab.item("Tools").click()
     lab.opened("Tools")
     lab.panel.get_by_label("Type").select_option("policy")
-    lab.panel.get_by_text("Stored: policy; first").wait_for()
+    lab.panel.get_by_text("Saved: policy; first").wait_for()
     tags = lab.panel.get_by_label("Tags")
     tags.fill("kitchen, wood")
     tags.press("Enter")
-    lab.panel.get_by_text("Stored: policy; kitchen, wood").wait_for()
+    lab.panel.get_by_text("Saved: policy; kitchen, wood").wait_for()
     lab.panel.get_by_role("button", name="4 stars").click()
-    lab.panel.get_by_text("Stored: 4 stars").wait_for()
+    lab.panel.get_by_text("Saved: 4 stars").wait_for()
     with kbkit.open(lab.workspace) as workspace:
         manual = workspace["manual"]
         document = manual.documents["https://docs.example.org/en/tools.html"]
@@ -212,13 +212,13 @@ def test_labels_and_stars_are_stored(lab: Lab):
 def test_a_document_is_deleted_once_that_is_confirmed(lab: Lab):
     lab.item("Tools").click()
     lab.panel.get_by_role("button", name="Delete…").click()
-    lab.panel.get_by_role("button", name="Keep it").click()
+    lab.panel.get_by_role("button", name="Cancel").click()
     lab.panel.get_by_role("button", name="Delete it").wait_for(state="hidden")
     lab.panel.get_by_role("button", name="Delete…").click()
     lab.panel.get_by_role("button", name="Delete it").click()
     lab.panel.get_by_text("Deleted: “Tools”").wait_for()
     sync_api.expect(lab.item("Tools")).to_have_count(0)
-    lab.panel.get_by_text("Choose a document").wait_for()
+    lab.panel.get_by_text("Select a document").wait_for()
 
 
 @pytest.mark.slow

@@ -94,7 +94,7 @@ def test_entries_are_found_rated_and_read_by_keys(lab: Lab, agent: Entries):
     assert lab.titles()[1:] == ["Brew tea", "Old way", "Parse a server log"]
     lab.row("Brew tea").get_by_role("button", name="Brew tea").focus()
     lab.keys("4")
-    lab.says("Stored: 4 stars for Brew tea; now 4 of 5 by 1")
+    lab.says("Saved: 4 stars for Brew tea; now 4 of 5 by 1")
     assert agent.read("brew-tea").rating.average == 4
     sync_api.expect(lab.page.locator(".jp-Notebook .jp-Cell")).to_have_count(2)
     sync_api.expect(lab.row("Brew tea").get_by_role("button", name="Brew tea")).to_be_focused()
@@ -120,11 +120,11 @@ def test_entries_are_found_rated_and_read_by_keys(lab: Lab, agent: Entries):
     lab.keys("ArrowRight")
     lab.entry.get_by_role("tabpanel", name="History").get_by_text("ann").first.wait_for()
     lab.panel.get_by_label("Status").select_option("deprecated")
-    lab.says("1 entry of that kind")
+    lab.says("1 entry found")
     assert lab.titles() == ["Old way"]
     lab.panel.get_by_label("Status").select_option("any")
     lab.panel.get_by_label("Find").fill("minutes")
-    lab.says("1 entry of that kind")
+    lab.says("1 entry found")
     lab.panel.get_by_label("Find").fill("")
     lab.row("Old way").wait_for()
 
@@ -150,7 +150,7 @@ def test_an_entry_is_made_changed_deleted_and_brought_back(lab: Lab, agent: Entr
         lab.theme(f"JupyterLab {theme}")
         lab.page.screenshot(path=SCREENSHOTS / f"entries-form-{theme.lower()}.png")
     assert violations(lab.page, ".kbkit-entries") == []
-    form.get_by_role("button", name="Make it").click()
+    form.get_by_role("button", name="Create").click()
     lab.entry.get_by_role("heading", name="Bake bread").wait_for()
     assert agent.read("bake-bread").tags == ("kitchen", "slow")
 
@@ -169,11 +169,11 @@ def test_an_entry_is_made_changed_deleted_and_brought_back(lab: Lab, agent: Entr
     form.get_by_text("prompt is now").wait_for()
     form.get_by_text("Theirs.").wait_for()
     sync_api.expect(form.get_by_label("Prompt")).to_have_value("Mine.")
-    form.get_by_role("button", name="Save mine all the same").click()
-    lab.says("Stored: Bake bread")
+    form.get_by_role("button", name="Overwrite with mine").click()
+    lab.says("Saved: Bake bread")
     assert agent.read("bake-bread").prompt == "Mine."
     lab.button("Delete").click()
-    lab.says("Deleted: Bake bread. Undo brings it back")
+    lab.says("Deleted: Bake bread. Undo restores it")
     lab.row("Bake bread").wait_for(state="detached")
     lab.button("Undo").click()
     lab.row("Bake bread").wait_for()

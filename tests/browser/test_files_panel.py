@@ -167,7 +167,7 @@ def test_a_file_is_made_edited_moved_deleted_and_all_of_it_taken_back(lab: Lab, 
     sync_api.expect(box).to_have_value("plans/")
     box.fill("plans/tea.md")
     box.press("Enter")
-    lab.panel.get_by_text("plans/tea.md is there already").wait_for()
+    lab.panel.get_by_text("plans/tea.md already exists").wait_for()
     sync_api.expect(box).to_have_attribute("aria-invalid", "true")
     box.fill("plans/today")
     box.press("Enter")
@@ -180,8 +180,8 @@ def test_a_file_is_made_edited_moved_deleted_and_all_of_it_taken_back(lab: Lab, 
     sync_api.expect(lab.page.locator(".jp-Notebook .jp-Cell")).to_have_count(2)
     lab.page.keyboard.type(" More.")
     lab.keys("Escape")
-    lab.says("What you wrote is not saved.")
-    lab.button("Go on writing").click()
+    lab.says("You have unsaved changes.")
+    lab.button("Keep editing").click()
     lab.keys("Control+s", "Escape")
     lab.opened("today.md")
     lab.text.get_by_text("d d x More.").wait_for()
@@ -200,15 +200,15 @@ def test_a_file_is_made_edited_moved_deleted_and_all_of_it_taken_back(lab: Lab, 
     sync_api.expect(lab.tree).to_be_focused()
     sync_api.expect(lab.item("monday.md")).to_have_class(re.compile("kbkit-active"))
     lab.keys("Delete")
-    lab.says("Deleted: days/monday.md. Undo brings it back")
+    lab.says("Deleted: days/monday.md. Undo restores it")
     assert [info.path for info in agent.list("days")] == []
     undo = lab.button("Undo")
     undo.click()
-    lab.says("Brought back: days/monday.md")
+    lab.says("Restored: days/monday.md")
     undo.click()
-    lab.says("Taken back: plans/today.md is where it was")
+    lab.says("Undone: moved back to plans/today.md")
     undo.click()
-    lab.says("Taken back: plans/today.md as it was")
+    lab.says("Undone: plans/today.md is as before")
     assert agent.read("plans/today.md") == "# Today\n\nWalk the dog. 0 0 d d x"
 
 
@@ -226,9 +226,9 @@ def test_what_an_agent_writes_appears_and_neither_side_loses_a_word(lab: Lab, ag
     lab.button("Edit").click()
     lab.editor.fill("# Milk\n\nMine.\n")
     agent.write("milk.md", "# Milk\n\nTheirs.\n")
-    lab.says("Somebody changed this file meanwhile. Save shows both.")
+    lab.says("This file was changed elsewhere. Save to compare both versions.")
     lab.editor.press("Control+s")
-    theirs = lab.panel.get_by_role("textbox", name="milk.md as it is now")
+    theirs = lab.panel.get_by_role("textbox", name="Current version of milk.md")
     sync_api.expect(theirs).to_have_value("# Milk\n\nTheirs.\n")
     sync_api.expect(lab.editor).to_have_value("# Milk\n\nMine.\n")
     assert agent.read("milk.md") == "# Milk\n\nTheirs.\n"
@@ -236,7 +236,7 @@ def test_what_an_agent_writes_appears_and_neither_side_loses_a_word(lab: Lab, ag
         lab.theme(f"JupyterLab {theme}")
         lab.page.screenshot(path=SCREENSHOTS / f"files-conflict-{theme.lower()}.png")
     assert violations(lab.page, ".kbkit-files") == []
-    lab.button("Go on with theirs").click()
+    lab.button("Use theirs").click()
     sync_api.expect(lab.editor).to_have_value("# Milk\n\nTheirs.\n")
     lab.keys("Control+z")
     sync_api.expect(lab.editor).to_have_value("# Milk\n\nMine.\n")
@@ -253,7 +253,7 @@ def test_what_an_agent_writes_appears_and_neither_side_loses_a_word(lab: Lab, ag
     lab.button("Edit").click()
     lab.editor.fill("Mine at last.")
     lab.item("run.py").click()  # whoever leaves is asked
-    lab.says("What you wrote is not saved.")
+    lab.says("You have unsaved changes.")
     lab.button("Save").last.click()
     lab.opened("run.py")
     assert agent.read("milk.md") == "Mine at last."

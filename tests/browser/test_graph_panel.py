@@ -221,12 +221,12 @@ def test_an_entity_is_edited_and_what_is_wrong_stands_beside_its_field(lab: Lab)
     lab.panel.get_by_text("by ann").first.wait_for()
     lab.panel.locator("form").get_by_text("From elsewhere.").wait_for()
     sync_api.expect(lab.field("Description")).to_have_value("When the pool is wrong.")
-    lab.button("Save mine all the same").click()
-    lab.said("Stored: PoolError")
+    lab.button("Overwrite with mine").click()
+    lab.said("Saved: PoolError")
     with kbkit.open(lab.workspace) as other:
         assert other.graph.entity("PoolError").description == "When the pool is wrong."
     lab.button("Undo").click()
-    lab.said("Taken back")
+    lab.said("Undone")
     with kbkit.open(lab.workspace) as other:
         assert other.graph.entity("PoolError").description == "From elsewhere."
 
@@ -239,7 +239,7 @@ def test_pairs_are_merged_with_evidence_and_taken_back(lab: Lab):
     with kbkit.open(lab.workspace) as other:
         assert "RAM" in other.graph.entity("random access memory").aliases
     lab.button("Undo").click()
-    lab.said("Taken back")
+    lab.said("Undone")
     with kbkit.open(lab.workspace) as other:
         assert other.graph.entity("RAM").name == "RAM"
     lab.button("Close").click()

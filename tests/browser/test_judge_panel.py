@@ -130,13 +130,13 @@ def test_keys_judge_move_and_take_back(lab: Lab):
     assert items.nth(1).inner_text().endswith("skipped")
     assert items.nth(2).inner_text().endswith("2")
     lab.keys("ArrowRight", "0")  # what is shown
-    lab.said("Taken back. Passage 3 of")
+    lab.said("Undone. Passage 3 of")
     assert lab.ratings(1).iloc[0]["score"] == 4
     lab.keys("Backspace")  # the last one
-    lab.said("Taken back. Passage 1 of")
+    lab.said("Undone. Passage 1 of")
     lab.ratings(0)
     lab.keys("Backspace")
-    lab.said("nothing to take back")
+    lab.said("nothing to undo")
     lab.keys("n")
     sync_api.expect(lab.judge.locator(".kbkit-judge-query")).to_contain_text("write settings")
     lab.keys("p")
@@ -165,7 +165,7 @@ def test_buttons_and_list_do_what_keys_do_and_keep_the_focus(lab: Lab):
     assert five.evaluate("one => one == document.activeElement")
     lab.judge.get_by_role("listitem").nth(3).get_by_role("button").click()
     sync_api.expect(five).to_have_attribute("aria-pressed", "true")
-    lab.judge.get_by_role("button", name="Take back").click()
+    lab.judge.get_by_role("button", name="Undo").click()
     lab.ratings(0)
     lab.page.evaluate("window.held = 0")
     lab.passage.focus()
@@ -196,12 +196,12 @@ def test_keys_need_not_wait_for_the_kernel(lab: Lab):
         lab.keys("3", "3")
         assert lab.number() != at
         assert lab.judge.locator(".kbkit-judged").all_inner_texts() == ["3", "3"]
-        lab.said("2 not stored yet")
+        lab.said("2 not saved yet")
         sync_api.expect(lab.problem).to_be_hidden()
         lab.ratings(0)
     finally:
         os.kill(kernel, signal.SIGCONT)
-    lab.said("All is stored")
+    lab.said("All saved")
     assert lab.ratings(2)["score"].tolist() == [3, 3]
 
 
@@ -236,7 +236,7 @@ def test_comparing_and_looking_at_what_moved(lab: Lab):
     lab.page.mouse.move(box["x"] + box["width"] - 3, box["y"] + 20)
     lab.page.wait_for_function("document.querySelector('[role=slider]').ariaValueNow == '4'")
     lab.keys("Enter")
-    lists = lab.evaluate.get_by_role("region", name="What both found")
+    lists = lab.evaluate.get_by_role("region", name="Results of both")
     lists.get_by_role("listitem").first.wait_for()
     sync_api.expect(lists.get_by_text("relevant, 2")).to_have_count(2)
     lists.get_by_role("button", name="Close").click()
@@ -302,7 +302,7 @@ def test_it_goes_on_after_a_restart_and_ends_with_what_to_do(lab: Lab):
     assert end.evaluate("one => one == document.activeElement")
     sync_api.expect(end).to_contain_text("kb.feedback.evaluate()")
     assert violations(lab.page, ".kbkit-judge") == []
-    end.get_by_role("button", name="Look through them again").click()
+    end.get_by_role("button", name="Review them again").click()
     assert lab.number() == 1
 
 

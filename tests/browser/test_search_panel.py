@@ -149,13 +149,13 @@ def test_stars_are_stored_and_taken_back(lab: Lab):
     lab.ask("write toml")
     card = lab.cards.first
     card.get_by_role("button", name="4 stars").click()
-    lab.panel.get_by_text("Stored: 4 stars").wait_for()
+    lab.panel.get_by_text("Saved: 4 stars").wait_for()
     pressed = card.get_by_role("button", pressed=True)
     sync_api.expect(pressed).to_have_attribute("aria-label", "4 stars, very useful")
     stored = lab.ratings().iloc[-1]
     assert (stored["score"], stored["query"], stored["rater"]) == (4, "write toml", "reader")
     card.get_by_role("button", name="Undo").click()
-    lab.panel.get_by_text("Taken back").wait_for()
+    lab.panel.get_by_text("Undone").wait_for()
     sync_api.expect(card.get_by_role("button", pressed=True)).to_have_count(0)
     assert "write toml" not in lab.ratings()["query"].tolist()
 
@@ -167,10 +167,10 @@ def test_everything_works_from_the_keyboard(lab: Lab):
     lab.keys("j", "ArrowDown", "k")
     lab.wait_for_focus("Result 2:")
     lab.keys("3")
-    lab.panel.get_by_text("Stored: 3 stars").wait_for()
+    lab.panel.get_by_text("Saved: 3 stars").wait_for()
     assert lab.ratings().iloc[-1]["query"] == "pickle objects"
     lab.keys("u")
-    lab.panel.get_by_text("Taken back").wait_for()
+    lab.panel.get_by_text("Undone").wait_for()
     lab.keys("c")
     context = lab.cards.nth(1).locator(".kbkit-context")
     context.locator(".kbkit-hit p").first.wait_for()
@@ -291,7 +291,7 @@ def test_it_fits_wide_and_narrow_columns(lab: Lab, theme: str):
     lab.cards.first.get_by_role("button", name="More like this").click()
     lab.wait_for_status("hits like")
     lab.cards.nth(1).get_by_role("button", name="4 stars").click()
-    lab.panel.get_by_text("Stored: 4 stars").wait_for()
+    lab.panel.get_by_text("Saved: 4 stars").wait_for()
     lab.cards.first.get_by_role("button", name="Context").click()
     lab.cards.first.locator(".kbkit-hit").wait_for()
     assert violations(lab.page, ".kbkit-panel") == []
@@ -312,7 +312,7 @@ def test_it_fits_wide_and_narrow_columns(lab: Lab, theme: str):
 def test_ratings_are_found_again_after_a_restart(lab: Lab):
     lab.ask("query sqlite tables")
     lab.cards.first.get_by_role("button", name="5 stars").click()
-    lab.panel.get_by_text("Stored: 5 stars").wait_for()
+    lab.panel.get_by_text("Saved: 5 stars").wait_for()
     lab.page.evaluate("jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
     # what the panel shows until then says that nobody answers
     lab.page.wait_for_function(

@@ -784,7 +784,7 @@ def test_error_exits_with_1_and_one_message(here, arguments, says):
         (["--crawl", "http://127.0.0.1:{port}/", "--allow-private"], "cannot connect"),
         (["--page", "http://no-such-host.invalid/"], "cannot resolve"),
         (["--files", "none/*.md"], "failed: none/*.md: no such file"),
-        (["--files", "empty"], "skipped: empty: there is nothing to read"),
+        (["--files", "empty"], "skipped: empty: nothing to read"),
         (["--mirror", "empty", "--base-url", "http://x.org/"], "empty: "),
         (["--jsonl", "none.jsonl"], "failed: none.jsonl: "),
         (["--package", "no_such_package"], "no_such_package"),

@@ -93,9 +93,9 @@ def test_write_with_an_old_version_is_refused(files):
         (files.insert, 0, "3"),
         (files.delete,),
     ):
-        with pytest.raises(errors.VersionConflictError, match="another change came between"):
+        with pytest.raises(errors.VersionConflictError, match="it was changed meanwhile"):
             call("v.md", *arguments, if_match=first.version)
-    with pytest.raises(errors.VersionConflictError, match="is there already"):
+    with pytest.raises(errors.VersionConflictError, match="already exists"):
         files.write("v.md", "3", if_match="")
     assert files.read("v.md") == "2"
     files.delete("v.md", if_match=second.version)
@@ -106,7 +106,7 @@ def test_file_errors(files):
     files.write("f.md", "a a")
     files.mkdir("d")
     cases = [
-        (errors.MissingPathError, "none.md: there is nothing", lambda: files.read("none.md")),
+        (errors.MissingPathError, "none.md: no such file or folder", lambda: files.read("none.md")),
         (errors.IsFolderError, "d", lambda: files.read("d")),
         (errors.IsFolderError, "root", lambda: files.read("")),
         (errors.NotFolderError, "f.md", lambda: files.list("f.md")),

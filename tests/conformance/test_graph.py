@@ -119,7 +119,7 @@ def test_graph_is_exported(graph, tmp_path):
 
 def test_subjects_are_listed(workspace, graph):
     assert isinstance(workspace.subjects(kind="entity", limit=3), list)
-    with pytest.raises(errors.NotFoundError, match="no subject is called 'nothing at all'"):
+    with pytest.raises(errors.NotFoundError, match="there is no subject 'nothing at all'"):
         workspace.about("nothing at all")
     for call in (
         lambda: workspace.about(" "),

@@ -99,7 +99,7 @@ def test_invalid_vote_is_reported_and_loses_nothing(ws):
     good = path.read_text()
     path.write_text(good + "five\n")
     (problem,) = ws.entries.sync().skipped
-    assert "votes.jsonl: line 2, column 1: is no vote" in problem.reason
+    assert "votes.jsonl: line 2, column 1: is not a vote" in problem.reason
     with pytest.raises(EntryFormatError, match="line 2"):
         ws.entries.rate("one", 5)
     assert ws.entries.list().entries[0].rating.count == 1

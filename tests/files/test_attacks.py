@@ -157,7 +157,7 @@ def test_unwritable_names_are_not_listed(files):
 
 
 def test_names_that_differ_in_case_only_are_refused(files):
-    with pytest.raises(PathExistsError, match=r"'a\.md' is there already"):
+    with pytest.raises(PathExistsError, match=r"'a\.md' already exists"):
         files.write("notes/A.md", "other")
     with pytest.raises(PathExistsError, match="'notes' is there"):
         files.write("Notes/b.md", "other")

@@ -117,7 +117,7 @@ def test_deleted_folders_and_files_are_restored(files):
     assert files.undelete("tea/green.md").path == "tea/green.md"
     assert files.read("tea/green.md") == "newer"
     assert files.trash() == [second]
-    with pytest.raises(PathExistsError, match="bring it back under another path"):
+    with pytest.raises(PathExistsError, match="restore it under another path"):
         files.undelete(second.id)
     assert files.undelete(second.id, to="old/green.md").path == "old/green.md"
     assert files.read("old/green.md") == "green"
@@ -202,9 +202,9 @@ def test_if_match_refuses_outdated_versions(files):
         (files.replace, ("two", "three")),
         (files.insert, (0, "three")),
     ):
-        with pytest.raises(VersionConflictError, match="another change came between"):
+        with pytest.raises(VersionConflictError, match="it was changed meanwhile"):
             call("a.md", *arguments, if_match=first.version)
-    with pytest.raises(VersionConflictError, match=r"^a\.md: is there already, of version"):
+    with pytest.raises(VersionConflictError, match=r"^a\.md: already exists, of version"):
         files.write("a.md", "three", if_match="")
     with pytest.raises(VersionConflictError, match="is not there"):
         files.write("new.md", "three", if_match=first.version)

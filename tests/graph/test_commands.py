@@ -63,7 +63,7 @@ def test_entities_are_created_updated_and_deleted(run):
     assert run("delete", "pool", "--json")["name"] == "Pool"
     assert "no entity" in run("show", "conn pool", code=1)
     edits = [each["what"] for each in run("edits", "--json")]
-    assert edits == ["deleted 'Pool'", "changed 'pool'", "made 'pool'"]
+    assert edits == ["deleted 'Pool'", "changed 'pool'", "created 'pool'"]
     assert run("undo", "--json")["what"] == "deleted 'Pool'"
     assert run("show", "conn pool", "--json")["name"] == "Pool"
 

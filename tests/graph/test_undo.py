@@ -153,10 +153,10 @@ def test_each_person_undoes_their_own_edits(graph):
     graph.create("pool", by="ann")
     graph.create("queue", by="bob")
     assert [(each.what, each.made_by) for each in graph.edits()] == [
-        ("made 'queue'", "bob"),
-        ("made 'pool'", "ann"),
+        ("created 'queue'", "bob"),
+        ("created 'pool'", "ann"),
     ]
-    assert graph.undo(by="ann").what == "made 'pool'"
+    assert graph.undo(by="ann").what == "created 'pool'"
     assert [each.name for each in graph.entities()] == ["queue"]
     with pytest.raises(NotFoundError, match="ann changed nothing"):
         graph.undo(by="ann")
@@ -192,7 +192,7 @@ def test_creation_of_an_entity_merged_since_is_not_undone(graph):
     graph.create("pool", by="ann")
     graph.create("queue", by="bob")
     graph.merge("queue", "pool", by="bob")
-    with pytest.raises(ConflictError, match="take that back first"):
+    with pytest.raises(ConflictError, match="undo that first"):
         graph.undo(by="ann")
     assert graph.entity("pool").name == "queue"
 
@@ -223,5 +223,5 @@ def test_edits_are_undone_in_a_reopened_workspace(tmp_path):
     with kbkit.open(tmp_path / "kb") as workspace:
         workspace.graph.create("pool")
     with kbkit.open(tmp_path / "kb") as workspace:
-        assert workspace.graph.undo().what == "made 'pool'"
+        assert workspace.graph.undo().what == "created 'pool'"
         assert workspace.graph.entities() == []

@@ -92,7 +92,7 @@ def test_outcomes_are_counted_and_set_the_state(workspace, script):
     assert states(kb)["b"] is DocumentState.GONE, "the last event counts"
     script()
     last = kb.refresh()
-    assert last.skipped[0].reason == "there is nothing to read"
+    assert last.skipped[0].reason == "nothing to read"
     assert last.gone == 1
     assert set(states(kb).values()) == {DocumentState.GONE}
 

@@ -182,7 +182,7 @@ def test_knowledge_bases_of_people_are_not_collections(agent, pets, root):
         agent.error("add_kb_documents", **letters, documents=CATS),
         agent.error("delete_kb_documents", **letters, ids=before[:1]),
     ):
-        assert "is no collection but a knowledge base of people" in error
+        assert "is not a collection but a knowledge base of people" in error
         assert "`kbkit delete letters`" in error
     assert ids_of(agent, "letters") == before
     found = agent.values("search_kb", query="the first letter", limit=50)["results"]

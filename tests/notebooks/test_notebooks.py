@@ -201,7 +201,7 @@ def test_knowledge(run, tmp_path: Path):
     steps = notebook.output("graph.neighbors(")
     assert "inherits TimeoutException" in steps
     assert "httpx.ConnectTimeout > httpx > httpx.Client" in steps
-    assert "taken back: related" in notebook.output("graph.undo()")
+    assert "undone: related" in notebook.output("graph.undo()")
     assert "unanswered: httpx.Limits" in notebook.output("graph.gaps(")
     assert "[1]" in notebook.output("ws.context(")
     with kbkit.open(tmp_path / "kb") as ws:
@@ -217,7 +217,7 @@ def test_files_and_entries(run, tmp_path: Path):
     assert "linked from: ['plans/bowl.md']" in links
     assert "not there yet: ['Glaze']" in links
     versions = notebook.output("if_match=seen.version")
-    assert "another change came between" in versions
+    assert "it was changed meanwhile" in versions
     assert "log.md is back" in versions
     assert "1250 degrees" in notebook.output('files.read("kb/pottery/')
     agent = notebook.output("memory.handle(call)")

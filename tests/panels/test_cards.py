@@ -110,8 +110,8 @@ def test_score_shows_all_its_parts():
         "Score 1.00: 0.20 from meaning (cosine 0.60), 0.20 from words (BM25 8.2), "
         "0.15 from other passages of the document, 0.10 from words in its title, "
         "0.05 from words in the headings above it, 0.10 from what its document is about, "
-        "0.05 from words all over its document, 0.05 from what the graph relates to this, "
-        "0.05 from questions like this one that people rated it for, 0.05 from ratings"
+        "0.05 from words throughout its document, 0.05 from related entities in the graph, "
+        "0.05 from similar questions that people rated it for, 0.05 from ratings"
     )
     assert [share["percent"] for share in drawing["shares"]] == [20, 20, 15, 10, 5, 10, 5, 5, 5, 5]
     assert all(f".kbkit-share-{share['name']} {{" in stylesheet() for share in drawing["shares"])
@@ -125,7 +125,7 @@ def test_score_bar_never_overflows():
 def test_other_ratings_are_summarized():
     ratings = RatingSummary(None, "how to <b>", 4, average=3.5, raters=2)
     assert drawn(make_hit(), ratings=ratings)["rated"] == (
-        "you: 4 of 5 for “how to <b>” · average 3.5 of 2 readers"
+        "you: 4 of 5 for “how to <b>” · average 3.5 from 2 readers"
     )
     assert drawn(make_hit(), ratings=RatingSummary(5, average=5, raters=1))["rated"] == ""
 

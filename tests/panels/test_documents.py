@@ -172,7 +172,7 @@ def test_labels_are_stored_at_once_and_shown_in_other_panels(scratch, kb):
     panel.editor.tags_box.value = " one, two ,, one"
     document = kb.documents[f"{SITE}/io/csv.html"]
     assert (document.document_type, document.tags) == ("policy", ("one", "two"))
-    assert status(panel) == "Stored: policy; one, two"
+    assert status(panel) == "Saved: policy; one, two"
     assert panel.editor.tags_box.value == "one, two"
     assert panel.document == document
     assert (other.editor.type_box.value, other.editor.tags_box.value) == ("policy", "one, two")
@@ -208,7 +208,7 @@ def test_deletion_is_confirmed(kb):
     assert "CSV" not in [document.title for document in kb.documents.list()]
     assert panel.editor._undo.layout.display is None
     panel.editor.undelete_button.click()
-    assert status(panel) == "Brought back: “CSV”"
+    assert status(panel) == "Restored: “CSV”"
     assert panel.document.title == "CSV"
     assert shown(panel)["title"] == "CSV"
     assert "CSV" in [document.title for document in kb.documents.list()]

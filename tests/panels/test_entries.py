@@ -69,10 +69,10 @@ def test_table_is_filtered_and_sorted(panel):
     ]:
         box.value = value
         assert titles(panel) == found
-        assert "1 entry of that kind" in status(panel)
+        assert "1 entry found" in status(panel)
         box.value = ""
     panel.find_box.value = "nothing has this"
-    assert panel._view.table["empty"] == "Nothing matches."
+    assert panel._view.table["empty"] == "No matches."
 
 
 def test_entry_is_shown_with_its_parts(panel):
@@ -139,11 +139,11 @@ def test_entries_are_created_changed_deleted_and_undone(panel, entries):
     ask(panel, "delete", slug="bake-bread")
     assert panel.entry is None
     for message in (
-        "Brought back: Bake",
-        "Taken back: code/x.py",
-        "Taken back: code/x.py",
-        "Taken back: Bake",
-        "Taken back: bake-bread is in the trash",
+        "Restored: Bake",
+        "Undone: code/x.py",
+        "Undone: code/x.py",
+        "Undone: Bake",
+        "Undone: bake-bread is in the trash",
     ):
         assert ask(panel, "undo")["answer"]["said"].startswith(message)
     assert titles(panel) == ["Parse a log", "Brew tea"]
@@ -190,13 +190,13 @@ def test_outcome_stays_until_the_next_request(panel, entries):
     entries.create("From an agent")
     panel._look()
     assert "From an agent" in titles(panel)
-    assert "Made: Bake bread" in status(panel)
+    assert "Created: Bake bread" in status(panel)
     ask(panel, "sort", by="title")
     assert "4 entries" in status(panel)
     panel.show("bake-bread")
     entries.delete("bake-bread")
     panel._look()
-    assert "bake-bread is gone" in status(panel)
+    assert "bake-bread no longer exists" in status(panel)
     panel.refresh()
     assert "3 entries" in status(panel)
 

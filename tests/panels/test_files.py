@@ -115,8 +115,8 @@ def test_poll_waits_until_a_move_is_shown(panel, monkeypatch):
 
 def test_file_actions_can_be_undone(panel, files):
     assert ask(panel, "create", path="notes", kind="folder")["problem"]["field"] == "path"
-    assert ask(panel, "create", path="a/b.md", kind="file")["answer"]["said"] == "Made: a/b.md"
-    assert shown(panel)["undo"] == "making a/b.md"
+    assert ask(panel, "create", path="a/b.md", kind="file")["answer"]["said"] == "Created: a/b.md"
+    assert shown(panel)["undo"] == "creating a/b.md"
     opened = ask(panel, "edit", path="a/b.md")["answer"]
     saved = ask(panel, "save", **{**opened, "text": "# B\n"})["answer"]
     assert saved["version"] == files.info("a/b.md").version
@@ -127,9 +127,9 @@ def test_file_actions_can_be_undone(panel, files):
     assert panel.file is None
     assert lines(panel, "c/d") == []
     for message, path, text in [
-        ("Brought back: c/d/b.md", "c/d/b.md", "# B\n"),
-        ("Taken back: a is where it was", "a/b.md", "# B\n"),
-        ("Taken back: a/b.md as it was", "a/b.md", ""),
+        ("Restored: c/d/b.md", "c/d/b.md", "# B\n"),
+        ("Undone: moved back to a", "a/b.md", "# B\n"),
+        ("Undone: a/b.md is as before", "a/b.md", ""),
     ]:
         assert ask(panel, "undo")["answer"]["said"] == message
         assert files.read(path) == text
@@ -189,7 +189,7 @@ def test_changes_of_other_writers_appear(panel, files, scratch):
     files.delete("notes")
     panel._look()
     assert panel.file is None
-    assert "notes/tea.md is gone" in status(panel)
+    assert "notes/tea.md no longer exists" in status(panel)
 
 
 def test_files_are_found_by_name_and_content(panel):
@@ -243,10 +243,10 @@ def test_poll_keeps_the_outcome_of_an_action(panel, files):
     found = status(panel)
     assert "of 3 files" in found
     ask(panel, "create", path="notes/oolong.md", kind="file")
-    assert "Made: notes/oolong.md" in status(panel)
+    assert "Created: notes/oolong.md" in status(panel)
     files.write("notes/white-tea.md", "# White tea")  # as an agent does
     panel._look()
-    assert "Made: notes/oolong.md" in status(panel)
+    assert "Created: notes/oolong.md" in status(panel)
     panel.show("nowhere.md")
     problem = status(panel)
     files.write("notes/black-tea.md", "# Black tea")

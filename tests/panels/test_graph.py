@@ -115,7 +115,7 @@ def test_entity_is_changed_and_the_change_undone(panel, scratch):
     assert (entity.description, entity.made_by) == ("Bad.", "reader")
     assert "E1" in entity.aliases
     assert node(panel, "Pool error")["type"] == "error"
-    assert "Taken back" in ask(panel, "undo")["answer"]["said"]
+    assert "Undone" in ask(panel, "undo")["answer"]["said"]
     assert scratch.graph.entity("PoolError").description != "Bad."
     assert panel._view.state["undo"] == ""
 
@@ -124,11 +124,11 @@ def test_outcome_stays_until_the_next_request(panel, kb):
     known = node(panel, "PoolError")["id"]
     ask(panel, "details", id=known)
     ask(panel, "update", id=known, name="PoolError", type="error", description="Bad.", aliases=[])
-    assert "Stored: PoolError" in panel.status_line.value
+    assert "Saved: PoolError" in panel.status_line.value
     kb.add("Pool 9", "# `pool.part9()`\n\nCalls `pool.part1()`.", source="https://a.example/9")
     ask(panel, "look")
     assert any(each["name"].startswith("pool.part9") for each in picture(panel)["nodes"])
-    assert "Stored: PoolError" in panel.status_line.value
+    assert "Saved: PoolError" in panel.status_line.value
     panel.documents_box.value = True
     panel._join(60)
     assert "All knowledge bases: all" in panel.status_line.value
@@ -226,7 +226,7 @@ def test_malformed_messages_of_a_page_change_nothing(panel, scratch):
 def test_empty_graph_says_what_to_do(tmp_path):
     with kbkit.open(tmp_path / "empty") as workspace:
         panel = opened(workspace)
-        assert "make one" in panel._view.state["notice"]
+        assert "create one" in panel._view.state["notice"]
         workspace.create("bare")
         panel.refresh()
         panel._join(60)

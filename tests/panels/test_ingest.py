@@ -131,7 +131,7 @@ def test_knowledge_base_is_dropped_when_its_first_source_fails(scratch, tmp_path
     panel.start()
     report = panel.wait(30)
     assert len(report.failed_sources) == 1
-    assert "nothing could be read: see the problems below. typo was not made." in status(panel)
+    assert "nothing could be read: see the problems below. typo was not created." in status(panel)
     assert "no_such_package" in text_of(panel._problems.value)
     assert list(scratch) == before
     assert "typo" not in panel.kb_box.options
@@ -193,13 +193,13 @@ def test_improve_button_shows_an_estimate_and_progress(unfinished, tmp_path):
     assert panel.improve_button.disabled
     panel._join(60)
     assert panel.error is None
-    assert any(f"Models embed {left} summaries, about" in text for text in messages)
-    assert "Models have embedded all." in status(panel)
+    assert any(f"Embedding {left} summaries, about" in text for text in messages)
+    assert "Nothing is left to embed." in status(panel)
     assert unfinished["garden"].info().summaries_waiting == 0
     assert not panel.improve_button.disabled
     panel.improve()
     panel._join(60)
-    assert "Models have embedded all." in status(panel)
+    assert "Nothing is left to embed." in status(panel)
 
 
 def test_embedding_can_be_cancelled(scratch, monkeypatch):
@@ -274,7 +274,7 @@ def test_sources_are_listed_disabled_and_removed(scratch, tmp_path):
     panel.kept.choice.value = kb.sources["two"].id
     panel.kept.switch_button.click()
     assert not kb.sources["two"].enabled
-    assert "two is not read any more" in status(panel)
+    assert "two is disabled" in status(panel)
     assert panel.kept.switch_button.description == "Enable"
     panel.kept.switch_button.click()
     assert kb.sources["two"].enabled

@@ -16,21 +16,21 @@ def panel(tmp_path: Path) -> Panel:
 
 def test_unasked_update_keeps_the_outcome(panel: Panel):
     panel.say("Three files")
-    panel.announce("Stored: tea")
+    panel.announce("Saved: tea")
     with panel.unasked():
         panel.say("Four files")
-        assert "Stored: tea" in panel.status_line.value
+        assert "Saved: tea" in panel.status_line.value
         assert "Four files" not in panel.status_line.value
         for news in ("tea is gone", "milk is gone"):
             panel.announce(news)
-            assert "Stored: tea" in panel.status_line.value
+            assert "Saved: tea" in panel.status_line.value
             assert news in panel.status_line.value
         assert "tea is gone" not in panel.status_line.value
         panel.fail(ConfigError("no disk"))
-        assert "Stored: tea" in panel.status_line.value
+        assert "Saved: tea" in panel.status_line.value
         assert "no disk" in panel.status_line.value
     panel.say("Four files")
-    assert "Stored: tea" not in panel.status_line.value
+    assert "Saved: tea" not in panel.status_line.value
 
 
 def test_unasked_update_keeps_the_error(panel: Panel):
@@ -45,7 +45,7 @@ def test_unasked_update_keeps_the_error(panel: Panel):
 
 
 def test_action_is_shown_during_an_update_in_another_thread(panel: Panel):
-    panel.announce("Stored: tea")
+    panel.announce("Saved: tea")
     began, ends = threading.Event(), threading.Event()
 
     def update() -> None:

@@ -200,7 +200,7 @@ def test_stars_are_stored_and_shown_again(scratch):
     assert rows[["target", "score", "query", "rater"]].values.tolist() == [
         [panel.hits[0].chunk.id, 4, "Roses and water", "ann"]
     ]
-    assert status(panel) == "Stored: 4 stars, very useful, for “Roses”"
+    assert status(panel) == "Saved: 4 stars, very useful, for “Roses”"
     do(panel, "rate", score=4)  # no change
     assert len(scratch["garden"].ratings.to_frame()) == 1
 
@@ -237,7 +237,7 @@ def test_rating_can_be_changed_and_undone(scratch):
     do(panel, "undo")
     assert (shown(panel)[0]["stars"], shown(panel)[0]["undo"]) == (0, False)
     assert scratch["garden"].ratings.to_frame().empty
-    assert status(panel) == "Taken back: the rating of “Roses”"
+    assert status(panel) == "Undone: the rating of “Roses”"
     do(panel, "undo")
     assert panel.error is None
 

@@ -91,7 +91,7 @@ def test_file_and_entry_versions_are_headers(served):
     assert created.status_code == 200
     etag = created.headers["etag"]
     again = served.put("/api/files/v.md", content=b"2", headers={"If-Match": '""'})
-    problem(again, 412, "VersionConflictError", "is there already")
+    problem(again, 412, "VersionConflictError", "already exists")
     assert served.put("/api/files/v.md", content=b"2", headers={"If-Match": etag}).is_success
     for method, body in (("PUT", b"3"), ("POST", b"3"), ("DELETE", None)):
         late = served.request(method, "/api/files/v.md", content=body, headers={"If-Match": etag})

@@ -319,7 +319,7 @@ def test_token_is_never_shown(tmp_path, chroma, database, monkeypatch):
             assert SECRET not in repr(workspace._stores) + repr(workspace._stores.vectors.__dict__)
             address = workspace._stores.address.to_json()
         assert SECRET not in address
-        for token, message in (("", "is not set"), ("wr0ng-token", "is not taken")):
+        for token, message in (("", "is not set"), ("wr0ng-token", "is not accepted")):
             with opened(tmp_path / "b", url, token) as workspace:
                 kb = workspace[workspace.create(f"b{len(token)}").info().name]
                 with pytest.raises(StoreUnreachableError, match=message) as caught:

@@ -74,7 +74,7 @@ def test_images_on_a_server_reach_other_machines(tmp_path, postgres):
         execute(postgres, url, "UPDATE images SET added_at = now() - interval '1 hour'")
         assert four.compact().images == 1
         assert len(kept(four)) == 2
-        with pytest.raises(ValueError, match="names no picture"):
+        with pytest.raises(ValueError, match="is not the name of an image"):
             four._stores.images.add(Image("../x.svg", b""))
         assert four._stores.images.read("../x.svg") is None
 

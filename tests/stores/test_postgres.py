@@ -151,7 +151,7 @@ def test_lost_server_costs_only_uncommitted_writes(tmp_path, postgres):
         with workspace._stores.database.read() as transaction:
             version = knowledge_bases.get(transaction, "drinks").version
         try:
-            with pytest.raises(WorkspaceError, match="nothing half done is kept"):
+            with pytest.raises(WorkspaceError, match="no partial change is kept"):
                 write()
             for call in (lambda: kb.search("milk"), lambda: kb.add("Rum", "Rum."), workspace.list):
                 with pytest.raises(WorkspaceError, match="see that the server runs"):
@@ -276,7 +276,7 @@ def test_older_server_is_refused(tmp_path, postgres, monkeypatch):
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("mysql://ann:s3cret@db/kb", "mysql is no database that kbkit knows"),
+        ("mysql://ann:s3cret@db/kb", "mysql is not a database that kbkit knows"),
         ("s3cret", "cannot be read; write postgresql"),
         ("postgresql://ann:s3cret@db:port/kb", "cannot be read; write postgresql"),
     ],

@@ -244,7 +244,7 @@ def test_text_in_an_integer_column_is_found(folder):
     sql(folder, "UPDATE ratings SET score = 'high'")
     with kbkit.open(folder) as workspace:
         problems = [finding.problem for finding in workspace.doctor().findings]
-    assert "the table ratings cannot be read ('high' in a column of another kind)" in problems
+    assert "the table ratings cannot be read ('high' in a column of another type)" in problems
 
 
 def test_zeroed_page_gives_at_most_one_clear_error(folder):

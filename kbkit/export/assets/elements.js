@@ -80,7 +80,7 @@ function setAll(element, attributes) {
 }
 
 /**
- * A link that opens in a new tab, or plain text if it is no web address.
+ * A link that opens in a new tab, or plain text if it is not a web address.
  *
  * @param {string} address
  * @param {Record<string, any>} attributes

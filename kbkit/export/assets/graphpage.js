@@ -177,7 +177,7 @@ class GraphPage {
       this.data.nodes[number] ?? this.undrawn(name, row, gaps);
     const isDocument = gaps.some(({ kind }) => kind === "unreached");
     const hits = this.search && !isDocument ? await this.search.passages(name) : [];
-    const counts = chunks ? [["Named in", `${chunks} passages of ${documents} documents`]] : [];
+    const counts = chunks ? [["Mentioned in", `${chunks} passages of ${documents} documents`]] : [];
     return {
       item: { id, name, type: this.typeOf(id, row, gaps) },
       description,

@@ -163,7 +163,7 @@ def _claim(site: Path) -> None:
     with writing(site, "the site"):
         if site.is_dir() and any(site.iterdir()) and not (site / MARKER).exists():
             raise ExportError(
-                f"{site}: holds files that kbkit did not write, and building would delete them; "
+                f"{site}: has files that kbkit did not write, and building would delete them; "
                 "move them away or choose another folder"
             )
         site.mkdir(parents=True, exist_ok=True)

@@ -112,7 +112,7 @@ def export_pages(
             if (data := images(name)) is not None:
                 write_file(target, data)
             else:
-                _log.warning("%s: no such picture; a page lacks it", name)
+                _log.warning("%s: no such image; a page lacks it", name)
         for path, archive in archives.items():
             write_changed(directory / path, archive())
         removed = sum(_remove(directory, path) for path in sorted(set(before.files) - paths))

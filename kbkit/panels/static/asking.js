@@ -32,7 +32,7 @@ export class AskingView extends View {
       this.waiting.set(number, resolve);
       if (!this.send("ask", { ...values, what, number })) {
         this.waiting.delete(number);
-        resolve({ problem: { text: "The kernel is gone.", field: "", now: null } });
+        resolve({ problem: { text: "The kernel has stopped.", field: "", now: null } });
       }
     });
   }

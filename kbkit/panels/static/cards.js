@@ -309,13 +309,13 @@ class Card {
     this.context = make("div", { class: "kbkit-context", hidden: true });
     const { stars, group } = makeStars((score) => this.rate(score));
     this.stars = stars;
-    this.undo = this.button("Undo", "u", "Take back the last change of this rating", () =>
+    this.undo = this.button("Undo", "u", "Undo your last change of this rating", () =>
       this.send("undo"),
     );
     this.around = this.button("Context", "c", "Show the passages before and after", () =>
       this.send("context", { radius: this.hit.context ? 0 : 1 }),
     );
-    this.like = this.button("More like this", "m", "Passages of the same meaning", () =>
+    this.like = this.button("More like this", "m", "Show similar passages", () =>
       this.more(),
     );
     this.whole = this.button("Document", "d", "Open the document at this passage", () =>
@@ -481,7 +481,7 @@ class Card {
     const done = await copyText(this.hit.citation);
     const status = done
       ? `Copied the citation of “${this.hit.title}”`
-      : "The browser did not copy it";
+      : "The browser did not allow copying";
     this.view.showStatus(status);
     this.article.focus({ preventScroll: true });
   }

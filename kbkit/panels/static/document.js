@@ -32,7 +32,7 @@ class DocumentView extends View {
     this.facts = make("div", { class: "kbkit-where" });
     const { stars, group } = makeStars((score) => this.send("rate", { score }));
     this.stars = stars;
-    const undo = { class: "kbkit-act", title: "Take back the rating" };
+    const undo = { class: "kbkit-act", title: "Undo the rating" };
     this.undo = makeButton("Undo", () => this.send("undo"), undo);
     this.rated = make("span", { class: "kbkit-rated" });
     const actions = make("div", { class: "kbkit-actions" }, group, this.undo, this.rated);

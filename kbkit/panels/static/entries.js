@@ -76,7 +76,7 @@ class EntriesView extends AskingView {
   draw() {
     const { entry, undo, serial } = this.model.get("state");
     this.undo.disabled = undo === "";
-    this.undo.title = undo ? `Take back: ${undo}` : "Nothing was done here";
+    this.undo.title = undo ? `Undo: ${undo}` : "Nothing to undo";
     this.slug = entry?.slug ?? "";
     this.details.draw(entry, serial);
     this.markRow();
@@ -222,11 +222,11 @@ class EntriesView extends AskingView {
       labelled("Category", "category", input(), begin("category")),
       labelled("Status", "status", choice, begin("status") || "active"),
       labelled("Prompt: tells an agent how to do it", "prompt", text(8), begin("prompt")),
-      labelled("Read me: tells people about it", "readme", text(4), begin("readme")),
+      labelled("Readme, for people", "readme", text(4), begin("readme")),
     ];
     const controls = /** @type {import("./forms.js").Field[]} */ (all.filter(Boolean));
     const title = fields === null ? "New entry" : `Edit ${fields.title}`;
-    const form = new Form(title, fields === null ? "Make it" : "Save", controls, {
+    const form = new Form(title, fields === null ? "Create" : "Save", controls, {
       submit: (values, over) =>
         fields === null
           ? this.change("create", values)

@@ -161,12 +161,12 @@ export class EntryDetails {
    * @param {number} serial
    */
   drawPrompt(entry, serial) {
-    const none = make("p", { class: "kbkit-tree-note" }, "It has no prompt.");
+    const none = make("p", { class: "kbkit-tree-note" }, "No prompt.");
     const prompt = EntryDetails.fill(this.prompt, "the prompt", entry.prompt_html, serial);
-    const readme = EntryDetails.fill(this.readme, "the read me", entry.readme_html, serial);
+    const readme = EntryDetails.fill(this.readme, "the readme", entry.readme_html, serial);
     const parts = [entry.prompt_html ? prompt : none];
     if (entry.readme_html) {
-      parts.push(make("h4", {}, "Read me"), readme);
+      parts.push(make("h4", {}, "Readme"), readme);
     }
     if (
       this.parts[0].childElementCount !== parts.length ||
@@ -187,7 +187,7 @@ export class EntryDetails {
     const names = make("div", { class: "kbkit-tools" }, entry.code.map(button));
     const add = makeButton("Add a file…", () => this.writeFile("", ""));
     this.names = names;
-    this.note = make("p", { class: "kbkit-tree-note" }, entry.code.length ? "" : "It has no code.");
+    this.note = make("p", { class: "kbkit-tree-note" }, entry.code.length ? "" : "No code.");
     this.acts = make("div", { class: "kbkit-tools" }, add);
     this.place.replaceChildren();
     this.code.page.hidden = true;
@@ -253,7 +253,7 @@ export class EntryDetails {
       make("tr", {}, make("th", { scope: "row" }, make("bdi", {}, file.path)), make("td", {}, file.shown), make("td", {}, this.downloader(file.path))); // prettier-ignore
     const heads = ["File", "Size", ""].map((name) => name ? make("th", { scope: "col" }, name) : make("td")); // prettier-ignore
     const table = make("table", {}, make("thead", {}, make("tr", {}, heads)), make("tbody", {}, entry.artifacts.map(row))); // prettier-ignore
-    const none = make("p", { class: "kbkit-tree-note" }, "It has no other files.");
+    const none = make("p", { class: "kbkit-tree-note" }, "No other files.");
     const key = JSON.stringify(entry.artifacts);
     if (this.parts[2].dataset.drawing !== key) {
       this.parts[2].dataset.drawing = key;
@@ -315,7 +315,7 @@ export class EntryDetails {
       {},
       entry.history.map((line) => make("li", {}, line)),
     );
-    const none = make("p", { class: "kbkit-tree-note" }, "Nobody has voted yet.");
+    const none = make("p", { class: "kbkit-tree-note" }, "No votes yet.");
     this.parts[3].replaceChildren(history, entry.votes.length ? table : none);
   }
 }

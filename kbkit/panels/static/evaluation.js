@@ -65,7 +65,7 @@ class EvaluationView extends View {
     this.readout = make("div", { class: "kbkit-eval-readout" });
     this.spread = make("figure", { class: "kbkit-eval-spread" });
     this.lists = make("section", { class: "kbkit-eval-lists", tabindex: -1, hidden: true });
-    this.lists.setAttribute("aria-label", "What both found");
+    this.lists.setAttribute("aria-label", "Results of both");
     this.results = make(
       "div",
       { hidden: true },
@@ -239,7 +239,7 @@ class EvaluationView extends View {
         SIDES.map((side) =>
           make(
             "section",
-            { "aria-label": `What ${side} found` },
+            { "aria-label": `Results of ${side}` },
             make("h5", {}, side),
             found
               ? make(
@@ -274,7 +274,7 @@ function measureTable(measures) {
     const ends = `${write(low, 3)} to ${write(high, 3)}`;
     return make("td", {}, write(mean, 3), make("span", { class: "kbkit-eval-ends" }, ends));
   };
-  const head = ["measure", "A", "B", "B less A", "p"].map((name) =>
+  const head = ["measure", "A", "B", "B − A", "p"].map((name) =>
     make("th", { scope: "col" }, name),
   );
   return make(
@@ -316,7 +316,7 @@ function resultRow(row, rank, side) {
   const up = row.other !== null && row.other > rank;
   const moved =
     row.other === null
-      ? `not in ${elsewhere}'s ten`
+      ? `not in ${elsewhere}'s top 10`
       : row.other === rank
         ? "same place"
         : `${up ? "▲" : "▼"} ${row.other} in ${elsewhere}`;

@@ -66,7 +66,7 @@ export class FileEditor {
   noticed(path, version) {
     const known = this.storing || this.theirs || version === this.file.version;
     if (path === this.file.path && !known) {
-      this.note.textContent = "Somebody changed this file meanwhile. Save shows both.";
+      this.note.textContent = "This file was changed elsewhere. Save to compare both versions.";
     }
   }
 
@@ -127,12 +127,12 @@ export class FileEditor {
       after();
       return;
     }
-    const stay = makeButton("Go on writing", () => {
+    const stay = makeButton("Keep editing", () => {
       this.question.replaceChildren();
       this.focus();
     });
     const keep = makeButton("Save", () => this.store(after));
-    this.ask("What you wrote is not saved.", keep, makeButton("Discard it", after), stay);
+    this.ask("You have unsaved changes.", keep, makeButton("Discard", after), stay);
     keep.focus();
   }
 
@@ -164,24 +164,24 @@ export class FileEditor {
    */
   showBoth(now) {
     const { path } = this.file;
-    const theirs = make("textarea", { class: "kbkit-editor", dir: "auto", "aria-label": `${path} as it is now` }); // prettier-ignore
+    const theirs = make("textarea", { class: "kbkit-editor", dir: "auto", "aria-label": `Current version of ${path}` }); // prettier-ignore
     theirs.value = now.text;
     theirs.readOnly = true;
     this.showMine();
     this.theirs = theirs;
     const label = (/** @type {string} */ text) => make("p", { class: "kbkit-editor-label" }, text);
-    const gone = now.version === "" ? "It was deleted or moved meanwhile" : "As it is now";
-    this.label = label("What you wrote");
+    const gone = now.version === "" ? "Deleted or moved elsewhere" : "Current version";
+    this.label = label("Your version");
     this.area.before(this.label);
     this.sides.append(make("div", { class: "kbkit-editor-side" }, label(gone), theirs));
-    const over = makeButton("Save mine over it", () => {
+    const over = makeButton("Overwrite with mine", () => {
       this.file = { ...this.file, version: now.version };
       this.store();
     });
-    over.title = "Undo brings the other one back";
+    over.title = "Undo restores the other version";
     const copy = copyOf(path);
     const both = makeButton(`Keep both: save mine as ${copy}`, () => this.store(undefined, copy));
-    const take = makeButton("Go on with theirs", () => {
+    const take = makeButton("Use theirs", () => {
       this.file = { path, text: now.text, version: now.version };
       this.focus();
       this.area.select();
@@ -190,9 +190,9 @@ export class FileEditor {
         this.area.value = now.text;
       }
       this.showMine();
-      this.note.textContent = "Ctrl+Z brings back what you wrote.";
+      this.note.textContent = "Ctrl+Z restores your version.";
     });
-    this.ask("Somebody changed this file meanwhile. Nothing is saved yet.", over, both, take);
+    this.ask("This file was changed elsewhere. Nothing is saved yet.", over, both, take);
     over.focus();
   }
 }

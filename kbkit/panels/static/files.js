@@ -114,7 +114,7 @@ class FilesView extends AskingView {
     this.note.textContent = state.note;
     this.back.disabled = !state.back;
     this.undo.disabled = state.undo === "";
-    this.undo.title = state.undo ? `Take back: ${state.undo}` : "Nothing was done here";
+    this.undo.title = state.undo ? `Undo: ${state.undo}` : "Nothing to undo";
     this.editor?.noticed(state.path, state.version);
     this.backlinks.hidden = !isOpen || state.badge !== "";
     if (!isOpen) {
@@ -229,7 +229,7 @@ class FilesView extends AskingView {
       make("input", { type: "text" }),
       begin,
     );
-    this.showForm(`New ${kind}`, "Make it", field, async (values) => {
+    this.showForm(`New ${kind}`, "Create", field, async (values) => {
       const written = values.path.trim();
       const bare = kind === "file" && written && !/\.[^/.]+$/.test(written) ? ".md" : "";
       const reply = await this.change("create", { path: written + bare, kind });
@@ -246,7 +246,7 @@ class FilesView extends AskingView {
     }
     const path = this.row.id;
     const field = labelled("New path", "target", make("input", { type: "text" }), path);
-    this.showForm(`Rename or move ${path}`, "Move it", field, async ({ target }) =>
+    this.showForm(`Rename or move ${path}`, "Move", field, async ({ target }) =>
       target.trim() === path ? {} : this.change("move", { path, target }),
     );
   }

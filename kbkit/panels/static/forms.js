@@ -111,7 +111,7 @@ export class Form {
     const shown = Object.entries(now).map(([name, value]) => [name, Array.isArray(value) ? value.join("\n") : value]); // prettier-ignore
     const differ = shown.filter(([name, value]) => values[name] !== value);
     const rows = differ.flatMap(([name, value]) => [make("dt", {}, `${name} is now`), make("dd", { dir: "auto" }, value || "empty")]); // prettier-ignore
-    const over = makeButton("Save mine all the same", () => this.send(true));
+    const over = makeButton("Overwrite with mine", () => this.send(true));
     return [make("dl", {}, rows), over];
   }
 }
@@ -125,7 +125,7 @@ export class Form {
  * @param {() => Promise<any>} action
  */
 export function confirmed(question, label, place, action) {
-  const no = makeButton("Keep it", () => place.replaceChildren());
+  const no = makeButton("Cancel", () => place.replaceChildren());
   return make(
     "div",
     { class: "kbkit-dialog" },

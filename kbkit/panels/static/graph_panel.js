@@ -102,7 +102,7 @@ class GraphPanelView extends AskingView {
   /** @param {string} what */
   drawUndo(what) {
     this.undo.disabled = !what;
-    this.undo.title = what ? `Take back: ${what}` : "Nothing was changed by you";
+    this.undo.title = what ? `Undo: ${what}` : "Nothing to undo";
   }
 
   /**
@@ -197,7 +197,7 @@ class GraphPanelView extends AskingView {
       labelled("Name", "name", make("input", { type: "text" }), values.name),
       labelled("Type", "type", make("input", { type: "text" }), values.type, this.state.types),
       labelled("Description", "description", make("textarea", { rows: 3 }), values.description),
-      labelled("Other names, one a line", "aliases", make("textarea", { rows: 2 }), values.aliases.join("\n")), // prettier-ignore
+      labelled("Aliases, one per line", "aliases", make("textarea", { rows: 2 }), values.aliases.join("\n")), // prettier-ignore
     ];
   }
 
@@ -223,7 +223,7 @@ class GraphPanelView extends AskingView {
 
   create() {
     const values = { name: "", type: "name", description: "", aliases: [] };
-    const form = new Form("New entity", "Make it", this.entityFields(values), {
+    const form = new Form("New entity", "Create", this.entityFields(values), {
       submit: (written) => this.change("create", GraphPanelView.entity(written)),
       close: () => this.extra.replaceChildren(),
     });
@@ -236,7 +236,7 @@ class GraphPanelView extends AskingView {
    * @param {HTMLElement} place
    */
   relate(id, place) {
-    const way = make("select", {}, make("option", { value: "to" }, "from here to it"), make("option", { value: "from" }, "from it to here")); // prettier-ignore
+    const way = make("select", {}, make("option", { value: "to" }, "outgoing"), make("option", { value: "from" }, "incoming")); // prettier-ignore
     const names = this.graph.data.nodes.slice(0, 300).map(({ name }) => name);
     const relations = [...new Set([...RELATIONS, ...this.graph.data.edges.map(({ name }) => name)])]; // prettier-ignore
     const form = new Form(
@@ -246,7 +246,7 @@ class GraphPanelView extends AskingView {
         labelled("Relation", "relation", make("input", { type: "text" }), "", relations),
         labelled("Entity", "target", make("input", { type: "text" }), "", names),
         labelled("Direction", "way", way, "to"),
-        labelled("Weight, above 0 to 1", "weight", make("input", { type: "text" }), "1"),
+        labelled("Weight, above 0 and at most 1", "weight", make("input", { type: "text" }), "1"),
         labelled("Note", "note", make("input", { type: "text" }), ""),
       ],
       {
@@ -276,9 +276,9 @@ class GraphPanelView extends AskingView {
   async suggest() {
     const { answer, problem } = await this.ask("suggestions", {});
     const close = makeButton("Close", () => this.extra.replaceChildren());
-    const none = make("p", {}, problem?.text ?? "Nothing looks like the same thing twice.");
+    const none = make("p", {}, problem?.text ?? "No duplicates found.");
     const rows = (answer ?? []).map((/** @type {any} */ each) => this.suggestion(each));
-    const title = make("h4", { tabindex: -1 }, "These may be one");
+    const title = make("h4", { tabindex: -1 }, "Possible duplicates");
     const body = rows.length ? make("ul", {}, rows) : none;
     this.extra.replaceChildren(
       make("section", { class: "kbkit-dialog", "aria-label": "Merge suggestions" }, title, body, close), // prettier-ignore

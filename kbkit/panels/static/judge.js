@@ -14,7 +14,7 @@ import { GRADES } from "./stars.js";
 const JUDGE_KEYS = [
   ["1–5", "judge"],
   ["← →", "move"],
-  ["0 ⌫", "take back"],
+  ["0 ⌫", "undo"],
   ["s", "skip"],
   ["n p", "next, previous query"],
 ];
@@ -123,7 +123,7 @@ class JudgeView extends View {
   }
 
   grading() {
-    const back = this.button("Key 0 or Backspace", (round) => round.takeBack(), "Take back");
+    const back = this.button("Key 0 or Backspace", (round) => round.undo(), "Undo");
     return make(
       "div",
       { class: "kbkit-judge-grading kbkit-buttons" },
@@ -192,8 +192,8 @@ class JudgeView extends View {
     }
     /** @type {Record<string, Action>} */
     const actions = {
-      0: (round) => round.takeBack(),
-      backspace: (round) => round.takeBack(),
+      0: (round) => round.undo(),
+      backspace: (round) => round.undo(),
       s: (round) => round.skip(),
       n: (round) => round.stepQuery(1),
       p: (round) => round.stepQuery(-1),
@@ -204,9 +204,9 @@ class JudgeView extends View {
   showLate() {
     const { late } = this.round;
     if (late) {
-      this.status.textContent = `${late} not stored yet: the kernel is busy, or gone.`;
+      this.status.textContent = `${late} not saved yet: the kernel is busy or has stopped.`;
     } else if (this.wasLate) {
-      this.status.textContent = "All is stored.";
+      this.status.textContent = "All saved.";
     }
     this.wasLate = late > 0;
   }
@@ -227,7 +227,7 @@ class JudgeView extends View {
     } else {
       const { place, queries } = this.round;
       this.select.value = String(place ?? 0);
-      setText(this.query, place === null ? "Finding where you were…" : queries[place]);
+      setText(this.query, place === null ? "Finding your position…" : queries[place]);
       this.drawList();
       this.drawPassage();
     }
@@ -362,18 +362,18 @@ class JudgeView extends View {
     }
     this.drawnEnd = `${queries} ${skips}`;
     const steps = [
-      ["How good is search, and how sure is that?", "kb.feedback.evaluate().summary()"],
+      ["How good is search, and how certain is that?", "kb.feedback.evaluate().summary()"],
       ["Would other settings be better?", "EvalPanel(kb)"],
       queries < 10
-        ? [`Learning weights takes 10 queries with a passage of 3 or better; here are ${queries}.`]
-        : ["Learn the weights from what you said:", "kb.feedback.tune()"],
-      ["Take it elsewhere:", `kb.feedback.judgements().to_qrels("${kb}.qrels")`],
+        ? [`Learning weights needs 10 queries with a passage rated 3 or better; there are ${queries} so far.`]
+        : ["Learn the weights from your judgements:", "kb.feedback.tune()"],
+      ["Export the judgements:", `kb.feedback.judgements().to_qrels("${kb}.qrels")`],
     ];
     /** @type {(text: string, action: Action) => HTMLElement} */
     const button = (text, action) => makeButton(text, () => this.act(action));
     this.end.replaceChildren(
-      make("h4", {}, skips ? `All is judged but ${skips} skipped` : "All is judged"),
-      make("p", {}, "Ratings are kept in the knowledge base. What to do next:"),
+      make("h4", {}, skips ? `All judged, ${skips} skipped` : "All judged"),
+      make("p", {}, "Ratings are stored in the knowledge base. Next steps:"),
       make(
         "ul",
         {},
@@ -382,8 +382,8 @@ class JudgeView extends View {
       make(
         "div",
         { class: "kbkit-buttons" },
-        skips > 0 && button("Judge what was skipped", (round) => round.unskip()),
-        button("Look through them again", (round) => round.goTo(0)),
+        skips > 0 && button("Judge the skipped ones", (round) => round.unskip()),
+        button("Review them again", (round) => round.goTo(0)),
       ),
     );
   }

@@ -23,8 +23,8 @@ import { GRADES } from "./stars.js";
  * @property {number | null} start  the first query to judge
  */
 
-const LOADING = "The passages of this query are not here yet. Press again when one is shown.";
-const DEAD = "Not stored: the kernel was restarted. Run the cell again, it goes on from here.";
+const LOADING = "The passages of this query are still loading. Try again when one is shown.";
+const DEAD = "Not saved: the kernel was restarted. Run the cell again to continue from here.";
 /** Milliseconds after which a judgement that is not stored yet is reported. */
 const SLOW = 2000;
 
@@ -200,12 +200,12 @@ export class JudgingRound {
   }
 
   /** Undo the judgement of the shown passage, or else the last one. */
-  takeBack() {
+  undo() {
     if (!this.candidate?.score) {
       const [place, id] = this.judged.at(-1) ?? [-1, ""];
       const at = (this.pools.get(place) ?? []).findIndex((one) => one.id === id);
       if (at < 0) {
-        return "There is nothing to take back here.";
+        return "There is nothing to undo.";
       }
       [this.place, this.at] = [place, at];
       this.remember();
@@ -215,7 +215,7 @@ export class JudgingRound {
       return DEAD;
     }
     this.judged = this.judged.filter(([, other]) => other !== taken?.id);
-    return `Taken back. ${this.position()}`;
+    return `Undone. ${this.position()}`;
   }
 
   /**
@@ -309,7 +309,7 @@ export class JudgingRound {
 
   position() {
     if (this.place !== null && this.place < 0) {
-      return "All is judged.";
+      return "All judged.";
     }
     if (!this.candidate || !this.pool) {
       return `Query ${this.here + 1} of ${this.queries.length}.`;

@@ -98,7 +98,7 @@ async def _text(request: Request) -> str:
         return (await request.body()).decode()
     except UnicodeDecodeError:
         path = request.path_params["path"]
-        raise NotTextError(f"{path}: the content is no text in UTF-8") from None
+        raise NotTextError(f"{path}: the content is not UTF-8 text") from None
 
 
 TextOf = Annotated[str, Depends(_text)]

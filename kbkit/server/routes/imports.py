@@ -210,7 +210,7 @@ def _parse_source(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         values = None
     if not isinstance(values, dict):
-        raise ImpossibleError("source: is no JSON object")
+        raise ImpossibleError("source: is not a JSON object")
     return values
 
 

@@ -222,7 +222,7 @@ def remove_source(
     source: SourceName,
     expected: IfMatch,
     keep_documents: Annotated[
-        bool, Query(description="Keep its documents, as if added by hand.")
+        bool, Query(description="Keep its documents, as if added one by one.")
     ] = False,
 ) -> None:
     """Delete a source and its documents."""

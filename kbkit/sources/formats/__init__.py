@@ -105,7 +105,7 @@ def parse(name: str, data: bytes) -> list[Part]:
     except Exception as error:  # a parser's bug must cost only this file
         message = " ".join(str(error).split())[:200]
         kind = type(error).__name__ + (f": {message}" if message else "")
-        raise UnreadableError(f"broken, or no {form} file ({kind})") from None
+        raise UnreadableError(f"broken, or not a valid {form} file ({kind})") from None
     filled = [part for part in parts if part.content.strip()]
     if not filled:
         raise UnreadableError("no text")

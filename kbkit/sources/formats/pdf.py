@@ -209,7 +209,7 @@ def read(data: bytes, name: str) -> list[Part]:
 
     start = data.find(b"%PDF-", 0, 1024)
     if start < 0:
-        raise UnreadableError("broken, or no PDF")
+        raise UnreadableError("broken, or not a PDF")
     try:
         document = pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:

@@ -68,7 +68,7 @@ def read_notebook(data: bytes, name: str) -> list[Part]:
             for cell in _list(sheet.get("cells"))
         ]
     if not isinstance(cells, list):
-        raise UnreadableError("broken: no notebook (it has no cells)")
+        raise UnreadableError("broken: not a notebook (it has no cells)")
     if len(cells) > _MAX_CELLS:
         raise UnreadableError(f"more than {_MAX_CELLS:,} cells")
     language = _language(notebook)

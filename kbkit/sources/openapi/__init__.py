@@ -124,7 +124,7 @@ def version_problem(values: Any) -> str:
             "(swagger2openapi, or the Swagger editor's “Convert to OpenAPI 3”)"
         )
     if not is_openapi(values):
-        return "no OpenAPI description (it has no keys openapi and paths)"
+        return "not an OpenAPI description (it has no keys openapi and paths)"
     version = str(values["openapi"])
     if not re.match(r"3\.\d", version):
         return f"OpenAPI {version[:10]} is not read; 3.0 and 3.1 are"

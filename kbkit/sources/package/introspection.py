@@ -232,7 +232,7 @@ def load_package(name: str) -> Any:
     except (ModuleNotFoundError, griffe.LoadingError) as error:
         raise SourceError(
             f"{name}: no Python package of this name with source files is installed here; "
-            f"install it beside kbkit (pip install {top.replace('_', '-')}) or mend the name "
+            f"install it beside kbkit (pip install {top.replace('_', '-')}) or fix the name "
             "(it is the one that import statements use)"
         ) from error
     except KeyError:

@@ -353,7 +353,7 @@ def refused_url(url: str) -> str:
     if parts.scheme not in ("http", "https"):
         return f"only http and https are fetched, not {parts.scheme or 'a bare path'}"
     if parts.username is not None or parts.password is not None:
-        return "the address holds a user name or password"
+        return "the address contains a user name or password"
     if not parts.hostname or port == 0:
         return "malformed address"
     if any(character.isspace() or not character.isprintable() for character in url):

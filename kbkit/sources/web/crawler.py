@@ -315,7 +315,7 @@ class CrawlRun:
         elif not reason and not self._scope.allows(uri):
             reason = "read for its links only (include and exclude leave it out)"
         elif page.refresh and len(page.content) < _STUB:
-            reason = f"leads on to {page.refresh} (meta refresh)"
+            reason = f"redirects to {page.refresh} (meta refresh)"
         elif not page.content:
             reason = reason or "no text"
         if reason == NEEDS_BROWSER:

@@ -181,7 +181,7 @@ def copy_folder(source: Path, destination: Path) -> None:
                 )
     except OSError as error:
         raise WorkspaceError(
-            f"{error.filename or destination}: {error.strerror}; mend that, and run this again"
+            f"{error.filename or destination}: {error.strerror}; fix that, and run this again"
         ) from error
 
 

@@ -84,9 +84,9 @@ def undo(transaction: Transaction, made_by: str, edit_id: int | None = None) -> 
     row = transaction.execute(query.where(own)).first()
     if row is None:
         raise NotFoundError(
-            f"{made_by} changed nothing in the graph that could be taken back"
+            f"{made_by} changed nothing in the graph that can be undone"
             if edit_id is None
-            else f"no edit {edit_id} of the graph that could be taken back"
+            else f"no edit {edit_id} of the graph that can be undone"
         )
     _check_unchanged(transaction, row)
     before = row.before
@@ -130,7 +130,7 @@ def _check_unchanged(transaction: Transaction, row: Any) -> None:
     by = changed.get("made_by") if now != after else ""
     raise ConflictError(
         f"{row.what}: that was changed again{f' by {by}' if by else ''} since; take that back "
-        "first, or change it by hand"
+        "first, or change it yourself"
     )
 
 

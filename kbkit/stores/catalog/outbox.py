@@ -247,11 +247,11 @@ def undelete_knowledge_base(transaction: Transaction, name: str, to: str) -> Kno
     )
     if deleted is None:
         names = ", ".join(dict.fromkeys(kb.name for kb in in_trash)) or "nothing"
-        raise NotFoundError(f"the trash holds no knowledge base named {name!r}, but {names}")
+        raise NotFoundError(f"the trash contains no knowledge base named {name!r}, but {names}")
     to = to or deleted.name
     if to in knowledge_base_rows.names(transaction):
         raise ConflictError(
-            f"a knowledge base named {to!r} exists; choose another name for the one that comes back"
+            f"a knowledge base named {to!r} exists; choose another name for the restored one"
         )
     knowledge_base_rows.change(transaction, deleted.id, name=to, deleted_at=None)
     graph_writing.settle(transaction)

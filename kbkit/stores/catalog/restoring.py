@@ -443,6 +443,6 @@ def _fault_of_base(values: Values) -> str:
 
 def _bad(table: Table, number: int, reason: str) -> BundleError:
     return BundleError(
-        f"row {number:,} of {table.name}: {reason}; the bundle is damaged, or no bundle of kbkit; "
+        f"row {number:,} of {table.name}: {reason}; the bundle is damaged, or not from kbkit; "
         "nothing was changed"
     )

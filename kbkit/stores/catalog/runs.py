@@ -418,7 +418,7 @@ def delete_token(transaction: Transaction, name: str) -> TokenInfo:
     ).first()
     if row is None:
         named = ", ".join(each.name for each in transaction.execute(query.order_by(tokens.c.name)))
-        raise NotFoundError(f"no token {name!r}; there {f'are {named}' if named else 'is none'}")
+        raise NotFoundError(f"no token {name!r}; {f'there are {named}' if named else 'none exist'}")
     try:
         stored = find_token(transaction, row.id)
     except (WorkspaceError, ValueError, TypeError):

@@ -403,7 +403,7 @@ def get_deleted(transaction: Transaction, kb_id: str, document: str) -> TrashedD
         .where(columns.kb_id == kb_id, sa.or_(columns.id == document, columns.uri == document))
     ).first()
     if row is None:
-        raise NotFoundError(f"the trash holds no document with id or URI {document!r}")
+        raise NotFoundError(f"the trash contains no document with id or URI {document!r}")
     return TrashedDocument(
         row.id, row.source, from_dict(SourceDocument, dict(row._mapping)), labels_of(row)
     )

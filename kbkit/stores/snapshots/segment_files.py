@@ -260,5 +260,5 @@ def _crc(values: Any) -> int:
 
 def _name(name: str) -> str:
     if name != Path(name).name or not name.endswith(_FILE):
-        raise ValueError(f"{name!r} is no name of a file")
+        raise ValueError(f"{name!r} is not a file name")
     return name

@@ -174,7 +174,7 @@ ResolvePage = Callable[[str], str | None]
 """Resolves a relative link to a Markdown file; ``None`` if unknown."""
 
 Picture = Callable[[str], str | None]
-"""Returns the SVG at a relative address; ``None`` if it is no picture of the export."""
+"""Returns the SVG at a relative address; ``None`` if it is not an image of the export."""
 
 TocEntry = dict[str, Any]
 """``level``, ``id``, ``name`` (HTML) and ``children``, for MkDocs."""

@@ -121,7 +121,7 @@ def test_named_address_allows_no_other() -> None:
     assert refusal("224.0.0.1", allow_private=("224.0.0.1",))
     spec = PageSource(url="http://x.test/", allow_private=["0::ffff:1"])
     assert spec.allow_private == ("::ffff:1",)
-    with pytest.raises(ConfigError, match=r"allow_private.*'printer' is no IP address"):
+    with pytest.raises(ConfigError, match=r"allow_private.*'printer' is not an IP address"):
         PageSource(url="http://x.test/", allow_private=["printer"])
 
 

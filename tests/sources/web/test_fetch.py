@@ -281,6 +281,6 @@ def test_cookies_are_not_kept(site, fetcher) -> None:
 @pytest.mark.parametrize("name", ["ann@", "ann:secret@", ":@"])
 def test_addresses_with_user_names_are_refused(site, fetcher, name) -> None:
     response = fetcher.get(site.url.replace("//", f"//{name}") + "/")
-    reason = "the address holds a user name or password"
+    reason = "the address contains a user name or password"
     assert (response.outcome, response.reason) == (Outcome.SKIPPED, reason)
     assert site.paths == []
