@@ -205,21 +205,6 @@ def _share(pair: tuple[int, int]) -> float:
     return pair[0] / pair[1] if pair[1] else 1.0
 
 
-KINDS = (
-    "import",
-    "refresh",
-    "configure",
-    "improve",
-    "annotate",
-    "expand",
-    "evaluate",
-    "tune",
-    "export",
-    "doctor",
-)
-"""Kinds of jobs. Stable names, because a new version resumes the jobs of an older one."""
-
-
 class JobState(StrEnum):
     """State of a job."""
 
@@ -255,7 +240,7 @@ class Job(Value):
     """A long operation that a server runs in the background.
 
     Attributes:
-        kind: One of `KINDS`.
+        kind: Its task, such as ``refresh`` or ``export``.
         kbs: Names of its knowledge bases.
         owner: Name of the token that started it; ``""`` without tokens.
         result: JSON values, once it has ended.

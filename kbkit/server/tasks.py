@@ -275,4 +275,4 @@ TASKS: dict[str, JobTask] = {
     "export": export,
     "doctor": lambda run: run.workspace.doctor(),
 }
-"""Tasks by kind, see `kbkit.models.ingest_report.KINDS`."""
+"""Tasks by kind. Stable names, because a new version resumes the jobs of an older one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -54,7 +54,6 @@ class Doctor:
             rows = [knowledge_bases.get(transaction, name) for name in names]
         for row in rows:
             self._examine(row)
-        self._servers()
         self._outside()
         self._mended_before()
         return Health(tuple(self._findings), len(rows))
@@ -117,20 +116,6 @@ class Doctor:
     def _index_words(self, row: KnowledgeBaseRow) -> None:
         with self.stores.database.write() as transaction:
             inspection.index_words_anew(transaction, row)
-
-    def _servers(self) -> None:
-        with self.stores.database.read() as transaction:
-            names = inspection.known_names(transaction)
-            jobs = list(inspection.odd_jobs(transaction, names))
-            tokens = list(inspection.odd_tokens(transaction, names))
-        self._report("jobs", "", [job.problem for job in jobs], mend=lambda: self._end(jobs))
-        for token in tokens:
-            remedy = f"run `kbkit token revoke {token.id}`, and make another if it is needed"
-            self._report("tokens", "", [token.problem], remedy)
-
-    def _end(self, jobs: Collection[inspection.OddRow]) -> None:
-        with self.stores.database.write() as transaction:
-            inspection.end_jobs(transaction, jobs)
 
     def _mended_before(self) -> None:
         """List automatic repairs until a doctor run with ``repair``."""

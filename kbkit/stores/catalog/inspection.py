@@ -4,95 +4,29 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
 
 from kbkit.errors import KbkitError
-from kbkit.models import DocumentState, DocumentType, JobError, JobState, TargetKind
-from kbkit.models.files import BUILT_IN
-from kbkit.models.ingest_report import KINDS
-from kbkit.stores.catalog import knowledge_bases, outbox
-from kbkit.stores.catalog import runs as job_table
+from kbkit.models import DocumentState, DocumentType, JobState, TargetKind
+from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.catalog.database import Transaction, unpack
 from kbkit.stores.catalog.knowledge_bases import MAX_DIMENSIONS, KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.schema import chunks, documents, metadata, rating_totals, ratings, vectors
 from kbkit.stores.catalog.schema import knowledge_bases as knowledge_base_table
-from kbkit.stores.catalog.workspace_schema import jobs, tokens
+from kbkit.stores.catalog.workspace_schema import jobs
 from kbkit.text.analysis import analyzer
-
-
-class OddRow(NamedTuple):
-    """A faulty row."""
-
-    id: str
-    problem: str
-    is_unreadable: bool = False
-
-
-def known_names(transaction: Transaction) -> set[str]:
-    """Return names of knowledge bases that jobs and tokens may refer to, trash included."""
-    deleted = outbox.knowledge_bases_in_trash(transaction)
-    return {*knowledge_bases.names(transaction), *(each.name for each in deleted), *BUILT_IN}
-
-
-def odd_jobs(transaction: Transaction, names: Collection[str]) -> Iterator[OddRow]:
-    """Iterate over jobs that are unreadable or impossible to run."""
-    for id_ in transaction.scalars(sa.select(jobs.c.id).order_by(jobs.c.id)):
-        try:
-            job = job_table.get(transaction, id_)
-        except Exception:
-            yield OddRow(id_, f"the job {id_} cannot be read", True)
-            continue
-        if job.state.ended:
-            continue
-        gone = [name for name in job.kbs if name not in names]
-        if gone:
-            yield OddRow(id_, f"the job {id_} is for the knowledge base {gone[0]}, which is gone")
-        elif job.kind not in KINDS:
-            yield OddRow(id_, f"the job {id_} is of the unknown kind {job.kind[:40]!r}")
-
-
-def end_jobs(transaction: Transaction, odd: Collection[OddRow]) -> None:
-    """End jobs that are impossible to run; delete unreadable ones."""
-    for row in odd:
-        if row.is_unreadable:
-            transaction.delete(jobs, jobs.c.id == row.id)
-        else:
-            problem = JobError("ImpossibleError", row.problem)
-            job_table.end(transaction, row.id, JobState.FAILED, problem=problem)
-
-
-def odd_tokens(transaction: Transaction, names: Collection[str]) -> Iterator[OddRow]:
-    """Iterate over tokens that are unreadable or name a deleted knowledge base."""
-    for id_ in transaction.scalars(sa.select(tokens.c.id).order_by(tokens.c.name)):
-        try:
-            row = job_table.find_token(transaction, id_)
-        except Exception:
-            yield OddRow(id_, f"the token with the id {id_} cannot be read", True)
-            continue
-        if row is None:
-            continue
-        info = row[0]
-        for name in info.kbs:
-            if name not in names:
-                problem = (
-                    f"the token {info.name!r} is for the knowledge base {name}, which is gone: "
-                    "another one of that name would be open to it"
-                )
-                yield OddRow(id_, problem)
-
 
 _AT_ONCE = 2_000
 _TEXTS = 100
 _TERMS_AT_ONCE = 500
 _LENGTH = 0.01
 """Tolerance of a 16-bit unit vector's length."""
-_SERVER_TABLES = ("jobs", "tokens")
 
 
 def unreadable(transaction: Transaction) -> Iterator[str]:
@@ -102,12 +36,10 @@ def unreadable(transaction: Transaction) -> Iterator[str]:
         if table.name not in existing:
             yield f"the table {table.name} is missing"
             continue
-        # `odd_jobs` and `odd_tokens` read the rows one by one
-        columns = [table.c.id] if table.name in _SERVER_TABLES else list(table.c)
         try:
             # a savepoint, because a failed statement ends the transaction in PostgreSQL
             with transaction._connection.begin_nested():
-                query = sa.select(*columns).execution_options(yield_per=_AT_ONCE)
+                query = sa.select(table).execution_options(yield_per=_AT_ONCE)
                 for _ in transaction.execute(query):
                     pass
         except KbkitError:
@@ -128,6 +60,7 @@ def _odd() -> Iterator[tuple[sa.Column[Any], sa.ColumnElement[bool]]]:
         (documents.c.state, DocumentState),
         (documents.c.document_type, DocumentType),
         (ratings.c.target_type, TargetKind),
+        (jobs.c.state, JobState),
     ):
         yield column, column.not_in([each.value for each in kind])
     for number, least, most in (
@@ -158,9 +91,6 @@ def misfits(transaction: Transaction) -> Iterator[str]:
         )
         for problem in problems:
             yield f"{row.name}: {problem}"
-    names = known_names(transaction)
-    for odd in (odd_jobs, odd_tokens):
-        yield from (each.problem for each in odd(transaction, names) if each.is_unreadable)
 
 
 def _no_words(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str]:

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from kbkit.errors import ConflictError, NotFoundError, VersionConflictError, WorkspaceError
 from kbkit.models import Job, JobError, JobState, PageRecord, Progress, TokenInfo
 from kbkit.models.values import from_dict
-from kbkit.stores.catalog.database import Database, Transaction, alive
+from kbkit.stores.catalog.database import DAMAGED, Database, Transaction, alive
 from kbkit.stores.catalog.schema import documents, pages, runs, sources
 from kbkit.stores.catalog.workspace_schema import jobs, tokens
 from kbkit.stores.catalog.workspace_schema import replayed_answers as table
@@ -344,9 +344,7 @@ def _job(row: sa.Row[Any]) -> Job:
     try:
         return from_dict(Job, dict(row._mapping))
     except ValueError as error:
-        raise WorkspaceError(
-            f"the job {row.id} cannot be read; `kbkit doctor --repair` deletes it"
-        ) from error
+        raise WorkspaceError(f"the job {row.id} cannot be read; {DAMAGED}") from error
 
 
 KEPT = timedelta(hours=24)
@@ -411,20 +409,13 @@ def list_tokens(transaction: Transaction) -> list[TokenInfo]:
 
 
 def delete_token(transaction: Transaction, name: str) -> TokenInfo:
-    # reads only some columns, so that damaged rows can be deleted, too
-    query = sa.select(tokens.c.id, tokens.c.name, tokens.c.scope)
-    row = transaction.execute(
-        query.where(sa.or_(tokens.c.name == name, tokens.c.id == name))
-    ).first()
-    if row is None:
-        named = ", ".join(each.name for each in transaction.execute(query.order_by(tokens.c.name)))
-        raise NotFoundError(f"no token {name!r}; {f'there are {named}' if named else 'none exist'}")
-    try:
-        stored = find_token(transaction, row.id)
-    except (WorkspaceError, ValueError, TypeError):
-        stored = None
-    transaction.delete(tokens, tokens.c.id == row.id)
-    return stored[0] if stored else TokenInfo(row.id, row.name, row.scope, (), datetime.now(UTC))
+    stored = list_tokens(transaction)
+    for token in stored:
+        if name in (token.name, token.id):
+            transaction.delete(tokens, tokens.c.id == token.id)
+            return token
+    named = ", ".join(token.name for token in stored)
+    raise NotFoundError(f"no token {name!r}; there {f'are {named}' if named else 'is none'}")
 
 
 def note_uses(transaction: Transaction, used: Mapping[str, datetime]) -> None:
@@ -434,5 +425,5 @@ def note_uses(transaction: Transaction, used: Mapping[str, datetime]) -> None:
 
 def _token_info(row: sa.Row[Any]) -> TokenInfo:
     if row.scope not in _SCOPES or not _DIGEST.fullmatch(row.digest):
-        raise WorkspaceError(f"the token {row.id} cannot be read; `kbkit doctor` shows the remedy")
+        raise WorkspaceError(f"the token {row.id} cannot be read; {DAMAGED}")
     return from_dict(TokenInfo, dict(row._mapping))
