@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -97,9 +96,6 @@ class JudgingPool(Several[Candidate]):
         return self.to_frame().to_html(index=False, max_rows=20)
 
 
-_CACHED_POOLS = 16
-
-
 class RatingLog(Protocol):
     """The ratings of a knowledge base, oldest first."""
 
@@ -139,6 +135,11 @@ class InterimScore:
     queries: int
 
 
+_Measured = tuple[tuple[Rating, ...], QueryResult | None]
+"""Ratings of a query, and the result of search measured with them."""
+_UNRATED: _Measured = ((), None)
+
+
 class JudgingRound:
     """Pools of some queries with one rater's judgements, stored in the catalog at once.
 
@@ -166,10 +167,9 @@ class JudgingRound:
         self._unshown = check_integer("unshown", unshown, 0, MAX_LIMIT)
         self._seed = check_integer("seed", seed, 0, 2**63 - 1)
         self._lock = RLock()
-        self._pools: OrderedDict[int, JudgingPool] = OrderedDict()
-        self._ids: dict[int, tuple[str, ...]] = {}
+        self._pools: dict[int, JudgingPool] = {}
         self._ratings: dict[str, list[Rating]] = {}
-        self._results: dict[int, QueryResult | None] = {}
+        self._results: dict[str, _Measured] = {}
         self.refresh()
 
     def refresh(self, *, documents: bool = False) -> None:
@@ -184,34 +184,29 @@ class JudgingRound:
             self._results.clear()
             if documents:
                 self._pools.clear()
-                self._ids.clear()
 
     def pool(self, index: int) -> JudgingPool:
-        """Return the candidates of a query; the last few pools are cached.
+        """Return the candidates of a query.
 
         Raises:
             ConfigError: The query is invalid.
             EmbedderError: The embedder failed.
         """
-        with self._lock:
-            if index in self._pools:
-                self._pools.move_to_end(index)
-                return self._pools[index]
-        query = self.queries[index]
-        pool = self._kb.pool(
-            query, limit=self._limit, unshown=self._unshown, seed=self._seed, rater=self.rater
-        )
-        with self._lock:
-            self._pools[index] = pool
-            self._ids[index] = tuple(candidate.hit.chunk.id for candidate in pool)
-            while len(self._pools) > _CACHED_POOLS:
-                self._pools.popitem(last=False)
+        pool = self._pools.get(index)
+        if pool is None:
+            pool = self._pools[index] = self._kb.pool(
+                self.queries[index],
+                limit=self._limit,
+                unshown=self._unshown,
+                seed=self._seed,
+                rater=self.rater,
+            )
         return pool
 
     def pool_size(self, index: int) -> int | None:
         """Return the size of a pool; ``None`` before it is made."""
-        ids = self._ids.get(index)
-        return None if ids is None else len(ids)
+        pool = self._pools.get(index)
+        return None if pool is None else len(pool)
 
     def scores(self, index: int) -> Mapping[str, int]:
         """Return the rater's scores for a query, 1 to 5, by chunk."""
@@ -221,17 +216,16 @@ class JudgingRound:
 
     def judged(self, index: int) -> int:
         """Count the candidates that the rater has judged; without a pool, all judged chunks."""
-        scores = self.scores(index)
-        ids = self._ids.get(index)
-        return len(scores) if ids is None else sum(chunk_id in scores for chunk_id in ids)
+        scores, pool = self.scores(index), self._pools.get(index)
+        if pool is None:
+            return len(scores)
+        return sum(candidate.hit.chunk.id in scores for candidate in pool)
 
     def is_done(self, index: int) -> bool:
         """Whether all candidates are judged; makes the pool only if some are."""
-        if self._ids.get(index) is None:
-            if not self.scores(index):
-                return False
-            self.pool(index)
-        return self.judged(index) == self.pool_size(index)
+        if index not in self._pools and not self.scores(index):
+            return False
+        return len(self.pool(index)) == self.judged(index)
 
     def judge(self, index: int, chunk_id: str, score: int) -> Rating:
         """Rate a chunk for a query from 1 (useless) to 5 (exactly right).
@@ -244,7 +238,6 @@ class JudgingRound:
         with self._lock:
             rating = self._log.add(chunk_id, score, query=query, rater=self.rater)
             self._ratings[fold_query(query)].append(rating)
-            self._results.pop(index, None)
         return rating
 
     def unjudge(self, index: int, chunk_id: str) -> bool:
@@ -262,7 +255,6 @@ class JudgingRound:
             ]
             for rating in ratings:
                 self._ratings[key].remove(rating)
-                self._results.pop(index, None)
                 self._log.delete(rating.id)
         return bool(ratings)
 
@@ -274,7 +266,7 @@ class JudgingRound:
         Raises:
             EmbedderError: The embedder failed.
         """
-        results = [result for result in self._measured().values() if result is not None]
+        results = [result for result in self._measured() if result is not None]
         if not results:
             return None
         return InterimScore(
@@ -292,25 +284,25 @@ class JudgingRound:
         """Return one row per query: ``judged`` of ``pooled``, and ``ndcg@10`` if judged."""
         import pandas as pd
 
-        rows, results = [], self._measured()
-        for index, query in enumerate(self.queries):
-            self.pool(index)
-            result = results[index]
+        rows = []
+        for index, result in enumerate(self._measured()):
+            pooled = len(self.pool(index))
             ndcg = None if result is None else result.ndcg
-            rows.append((query, self.judged(index), self.pool_size(index), ndcg))
+            rows.append((self.queries[index], self.judged(index), pooled, ndcg))
         frame = pd.DataFrame(rows, columns=["query", "judged", "pooled", "ndcg@10"])
         return frame.astype({"ndcg@10": float}).set_index("query")
 
     def __repr__(self) -> str:
         return f"<JudgingRound of {len(self.queries)} queries by {self.rater}>"
 
-    def _measured(self) -> dict[int, QueryResult | None]:
+    def _measured(self) -> list[QueryResult | None]:
         with self._lock:
-            changed = {
-                index: list(self._ratings[fold_query(query)])
-                for index, query in enumerate(self.queries)
-                if index not in self._results
-            }
+            now = {key: tuple(ratings) for key, ratings in self._ratings.items()}
+        changed = {
+            key: ratings
+            for key, ratings in now.items()
+            if self._results.get(key, _UNRATED)[0] != ratings
+        }
         ratings = [rating for each in changed.values() for rating in each]
         by_query: dict[str, QueryResult] = {}
         if ratings:
@@ -318,12 +310,8 @@ class JudgingRound:
             with suppress(ConfigError):  # no chunk is judged relevant yet
                 measured = self._kb.evaluate(judgements, on_progress=_quiet)
                 by_query = {fold_query(one.query): one for one in measured.results}
-        with self._lock:
-            for index, before in changed.items():
-                key = fold_query(self.queries[index])
-                if before == self._ratings[key]:
-                    self._results[index] = by_query.get(key)
-            return {index: self._results.get(index) for index in range(len(self.queries))}
+        self._results |= {key: (rated, by_query.get(key)) for key, rated in changed.items()}
+        return [self._results.get(fold_query(query), _UNRATED)[1] for query in self.queries]
 
 
 def _quiet(_progress: Progress) -> None:

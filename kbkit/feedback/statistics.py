@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from itertools import combinations
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -190,24 +189,6 @@ class RatedPassage:
 
 
 @dataclass(frozen=True, slots=True)
-class RaterPair:
-    """Agreement of two raters.
-
-    Attributes:
-        passages: Number of passages that both rated.
-        same: Share with the same score.
-        near: Share with at most one star of difference.
-        alpha: See `Agreement`.
-    """
-
-    raters: tuple[str, str]
-    passages: int
-    same: float
-    near: float
-    alpha: float
-
-
-@dataclass(frozen=True, slots=True)
 class Agreement:
     """Agreement of raters on shared passages.
 
@@ -220,7 +201,6 @@ class Agreement:
 
     passages: tuple[RatedPassage, ...]
     alpha: float
-    pairs: tuple[RaterPair, ...]
 
     @property
     def raters(self) -> tuple[str, ...]:
@@ -243,13 +223,9 @@ class Agreement:
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as JSON values; an undefined alpha is ``None``."""
         return {
-            "alpha": _or_none(self.alpha),
+            "alpha": None if math.isnan(self.alpha) else self.alpha,
             "passages": len(self.passages),
             "raters": list(self.raters),
-            "pairs": [
-                asdict(pair) | {"raters": list(pair.raters), "alpha": _or_none(pair.alpha)}
-                for pair in self.pairs
-            ],
         }
 
     def __repr__(self) -> str:
@@ -275,7 +251,6 @@ def agreement(ratings: Iterable[Rating]) -> Agreement:
     return Agreement(
         passages=tuple(passages),
         alpha=ordinal_alpha([list(passage.scores.values()) for passage in passages]),
-        pairs=_rater_pairs(passages),
     )
 
 
@@ -301,35 +276,10 @@ def ordinal_alpha(units: Iterable[Collection[int]], values: Sequence[int] = STAR
 
 def _coincidences(units: Iterable[Collection[int]], values: Sequence[int]) -> NDArray[np.float64]:
     """Return the coincidence matrix, shape ``(values, values)``."""
-    places = {value: place for place, value in enumerate(values)}
-    matrix = np.zeros((len(values), len(values)))
-    for unit in units:
-        if len(unit) < 2:
-            continue
-        counts = np.zeros(len(values))
-        for value in unit:
-            counts[places[value]] += 1
-        matrix += (np.outer(counts, counts) - np.diag(counts)) / (len(unit) - 1)
+    several = [list(unit) for unit in units if len(unit) > 1]
+    counts = np.array([[unit.count(value) for value in values] for unit in several])
+    if not several:
+        return np.zeros((len(values), len(values)))
+    weighted = counts / (counts.sum(axis=1, keepdims=True) - 1)
+    matrix: NDArray[np.float64] = weighted.T @ counts - np.diag(weighted.sum(axis=0))
     return matrix
-
-
-def _rater_pairs(passages: Sequence[RatedPassage]) -> tuple[RaterPair, ...]:
-    shared: dict[tuple[str, str], list[tuple[int, int]]] = {}
-    for passage in passages:
-        for first, second in combinations(sorted(passage.scores), 2):
-            both = (passage.scores[first], passage.scores[second])
-            shared.setdefault((first, second), []).append(both)
-    return tuple(
-        RaterPair(
-            raters=raters,
-            passages=len(scores),
-            same=sum(a == b for a, b in scores) / len(scores),
-            near=sum(abs(a - b) <= 1 for a, b in scores) / len(scores),
-            alpha=ordinal_alpha(scores),
-        )
-        for raters, scores in sorted(shared.items())
-    )
-
-
-def _or_none(alpha: float) -> float | None:
-    return None if math.isnan(alpha) else alpha

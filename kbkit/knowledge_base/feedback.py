@@ -299,7 +299,7 @@ class Feedback:
     def agreement(self) -> Agreement:
         """Measure agreement of raters on the same chunks for the same queries.
 
-        Includes ordinal Krippendorff's alpha, of all raters and each pair, and the passages with
+        Includes ordinal Krippendorff's alpha, and the passages with
         the largest differences.
         """
         return agreement(self._ratings)

@@ -53,9 +53,6 @@ def test_agreement_of_several_raters(kb, chunk):
     assert agreement.raters == ("ann", "bob", "query")
     assert [passage.spread for passage in agreement.passages] == [3, 1, 0]
     assert 0 < agreement.alpha < 1
-    pairs = {pair.raters: pair for pair in agreement.pairs}
-    assert pairs["ann", "query"].alpha == pairs["ann", "query"].same == 1
-    assert (pairs["ann", "bob"].passages, pairs["ann", "bob"].near) == (3, 2 / 3)
     frame = agreement.to_frame()
     assert frame["by bob"].tolist() == [4, 4, 2]
     assert frame["by query"].isna().tolist() == [False, False, True]
@@ -64,7 +61,7 @@ def test_agreement_of_several_raters(kb, chunk):
 
 def test_agreement_without_ratings_is_empty(shared):
     agreement = shared.feedback.agreement()
-    assert agreement.passages == agreement.pairs == ()
+    assert agreement.passages == ()
     assert agreement.to_dict()["alpha"] is None
     assert agreement.to_frame().empty
     assert "0 raters" in repr(agreement)

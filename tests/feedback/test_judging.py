@@ -114,16 +114,6 @@ def test_pools_are_renewed_after_changed_documents(kb):
     assert len(judging.pool(0)) == before + 1
 
 
-def test_number_of_kept_pools_is_bounded(kb):
-    judging = kb.feedback.judging([f"bread {number}" for number in range(40)], rater="ann")
-    first = ids(judging.pool(0))
-    for place in range(40):
-        judging.pool(place)
-    assert len(judging._pools) < 40
-    assert ids(judging.pool(0)) == first
-    assert judging.pool_size(20)
-
-
 def test_queries_are_loaded_from_values_and_files(tmp_path):
     queries = ("how to read", "how to write")
     questions = [Question(question=text, relevant=("x",)) for text in queries]
