@@ -38,11 +38,15 @@ class Canonicals:
         self._empty: set[str] = set()  # addresses without a document
 
     def trusted(self, named: str, uri: str, start: str) -> str:
-        if named in (uri, index_alias(uri), start) or (named and self._of(named) == uri):
-            return ""  # names the start page, or the two name each other
+        if named in (uri, index_alias(uri), start):
+            return ""  # names the start page
         if named in self._empty or named.rstrip("/") == uri.rstrip("/"):
             return ""  # the named address has no document, or is the same
-        return named
+        original, passed = named, {""}
+        while original not in passed:
+            passed.add(original)
+            original = self._of(original)
+        return "" if uri in passed else named  # pages may name each other
 
     def add(self, task: PageRequest, uri: str, own: str) -> None:
         self._copies[uri] = own
@@ -50,17 +54,18 @@ class Canonicals:
             self.wait_for(own, task)
 
     def wait_for(self, own: str, task: PageRequest) -> None:
-        self._named_by.setdefault(own, []).append(task)
+        anew = replace(task, earlier=None, etag="", last_modified="")
+        self._named_by.setdefault(own, []).append(anew)
 
     def settle(self, url: str, own: str) -> list[PageRequest]:
         """Return the pages that wait for an address without a document.
 
         A copy may still get one.
         """
-        if own and own not in self._empty:
-            return []
-        self._empty.add(url)
-        return self._named_by.pop(url, [])
+        if not own:
+            self._empty.add(url)
+        missing = own or url
+        return self._named_by.pop(missing, []) if missing in self._empty else []
 
     def _of(self, url: str) -> str:
         if url not in self._copies:
@@ -254,6 +259,8 @@ class CrawlRun:
             earlier = task.earlier
             assert earlier is not None
             self._seen.add(earlier.address)
+            if earlier.canonical and not earlier.document_uri:
+                self._canonicals.wait_for(earlier.canonical, task)
             if task.url == self._start:
                 self._scope.follow_start(earlier.address)
             self._take_links(task, _all_links(earlier))

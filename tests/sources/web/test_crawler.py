@@ -99,16 +99,32 @@ def test_one_copy_of_a_missing_page_is_read(site, page) -> None:
     assert read(crawl(site.url + "/"), site) == ["/", "/b"]
 
 
-def link_copies(site, page) -> None:
-    """Write two pages that name each other as canonical."""
-    site.link({"/": ["/a"]})
+@pytest.mark.parametrize("links", [["/a", "/b"], ["/b", "/a"]])
+def test_unchanged_copy_is_read_once_its_original_is_gone(site, page, links) -> None:
+    site.link({"/": links}, "/b")
     site.pages["/a"] = page("A", head='<link rel="canonical" href="/b">')
-    site.pages["/b"] = page("B", head='<link rel="canonical" href="/a">')
+    events = crawl(site.url + "/")
+    assert read(events, site) == ["/", "/b"]
+    del site.pages["/b"]
+    assert read(crawl(site.url + "/", Memory(events)), site) == ["/a"]
 
 
-def test_one_of_two_pages_that_name_each_other_is_read(site, page) -> None:
-    link_copies(site, page)
-    assert read(crawl(site.url + "/"), site) == ["/", "/b"]
+def link_copies(site, page, names: str) -> None:
+    """Write pages that name each other as canonical, in a circle."""
+    site.link({"/": ["/a"]})
+    for name, original in zip(names, names[1:] + names[0], strict=True):
+        head = f'<link rel="canonical" href="/{original}">'
+        site.pages[f"/{name}"] = page(name.upper(), head=head)
+
+
+@pytest.mark.parametrize("names", ["ab", "abc"])
+def test_one_of_the_pages_that_name_each_other_is_read_each_time(site, page, names) -> None:
+    link_copies(site, page, names)
+    last = f"/{names[-1]}"
+    events = crawl(site.url + "/")
+    assert read(events, site) == ["/", last]
+    site.pages[last] = page("Changed", head='<link rel="canonical" href="/a">')
+    assert read(crawl(site.url + "/", Memory(events)), site) == [last]
 
 
 @pytest.mark.parametrize("start", ["/", "/faq/"])
@@ -270,13 +286,6 @@ def test_resumed_crawl_remembers_the_redirect_of_its_start(site) -> None:
 
 @pytest.mark.parametrize("stored", [["/"], ["/", "/a"], ["/a"]])
 def test_resumed_crawl_reads_one_of_two_pages_that_name_each_other(site, page, stored) -> None:
-    link_copies(site, page)
+    link_copies(site, page, "ab")
     memory = interrupted(crawl(site.url + "/"), *(site.url + path for path in stored))
     assert "/b" in read(crawl(site.url + "/", memory), site)
-
-
-def test_same_page_of_two_that_name_each_other_is_read_again(site, page) -> None:
-    link_copies(site, page)
-    memory = Memory(crawl(site.url + "/"))
-    site.pages["/b"] = page("B changed", head='<link rel="canonical" href="/a">')
-    assert read(crawl(site.url + "/", memory), site) == ["/b"]
