@@ -116,7 +116,7 @@ class JsonlReader:
         except ValidationError as error:
             raise ValueError(str(find_problems(error, _Row)[0])) from None
         uri = published_uri(row.uri, folder)
-        title = " ".join(row.title.split()) or uri
+        title = " ".join(row.title.replace("\x00", "").split()) or uri
         kind = row.document_type or self._spec.document_type
         # names of pictures, which lines do not hold
         metadata = {key: value for key, value in row.metadata.items() if key != "images"}

@@ -20,6 +20,7 @@ from kbkit.text.markdown.writing import (
 
 _SEPARATORS = frozenset({"sep", "separator", "divider"})  # drawn by style sheets
 _EMPHASIS = {"em": "*", "i": "*", "cite": "*", "var": "*", "dfn": "*", "strong": "**", "b": "**"}
+_BRACKET = re.compile(r"(?<!\\)(?:\\\\)*(?=[\[\]])")  # place before one that is not escaped
 _PICTURE = re.compile(r"\.(?:png|jpe?g|gif|svg|webp|avif)(?:\?[^/]*)?$", re.IGNORECASE)
 
 
@@ -97,7 +98,7 @@ class InlineWriter:
         alt = SPACE.sub(" ", element.get("alt") or "").strip()
         if not alt and not self._relative:
             return ""
-        alt = re.sub(r"(?<!\\)([\[\]])", r"\\\1", escape(alt))
+        alt = _BRACKET.sub(r"\g<0>\\", escape(alt))
         url = self._safe(element.get("src") or "")
         if not url or self._plain or (self._in_link and not self._relative):
             return alt
@@ -116,9 +117,7 @@ class InlineWriter:
 
     def _text(self, text: str) -> str:
         text = escape(text)
-        if self._in_link:
-            text = re.sub(r"(?<!\\)([\[\]])", r"\\\1", text)
-        return text
+        return _BRACKET.sub(r"\g<0>\\", text) if self._in_link else text
 
     def _code_span(self, element: Element) -> str:
         before = element.getprevious()

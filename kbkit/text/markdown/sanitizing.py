@@ -29,6 +29,7 @@ _NO_MARKS = re.compile(r"^[ >\t]*")
 _MARKS = re.compile(r"^(?:[ >\t]|(?:[-*+]|\d{1,9}[.)])(?=[ \t]))*")
 _BLOCK_START = re.compile(r"^(\d{1,9}(?=[.)])|(?=[-+=:!?#>*_`~|]))")
 _CELLS = re.compile(r"((?<!\\)\|)")
+_CLOSING = re.compile(r"(?<!\S)#+$")  # would be taken for the end of the marks
 _SPECIAL = re.compile(r"([\\`*_\[\]|~#])")
 
 Rewrite = Callable[[str], str | None]
@@ -69,17 +70,14 @@ def prepare(content: str, *, title: str, rewrite: Rewrite) -> Sanitized:
     parts: list[str] = []
     before: Block | None = None
     for block in parsed:
-        gap = content[at : block.start]
-        if before is not None and before.kind is Kind.HTML and before.outermost and gap == "\n":
-            gap = "\n\n"  # a comment ends at its line; as text it would continue in the next
+        parts.append(_between(content[at : block.start], before, rewrite))
         before = block
-        parts.append(_between(gap, rewrite))
         if block is not own:
             parts.append(
                 _sanitized(block, content[block.start : block.end], rewrite, demote=demote)
             )
         at = block.end
-    parts.append(_between(content[at:], rewrite))
+    parts.append(_between(content[at:], before, rewrite))
     text = "".join(parts).strip("\n")
     # close a fence that the document left open, which would include the rest of the page
     last = parsed[-1] if parsed else None
@@ -107,7 +105,9 @@ def _words(text: str) -> str:
     return " ".join(re.sub(r"[`*_\\¶]", "", text).split()).casefold()
 
 
-def _between(text: str, rewrite: Rewrite) -> str:
+def _between(text: str, before: Block | None, rewrite: Rewrite) -> str:
+    if before and before.kind is Kind.HTML and before.outermost and not text.startswith("\n\n"):
+        text = f"\n{text}"  # a comment ends at its line; as text it would continue in the next
     return "\n".join(_definition(line, rewrite) if line else line for line in text.split("\n"))
 
 
@@ -144,6 +144,7 @@ def _heading(heading: Block, text: str, rewrite: Rewrite, *, demote: bool) -> st
     lead = (_MARKS if heading.item else _NO_MARKS).match(text)
     marks = "#" * min(6, heading.level + demote)
     title = " ".join(map(str.strip, heading.title.split("\n")))  # underlined ones may have lines
+    title = _CLOSING.sub(r"\\\g<0>", title)
     return f"{lead[0] if lead else ''}{marks} {_heading_text(title, rewrite)}".rstrip()
 
 

@@ -290,6 +290,12 @@ def test_shared_links_amid_the_content_may_be_kept_or_dropped() -> None:
         assert not {"surplus", "words"} & set(losses)
 
 
+def test_malformed_addresses_are_no_links() -> None:
+    links = "".join(f"<li><a href='http://[#{name}'>{name}</a></li>" for name in "abc")
+    html = f"<base href='http://['><h1 id='a'>Pot</h1><i id=b></i><i id=c></i><ul>{links}</ul>"
+    assert lost(html, "# Pot {#a}\n\n-   a\n-   b\n-   c\n") == {}
+
+
 def test_terms_in_nested_items_are_measured() -> None:
     html = "<ul><li><dl><dt>hot</dt><dd>It boils</dd></dl></li></ul>"
     result = Fidelity()

@@ -80,6 +80,7 @@ def test_random_lines_are_read_back_from_their_markdown(name: str) -> None:
         ),
         ('See!<a href="https://x.example/">x</a>', "See\\![x](https://x.example/)"),
         ("<code>a ``` b</code> c", "```` a ``` b ```` c"),
+        (r'<a href="https://x.example/">a \[b]</a>', r"[a \\\[b\]](https://x.example/)"),
     ],
 )
 def test_emphasis_is_written_as_readers_parse_it(markup: str, markdown: str) -> None:

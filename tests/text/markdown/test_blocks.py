@@ -33,6 +33,7 @@ TEXTS = st.lists(st.sampled_from(PIECES), max_size=25).map("".join)
 NASTY = {
     "a comment before an underline": "<!-- c\n-->\n===",
     "a comment before code": "<!-- c\n-->\n    code",
+    "a comment before a definition": "<!-- c\n-->\n[x]: /u\n    - deep",
     "headings in a comment": "# A\n\n<!--\n# B\n\n## C\n-->\n\n## D\n\ntext",
     "a comment left open": "# A\n\ntext\n<!-- b\n\n# C",
     "headings in raw HTML": "<div>\n# A\n</div>\n\n# B\n\n<pre>\n# C\n\n    # D\n</pre>\n# E",

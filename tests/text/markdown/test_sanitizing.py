@@ -103,6 +103,7 @@ def test_html_templates_and_attributes_are_escaped(content, expected):
         ("# Other {#o}\n\n## Sub {#s}", "## Other {#o}\n\n### Sub {#s}", ""),
         ("# Other\n\n###### Deep", "## Other\n\n###### Deep", ""),
         ("Other\n=====\n\nSub\n---\n", "## Other\n\n### Sub", ""),
+        ("About C #\n---", "## About C \\#", ""),
         ("intro\n\n# Title", "intro\n\n## Title", ""),
         (f"{LOGO}\n\n# Title {{#t}}\n\n{BADGE}", f"{LOGO}\n\n\n\n{BADGE}", "t"),
         ("## Sub\n\n```\n# Title\n```", "## Sub\n\n```\n# Title\n```", ""),

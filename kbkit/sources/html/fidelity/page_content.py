@@ -10,7 +10,7 @@ from enum import IntEnum
 from itertools import accumulate, islice
 from urllib.parse import unquote, urljoin, urlsplit
 
-from kbkit.sources.html import HEADINGS, Element
+from kbkit.sources.html import HEADINGS, Element, joined
 from kbkit.sources.html.fidelity.runs import (
     Runs,
     TextRun,
@@ -199,7 +199,7 @@ class PageStates:
             if not href or link.get("data-aside"):
                 continue
             page, _, place = href.partition("#")
-            if place not in fragments or (page and urljoin(self._base, page) != self._own):
+            if place not in fragments or (page and joined(self._base, page) != self._own):
                 return False
             count += 1
             inside += len(words("".join(link.itertext())))
@@ -415,7 +415,7 @@ def content(html: str, url: str, template: Collection[int] = ()) -> PageContent 
     runs = read(html)
     if runs is None or not runs.runs:
         return None
-    return PageStates(runs, urljoin(url, runs.base), template).content()
+    return PageStates(runs, joined(url, runs.base) or url, template).content()
 
 
 def absolute(href: str, base: str) -> str:
