@@ -61,6 +61,7 @@ class Pipeline(IngestTarget):
                         self._run_source(row, source, run)
                     except SourceError as error:
                         counters.failed.append(Problem(row.location, str(error)))
+                        counters.judge(row.place)
                     if len(counters.failed) > failed and _read(counters) == read:
                         first = counters.failed[failed].reason
                         counters.failed_sources.append(Problem(row.location, first))

@@ -96,9 +96,11 @@ def _folder_pages(folder: Path, accept: PathFilter) -> Iterator[StoredPage]:
     root = folder.resolve()
     for path in sorted(folder.rglob("*")):
         place = path.relative_to(folder).as_posix()
-        if path.suffix.lower() not in _PAGES or path.is_dir() or not accept("/" + place):
+        if path.suffix.lower() not in _PAGES or not accept("/" + place):
             continue
         try:
+            if path.is_dir():
+                continue
             if not path.resolve().is_relative_to(root):
                 yield _skipped(place, "a link that leads out of the folder")
             elif not path.is_file():

@@ -12,7 +12,7 @@ class ScriptedSource:
 
     type = "scripted"
     exhaustive = True
-    script: ClassVar[list[SourceEvent]] = []
+    script: ClassVar[list[SourceEvent | Exception]] = []
     known: ClassVar[list[PageRecord]] = []
     """Records of earlier visits at the start of a run."""
 
@@ -21,4 +21,6 @@ class ScriptedSource:
         for event in self.script:
             if context.stop():
                 return
+            if isinstance(event, Exception):
+                raise event
             yield event

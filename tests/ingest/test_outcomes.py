@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from kbkit.errors import SourceError
 from kbkit.ingest import embedding
 from kbkit.ingest.embedding import RunCounters
 from kbkit.models import DocumentState, PageRecord, Problem, SourceDocument
@@ -140,6 +141,15 @@ def test_source_that_fails_at_all_pages_is_a_failed_source(workspace, script):
     script(event("a", Outcome.FAILED, "HTTP 500"), text("b"))
     report = kb.ingest(SCRIPTED)
     assert (report.new, report.failed_sources) == (1, ())
+
+
+def test_pages_of_a_failed_source_do_not_count_for_the_next(workspace, script, tmp_path):
+    script(text("a", fidelity={"words": (1, 10)}), SourceError("the host is gone"))
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"uri": "b", "text": "Some words."}')
+    report = workspace.create("notes").ingest([SCRIPTED, JsonlSource(path=str(rows))])
+    assert report.new == 2
+    assert [each.uri for each in report.warnings] == ["scripted"]
 
 
 def test_fidelity_of_documents_is_added_up():

@@ -279,7 +279,7 @@ def _yaml(text: str) -> Iterator[str]:
         # items at the margin belong to the key above them, if there is one
         if key or (not names and re.match(r"-(?:\s|$)", line)):
             start = number
-            while start and lines[start - 1].lstrip().startswith("#"):
+            while start and lines[start - 1].startswith("#"):
                 start -= 1
             starts.append(start)
             if key:

@@ -273,11 +273,10 @@ def _shown(cell: Any) -> str:
     return value if isinstance(value, str) else shown(value, cell.number_format)
 
 
-_HALVES = re.compile("am/pm|a/p", re.IGNORECASE)
-_MINUTES = re.compile(r"(?<=h)(\]?[^ymdhs]*)(mm?)(?!m)|(?<!m)(mm?)(?=[^ymdhs]*s)", re.IGNORECASE)
-"""Minutes follow hours or precede seconds; any other ``m`` is a month."""
 _PARTS = re.compile(
-    r'"([^"]*)"|\\(.)|\[(?!h|m|n|s)[^\]]*\]|_.|\*.|\[?(y+|m+|d+|h+|n+|s+|\0)\]?', re.IGNORECASE
+    r'"([^"]*)"|\\(.)|\[(?!(?:h+|m+|s+)\])[^\]]*\]|_.|\*.'
+    r"|\[?(am/pm|a/p|y+|m+|d+|h+|s+)\]?|(.)",
+    re.IGNORECASE,
 )
 _SECTION = re.compile(r';(?=(?:[^"]*"[^"]*")*[^"]*$)')
 _TOKEN = re.compile(
@@ -315,27 +314,29 @@ def _duration(value: timedelta) -> str:
 
 
 def _date(value: datetime | date | time, form: str) -> str:
-    if form.lower() in _LOCAL or not re.search("[ymdhs]", form, re.IGNORECASE):
+    parts = list(_PARTS.finditer(form[:_LONGEST_FORMAT]))
+    codes = [part[3].lower() for part in parts if part[3]]
+    if form.lower() in _LOCAL or not codes:
         return _iso(value, form)
-    marked = _HALVES.sub("\0", form)
-    marked = _MINUTES.sub(
-        lambda found: f"{found[1] or ''}{'n' * len(found[2] or found[3])}", marked
-    )
-
-    def written(part: re.Match[str]) -> str:
-        if part[3] is None:  # quoted, or left out
-            return part[1] or part[2] or ""
-        directive = _DIRECTIVES.get(part[3].lower())
-        if directive is None:
-            return part[0]
-        if isinstance(value, time) and directive[-1] in "YymBbdAa":
-            return ""
-        if "\0" not in marked:
+    around = zip(["", *codes], [*codes[1:], ""], strict=False)
+    halves = not {"am/pm", "a/p"}.isdisjoint(codes)
+    text = ""
+    for part in parts:
+        if not part[3]:
+            text += part[1] or part[2] or part[4] or ""
+            continue
+        code, (before, after) = part[3].lower(), next(around)
+        if code in {"m", "mm"} and ("h" in before or "s" in after):
+            code = code.replace("m", "n")  # minutes
+        directive = _DIRECTIVES.get(code, "")
+        if not halves:
             directive = directive.replace("%I", "%H")
-        text = value.strftime(directive.lstrip("-"))
-        return text.lstrip("0") or "0" if directive.startswith("-") else text
-
-    return " ".join(_PARTS.sub(written, marked).split())
+        if not directive or (isinstance(value, time) and directive[-1] in "YymBbdAa"):
+            text += "" if directive else part[0]
+            continue
+        written = value.strftime(directive.lstrip("-"))
+        text += written.lstrip("0") or "0" if directive.startswith("-") else written
+    return " ".join(text.split())
 
 
 def _iso(value: datetime | date | time, form: str) -> str:
@@ -349,7 +350,7 @@ _DIRECTIVES = dict(
     pair.split("=")
     for pair in str.split("""
         yyyy=%Y yy=%y mmmm=%B mmm=%b mm=%m m=-%m dddd=%A ddd=%a dd=%d d=-%d hh=%I h=-%I
-        nn=%M n=-%M ss=%S s=-%S \0=%p
+        nn=%M n=-%M ss=%S s=-%S am/pm=%p a/p=%p
     """)
 )
 

@@ -237,7 +237,7 @@ class Operations:
                 headers.append(labelled(head, header.line() or self._schemas.notes(schema)))
             links = ", ".join(map(code_span, map(str, response.get("links").members)))
             blocks += [
-                f"### {escape(status)} {_phrase(status)}".rstrip(),
+                f"### {escape(status)} {_PHRASES.get(status.lower(), '')}".rstrip(),
                 response.block(4),
                 section("Headers:", headers),
                 *self._contents(response.get("content"), "####", "writeOnly"),
@@ -367,8 +367,4 @@ def _language(media_type: str) -> str:
     return match[1] if match else ""
 
 
-def _phrase(status: str) -> str:
-    if status.lower() == "default":
-        return "(any other status)"
-    known = status.isdecimal() and int(status) in set(HTTPStatus)
-    return HTTPStatus(int(status)).phrase if known else ""
+_PHRASES = {str(each.value): each.phrase for each in HTTPStatus} | {"default": "(any other status)"}

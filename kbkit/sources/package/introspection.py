@@ -340,7 +340,8 @@ def with_introspection(root: Any, entries: Sequence[PublicObject]) -> list[Publi
                 if _ACCESSOR in member.labels:
                     accessors[_origin_of(member)].append((f"{path}.{member.name}", member))
             continue
-        for member in members:
+        # `__all__` may have a different order in each process; a class is best named as it names itself
+        for member in sorted(members, key=lambda each: (not _own_name(each), each.name)):
             existing = _member_of(item, member.name)
             if _origin_of(member) in paths or (existing is not None and existing.path in paths):
                 _add_docstrings(existing, member)
@@ -379,6 +380,10 @@ def _once_each(members_of: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
 def _origin_of(member: Any) -> str:
     origin: str = member.extra[KEY]["origin"]
     return origin
+
+
+def _own_name(member: Any) -> bool:
+    return _origin_of(member).endswith(f".{member.name}")
 
 
 def _introspect(package: str, paths: Mapping[str, str]) -> dict[str, list[Any]]:

@@ -213,30 +213,22 @@ class FirecrawlCrawler:
         from firecrawl.v2.types import PaginationConfig
 
         one = PaginationConfig(auto_paginate=False)
-        yielded = 0
+        read = partial(client.get_crawl_status, job, pagination_config=one)
+        yielded = taken = 0  # pages of all parts, and of the current one, which may still grow
         end = time.monotonic() + _MAX_LENGTH
         while not self._context.stop():
-            status = self._call(lambda: client.get_crawl_status(job, pagination_config=one))
-            page, place, seen = status, 0, set[str]()
-            while True:
-                for item in page.data:
-                    place += 1
-                    if place > yielded:
-                        yielded = place
-                        yield item
-                following = page.next
-                if not following or following in seen or self._context.stop():
-                    break
-                seen.add(following)
-                if not page.data and status.status != "completed":
-                    break  # nothing ready yet
-                page = self._call(partial(client.get_crawl_status_page, following))
-            if status.status == "completed":
-                return
-            if status.status != "scraping":
-                raise SourceError(f"Firecrawl: the crawl was {status.status} after {yielded} pages")
             if time.monotonic() > end:
                 raise SourceError(f"Firecrawl: the crawl did not end within {_MAX_LENGTH:.0f} s")
+            part = self._call(read)
+            yield from part.data[taken:]
+            yielded, taken = yielded + len(part.data) - taken, len(part.data)
+            if part.next and part.data:
+                read, taken = partial(client.get_crawl_status_page, part.next), 0
+                continue
+            if part.status == "completed":
+                return
+            if part.status != "scraping":
+                raise SourceError(f"Firecrawl: the crawl was {part.status} after {yielded} pages")
             pause(self._poll, self._context.stop)
 
     def _event(self, item: Any, requested: str, scope: CrawlScope | None) -> SourceEvent:

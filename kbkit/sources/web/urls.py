@@ -84,7 +84,7 @@ def canonical(url: str, base: str = "", *, routes: bool = False) -> str:
         authority = parts.netloc.rpartition("@")[0] + "@" + authority
     path = _PATH_SESSION.sub("", parts.path)
     if "/." in path:  # joining resolves dot segments
-        path = urlsplit(urljoin(f"{scheme}://{authority}/", path)).path
+        path = urlsplit(urljoin(f"{scheme}://{authority}", f"/.{path}")).path
     path = _escaped(path) or "/"
     pairs = [pair for pair in parts.query.split("&") if pair]
     query = "&".join(_escaped(pair) for pair in pairs if not _NOISE.match(pair.partition("=")[0]))

@@ -162,6 +162,8 @@ def test_each_key_of_data_is_a_heading() -> None:
     assert "## services\n\n```yaml\nservices:\n  web:\n    <<: *base\n" in content
     assert "# a comment" in content
     assert "## name\n\n```yaml\n# about the service\nname: pump\n```" in content
+    content = one("x.yaml", "a:\n  b: 1\n  # c: 2\nd: 3\n").content
+    assert "  # c: 2\n```\n\n## d\n" in content
     items = "".join(f"- id: {n}\n  text: {'x' * 30}\n" for n in range(60))
     content = one("x.yml", items.encode()).content
     assert re.sub(r"(?m)^(#.*|```.*|)\n", "", content) == items

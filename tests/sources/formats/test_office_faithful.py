@@ -108,6 +108,8 @@ DAY = datetime(2024, 3, 5, 14, 7, 9)
         (DAY, "mm:ss", "07:09"),
         (DAY, "[mm]:ss", "07:09"),
         (DAY, 'hh"h"mm', "14h07"),
+        (time(9, 5, 7), 'h "hours" mm "mins"', "9 hours 05 mins"),
+        (DAY, "[Magenta]d mmm", "5 Mar"),
         (DAY, "General", "2024-03-05 14:07:09"),
         (datetime(2024, 3, 5), "m/d/yy h:mm", "2024-03-05 00:00:00"),
         (datetime(2024, 3, 5), 'yyyy"年"m"月"d"日"', "2024年3月5日"),

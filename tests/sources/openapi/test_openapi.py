@@ -280,6 +280,12 @@ def test_references_to_other_files(tmp_path) -> None:
     assert "toy" not in bare["api.json#/components/schemas/A"]
 
 
+def test_long_status_is_shown() -> None:
+    responses = {"9" * 5_000: {"description": "Odd."}}
+    spec = {"openapi": "3.1.0", "paths": {"/a": {"get": {"responses": responses}}}}
+    assert any("Odd." in document.content for document in documents(spec, "api.json"))
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -277,8 +277,8 @@ def test_addresses_of_repositories(url, expected) -> None:
 ACCESSORS = {
     "__init__.py": '''
         """Rows and what is in them."""
-        __all__ = ["Column", "Row", "sine"]
-        from livekit._impl import Column, Row, sine
+        __all__ = ["Column", "Row", "sine", "aliased", "Made"]
+        from livekit._impl import Column, Row, sine, aliased, Made
         print("imported")
     ''',
     "_impl.py": '''
@@ -319,6 +319,8 @@ ACCESSORS = {
                 pass
         sine = _Ufunc("The sine of a number.")
         sine.__qualname__ = "sine"
+        aliased = type("Made", (), {"__doc__": "Made by a call.", "__module__": __name__})
+        globals()["Made"] = aliased
     ''',
 }
 
@@ -334,8 +336,12 @@ def test_introspection_finds_accessors_and_generated_functions(livekit) -> None:
     assert sorted(before) == ["livekit", "livekit.Column", "livekit.Row"]
     after = documents("livekit", introspect=True)
     assert "livekit" not in sys.modules
-    # the documentation of the accessor names Column.words, though Row.words is shorter
-    assert sorted(set(after) - set(before)) == ["livekit.Column.words", "livekit.sine"]
+    # `Made` has two names, of which one is its own; the documentation of the accessor names Column.words, though Row.words is shorter
+    assert sorted(set(after) - set(before)) == [
+        "livekit.Column.words",
+        "livekit.Made",
+        "livekit.sine",
+    ]
     words, column = after["livekit.Column.words"].content, after["livekit.Column"].content
     assert "Accessor: an attribute of `livekit.Column`." in words
     assert "livekit.Column.words.upper(locale='en')" in words

@@ -39,6 +39,7 @@ class Service:
         self.refuse: list[int] = []
         self.parts = 2
         self.state = "completed"
+        self.states: list[str] = []
         service = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -77,7 +78,7 @@ class Service:
         end = skip + self.parts
         answer: dict[str, object] = {
             "success": True,
-            "status": self.state,
+            "status": self.states.pop() if self.states else self.state,
             "total": len(self.items),
             "completed": len(self.items),
             "creditsUsed": 3,
@@ -128,6 +129,20 @@ def test_crawl_in_parts_is_read_faithfully(service) -> None:
     assert body["sitemap"] == "skip"
     assert body["scrapeOptions"]["formats"] == ["rawHtml", "markdown"]
     assert service.keys == {"Bearer fc-key"}
+
+
+def test_parts_are_fetched_once_while_the_crawl_goes_on(service) -> None:
+    service.items = [item(name) for name in "abcdefg"]
+    service.states = ["scraping"] * 9
+    assert [event.uri for event in crawl()] == [SITE + name for name in "abcdefg"]
+    read = [path for method, path, _ in service.requests if method == "GET"]
+    assert [path.rpartition("/")[2] for path in read[:4]] == [
+        "job1",
+        "job1?skip=2",
+        "job1?skip=4",
+        "job1?skip=6",
+    ]
+    assert set(read[4:]) == {read[3]}
 
 
 def test_setting_chooses_the_provider(service) -> None:

@@ -25,6 +25,7 @@ BASE = "https://docs.example/a/b.html"
         ("//other.example/x", "https://other.example/x"),
         ("http://bücher.example/", "http://xn--bcher-kva.example/"),
         ("http://[::1]:81/", "http://[::1]:81/"),
+        ("https://docs.example//a/./b", "https://docs.example//a/b"),
         ("/100%", "https://docs.example/100%25"),
         ("back\\slash.html", "https://docs.example/a/back/slash.html"),
         ("\\\\h\\x", "https://h/x"),
