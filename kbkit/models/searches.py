@@ -303,7 +303,7 @@ def _adapters() -> dict[str, TypeAdapter[Any]]:
     text: Any = Annotated[str, Strict(), AfterValidator(_unicode)]
     one_or_several = BeforeValidator(_several)
     texts = Annotated[tuple[text, ...], one_or_several]
-    at = Annotated[datetime, AfterValidator(_utc)]
+    at = Annotated[datetime, BeforeValidator(_no_number), AfterValidator(_utc)]
     page: Any = Annotated[int, Strict(), Field(ge=1, lt=2**63)]
     kinds: dict[str, Any] = {
         "document_type": Annotated[tuple[DocumentType, ...], one_or_several],
@@ -351,6 +351,17 @@ def _unicode(text: str) -> str:
 def _glob(pattern: str) -> str:
     compile_glob(pattern)
     return pattern
+
+
+def _no_number(value: Any) -> Any:
+    """Refuse numbers, which pydantic reads as seconds since 1970."""
+    from pydantic_core import PydanticCustomError
+
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return value
+    raise PydanticCustomError("date_number", "a number is no date")
 
 
 def _utc(at: datetime) -> datetime:

@@ -15,6 +15,7 @@ from datetime import date, datetime
 from enum import Enum, StrEnum
 from functools import cache
 from itertools import takewhile
+from math import isfinite
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, get_type_hints, overload
 from urllib.parse import unquote
@@ -264,8 +265,11 @@ def without_nul(text: str) -> str:
 
 
 def valid_values(value: Any) -> Any:
+    """Return JSON values that can be stored and sent: without lone surrogates, NaN and infinity."""
     if isinstance(value, str):
         return valid(value)
+    if isinstance(value, float):
+        return value if isfinite(value) else None
     if isinstance(value, list):
         return [valid_values(each) for each in value]
     if isinstance(value, Mapping):

@@ -20,6 +20,7 @@ from kbkit.client.declared import write_cursor
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.models import DocumentType, Filters, Mode
 from kbkit.models.reports import MAX_QUERY_LENGTH
+from kbkit.models.values import valid
 from kbkit.runtime.validation import check_integer
 from kbkit.server.responses import Paged
 
@@ -93,9 +94,14 @@ def read_cursor(cursor: str, *kinds: type) -> tuple[Any, ...] | None:
         place = loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
     except (ValueError, RecursionError):
         place = None
-    if not isinstance(place, list) or [type(each) for each in place] != list(kinds):
+    is_place = isinstance(place, list) and [type(each) for each in place] == list(kinds)
+    if not is_place or not all(map(_is_storable, place)):
         raise NotFoundError(f"cursor={cursor[:80]!r}: give the `next_cursor` of an answer")
     return tuple(place)
+
+
+def _is_storable(value: str | int) -> bool:
+    return valid(value) == value if isinstance(value, str) else abs(value) < 2**53
 
 
 def offset_page(values: Sequence[T], limit: int, cursor: str) -> Paged[T]:

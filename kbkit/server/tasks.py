@@ -12,9 +12,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
-from kbkit.errors import NotFoundError, SourceError, WorkspaceError
+from kbkit.errors import ImpossibleError, NotFoundError, SourceError, WorkspaceError
 from kbkit.feedback.judgements import Judgements
 from kbkit.files.paths import parts_of
 from kbkit.knowledge_base import KnowledgeBase
@@ -167,11 +167,14 @@ def store_uploads(workspace: Workspace, files: Iterable[tuple[str, bytes]]) -> s
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(data)
         delete_old(above.iterdir(), _MAX_UPLOAD_AGE)
-    except OSError as error:
+    except BaseException as error:
         shutil.rmtree(above / name, ignore_errors=True)
-        raise WorkspaceError(f"uploaded files cannot be stored: {error.strerror}") from None
-    except BaseException:
-        shutil.rmtree(above / name, ignore_errors=True)
+        if isinstance(error, FileExistsError | IsADirectoryError | NotADirectoryError):
+            raise ImpossibleError(
+                f"files: {path!r:.200}: another is its folder, or in it"
+            ) from None
+        if isinstance(error, OSError):
+            raise WorkspaceError(f"uploaded files cannot be stored: {error.strerror}") from None
         raise
     return name
 
@@ -236,7 +239,12 @@ def expand(run: JobRun) -> Any:
 
 
 def _document(values: Mapping[str, Any]) -> Any:
-    return from_dict(SourceDocument, values) if "uri" in values else values
+    try:
+        return from_dict(SourceDocument, values) if "uri" in values else values
+    except ValidationError as error:
+        fault = error.errors()[0]
+        place = ".".join(map(str, fault["loc"]))
+        raise ImpossibleError(f"documents: {place:.80}: {fault['msg']}") from None
 
 
 def _result(kb: KnowledgeBase, report: IngestReport) -> ImportReport:

@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import zipfile
+from base64 import urlsafe_b64encode
 from typing import NamedTuple
 
 import pytest
@@ -317,6 +318,13 @@ def test_invalid_parameters(served, query):
     refused(served, answer)
 
 
+@pytest.mark.parametrize("place", [[2**63], [2**200], ["a", 2**63], ["\ud800", 1], [None], {}])
+def test_forged_cursors(served, place):
+    cursor = urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=")
+    for path in ("graph/entities", "graph/edits", "bases/drinks/chunks", "bases/drinks/ratings"):
+        refused(served, ask(served, "GET", f"/api/knowledge/{path}?cursor={cursor}"), 404)
+
+
 @pytest.mark.parametrize(
     "header",
     ["If-Match", "Range", "Idempotency-Key", "If-None-Match", "Mcp-Session-Id", "Authorization"],
@@ -341,11 +349,33 @@ def test_oversized_bodies(served):
 
 
 def test_zip_bomb(served):
-    part = b'--x\r\nContent-Disposition: form-data; name="%s"\r\n\r\n'
-    file = part % b'file"; filename="bomb.docx'
-    body = part % b"kb" + b"drinks\r\n" + file + zip_bomb() + b"\r\n--x--"
+    refused(served, upload(served, {"bomb.docx": zip_bomb()}))
+
+
+def test_uploaded_files_that_exclude_each_other(served):
+    for names in (("a", "a/b.md"), ("a/b.md", "a"), ("a/b.md", "a/b.md/c.md")):
+        refused(served, upload(served, dict.fromkeys(names, b"# Tea")), 409)
+
+
+def upload(served, files: dict[str, bytes]) -> Answer:
+    part = b'--x\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n'
+    body = part % (b"kb", b"drinks")
+    for name, data in files.items():
+        body += part % (b'files"; filename="' + name.encode(), data)
     kind = "multipart/form-data; boundary=x"
-    refused(served, post(served, "import/file", body, kind, most=60))
+    return post(served, "import/file", body + b"--x--", kind, most=60)
+
+
+def test_documents_without_text(served):
+    for document in ({"uri": 5}, {"uri": "x"}, {"uri": "x", "title": "x", "content": None}):
+        body = json.dumps({"documents": [document]}).encode()
+        refused(served, post(served, "bases/drinks/ingest", body, most=60), 409)
+
+
+def test_neighbors_are_no_entity(served):
+    for method in ("PUT", "DELETE", "PATCH", "POST"):
+        path = "/api/knowledge/graph/entities/tea/neighbors"
+        refused(served, ask(served, method, path, body=b"{}"), 405)
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,8 @@ INVALID = [
     ({"path": 3}, "valid string"),
     ({"after": "tomorrow"}, "a date such as 2026-01-31"),
     ({"after": ""}, "a date such as 2026-01-31"),
+    ({"after": 5}, "a date such as 2026-01-31"),
+    ({"after": "2026"}, "a date such as 2026-01-31"),
     ({"before": datetime.min.replace(tzinfo=timezone(timedelta(hours=9)))}, "out of range"),
     ({"before": datetime.max.replace(tzinfo=timezone(timedelta(hours=-9)))}, "out of range"),
     ({"min_rating": "good"}, "valid number"),
