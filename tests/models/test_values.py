@@ -14,6 +14,7 @@ from kbkit.models import (
     Improvement,
     License,
     Problem,
+    SourceDocument,
     Target,
     TargetKind,
     from_dict,
@@ -106,3 +107,9 @@ def test_times_paths_and_kinds_become_text(tmp_path):
 def test_invalid_value_is_refused():
     with pytest.raises(ValueError, match="planet"):
         from_dict(Target, {"kind": "planet", "id": "x"})
+
+
+def test_metadata_of_documents_can_be_sent_as_json():
+    infinite = {"size": float("nan"), "sizes": [1.5, float("inf")]}
+    document = SourceDocument("x", "X", "Text", metadata=infinite)
+    assert document.metadata == {"size": None, "sizes": [1.5, None]}
