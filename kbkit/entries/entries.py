@@ -307,8 +307,9 @@ class Entries:
         who = " ".join(check_text("rater", rater or self._settings.rater).split())
         with self._store.locked():
             votes, _ = self._store.read_votes(slug)
-            # the identity of a vote includes its time
-            now = max([datetime.now(UTC), *(vote.timestamp + _TICK for vote in votes[-1:])])
+            times, now = {vote.timestamp for vote in votes}, datetime.now(UTC)
+            while now in times:  # the identity of a vote includes its time
+                now += _TICK
             self._index.add_votes(slug, [Vote(now, who, stars)])
         return self._levelled(slug)
 

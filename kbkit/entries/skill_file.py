@@ -180,7 +180,8 @@ def vote_of(values: Mapping[str, Any]) -> Vote:
         at = read_time(time)
     except ValueError:
         raise ValueError("timestamp", "must be a time such as 2026-01-31T12:00:00Z") from None
-    return Vote(at, "" if rater is None else str(rater), score)
+    name = "" if rater is None else str(rater)
+    return Vote(at, name.encode(errors="replace").decode(), score)  # JSON may have lone surrogates
 
 
 @lru_cache(maxsize=4)  # a vote reads the same lines three times

@@ -240,6 +240,13 @@ def test_votes_are_stored_in_folder_and_catalog(ws):
             ws.entries.rate(entry.slug, score)
 
 
+def test_votes_follow_one_with_the_last_time(entries):
+    entry = entries.create("Parse logs")
+    vote = '{"score": 1, "timestamp": "9999-12-31T23:59:59.999999Z"}\n'
+    (entries.path / entry.slug / "votes.jsonl").write_text(vote)
+    assert entries.rate(entry.slug, 5).rating.count == 2
+
+
 def test_ratings_of_search_results_become_votes(ws):
     entry = ws.entries.create("Vote", description="Of apples and pears")
     ws["entries"].rate(entry.slug, 4, rater="anna")

@@ -156,6 +156,11 @@ def test_votes_round_trip(given_votes):
     assert read_votes(vote_lines(votes)) == tuple(votes)
 
 
+def test_lone_surrogate_in_a_vote_can_be_stored():
+    (found,) = read_votes(b'{"score": 5, "timestamp": "2026-01-01", "rater": "a\\ud800"}')
+    assert found.rater == "a?"
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
