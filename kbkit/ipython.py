@@ -6,6 +6,7 @@ Commands return the objects of a workspace: ``hits = %kb search words`` gives `H
 from __future__ import annotations
 
 import re
+from argparse import REMAINDER
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +30,7 @@ _PARSER = MagicArgumentParser("%kb search", add_help=False)  # type: ignore[no-u
 _PARSER.add_argument("-k", dest="names", action="append", metavar="NAME")
 _PARSER.add_argument("-n", dest="limit", type=int, metavar="NUMBER")
 _PARSER.add_argument("-m", dest="mode", default=Mode.HYBRID.value, metavar="MODE")
-_PARSER.add_argument("words", nargs="*")
+_PARSER.add_argument("words", nargs=REMAINDER)
 _AT_KB = re.compile(r"\s*(?:\w+\s*=\s*)?%{1,2}kb\s+(.*)")
 _VARIABLE = "ws"
 """The variable with the workspace of a notebook."""
@@ -185,9 +186,10 @@ class KbMagics(Magics):
 
     def _options(self, line: str) -> tuple[list[str] | None, int | None, str, str]:
         given = _PARSER.parse_args(line.split())
-        if not given.words:
+        words = given.words[given.words[:1] == ["--"] :]
+        if not words:
             raise UsageError("the query is empty: add some words after the command")
-        return given.names or self._used or None, given.limit, given.mode, " ".join(given.words)
+        return given.names or self._used or None, given.limit, given.mode, " ".join(words)
 
     def _search(self, line: str) -> Hits:
         names, limit, mode, words = self._options(line)

@@ -51,6 +51,7 @@ def test_search_returns_hits(shell):
     assert (hits.query, len(hits), hits[0].kb) == ("what's tea", 1, "hot-drinks")
     assert len(kb(shell, "search tea lemonade")) == 2
     assert kb(shell, "search -m lexical -- --tea")[0].kb == "hot-drinks"
+    assert kb(shell, "search tea -n 3 --hot").query == "tea -n 3 --hot"
     assert "<script>" not in hits._repr_html_()
     plain = shell.display_formatter.formatters["text/plain"]
     assert '1 hit for "what\'s tea"\n  1  ' in plain(hits)
