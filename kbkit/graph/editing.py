@@ -71,20 +71,19 @@ class Editing:
         made_by = by or self._rater
         subject = _subject(name)
         others = _subjects(aliases)
-        ids = [each.id for each in others]
-        with (
-            self._database.write() as transaction,
-            noted(transaction, f"created {subject.name!r}", made_by, entity=subject.id, names=ids),
-        ):
-            return entities.create(
-                transaction,
-                subject,
-                type=_check_word("type", type),
-                description=check_text("description", description),
-                properties={} if properties is None else check_properties(properties),
-                aliases=others,
-                made_by=made_by,
-            )
+        with self._database.write() as transaction:
+            names = entities.group(transaction, [each.id for each in others])
+            what = f"made {subject.name!r}"
+            with noted(transaction, what, made_by, entity=subject.id, names=names):
+                return entities.create(
+                    transaction,
+                    subject,
+                    type=_check_word("type", type),
+                    description=check_text("description", description),
+                    properties={} if properties is None else check_properties(properties),
+                    aliases=others,
+                    made_by=made_by,
+                )
 
     def update(
         self,
@@ -119,8 +118,8 @@ class Editing:
         new = None if name is None else _subject(name)
         with self._database.write() as transaction:
             entity_id = self._entity_id(transaction, entity)
-            names = entities.group(transaction, [entity_id])
-            names |= {each.id for each in (*(others or ()), new) if each}
+            given = [each.id for each in (*(others or ()), new) if each]
+            names = entities.group(transaction, [entity_id, *given])
             what = f"changed {entities.get(transaction, entity_id).name!r}"
             with noted(transaction, what, made_by, entity=entity_id, names=names):
                 return entities.update(

@@ -125,6 +125,20 @@ def test_entity_created_again_after_deletion_has_its_relations(graph):
     assert [each.name for each in graph.relations("queue")] == ["uses"]
 
 
+def test_name_of_a_deleted_entity_becomes_an_alias_with_its_aliases(graph):
+    graph.create("pool", aliases=["conn pool"])
+    graph.create("queue")
+    graph.delete("pool")
+    for edit in (
+        lambda: graph.update("queue", aliases=["pool"]),
+        lambda: graph.create("line", aliases=["pool"]),
+    ):
+        assert edit() == graph.entity("conn pool") == graph.entity("pool")
+        graph.undo()
+        with pytest.raises(NotFoundError):
+            graph.entity("conn pool")
+
+
 def test_relations_connect_all_kinds_of_targets(graph, kb, workspace):
     document = kb.add("Pools", "# Pools\n\nA pool keeps connections.", source="http://x.org/pools")
     chunk = next(iter(kb.chunks))

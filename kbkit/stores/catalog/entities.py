@@ -250,8 +250,8 @@ def _add_subject(transaction: Transaction, named: SubjectName, alias_of: str | N
                 f"{named.name!r} already names another entity; merge the two, or choose another "
                 "name"
             )
-        own = subjects.c.id == named.id
-        transaction.update(subjects, own, alias_of=alias_of)
+        group = (subjects.c.id == named.id) | (subjects.c.alias_of == named.id)
+        transaction.update(subjects, group, alias_of=alias_of)
     elif alias_of is None:
         own = subjects.c.id == named.id
         transaction.update(subjects, own, name=named.name, alias_of=None)
