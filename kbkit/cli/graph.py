@@ -310,7 +310,7 @@ def edits(
     """List edits of the graph, the latest first."""
     with open_workspace() as workspace:
         listed = workspace.graph.edits(by=by, limit=limit)
-    print_listing(listed, as_json, "id made_by made_at what")
+    print_listing(listed, as_json, "id made_by made_at what", id=lambda each: str(each.id))
 
 
 @graph.command()

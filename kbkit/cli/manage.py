@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kbkit.cli import AsJson, Name, Yes, app, finish, open_workspace, resumable, takes
+from kbkit.cli import (
+    AsJson,
+    Name,
+    Yes,
+    app,
+    chosen_workspace,
+    finish,
+    open_workspace,
+    resumable,
+    takes,
+)
 from kbkit.cli.sources import source_specs
 from kbkit.cli.terminal import (
     print_json,
@@ -22,10 +34,12 @@ from kbkit.cli.terminal import (
     to_json,
 )
 from kbkit.models.values import plain, pluralize
+from kbkit.runtime.config import Settings
 
 if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase
     from kbkit.models import AnnotationReport, Document, Expansion, IngestReport, Problem
+    from kbkit.workspace import Workspace
 
 
 Output = Annotated[
@@ -59,7 +73,7 @@ def new(
     """Create a knowledge base and read its sources."""
     from kbkit.models import IngestReport
 
-    with open_workspace() as workspace:
+    with _new_workspace() as workspace:
         kb = workspace.create(name, description=description, embedding=embedding)
         if not specs:
             if as_json:
@@ -300,6 +314,21 @@ def _say_price(
 def _say_failed(problems: Iterable[Problem]) -> None:
     for problem in problems:
         say(f"failed: {problem.uri}: {problem.reason}")
+
+
+@contextmanager
+def _new_workspace() -> Iterator[Workspace]:
+    """Open the workspace; remove its folder if it is new and stays empty."""
+    existed, is_empty = (chosen_workspace() or Settings.load().workspace).exists(), False
+    try:
+        with open_workspace() as workspace:
+            try:
+                yield workspace
+            finally:
+                is_empty = not len(workspace)
+    finally:
+        if is_empty and not existed:
+            rmtree(workspace.path, ignore_errors=True)
 
 
 def _say_failed_sources(kb: KnowledgeBase, report: IngestReport) -> None:

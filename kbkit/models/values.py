@@ -51,7 +51,7 @@ class Value:
             (field.name.replace("_", " "), shown(getattr(self, field.name)))
             for field in fields(self)  # type: ignore[arg-type]
         )
-        return [(label, text) for label, text in pairs if text]
+        return [(label, _cut(text)) for label, text in pairs if text]
 
     def _repr_html_(self) -> str:
         return pairs_html(self.lines())
@@ -94,21 +94,23 @@ def shown(value: Any) -> str:
     if value is None or (isinstance(value, Sized) and not value):
         return ""
     if isinstance(value, Enum):
-        text = str(value.value)
-    elif isinstance(value, bool):
-        text = "yes" if value else "no"
-    elif isinstance(value, int):
-        text = f"{value:,}"
-    elif isinstance(value, float):
-        text = f"{value:,.4g}"
-    elif isinstance(value, datetime):
-        text = f"{value:%Y-%m-%d %H:%M} {value:%Z}".rstrip()
-    elif isinstance(value, Mapping):
-        text = ", ".join(f"{name} {shown(item)}" for name, item in value.items())
-    elif isinstance(value, tuple | list | set | frozenset):
-        text = ", ".join(map(shown, value))
-    else:
-        text = str(value)
+        return str(value.value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.4g}"
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M} {value:%Z}".rstrip()
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {shown(item)}" for name, item in value.items())
+    if isinstance(value, tuple | list | set | frozenset):
+        return ", ".join(map(shown, value))
+    return str(value)
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…"
 
 
