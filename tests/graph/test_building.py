@@ -352,6 +352,17 @@ def test_knowledge_base_in_the_trash_supports_no_relations(workspace, kb):
     assert relations == [dataclasses.replace(both, evidence=relations[0].evidence), alone]
 
 
+def test_relations_in_the_trash_are_not_walked(workspace, kb):
+    kb.add("a", "# One\n\n`shelf.own()`.\n\n## Two\n\n`shelf.Other`.")
+    other = workspace.create("other")
+    other.add("b", "# Own\n\n`shelf.own()` raises `shelf.Other`.")
+    build(kb)
+    assert workspace.graph.neighbors("shelf.own()", relation="raises")
+    workspace.delete("other")
+    assert workspace.graph.neighbors("shelf.own()", relation="raises") == []
+    assert workspace.graph.path("shelf.own()", "shelf.Other") == []
+
+
 def test_refused_merge_is_not_suggested_for_readded_documents(workspace, kb):
     graph = workspace.graph
     pages = {

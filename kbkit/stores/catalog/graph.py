@@ -17,6 +17,7 @@ from kbkit.models import DocumentState, EntityType, SubjectKind, Target, TargetK
 from kbkit.stores.catalog import ratings as rating_log
 from kbkit.stores.catalog import workspace_schema
 from kbkit.stores.catalog.database import Transaction, alive
+from kbkit.stores.catalog.relations import LISTED
 from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
 from kbkit.stores.catalog.workspace_schema import (
     annotation_subjects,
@@ -263,10 +264,8 @@ def named_entities(
 
 
 def defining_documents(transaction: Transaction) -> dict[str, set[str]]:
-    query = (
-        sa.select(relations.c.source_id, relations.c.target_id)
-        .where(relations.c.name == "defined_in", relations.c.deleted_at.is_(None))
-        .where(relations.c.weight > 0)
+    query = sa.select(relations.c.source_id, relations.c.target_id).where(
+        relations.c.name == "defined_in", LISTED
     )
     return {id_: set(documents) for id_, documents in transaction.grouped(query).items()}
 

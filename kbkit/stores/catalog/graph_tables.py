@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from kbkit.models import SubjectKind, TargetKind
 from kbkit.stores.catalog import entities
 from kbkit.stores.catalog.database import Database, Transaction
-from kbkit.stores.catalog.relations import supported
+from kbkit.stores.catalog.relations import LISTED, supported
 from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
 from kbkit.stores.catalog.workspace_schema import (
     annotation_subjects,
@@ -224,8 +224,7 @@ def _edges(
     ).where(
         table.source_kind == table.target_kind,
         table.source_kind.in_([_ENTITY, _DOCUMENT]),
-        table.deleted_at.is_(None),
-        table.weight > 0,  # 0 if only chunks in the trash support it
+        LISTED,
         supported([kb_id]),
     )
     best: dict[tuple[str, str, str], _Edge] = {}
@@ -281,8 +280,7 @@ def _definitions(transaction: Transaction, kb_id: str) -> list[tuple[str, int]]:
         .where(
             relations.c.name == "defined_in",
             relations.c.source_kind == _ENTITY,
-            relations.c.deleted_at.is_(None),
-            relations.c.weight > 0,
+            LISTED,
             chunks.c.kb_id == kb_id,
         )
         .order_by(relation_evidence.c.chunk_seq)

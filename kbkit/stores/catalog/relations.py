@@ -32,6 +32,8 @@ class Edge(NamedTuple):
     weight: float
 
 
+LISTED = relations.c.deleted_at.is_(None) & (relations.c.weight > 0)
+"""Undeleted relations with support outside the trash."""
 _EDGE = [relations.c[name] for name in ("id", *ENDS, "weight")]
 
 
@@ -96,7 +98,7 @@ def edges(
 
     Aliases are replaced by their entity; of relations that become equal the strongest counts.
     """
-    query = sa.select(*_EDGE).where(relations.c.deleted_at.is_(None))
+    query = sa.select(*_EDGE).where(LISTED)
     if at is not None:
         query = query.where(at_targets(transaction, at))
     if names:
@@ -165,7 +167,7 @@ def get(transaction: Transaction, relation_id: int) -> Relation:
 
 def of(transaction: Transaction, ids: Sequence[int], evidence: int = 5) -> list[Relation]:
     """Return relations in the order of their ids, with their best evidence."""
-    query = sa.select(*relations.c).where(transaction.is_in(relations.c.id, ids), _LISTED)
+    query = sa.select(*relations.c).where(transaction.is_in(relations.c.id, ids), LISTED)
     rows = {row.id: row for row in transaction.execute(query)}
     support: dict[int, list[str]] = {}
     supporting = (
@@ -193,7 +195,7 @@ def listed(
     limit: int | None = None,
 ) -> list[Relation]:
     """List relations, strongest first."""
-    query = sa.select(*_EDGE).where(_LISTED)
+    query = sa.select(*_EDGE).where(LISTED)
     if target is not None:
         query = query.where(at_targets(transaction, [target]))
     if name is not None:
@@ -223,10 +225,6 @@ def ends(transaction: Transaction, relation_id: int) -> tuple[str, ...]:
     get(transaction, relation_id)
     query = sa.select(*(relations.c[name] for name in ENDS))
     return tuple(transaction.execute(query.where(relations.c.id == relation_id)).one())
-
-
-_LISTED = relations.c.deleted_at.is_(None) & (relations.c.weight > 0)
-"""Undeleted relations with support outside the trash."""
 
 
 def _end(kind: str, id_: str, aliases: Mapping[str, str]) -> Target:
