@@ -27,7 +27,6 @@ from kbkit.errors import (
     KbkitError,
 )
 from kbkit.files.store import FileStore
-from kbkit.ingest.cutting import chunk_id
 from kbkit.models import BundleInfo, Image, Progress, Restoration
 from kbkit.models.documents import image_names_of
 from kbkit.models.files import BUILT_IN, ENTRIES, FILES
@@ -200,10 +199,7 @@ def restore_bundle(
                 stores.images.add(_image(bundle, each))
             files = Placement(bundle, stores)
             with files.ready(), stores.database.write() as transaction:
-                restorer = Restorer(
-                    transaction, bundle.rows, chunk_id=chunk_id, name=name, trust=trust
-                )
-                restored = restorer.run()
+                restored = Restorer(transaction, bundle.rows, name, trust).run()
                 files.put(transaction)
         rows = bundle.rows("sources")
         disabled = 0 if trust else sum(row["enabled"] for row in rows)

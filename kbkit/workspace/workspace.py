@@ -325,8 +325,7 @@ class Workspace(WorkspaceSearches):
 
         Args:
             path: The file.
-            name: New name of its only knowledge base; next to an existing one, it becomes a copy
-                with new ids.
+            name: New name of its only knowledge base.
             verify: The public Ed25519 key (PEM) of the required signer, who is trusted.
             trust: Trust the author: refreshes read its sources, and its models are used. Otherwise
                 its sources are disabled, and other models or code than kbkit's are refused.

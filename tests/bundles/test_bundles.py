@@ -189,27 +189,6 @@ def test_two_workspaces_exchange_ratings(drinks, tmp_path):
             assert rows(workspace) == before
 
 
-def test_copy_searches_equally_and_changes_independently(drinks, tmp_path):
-    with opened(tmp_path / "kb") as workspace:
-        workspace.restore(drinks)
-        workspace.restore(drinks, name="copy")
-        one, two = workspace["drinks"], workspace["copy"]
-        for question in QUESTIONS:
-            rankings = [
-                [(hit.title, hit.score) for hit in kb.search(question)] for kb in (one, two)
-            ]
-            assert rankings[0] == rankings[1]
-        assert {hit.chunk.id for hit in one.search("tea")}.isdisjoint(
-            hit.chunk.id for hit in two.search("tea")
-        )
-        # ids are those of an ingest of the same text
-        before = {chunk.id for chunk in two.chunks.of("text:Tea 4")}
-        text = two.documents["text:Tea 4"].content
-        two.documents.update("text:Tea 4", content=f"{text}\n## New\n\nMore.\n")
-        assert before < {chunk.id for chunk in two.chunks.of("text:Tea 4")}
-        assert len(one.chunks.of("text:Tea 4")) == len(before)
-
-
 def test_taken_names_and_trashed_knowledge_bases_are_refused(drinks, full, tmp_path):
     with opened(tmp_path / "kb") as workspace:
         other = workspace.create("other").id
@@ -217,7 +196,11 @@ def test_taken_names_and_trashed_knowledge_bases_are_refused(drinks, full, tmp_p
             workspace.restore(drinks, name="other")
         with pytest.raises(ImpossibleError, match="4 knowledge bases"):
             workspace.restore(full, name="several")
-        workspace.restore(drinks)
+        workspace.restore(drinks, name="tea")
+        assert workspace["tea"].search("green tea")
+        with pytest.raises(ConflictError, match="there already, as 'tea'"):
+            workspace.restore(drinks, name="copy")
+        workspace.rename("tea", to="drinks")
         workspace.delete("drinks")
         with pytest.raises(ConflictError, match="undelete"):
             workspace.restore(drinks)

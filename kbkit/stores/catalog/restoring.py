@@ -6,9 +6,8 @@ those that people deleted are not restored. Restoring twice changes nothing.
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -43,13 +42,8 @@ from kbkit.stores.catalog.schema import (
 from kbkit.stores.catalog.schema import knowledge_bases as bases
 from kbkit.stores.catalog.schema import ratings as all_ratings
 
-ChunkId = Callable[[str, Sequence[str], str, int], str]
-"""Returns a chunk's id from its document, heading path, text, and number among equal chunks."""
-
 _ONE_PER_KB = ("query_encoders", "summary_encoders", "gazetteers", "built_graphs")
 """Tables with one derived row per knowledge base."""
-_MAX_EQUAL_CHUNKS = 50
-"""Maximum equal chunks of one document whose new ids are recomputed."""
 _ID = re.compile(r"[0-9a-f]{32}")
 _TYPES = frozenset(kind.value for kind in DocumentType)
 _STATES = frozenset(state.value for state in DocumentState)
@@ -60,7 +54,6 @@ _TARGETS = frozenset(kind.value for kind in TargetKind)
 class _Base:
     """A knowledge base of the bundle and its place in the catalog."""
 
-    old_id: str
     id: str
     row: KnowledgeBaseRow | None  # the existing one; None for a new one
     values: Values
@@ -70,10 +63,6 @@ class _Base:
     chunks: dict[str, int | None] = field(default_factory=dict)
     rated: set[str] = field(default_factory=set)
 
-    @property
-    def copied(self) -> bool:
-        return self.id != self.old_id
-
 
 @dataclass
 class Restorer:
@@ -81,18 +70,16 @@ class Restorer:
 
     transaction: Transaction
     rows: Callable[[str], Iterable[Values]]
-    chunk_id: ChunkId
     name: str
     trust: bool
     _bases: dict[str, _Base] = field(default_factory=dict)
     _sources: dict[str, str] = field(default_factory=dict)
-    _new_sources: dict[str, str] = field(default_factory=dict)
+    _new_sources: set[str] = field(default_factory=set)
     _runs: dict[int, int] = field(default_factory=dict)
-    _documents: dict[str, str] = field(default_factory=dict)
+    _documents: set[str] = field(default_factory=set)
     _existing: set[str] = field(default_factory=set)
     _seqs: dict[int, int] = field(default_factory=dict)
     _dimensions: dict[Any, int] = field(default_factory=dict)
-    _chunks: dict[str, str] = field(default_factory=dict)
     _relations: dict[int, int] = field(default_factory=dict)
     _numbers: dict[Table, int] = field(default_factory=dict)
 
@@ -188,13 +175,13 @@ class Restorer:
         checked = list(self._checked(bases))
         for values in checked:
             base = self._place(values)
-            self._bases[base.old_id] = base
+            self._bases[base.id] = base
             if base.row is not None:
                 self._existing |= self._existing_ids(base.id)
 
     def _place(self, values: Values) -> _Base:
-        old_id, name = values["id"], self.name or values["name"]
-        existing = self.transaction.execute(sa.select(bases).where(bases.c.id == old_id)).first()
+        kb_id, name = values["id"], self.name or values["name"]
+        existing = self.transaction.execute(sa.select(bases).where(bases.c.id == kb_id)).first()
         row = KnowledgeBaseRow(**existing._mapping) if existing else None
         if row and row.deleted_at:
             raise ConflictError(
@@ -202,18 +189,22 @@ class Restorer:
                 "back with `kbkit undelete`, or empty the trash with `kbkit compact`, and run "
                 "this again"
             )
-        if row and (not self.name or self.name == row.name):
-            return _Base(old_id, old_id, row, values)
+        if row and self.name not in ("", row.name):
+            raise ConflictError(
+                f"this knowledge base is there already, as {row.name!r}; leave out --as to add "
+                "what it lacks, or restore a copy in another workspace"
+            )
+        if row:
+            return _Base(kb_id, row, values)
         if name in knowledge_bases.names(self.transaction):
             raise ConflictError(
                 f"another knowledge base named {name!r} is there; choose a name for the one of "
                 "the bundle with --as"
             )
-        new_id = knowledge_bases.new_id(self.transaction, name) if row else old_id
         # other processes may still know versions of a deleted namesake
         shift = self.transaction.last_number(chunks.c.seq) + 1
-        base = _Base(old_id, new_id, None, values, shift=shift)
-        shown = values | {"id": new_id, "name": name, "collection": f"{name}.{new_id[:8]}"}
+        base = _Base(kb_id, None, values, shift=shift)
+        shown = values | {"name": name, "collection": f"{name}.{kb_id[:8]}"}
         shown["version"] += base.shift
         copying.insert(self.transaction, bases, [shown])
         return base
@@ -244,36 +235,26 @@ class Restorer:
             if existing:
                 self._sources[values["id"]] = existing
                 return None
-        new = self._renamed(base, values["id"])
-        self._sources[values["id"]] = self._new_sources[values["id"]] = new
-        enabled = values["enabled"] and self.trust
-        return values | {"id": new, "kb_id": base.id, "enabled": enabled}
+        self._sources[values["id"]] = values["id"]
+        self._new_sources.add(values["id"])
+        return values | {"enabled": values["enabled"] and self.trust}
 
     def _document(self, values: Values) -> Values | None:
         base = self._bases[values["kb_id"]]
-        new = self._renamed(base, values["id"])
-        if new in self._existing or f"{base.id} {values['uri']}" in self._existing:
+        if not self._existing.isdisjoint((values["id"], f"{base.id} {values['uri']}")):
             return None
         self._require_same_config(base)
-        self._documents[values["id"]] = new
+        self._documents.add(values["id"])
         base.documents += 1
         return values | {
-            "id": new,
-            "kb_id": base.id,
             "source_id": self._sources.get(values["source_id"]),
             "run_id": self._runs.get(values["run_id"]),
         }
 
     def _deleted(self, values: Values) -> Values | None:
-        base = self._bases[values["kb_id"]]
-        if base.row is not None:
+        if self._bases[values["kb_id"]].row is not None:
             return None
-        source_id = self._sources.get(values["source_id"])
-        return values | {
-            "id": self._renamed(base, values["id"]),
-            "kb_id": base.id,
-            "source_id": source_id,
-        }
+        return values | {"source_id": self._sources.get(values["source_id"])}
 
     def _require_same_config(self, base: _Base) -> None:
         if base.row is None:
@@ -288,63 +269,40 @@ class Restorer:
             if here != other:
                 raise ConflictError(
                     f"{base.row.name}: the bundle has documents that it lacks, of another {name} "
-                    f"({other!r}, and {here!r} here); restore them beside it, with --as NAME"
+                    f"({other!r}, and {here!r} here); restore them in another workspace"
                 )
 
     def _chunk(self, values: Values) -> Values | None:
-        document = self._documents.get(values["document_id"])
-        if document is None:
+        if values["document_id"] not in self._documents:
             return None
-        base = self._bases[values["kb_id"]]
         seq = self._seqs[values["seq"]] = self._next(chunks.c.seq)
-        new = values | {"seq": seq, "kb_id": base.id, "document_id": document}
-        if base.copied:
-            new["id"] = self._chunks[values["id"]] = self._copied_chunk(base, values, document)
-        base.chunks[new["id"]] = seq
-        return new
-
-    def _copied_chunk(self, base: _Base, values: Values, document: str) -> str:
-        path, text = values["heading_path"], values["text"]
-        for number in range(_MAX_EQUAL_CHUNKS):
-            if self.chunk_id(values["document_id"], path, text, number) == values["id"]:
-                return self.chunk_id(document, path, text, number)
-        return self._renamed(base, values["id"])
+        self._bases[values["kb_id"]].chunks[values["id"]] = seq
+        return values | {"seq": seq}
 
     # ---- ratings, the graph and other tables
 
     def _rating(self, values: Values) -> Values | None:
         base = self._bases[values["kb_id"]]
-        target = values["target"]
-        target = self._chunks.get(target) or self._renamed(base, target)
-        new = values | {"kb_id": base.id, "target": target}
         if base.row is not None:
-            same = (column == new[column.name] for column in all_ratings.c if column.name != "id")
+            same = (
+                column == values[column.name] for column in all_ratings.c if column.name != "id"
+            )
             query = sa.select(all_ratings.c.id).where(*same).limit(1)
             if self.transaction.execute(query).first():
                 return None
         base.ratings += 1
-        base.rated.add(target)
-        return new | {"id": self._next(all_ratings.c.id)}
+        base.rated.add(values["target"])
+        return values | {"id": self._next(all_ratings.c.id)}
 
     def _relation(self, values: Values) -> Values | None:
         relations = workspace_schema.relations.c
-        ends = {
-            f"{end}_id": self._end_of(values[f"{end}_kind"], values[f"{end}_id"])
-            for end in ("source", "target")
-        }
-        new = values | ends
-        same = (relations[name] == new[name] for name in workspace_schema.ENDS)
+        same = (relations[name] == values[name] for name in workspace_schema.ENDS)
         existing = self.transaction.execute(sa.select(relations.id).where(*same)).scalar()
         if existing is not None:
             self._relations[values["id"]] = existing
             return None
         number = self._relations[values["id"]] = self._next(relations.id)
-        return new | {"id": number}
-
-    def _end_of(self, kind: str, old_id: str) -> str:
-        if kind == "chunk":
-            return self._chunks.get(old_id, old_id)
-        return self._documents.get(old_id, old_id) if kind == "document" else old_id
+        return values | {"id": number}
 
     def _subject(self, values: Values) -> Values | None:
         if values["id"] in self._subjects:
@@ -356,30 +314,27 @@ class Restorer:
         keys = tuple(table.primary_key.columns.keys())
         shared = table.name in ("entities", "merges")
         existing = self._keys(table) if shared or "kb_id" in keys else set()
-        maps: dict[str, dict[Any, Any]] = {
-            "document_id": self._documents,
+        numbers: dict[str, dict[int, int]] = {
             "chunk_seq": self._seqs,
             "run_id": self._runs,
             "relation_id": self._relations,
+        }
+        numbers = {name: new for name, new in numbers.items() if name in table.c}
+        stored: dict[str, Collection[Any]] = {
+            "document_id": self._documents,
             "source_id": self._new_sources,
         }
-        maps = {name: new_ids for name, new_ids in maps.items() if name in table.c}
+        stored = numbers | {name: ids for name, ids in stored.items() if name in table.c}
 
         def step(values: Values) -> Values | None:
             base = self._bases.get(values.get("kb_id", ""))
-            new = dict(values)
-            if base is not None:
-                new["kb_id"] = base.id
-                if table.name in _ONE_PER_KB and base.row is not None:
-                    return None
-                if "version" in new:
-                    new["version"] = self._version(table, base, new["version"])
-            if "chunk_id" in new:
-                new["chunk_id"] = self._chunks.get(new["chunk_id"], new["chunk_id"])
-            for column, new_ids in maps.items():
-                if new[column] not in new_ids:
-                    return None
-                new[column] = new_ids[new[column]]
+            if base is not None and base.row is not None and table.name in _ONE_PER_KB:
+                return None
+            if any(values[name] not in ids for name, ids in stored.items()):
+                return None
+            new = values | {name: ids[values[name]] for name, ids in numbers.items()}
+            if base is not None and "version" in new:
+                new["version"] = self._version(table, base, new["version"])
             if table is runs:
                 new["id"] = self._runs[values["id"]] = self._next(runs.c.id)
             key = tuple(new[name] for name in keys)
@@ -404,12 +359,6 @@ class Restorer:
         if "kb_id" in table.c:
             query = query.where(table.c.kb_id.in_([base.id for base in self._bases.values()]))
         return {tuple(row) for row in self.transaction.execute(query)}
-
-    def _renamed(self, base: _Base, old_id: str) -> str:
-        if not base.copied:
-            return old_id
-        text = f"{base.id}\0{old_id}".encode()
-        return hashlib.blake2b(text, digest_size=16).hexdigest()
 
     def _finish(self, base: _Base) -> RestoredKnowledgeBase:
         for target in base.rated:
