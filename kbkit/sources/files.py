@@ -23,7 +23,7 @@ from kbkit.sources import DiskPlace, Outcome, SourceContext, SourceEvent
 from kbkit.sources.formats import MULTIPLE, FileParser, ParsedFile, belongs, format_of
 from kbkit.sources.html.images import collect, local_reader
 from kbkit.sources.parts import MAX_BYTES, Part, detect, title_from_name
-from kbkit.sources.project_navigation import CATEGORIES, NavEntry, nav_entries
+from kbkit.sources.project_navigation import NavEntry, nav_entries
 from kbkit.sources.untrusted import UnreadableError
 from kbkit.text.markdown.extensions import Address, resolve_wiki_links
 from kbkit.text.markdown.structure import slug
@@ -258,7 +258,7 @@ def files_of(spec: FilesSource, base: Path) -> tuple[list[Path], Path | None]:
             if belongs(path.name)
             and (path.suffix or path.is_file())
             and not path.name.startswith(".")
-            and path.name not in CATEGORIES
+            and path.stem != "_category_"  # describes a folder to Docusaurus
             and not matches(inside, spec.exclude)
         ]
         return paths, full.resolve()

@@ -12,7 +12,6 @@ from posixpath import dirname, join, normpath
 from typing import Any
 
 from kbkit.paths import bytes_of
-from kbkit.sources.parts import title_from_name
 from kbkit.sources.untrusted import load_values
 
 DEEPEST = 20  # levels of sections
@@ -118,91 +117,18 @@ def _tables(page: Path) -> list[tuple[str, list[tuple[str, str]]]]:
     return tables
 
 
-CATEGORIES = ("_category_.json", "_category_.yml", "_category_.yaml")  # describe folders
-_SUFFIXES = frozenset({".md", ".mdx"})
-_HEAD = 8_000  # bytes of a page that are searched for front matter
-_FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)\n---", re.DOTALL)
-_POSITION = re.compile(r"^sidebar_position:[ \t]*(-?\d{1,9}(?:\.\d{1,9})?)[ \t]*\r?$", re.MULTILINE)
-_NUMBER = re.compile(r"(\d{1,9})\s*[-_.]+\s*(?=[^\d\s])")
-_LAST = float("inf")
-
-
-def position_entries(folder: Path, pages: Sequence[Path]) -> dict[Path, NavEntry]:
-    """Order pages as Docusaurus does: by position, then by name."""
-    pages = [path for path in pages if path.suffix.lower() in _SUFFIXES and folder in path.parents]
-    depth = len(folder.parents)
-    around = {path: [*path.parents][::-1][depth + 1 :][:DEEPEST] for path in pages}
-    stated = {path: _sidebar_position(path) for path in pages}
-    places = {place for inside in around.values() for place in inside}
-    categories = {place: _category(place) for place in places}
-    if set(stated.values()) <= {None} and not any(known for *_, known in categories.values()):
-        return {}
-    positions = {place: position for place, (_, position, _) in categories.items()}
-    indexes: dict[Path, Path] = {}
-    for path, position in stated.items():
-        positions[path] = _numbered(path.stem) if position is None else position
-        if path.stem.lower() in ("index", "readme", path.parent.name.lower()):
-            place = (around[path] or [folder])[-1]
-            indexes.setdefault(place, path)
-            positions[place] = min(positions.get(place, _LAST), positions[path])
-
-    first = frozenset(indexes.values())
-
-    def rank(path: Path) -> list[tuple[float, str]]:
-        own = (-_LAST, "") if path in first else (positions[path], path.name)
-        return [*((positions[place], place.name) for place in around[path]), own]
-
-    return in_order(
-        (path, NavEntry("", tuple((categories[at][0], indexes.get(at)) for at in around[path])))
-        for path in sorted(pages, key=rank)
-    )
-
-
-def _category(place: Path) -> tuple[str, float, bool]:
-    """Return a folder's label and position, and whether a file states them."""
-    label = title_from_name(_NUMBER.sub("", place.name, count=1))
-    position = _numbered(place.name)
-    for name in CATEGORIES:
-        try:
-            values: Any = load_values(bytes_of(place / name, _HEAD).decode(errors="replace"))
-        except (OSError, ValueError):
-            continue
-        if isinstance(values, dict):
-            own, at = values.get("label"), values.get("position")
-            label = own if isinstance(own, str) and own.strip() else label
-            if isinstance(at, int | float) and not isinstance(at, bool):
-                position = float(at)
-            return label, position, True
-    return label, position, False
-
-
-def _sidebar_position(path: Path) -> float | None:
-    try:
-        head = bytes_of(path, _HEAD).decode("utf-8", "replace")
-    except OSError:
-        return None
-    front = _FRONT.match(head)
-    match = _POSITION.search(front[1] + "\n") if front else None
-    return float(match[1]) if match else None
-
-
-def _numbered(name: str) -> float:
-    match = _NUMBER.match(name)
-    return float(match[1]) if match else _LAST
-
-
 _CONFIGS = ("mkdocs.yml", "mkdocs.yaml", "zensical.yml")
-_PAGE_SUFFIXES = frozenset({".rst", ".md", ".mdx"})
+_PAGE_SUFFIXES = frozenset({".rst", ".md"})
 _MAX_CONFIGURATION = 500_000  # bytes of a configuration
 _INDEX = ("index", "readme")
 
 
 def nav_entries(folder: Path, files: Sequence[Path]) -> dict[Path, NavEntry]:
-    """Return navigation entries by file: from MkDocs' ``nav``, Sphinx's toctrees or Docusaurus."""
+    """Return navigation entries by file: from MkDocs' ``nav`` or Sphinx's toctrees."""
     if entries := _mkdocs_entries(folder):
         return entries
     pages = [path.resolve() for path in files if path.suffix.lower() in _PAGE_SUFFIXES]
-    return toctree_entries(pages) or position_entries(folder, pages)
+    return toctree_entries(pages)
 
 
 def _mkdocs_entries(folder: Path) -> dict[Path, NavEntry]:

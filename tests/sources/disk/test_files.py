@@ -251,37 +251,6 @@ def test_circular_toctrees_end(tmp_path: Path) -> None:
     assert len(places["p59.rst"].breadcrumbs) <= DEPTH
 
 
-def test_positions_and_categories_of_docusaurus_order_pages(tmp_path: Path) -> None:
-    pages = {
-        "intro.md": "---\nsidebar_position: 1\n---\n# Intro\n\nWords.\n",
-        "guides/setup.mdx": "---\nsidebar_position: 2\n---\n# Setup\n\nWords.\n",
-        "guides/about.md": "---\nsidebar_position: 1.5\n---\n# About\n\nWords.\n",
-        "guides/_category_.json": '{"label": "The guides", "position": 2}',
-        "api/index.md": "---\nsidebar_position: 9\n---\n# API\n\nWords.\n",
-        "api/02-second.md": "# Second\n\nsidebar_position: 1\n",
-        "api/10-tenth.md": "# Tenth\n\nWords.\n",
-        "last.md": "# Last\n\nWords.\n",
-    }
-    docs = write(tmp_path / "docs", pages)
-    guides, api = Crumb("The guides"), Crumb("api", "docs/api/index.md")
-    assert navigation(tmp_path, "docs") == {
-        "intro.md": Navigation((), "docs/guides/about.md"),
-        "guides/about.md": Navigation((guides,), "docs/guides/setup.mdx"),
-        "guides/setup.mdx": Navigation((guides,), "docs/api/index.md"),
-        "api/index.md": Navigation((api,), "docs/api/02-second.md"),
-        "api/02-second.md": Navigation((api,), "docs/api/10-tenth.md"),
-        "api/10-tenth.md": Navigation((api,), "docs/last.md"),
-        "last.md": Navigation((), ""),
-    }
-    (docs / "guides/_category_.json").write_text('{"label": 5, "position": "x"} nonsense')
-    assert navigation(tmp_path, "docs")["guides/about.md"].breadcrumbs == (Crumb("guides"),)
-
-
-def test_folder_without_positions_has_no_navigation(tmp_path: Path) -> None:
-    write(tmp_path, {"one/a.md": "# A\n\nsidebar_position: 1\n"})
-    assert navigation(tmp_path, ".") == {"one/a.md": Navigation()}
-
-
 def test_files_without_a_suffix_are_read_and_old_formats_reported(tmp_path: Path) -> None:
     write(tmp_path, dict.fromkeys(("NOTES", "a.md", "old.doc", "picture.png"), "Some text.\n"))
     read = events(FilesSource(path=str(tmp_path)), tmp_path)

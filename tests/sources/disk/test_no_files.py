@@ -36,7 +36,7 @@ def events(spec, base):
     return list(open_reader(spec).events(SourceContext(base=base)))
 
 
-BESIDE = ("b.md", "b.txt", "b.rst", "_category_.json", "mkdocs.yml", "../mkdocs.yml")
+BESIDE = ("b.md", "b.txt", "b.rst", "mkdocs.yml", "../mkdocs.yml")
 
 
 @pytest.mark.parametrize("path", ["docs", "docs/*"])
