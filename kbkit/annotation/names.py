@@ -184,19 +184,10 @@ _SPHINX = re.compile(
     r"(?:(?P<term>term)|(?P<module>module)|(?P<flag>cmdoption)|(?P<envvar>envvar)|(?P<index>index)"
     r"|std-(?P<std>[a-z]+)|(?:c|cpp|js|rst|py)(?=\.))[-.](?P<rest>.+)"
 )
-_STD_KINDS = {
-    "setting": EntityType.SETTING,
-    "envvar": EntityType.VARIABLE,
-    "option": EntityType.FLAG,
-    "term": EntityType.TERM,
-    "confval": EntityType.SETTING,
-    "directive": EntityType.SETTING,
-}
+_STD_KINDS = {name: EntityType(kind) for name, kind in WORDS["sphinx"].items()}
 _KIND_TITLE = re.compile(
     r"(?:the\s+)?[\"'“‘`]?(?P<name>[^\s\"'”’`]{2,60}(?:\s[^\s\"'”’`]{1,30})??)[\"'”’`]?\s+"
-    r"(?P<kind>directive|command|option|setting|function|method|statement|module|class|event"
-    r"|property|attribute|environment variable|variable|error|exception|macro|tag|filter|parameter"
-    r"|header|pragma|clause|operator|keyword|package|program|utility|flag|schema|object|file)s?",
+    rf"(?P<kind>{WORDS['kind_titles']})s?",
     re.IGNORECASE,
 )
 _DIGIT_FLAG = re.compile(r"-\d(?!\S)")

@@ -25,46 +25,10 @@ _ERROR_TEXT = re.compile(
     re.MULTILINE,
 )
 _QUOTE = re.compile(r"\n[ \t]*>[ \t>]*")
-_TROUBLE_TITLE = re.compile(
-    r"""
-      troubleshoot | vulnerabilit | CVE- | \bcrash
-    | \b(?:problems?|gotchas?|pitfalls?|fail(?:s|ed|ures?)?|cannot|can[’']?t|doesn[’']t)\b
-    | \b(?:known\ issues?|common\ (?:issues|errors|mistakes)|not\ work\w*)\b
-    | \b(?:don[’']t|error)\b.*\? | \bwhy\ (?:does|do|is|are|am|can)\b
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
-_TROUBLE = re.compile(
-    r"""
-    \b(?:
-        fail(?:s|ed|ure)? | crash(?:es|ed)? | dead-?locks? | corrupt(?:ed|ion|s)? | bugs? | hangs?
-      | problem(?:s|atic)? | breaks? | unable\ to | race\ condition\w* | memory\ leak\w*
-      | does(?:n[’']t|\ not)\ work | will\ not\ work | denial[- ]of[- ]service | injection
-      | data\ loss | go(?:es)?\ wrong | security\ (?:risk|hole|issue) | unexpected(?:ly)?
-      | errors?(?:\ messages?)?\ (?:is|are|occurs?|will|like|saying)
-    )\b
-    | \b(?:vulnerab|segfault|overflow|misbehav)
-    """,
-    re.VERBOSE,
-)
-_MENDING = re.compile(
-    r"""
-    \b(?:
-        work-?arounds?
-      | to\ (?:fix|solve|resolve|mend|correct|avoid|prevent|remedy|(?:work|get)\ around|overcome)
-      | the\ (?:solution|fix|remedy|answer)\ (?:is|to)
-      | can\ be\ (?:fixed|solved|avoided|resolved|prevented|worked\ around)
-      | (?:has|have|was|were|is|are)\ (?:been\ )?fixed | make\ sure
-      | try\ (?:to|using|the|setting|adding) | instead,?\ use | use\ [^.]{2,60}\ instead
-      | avoid(?:ed)?\ (?:this|the\ problem|it)\ by
-    )\b
-    | \bmitigat
-    """,
-    re.VERBOSE,
-)
-_STRONG = re.compile(
-    r"\bwork-?around|\bto (?:fix|solve|resolve|work around)\b|\bsolution\b|\bfixed\b|\bremedy\b"
-)
+_TROUBLE_TITLE = re.compile(WORDS["trouble_titles"], re.IGNORECASE | re.VERBOSE)
+_TROUBLE = re.compile(WORDS["trouble"], re.VERBOSE)
+_MENDING = re.compile(WORDS["mending"], re.VERBOSE)
+_STRONG = re.compile(WORDS["surely_mending"])
 
 
 def problems_and_resolutions(
@@ -121,15 +85,9 @@ _VERSION = re.compile(
 )
 _NO_PRODUCT = frozenset(WORDS["no_product"].split())
 _PLATFORMS = {
-    **{
-        name.lower(): name
-        for name in str.split("""
-            Linux Windows macOS Unix POSIX FreeBSD OpenBSD NetBSD Solaris AIX Android iOS Cygwin
-            Debian Ubuntu VxWorks Docker Kubernetes
-            """)
-    },
-    **dict.fromkeys(("mac os x", "os x", "mac os"), "macOS"),
-    **dict.fromkeys(("emscripten", "wasi"), "WebAssembly"),
+    name.strip().lower(): shown
+    for shown, names in WORDS["platforms"].items()
+    for name in names.split(",")
 }
 _PLATFORM = AhoCorasick(list(_PLATFORMS), matchkind=MatchKind.LeftmostLongest)
 _INSIDE = frozenset("./_-`")

@@ -64,17 +64,7 @@ _LETTER = re.compile(r"[^\W\d_]")
 _OTHER_SCRIPT = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
 _LINK_TARGET = re.compile(r"(?<=\])\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\)")
 _RELEASES = re.compile(r"\brelease|\bchange|\bhistory|what[’']s new|\bversion \d|\bnews\b", re.I)
-_TITLES = {
-    StatementType.PROCEDURE: r"\bhow (?:to|do|can)\b|\bstep \d|\binstall|\bgetting started\b"
-    r"|\bquick ?start\b|\bsetting up\b",
-    StatementType.CAUSAL: r"\bwhy\b|\breason|\brationale\b",
-    StatementType.TAXONOMY: r"\btypes\b|\bkinds\b|\bcategories\b|\boverview of\b|\bhierarchy\b",
-    StatementType.CONSTRAINT: r"\blimit|\brestriction|\brequirement|\bconstraint|\bcaveat"
-    r"|\bcompatibilit",
-    StatementType.PATTERN: r"\bbest practice|\btips?\b|\bguideline|\bconvention|\brecommend"
-    r"|\bidiom|\bpatterns?\b",
-    StatementType.EQUIVALENCE: r"\balias|\bdeprecat|\bequivalen|\bsynonym|\brenam",
-}
+_TITLES = {StatementType(name): titles for name, titles in WORDS["titles"].items()}
 """Headings of sections that often make a type of statement."""
 _TELLING_TITLES = {StatementType.CAUSAL, StatementType.PATTERN}
 _SIGNATURE = re.compile(r"\s*#{1,6} [^\n]*\w\([^\n]*\)")

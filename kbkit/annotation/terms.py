@@ -21,17 +21,7 @@ _MAX_WORDS = 5
 WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
 GENERIC = frozenset(WORDS["generic"].split())
 _GENERIC_PHRASES = frozenset({"quick start", "quick tour"})
-_VERB_START = re.compile(
-    r"(?:how|why|what|when|where|which|who|using|use|writing|creating|create|adding|add|getting"
-    r"|get|setting up|set|making|make|building|build|running|run|installing|install|working"
-    r"|handling|changes?|changed|new|the following|more|other|about|see|is|are|can|do|does|don't"
-    r"|if|to|for|from|with|in|on|at|by|of|and|or|this|that|these|it|you|we|my|your|our|there|let"
-    r"|avoid|understanding|introducing|defining|specifying|configuring|customizing|implementing"
-    r"|managing|removing|example|deprecated|added|removed|fixed|improved|minor|major|version"
-    r"|release|step|part|section|chapter|table|figure|note|warning|tip|important|caution|bug"
-    r"|available|click|choose|select)\b",
-    re.IGNORECASE,
-)
+_VERB_START = re.compile(rf"(?:{WORDS['no_term']})\b", re.IGNORECASE)
 _PAREN = re.compile(r"(.{3,80}?)\s+\(([A-Z][A-Za-z0-9/-]{1,9})\)")
 _NO_TERM = re.compile(
     r"[:;!?…=<>|{}\[\]\"“”]|\s[-–—]\s|\.\s|\d{4}-\d\d|^\W*$|^[\d\W]+$|^R-\d|n[’']t\b|^--?\w"
@@ -81,9 +71,8 @@ _ERRNO = re.compile(r"E[A-Z0-9]{3,12}")
 _NO_ERROR = re.compile(r"(?:RFC|PEP|ISO|UTF|SHA|MD|CVE|IEEE|ANSI|BUG|LATIN|CP)-?\d+")
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 _FILE = re.compile(
-    r"(?:~|\.{1,2})?/?(?:[\w.@+-]+/)*[\w.@+-]*\.(?:py|toml|cfg|conf|ini|json|ya?ml|txt|md|rst|html?|js|ts"
-    r"|tsx|css|c|h|hpp|cpp|rs|go|so|dll|exe|sh|bat|log|xml|env|lock|db|sql|pem|key|crt|gz|zip|whl)"
-    r"|(?:~|/)(?:[\w.@+-]+/)+[\w.@+-]*|\.(?:htaccess|htpasswd|gitignore|env|bashrc|profile)"
+    rf"(?:~|\.{{1,2}})?/?(?:[\w.@+-]+/)*[\w.@+-]*\.(?:{WORDS['suffixes']})"
+    rf"|(?:~|/)(?:[\w.@+-]+/)+[\w.@+-]*|\.(?:{WORDS['dot_files']})"
 )
 _DOTTED_NAME = re.compile(r"[A-Za-z_$@][\w$]*(?:(?:\.|::|->|#)[A-Za-z_~$][\w$!?]*)*(?:\(\))?")
 _DOT_WORD = re.compile(r"\.[a-z0-9][a-z0-9_]+")
@@ -98,16 +87,7 @@ _ERRORS = re.compile(
     r"\berrors?\b|\bexceptions?\b|\bresult codes?\b|\bstatus codes?\b", re.IGNORECASE
 )
 _CODE = re.compile(r"[a-z0-9][A-Z]|_|::|\w\.\w|\(|^[A-Z]{3,}\w*$|^-")
-_KINDS = {
-    EntityType.SETTING: "directive setting pragma parameter",
-    EntityType.COMMAND: "command program utility",
-    EntityType.FLAG: "option flag",
-    EntityType.VARIABLE: "environment variable",
-    EntityType.ERROR: "error exception",
-    EntityType.SCHEMA: "schema",
-    EntityType.FILE: "file",
-    EntityType.TERM: "statement clause operator keyword header object package",
-}
+_KINDS = {EntityType(kind): words for kind, words in WORDS["kinds"].items()}
 
 
 def type_of(name: str, path: tuple[str, ...] = ()) -> EntityType | None:
@@ -161,12 +141,7 @@ def type_of_kind_word(word: str) -> EntityType:
     return next((kind for kind, words in _KINDS.items() if low in words), EntityType.SYMBOL)
 
 
-_WORDS_BEFORE = re.compile(
-    r"(?:(?:class|exception|function|method|async|static|abstract|classmethod|staticmethod|property"
-    r"|attribute|data|type|enum|struct|union|macro|const|var|let|def|fn|func|pub|unsafe|extern|impl"
-    r"|trait|interface|module|mod|namespace|new|inline|virtual|public|protected|final|void|int|char"
-    r"|await|export|default|readonly)\s+)+"
-)
+_WORDS_BEFORE = re.compile(rf"(?:(?:{WORDS['declaring']})\s+)+")
 _DOTTED = r"[A-Za-z_$][\w$]*(?:(?:\.|::|->|\#)[A-Za-z_~$][\w$!?]*)*"
 _SIGNATURE = re.compile(
     rf"(?P<before>(?:[\w:<>,*&\[\]]+[ *&]+){{0,6}}?)(?P<name>{_DOTTED})(?:<[^<>()]{{0,40}}>)?"

@@ -340,7 +340,7 @@ def with_introspection(root: Any, entries: Sequence[PublicObject]) -> list[Publi
                 if _ACCESSOR in member.labels:
                     accessors[_origin_of(member)].append((f"{path}.{member.name}", member))
             continue
-        # `__all__` may have a different order in each process; a class is best named as it names itself
+        # `__all__` may be in any order; of several names, a class's own is the best
         for member in sorted(members, key=lambda each: (not _own_name(each), each.name)):
             existing = _member_of(item, member.name)
             if _origin_of(member) in paths or (existing is not None and existing.path in paths):

@@ -23,12 +23,15 @@ Private = bool | tuple[str, ...]  # whether private networks are allowed, or whi
 
 LINK_LOCAL = "a link-local address"
 METADATA = "a cloud metadata address"
+TUNNEL = "an address of a tunnel, with another one inside"
 
-# RFC 6052, and RFC 8215 for local networks
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-_LOCAL_NAT64 = ipaddress.IPv6Network("64:ff9b:1::/48")
-_COMPATIBLE = ipaddress.IPv6Network("::/96")
-_TRANSLATED = ipaddress.IPv6Network("::ffff:0:0:0/96")
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052
+# compatible and translated addresses, NAT64 of local networks, Teredo, 6to4
+_TUNNELS = tuple(
+    ipaddress.IPv6Network(network)
+    for network in str.split("::/96 ::ffff:0:0:0/96 64:ff9b:1::/48 2001::/32 2002::/16")
+)
+_ISATAP = (0x00005EFE, 0x02005EFE)  # before the IPv4 address, under any prefix
 _SITE_LOCAL = ipaddress.IPv6Network("fec0::/10")
 # special purpose networks that is_private misses in some Python versions
 _SPECIAL_V4 = tuple(
@@ -39,7 +42,7 @@ _SPECIAL_V4 = tuple(
     """)
 )
 # documentation and routing networks, which are public to older versions of Python
-_SPECIAL_V6 = (ipaddress.IPv6Network("3fff::/20"), ipaddress.IPv6Network("5f00::/16"), _LOCAL_NAT64)
+_SPECIAL_V6 = (ipaddress.IPv6Network("3fff::/20"), ipaddress.IPv6Network("5f00::/16"))
 # cloud metadata services, which give keys to any client; others are link-local
 _METADATA = frozenset(
     ipaddress.ip_address(address)
@@ -70,13 +73,13 @@ def _refusal(address: Address, private: bool, named: frozenset[Address]) -> str:
     if address in _METADATA:
         return METADATA
     if isinstance(address, ipaddress.IPv6Address):
-        embedded = _embedded(address)
-        for inner in embedded:
-            if reason := _refusal(inner, private, named):
-                return reason
-        mapped = address.ipv4_mapped or address.sixtofour
-        if embedded and (mapped or address in _NAT64 or address in _COMPATIBLE):
-            return ""
+        number = int(address)
+        if address.ipv4_mapped or address in _NAT64:
+            return _refusal(ipaddress.IPv4Address(number & 0xFFFFFFFF), private, named)
+        tunnel = (number >> 32) & 0xFFFFFFFF in _ISATAP
+        tunnel = tunnel or any(address in network for network in _TUNNELS)
+        if tunnel and not address.is_loopback:
+            return TUNNEL
     if address.is_link_local:
         return LINK_LOCAL
     return "" if private else _private(address)
@@ -95,37 +98,6 @@ def _private(address: Address) -> str:
     return ""
 
 
-def _embedded(address: ipaddress.IPv6Address) -> list[ipaddress.IPv4Address]:
-    number = int(address)
-    low = ipaddress.IPv4Address(number & 0xFFFFFFFF)
-    if address.ipv4_mapped:
-        return [address.ipv4_mapped]
-    if address in _COMPATIBLE:
-        return [low] if number > 1 else []
-    if address in _NAT64 or address in _TRANSLATED:
-        return [low]
-    if address in _LOCAL_NAT64:
-        # its position depends on the network; other positions hold arbitrary bits
-        places = (low, *_positions(number))
-        return [each for each in places if each.is_link_local or each in _METADATA]
-    embedded = [*(address.teredo or ())]
-    if address.sixtofour:
-        embedded.append(address.sixtofour)
-    # ISATAP: ...:0:5efe:a.b.c.d under any prefix, even that of another mechanism
-    if (number >> 32) & 0xFFFFFFFF in (0x00005EFE, 0x02005EFE):
-        embedded.append(low)
-    return embedded
-
-
-def _positions(number: int) -> list[ipaddress.IPv4Address]:
-    """Return possible IPv4 addresses in an IPv6 address with a prefix of 48, 56 or 64 bits.
-
-    Source: RFC 6052, section 2.2, which leaves out the bits 64 to 71.
-    """
-    rest = (number >> 64 & 0xFFFF) << 56 | number & (1 << 56) - 1
-    return [ipaddress.IPv4Address(rest >> shift & 0xFFFFFFFF) for shift in (40, 32, 24)]
-
-
 def resolve(host: str, port: int, *, allow_private: Private) -> list[str]:
     infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = list(dict.fromkeys(str(item[4][0]) for item in infos))
@@ -139,7 +111,7 @@ def resolve(host: str, port: int, *, allow_private: Private) -> list[str]:
             permitted.append(address)
     if permitted:
         return permitted
-    if reason in (LINK_LOCAL, METADATA):
+    if reason in (LINK_LOCAL, METADATA, TUNNEL):
         hint = "; allow_private: [ADDRESS] of a source, as recipes have it, permits one by name"
     else:
         hint = "" if allow_private else "; allow_private permits private networks"

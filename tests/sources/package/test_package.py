@@ -336,7 +336,8 @@ def test_introspection_finds_accessors_and_generated_functions(livekit) -> None:
     assert sorted(before) == ["livekit", "livekit.Column", "livekit.Row"]
     after = documents("livekit", introspect=True)
     assert "livekit" not in sys.modules
-    # `Made` has two names, of which one is its own; the documentation of the accessor names Column.words, though Row.words is shorter
+    # of two names, `Made` is its own; the accessor documents Column.words, though Row.words is
+    # shorter
     assert sorted(set(after) - set(before)) == [
         "livekit.Column.words",
         "livekit.Made",
