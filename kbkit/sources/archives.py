@@ -23,14 +23,13 @@ from typing import IO, Any, cast
 from urllib.parse import quote, urlsplit
 
 from kbkit.errors import SourceError
-from kbkit.models import SourceDocument
 from kbkit.paths import admits, bytes_of, open_file
 from kbkit.recipes import MirrorSource
 from kbkit.sources import Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import charset_of
 from kbkit.sources.html.extract import ExtractedPage
 from kbkit.sources.html.site_extractor import MANY, SiteExtractor
-from kbkit.sources.parts import detect
+from kbkit.sources.web.pages import event_of_page
 from kbkit.sources.web.urls import canonical
 
 MAX_BYTES = 50_000_000  # of a decompressed page
@@ -367,13 +366,5 @@ class MirrorReader:
         # noindex is for search engines; this mirror was chosen by its user
         reason = "" if page.noindex and page.content else page.reason
         if not reason and page.refresh and len(page.content) < 400:
-            reason = f"redirects to {page.refresh} (meta refresh)"
-        if reason or not page.content:
-            outcome = Outcome.FAILED if page.failed else Outcome.SKIPPED
-            return SourceEvent(uri, outcome, reason=reason or "no text")
-        title = page.title or uri.rpartition("/")[2]
-        kind = self._spec.document_type or detect(uri, title, page.content, page.template)
-        document = SourceDocument(
-            uri, title, page.content, kind, self._spec.tags, page.metadata, page.fidelity, page.note
-        )
-        return SourceEvent(uri, Outcome.FETCHED, document)
+            reason = f"leads on to {page.refresh} (meta refresh)"
+        return event_of_page(self._spec, uri, page, reason=reason)

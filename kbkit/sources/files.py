@@ -20,7 +20,7 @@ from kbkit.models.documents import Navigation
 from kbkit.paths import bytes_of, matches, split_glob
 from kbkit.recipes import FilesSource
 from kbkit.sources import DiskPlace, Outcome, SourceContext, SourceEvent
-from kbkit.sources.formats import MULTIPLE, FileParser, ParsedFile, belongs, format_of
+from kbkit.sources.formats import MULTIPLE, FileParser, ParsedFile, belongs, done, format_of
 from kbkit.sources.html.images import collect, local_reader
 from kbkit.sources.parts import MAX_BYTES, Part, detect, title_from_name
 from kbkit.sources.project_navigation import NavEntry, nav_entries
@@ -59,7 +59,7 @@ class _Waiting(NamedTuple):
 
     uri: str
     path: Path
-    result: Future[ParsedFile] | SourceEvent
+    result: Future[ParsedFile]
     title: str
     navigation: Navigation
     root: Path
@@ -130,31 +130,23 @@ class FilesReader:
 
     def _submit(
         self, reader: FileParser, path: Path, uri: str, root: Path | None
-    ) -> Future[ParsedFile] | SourceEvent:
+    ) -> Future[ParsedFile]:
         try:
             if root is not None and not path.resolve().is_relative_to(root):
-                reason = "a link that leads out of the folder"
-                return SourceEvent(uri, Outcome.SKIPPED, reason=reason)
+                return done(ParsedFile(reason="a link that leads out of the folder"))
             if not path.is_file():
-                return SourceEvent(uri, Outcome.SKIPPED, reason="not a file")
+                return done(ParsedFile(reason="not a file"))
             format_of(path.name)
             # reported sizes are wrong for some files
-            data = bytes_of(path, MAX_BYTES + 1)
+            return reader.submit(uri, bytes_of(path, MAX_BYTES + 1))
         except UnreadableError as error:
-            return SourceEvent(uri, Outcome.SKIPPED, reason=str(error))
+            return done(ParsedFile(reason=str(error)))
         except (OSError, RuntimeError) as error:
             reason = getattr(error, "strerror", None) or "a circle of links"
-            return SourceEvent(uri, Outcome.FAILED, reason=f"cannot be read ({reason})")
-        return reader.submit(uri, data)
+            return done(ParsedFile(reason=f"cannot be read ({reason})", failed=True))
 
     def _next(self, waiting: deque[_Waiting], context: SourceContext) -> Iterator[SourceEvent]:
         uri, path, result, title, navigation, folder = waiting[0]
-        if isinstance(result, SourceEvent):
-            waiting.popleft()
-            yield result
-            if result.outcome is Outcome.FAILED:
-                yield from self._failed_parts(uri, result.reason, context)
-            return
         try:
             parsed = result.result(timeout=0.2)
         except NotYet:

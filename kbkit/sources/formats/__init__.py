@@ -152,6 +152,12 @@ class ParseTask:
         return ParsedFile(reason=reason, failed=True)
 
 
+def done(result: ParsedFile) -> Future[ParsedFile]:
+    future: Future[ParsedFile] = Future()
+    future.set_result(result)
+    return future
+
+
 class FileParser:
     """Reads files in child processes, started when the first file needs one."""
 
@@ -167,9 +173,7 @@ class FileParser:
         try:
             needed = format_of(name) in NEED_PROCESS
         except UnreadableError as error:
-            result: Future[ParsedFile] = Future()
-            result.set_result(ParsedFile(reason=str(error)))
-            return result
+            return done(ParsedFile(reason=str(error)))
         workers = self._start() if needed else None
         return (workers or self._engine.pool()).submit(task)
 

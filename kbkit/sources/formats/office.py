@@ -11,6 +11,7 @@ import logging
 import re
 import zipfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from lxml import etree
@@ -24,28 +25,7 @@ from kbkit.sources.untrusted import Archive, UnreadableError, office
 from kbkit.text.markdown.structure import document_title
 from kbkit.text.markdown.writing import MATH, escape, guard, latex, pipe_table, quote, safe_url
 
-_CODE = str.split(
-    "Code|Source Code|Code Block|CodeBlock|Verbatim|Listing|Macro Text|HTML Preformatted"
-    "|Preformatted Text|Preformatted|macro",
-    "|",
-)
-_INLINE = str.split(
-    "Code Char|Verbatim Char|Source Code Char|HTML Code|Source Text|Inline Code"
-    "|HTML Preformatted Char",
-    "|",
-)
-_STYLES = "\n".join(
-    [
-        "p[style-name='Title'] => h1:fresh",
-        "p[style-name='Subtitle'] => p > strong:fresh",
-        *(f"p[style-name='Heading {level}'] => h{min(level, 6)}:fresh" for level in range(7, 10)),
-        *(f"p[style-name='{name}'] => pre:separator('\\n')" for name in _CODE),
-        *(f"r[style-name='{name}'] => code" for name in _INLINE),
-        "p[style-name='Quote'] => blockquote > p:fresh",
-        "p[style-name='Intense Quote'] => blockquote > p:fresh",
-        "p[style-name='Caption'] => p > em:fresh",
-    ]
-)
+_STYLES = Path(__file__).with_name("word_styles.txt").read_text("utf-8")
 _CORE = re.compile(r"<(?:\w+:)?(title|creator|rights)>([^<]{1,1000})</")
 _CUSTOM = re.compile(
     r'<(?:\w+:)?property\b[^>]{0,300}\bname="(license|licence|copyright|rights)"[^>]{0,300}>\s*'

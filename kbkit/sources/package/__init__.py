@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from kbkit.models import DocumentType, License, SourceDocument
 from kbkit.models.licenses import known_name
@@ -35,7 +34,10 @@ from kbkit.sources.restructured_text import signature, summary, to_markdown
 from kbkit.text.markdown.structure import plain_text
 from kbkit.text.markdown.writing import code_span, escape, fence
 
-_FORGES = re.compile(r"(?:^|\.)(?:github\.com|gitlab\.[a-z.]+|codeberg\.org|bitbucket\.org)$")
+_REPOSITORY = re.compile(
+    r"https?://(?:www\.)?((?:[\w-]+\.)*(?:github\.com|gitlab\.[a-z.]+|codeberg\.org|bitbucket\.org))"
+    r"/(?!sponsors/|orgs/|users/)([\w.+-]+/[\w.+-]+?)(?:\.git)?/?(?:[/?#].*)?"
+)
 _NOTICE = re.compile(r"(?:copyright|\(c\)|©).*\d", re.IGNORECASE)
 _NAMES = ("source", "sourcecode", "repository", "code", "github", "gitlab", "homepage")
 
@@ -97,22 +99,8 @@ def _declared_repository(package: metadata.Distribution) -> str:
 
 
 def repository(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        host = (parts.hostname or "").removeprefix("www.")
-    except ValueError:
-        return ""
-    path = parts.path.split("/-/")[0]
-    segments = [segment for segment in path.split("/") if segment]
-    if parts.scheme not in ("http", "https") or not _FORGES.search(host) or len(segments) < 2:
-        return ""
-    if segments[0] in ("sponsors", "orgs", "users"):
-        return ""
-    # GitLab nests groups; "/-/" starts a view of the repository
-    names = segments if host.startswith("gitlab") and "/-/" in parts.path else segments[:2]
-    if not all(re.fullmatch(r"[\w.+-]+", segment) for segment in names):
-        return ""
-    return f"https://{host}/" + "/".join(names).removesuffix(".git")
+    match = _REPOSITORY.fullmatch(url)
+    return f"https://{match[1]}/{match[2]}" if match else ""
 
 
 _OWN_PAGE = 400  # least characters of docstring of a method with its own document

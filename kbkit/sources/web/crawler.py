@@ -328,11 +328,10 @@ class CrawlRun:
         if reason == NEEDS_BROWSER:
             self._without_document.add(uri, reason)
             return SourceEvent(record.url, Outcome.SKIPPED, record=record)
-        if reason:
-            outcome = Outcome.FAILED if page.failed else Outcome.SKIPPED
-            return SourceEvent(record.url, outcome, reason=reason, record=record)
-        document = pages.page_document(self._spec, uri, page)
-        return SourceEvent(uri, Outcome.FETCHED, document, record=replace(record, document_uri=uri))
+        # a skipped page is named as it was linked
+        return pages.event_of_page(
+            self._spec, record.url if reason else uri, page, record, reason=reason
+        )
 
     def _finish(self, task: PageRequest, event: SourceEvent) -> SourceEvent:
         self._take_links(task, ())

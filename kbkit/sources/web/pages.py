@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 
 from kbkit.errors import ClusterError
 from kbkit.models import PageRecord, SourceDocument
-from kbkit.recipes import CrawlSource, PageSource
+from kbkit.recipes import CrawlSource, MirrorSource, PageSource
 from kbkit.runtime.engine import WorkerPool
 from kbkit.sources import Outcome, SourceContext, SourceEvent
 from kbkit.sources.html.extract import ExtractedPage
@@ -272,7 +272,25 @@ def event_without_body(task: PageRequest, response: Response) -> SourceEvent:
     return SourceEvent(uri, response.outcome, reason=response.reason, record=record)
 
 
-def page_document(spec: CrawlSource | PageSource, uri: str, page: ExtractedPage) -> SourceDocument:
+def event_of_page(
+    spec: CrawlSource | PageSource | MirrorSource,
+    uri: str,
+    page: ExtractedPage,
+    record: PageRecord | None = None,
+    *,
+    reason: str = "",
+) -> SourceEvent:
+    """Return the event of a page that was read, which is skipped for a reason."""
+    if reason or not page.content:
+        outcome = Outcome.FAILED if page.failed else Outcome.SKIPPED
+        return SourceEvent(uri, outcome, reason=reason or "no text", record=record)
+    record = record and replace(record, document_uri=uri)
+    return SourceEvent(uri, Outcome.FETCHED, _document(spec, uri, page), record=record)
+
+
+def _document(
+    spec: CrawlSource | PageSource | MirrorSource, uri: str, page: ExtractedPage
+) -> SourceDocument:
     title = page.title or unquote(urlsplit(uri).path.rstrip("/").rpartition("/")[2]) or uri
     kind = spec.document_type or detect(uri, title, page.content, page.template)
     drawn = ((address, kept_image(data)) for address, data in page.drawings.items())

@@ -95,14 +95,10 @@ def _page(spec: PageSource, context: SourceContext) -> SourceEvent:
     reason = page.reason
     if directives(response.robots, robots.token) & {"noindex", "none"}:
         reason = "noindex: its X-Robots-Tag asks not to index it"
-    if reason or not page.content:
-        outcome = Outcome.FAILED if page.failed else Outcome.SKIPPED
-        if page.failed:
-            record = replace(record, etag="", last_modified="")
-        return SourceEvent(uri, outcome, reason=reason or "no text", record=record)
+    if page.failed:
+        record = replace(record, etag="", last_modified="")
     page = replace(page, license=page.license.or_else(response.license))
-    document = pages.page_document(spec, uri, page)
-    return SourceEvent(uri, Outcome.FETCHED, document, record=replace(record, document_uri=uri))
+    return pages.event_of_page(spec, uri, page, record, reason=reason)
 
 
 def _extract_page(
@@ -252,12 +248,9 @@ class FirecrawlCrawler:
             reason = f"larger than {self._spec.max_bytes / 1e6:g} MB"
             return SourceEvent(url, Outcome.SKIPPED, reason=reason, record=record)
         page = _read(item, url, str(about.title or ""))
-        if page.reason or not page.content:
-            outcome = Outcome.FAILED if page.failed else Outcome.SKIPPED
-            return SourceEvent(url, outcome, reason=page.reason or "no text", record=record)
-        document = pages.page_document(self._spec, url, page)
-        record = PageRecord(url, document_uri=url)
-        return SourceEvent(url, Outcome.FETCHED, document, record=record)
+        if page.content and not page.reason:
+            record = PageRecord(url)  # validators of another provider do not hold
+        return pages.event_of_page(self._spec, url, page, record, reason=page.reason)
 
     def _known_record(self, url: str) -> PageRecord:
         return self._context.memory.page(url) or PageRecord(url)
