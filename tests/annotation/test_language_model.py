@@ -1,13 +1,8 @@
 """Annotation by a language model: once per chunk, with strictly read answers."""
 
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import pytest
 import yaml
@@ -20,18 +15,10 @@ from kbkit.errors import LanguageModelError, NotFoundError
 from kbkit.models import AnnotationReport, StatementType
 from kbkit.recipes import LlmAnnotation
 from tests.ingest.scripted_llm import ScriptedLLM, runner, serve
-from tests.waiting import until
 
 PATH = "tests.ingest.scripted_llm:ScriptedLLM"
 GAZETTEER = NameGazetteer(curated={"Water kettle": ["kettle", "boiler"], "tea_pot": []})
 KEY = "sk-very-secret-key"
-ANNOTATE = """
-import sys, kbkit
-from tests.annotation.test_language_model import GAZETTEER, annotator, passages
-with kbkit.open(sys.argv[1]) as workspace:
-    kb = workspace["drinks"]
-    annotator(kb, sys.argv[2], batch_size=1).annotate(passages(kb), GAZETTEER)
-"""
 
 
 def statement(text="Water boils.", **more):
@@ -308,34 +295,6 @@ def test_model_without_answer_is_given_up_after_the_timeout(workspace):
     assert used.report().failed[0].reason.endswith("gave no answer in 0.3 s")
 
 
-@pytest.mark.slow
-def test_killed_annotation_keeps_its_answers(workspace):
-    kb = filled(workspace, 8)
-    done = threading.Event()
-
-    def slowly(prompt):
-        if len(service.asked) > 5:
-            done.wait(60)
-        return obedient(prompt)
-
-    def kept():
-        return 8 - annotator(kb, service.address).report(passages(kb)).chunks
-
-    with serve(slowly) as service:
-        root = str(Path(__file__).parents[2])
-        path = os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])
-        command = [sys.executable, "-c", ANNOTATE, str(workspace.path), service.address]
-        with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}) as process:
-            until(lambda: kept() >= 5 or process.poll() is not None)
-            assert process.poll() is None
-            os.kill(process.pid, signal.SIGKILL)
-        done.set()
-        service.answer = obedient
-        calls = len(service.asked)
-        annotate(kb, service, batch_size=1)
-        assert len(service.asked) == calls + 3
-
-
 def test_answers_are_deleted_with_their_chunks_when_the_trash_is_emptied(workspace):
     kb = filled(workspace, 3)
     with serve(obedient) as service:
@@ -358,9 +317,6 @@ def test_answers_are_deleted_with_their_chunks_when_the_trash_is_emptied(workspa
     ("spec", "message"),
     [
         ({"llm": "gpt"}, "not a language model; write SHORT:MODEL"),
-        ({"llm": "openai:gpt-4o-mini"}, "pip install llama-index-llms-openai"),
-        ({"llm": "nowhere.at:All"}, "cannot import nowhere.at"),
-        ({"llm": "kbkit.errors:ConfigError"}, "is not a llama-index language model"),
         ({"llm": PATH, "arguments": {"api_key": KEY}}, "check annotation.arguments and the keys"),
     ],
 )

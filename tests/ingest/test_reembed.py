@@ -1,11 +1,5 @@
 """Embedding of texts once each, also after a failure or with another embedder."""
 
-import os
-import signal
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 import sqlalchemy as sa
 
@@ -128,34 +122,6 @@ def test_static_embedder_may_follow_another(kb):
     kb.configure(KnowledgeBaseSpec(embedding={"type": "static"}))
     assert kb.info().embedder.startswith("static:")
     assert kb.info().dimensions == 256
-    assert first(kb) == "part-17"
-
-
-CHILD = """
-import sys, kbkit
-from kbkit.recipes import KnowledgeBaseSpec
-config = KnowledgeBaseSpec.model_validate_json(sys.argv[2])
-with kbkit.open(sys.argv[1]) as workspace:
-    workspace["notes"].configure(config, on_progress=lambda _: print("step", flush=True))
-"""
-
-
-@pytest.mark.soak
-def test_killed_change_of_embedder_keeps_stored_vectors(kb, workspace, wordy_config):
-    slow = wordy_config(dimensions=32, pause=0.2)
-    command = [sys.executable, "-c", CHILD, str(workspace.path), slow.model_dump_json()]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-    for _ in range(3):
-        assert child.stdout.readline() == "step\n"
-    child.send_signal(signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
-    child.wait(30)
-    child.stdout.close()
-    assert kb.info().dimensions == 16
-    assert first(kb) == "part-17"
-    report = kb.configure(slow)
-    assert report.chunks_embedded <= 40 - 3 * 4
-    assert kb.info().dimensions == 32
     assert first(kb) == "part-17"
 
 
