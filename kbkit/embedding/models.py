@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.embedding import Matrix, Vector, full_rows, normalize
-from kbkit.embedding.integer_products import tensors
 from kbkit.errors import EmbedderError
 from kbkit.extras import extra, missing
 
@@ -104,7 +103,7 @@ def minilm_vocabulary() -> list[str]:
 
 @lru_cache(maxsize=1)
 def minilm_weights() -> ModelWeights:
-    held = tensors(minilm_files()[0].read_bytes())
+    held = _tensors(minilm_files()[0].read_bytes())
     # the export numbers the matrices in the order of their use
     matrices = [name for name in held if name.startswith("val_") and name.endswith("_q")]
     layers = [
@@ -121,6 +120,49 @@ def minilm_weights() -> ModelWeights:
         norm=_norm(held, embeddings),
         layers=layers,
     )
+
+
+_DTYPES: dict[int, type[Any]] = {1: np.float32, 3: np.int8}
+_SCHEMA = {
+    "Model": {"graph": (7, "Graph")},
+    "Graph": {"initializer": (5, "Tensor*")},
+    "Tensor": {
+        "dims": (1, "int64*"),
+        "data_type": (2, "int64"),
+        "name": (8, "string"),
+        "raw_data": (9, "bytes"),
+    },
+}
+"""Messages of onnx.proto with weights: number and type of fields; a star marks lists."""
+
+
+def _tensors(model: bytes) -> dict[str, NDArray[Any]]:
+    return {
+        tensor.name: np.frombuffer(tensor.raw_data, _DTYPES[tensor.data_type]).reshape(tensor.dims)
+        for tensor in _message_class().FromString(model).graph.initializer
+        if tensor.data_type in _DTYPES and tensor.raw_data
+    }
+
+
+def _message_class() -> Any:
+    from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
+    from google.protobuf.descriptor_pool import DescriptorPool
+    from google.protobuf.message_factory import GetMessageClass
+
+    file = FileDescriptorProto(name="kbkit/onnx.proto", package="kbkit", syntax="proto2")
+    for name, fields in _SCHEMA.items():
+        descriptor = file.message_type.add(name=name)
+        for field, (number, value) in fields.items():
+            label = "LABEL_REPEATED" if value.endswith("*") else "LABEL_OPTIONAL"
+            kind = value.rstrip("*")
+            added = descriptor.field.add(name=field, number=number, label=label)
+            if kind in _SCHEMA:
+                added.type, added.type_name = FieldDescriptorProto.TYPE_MESSAGE, f".kbkit.{kind}"
+            else:
+                added.type = getattr(FieldDescriptorProto, f"TYPE_{kind.upper()}")
+    pool = DescriptorPool()  # not the pool of other packages
+    pool.Add(file)
+    return GetMessageClass(pool.FindMessageTypeByName("kbkit.Model"))
 
 
 def _layer(held: dict[str, NDArray[Any]], number: int, matrices: list[str]) -> Layer:

@@ -19,10 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.embedding import Matrix, Vector, full_rows, normalize
-from kbkit.embedding.integer_products import products_overflow, with_integer_products
 from kbkit.embedding.models import (
     DIMENSIONS,
-    MINILM_MODEL_SHA256,
     file_version,
     minilm_files,
     minilm_weights,
@@ -53,11 +51,6 @@ class _Files:
     model: Path
     tokenizer: Path
     config: ModelConfig = field(default_factory=ModelConfig)
-
-    @property
-    def integer(self) -> bool:
-        """Whether it is the packaged MiniLM, which uses integer products."""
-        return sha256(self.model) == MINILM_MODEL_SHA256
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +89,7 @@ class OnnxEmbedder:
         self._options = _Options.of(spec, files.config)
         self._dense = files.config.dense
         with _opening:  # prevents two threads from loading the same files
-            self._session = _session(files.model, file_version(files.model), files.integer)
+            self._session = _session(files.model, file_version(files.model))
             self._tokenizer = tokenizer_of(
                 files.tokenizer, file_version(files.tokenizer), self._options.max_length
             )
@@ -256,7 +249,7 @@ def _check_vocabulary(files: _Files, tokens: int) -> None:
 
 
 @lru_cache(maxsize=4)
-def _session(model: Path, _version: tuple[int, int], integer: bool) -> Any:
+def _session(model: Path, _version: tuple[int, int]) -> Any:
     try:
         import onnxruntime
     except ImportError as error:
@@ -268,12 +261,11 @@ def _session(model: Path, _version: tuple[int, int], integer: bool) -> Any:
     # one thread without spinning: more threads take more processor time from concurrent work
     options.intra_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    if products_overflow():
-        options.add_session_config_entry("session.x64quantprecision", "1")
+    # sums of 8-bit products do not overflow on processors without VNNI
+    options.add_session_config_entry("session.x64quantprecision", "1")
     try:
-        content = with_integer_products(model.read_bytes()) if integer else str(model)
         return onnxruntime.InferenceSession(
-            content, sess_options=options, providers=["CPUExecutionProvider"]
+            str(model), sess_options=options, providers=["CPUExecutionProvider"]
         )
     except Exception as error:  # onnxruntime raises classes of its own extension module
         raise EmbedderError(

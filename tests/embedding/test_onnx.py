@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from kbkit.embedding import onnx, open_embedder
-from kbkit.embedding.integer_products import message, products_overflow
 from kbkit.embedding.models import distribution_file
 from kbkit.embedding.onnx import OnnxEmbedder
 from kbkit.errors import ConfigError, EmbedderError
@@ -129,35 +128,6 @@ def test_vectors_are_the_same_with_any_number_of_threads(minilm, monkeypatch, th
 def test_preset_and_model_exclude_each_other():
     with pytest.raises(ConfigError, match="either preset or model"):
         OnnxEmbedding(preset="minilm", model="x")
-
-
-def test_integer_products_agree_with_the_packaged_model(minilm):
-    texts = ["How do I delete a file?", "Remove it with os.remove.", "word " * 200, "Schlüssel"]
-    packaged = onnx._session.__wrapped__(MODEL, (0, 0), False)
-    encoded = [minilm._tokenizer.encode(text) for text in texts]
-    for text, tokens in zip(texts, encoded, strict=True):
-        row = np.array([tokens.ids], np.int64)
-        feed = {"input_ids": row, "attention_mask": row * 0 + 1, "token_type_ids": row * 0}
-        (expected,) = packaged.run(None, feed)[:1]
-        expected = expected[0].mean(axis=0) if expected.ndim == 3 else expected[0]
-        assert minilm.embed_query(text) @ expected / np.linalg.norm(expected) > 0.99999
-
-
-def test_products_are_exact_with_and_without_vnni(minilm, monkeypatch):
-    monkeypatch.setattr(onnx, "products_overflow", lambda: not products_overflow())
-    other = onnx._session.__wrapped__(MODEL, (0, 0), True)
-    tokens = np.array([minilm._tokenizer.encode("How do I delete a file?").ids], np.int64)
-    feed = {"input_ids": tokens, "attention_mask": tokens * 0 + 1, "token_type_ids": tokens * 0}
-    actual, expected = (session.run(None, feed)[0] for session in (other, minilm._session))
-    np.testing.assert_allclose(actual, expected, atol=1e-4)
-
-
-def test_schema_of_onnx_stays_out_of_the_pool_of_other_packages():
-    from google.protobuf import descriptor_pool
-
-    message("Model")
-    with pytest.raises(KeyError):
-        descriptor_pool.Default().FindMessageTypeByName("kbkit.Model")
 
 
 @pytest.mark.parametrize("name", ["model.onnx_data", "model.onnx.data"])
