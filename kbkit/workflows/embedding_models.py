@@ -112,15 +112,10 @@ def remove_model(name: str, *, forget: bool = False, settings: Settings | None =
         raise NotFoundError(
             f"the model {name} is not installed; `kbkit models list` lists those that are"
         )
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.rmtree(partial_folder(folder), ignore_errors=True)
+    for each in (folder, *folder.parent.glob(f"{folder.name}.*.part")):
+        shutil.rmtree(each, ignore_errors=True)
     if forget:
         lock.unlink(missing_ok=True)
-
-
-def partial_folder(folder: Path) -> Path:
-    """Return the folder of an incomplete download."""
-    return folder.with_name(f"{folder.name}.part")
 
 
 PIECE = 16_000_000
@@ -303,7 +298,7 @@ class _Download:
 
     def run(self) -> Path:
         """Fetch all files; return the model's folder."""
-        revision = self._begin()
+        self._partial.mkdir(exist_ok=True)
         available, folder = self.hub.files, self.model.rpartition("/")[0]
         tokenizers = [n for n in ("tokenizer.json", f"{folder}/tokenizer.json") if n in available]
         if not tokenizers:
@@ -316,27 +311,19 @@ class _Download:
                 self._get(name)
         for name in self._files_of_modules():
             self._get(name)
-        revision.unlink()
-        _place(self._partial, self.folder)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self._partial.replace(self.folder)
         self._write_lock()
         return self.folder
 
     @property
     def _partial(self) -> Path:
-        return partial_folder(self.folder)
+        return self.folder.with_name(f"{self.folder.name}.{self.hub.revision[:12]}.part")
 
     @property
     def _locked_files(self) -> Mapping[str, Any]:
         same = self.lock.get("revision") == self.hub.revision
         return self.lock["files"] if same else {}
-
-    def _begin(self) -> Path:
-        revision = self._partial / ".revision"
-        if not revision.is_file() or revision.read_text("utf-8") != self.hub.revision:
-            shutil.rmtree(self._partial, ignore_errors=True)
-            self._partial.mkdir()
-            revision.write_text(self.hub.revision, "utf-8")
-        return revision
 
     def _files_of_modules(self) -> list[str]:
         path = self._partial / MODULES
@@ -431,12 +418,3 @@ def _check(path: Path, listed: HubFile, hashes: Mapping[str, str | None], reposi
                 f"{repository}: {listed.name} is not the file that the hub lists; fetch it again"
             )
     return actual
-
-
-def _place(partial: Path, folder: Path) -> None:
-    old = folder.with_name(f"{folder.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
-    if folder.is_dir():
-        folder.replace(old)
-    partial.replace(folder)
-    shutil.rmtree(old, ignore_errors=True)
