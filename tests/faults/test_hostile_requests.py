@@ -372,12 +372,6 @@ def test_documents_without_text(served):
         refused(served, post(served, "bases/drinks/ingest", body, most=60), 409)
 
 
-def test_neighbors_are_no_entity(served):
-    for method in ("PUT", "DELETE", "PATCH", "POST"):
-        path = "/api/knowledge/graph/entities/tea/neighbors"
-        refused(served, ask(served, method, path, body=b"{}"), 405)
-
-
 @pytest.mark.parametrize(
     "url",
     [

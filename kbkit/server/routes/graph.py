@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import Depends, HTTPException, Path, Query
+from fastapi import Depends, Path, Query
 from pydantic import BaseModel, Field
 
 from kbkit.access import Caller as AccessCaller
@@ -143,13 +143,6 @@ def list_entity_neighbors(
     """List what an entity is related to, nearest and strongest first."""
     target = Target(TargetKind.ENTITY, id)
     return graph.neighbors(target, depth=depth, relation=relation or (), limit=limit)
-
-
-@routes.router.api_route(
-    "/entities/{id:path}/neighbors", methods=["PUT", "DELETE"], include_in_schema=False
-)
-def refuse_to_change_neighbors() -> None:
-    raise HTTPException(405)  # else the routes below would take it for a name
 
 
 @routes.get("/entities/{id:path}")
