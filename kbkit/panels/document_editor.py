@@ -32,7 +32,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
     Attributes:
         document: The open document, or ``None``.
         outline_box: Whether to show the passages that search reads.
-        delete_button: Asks before deletion; see `confirm_button` and `keep_button`.
+        delete_button: Moves the document to the trash; `undelete_button` restores it.
     """
 
     def __init__(
@@ -64,24 +64,19 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
             box.observe(self._on_labels, "value")
         self.outline_box = toggle("Passages", tooltip="Show the passages that search reads")
         self.outline_box.observe(self._on_outline, "value")
-        self.delete_button = button("Delete…", "Delete this document", self._ask)
-        self.confirm_button = button("Delete it", "Move it to the trash", self.delete)
-        self.keep_button = button("Cancel", "Do not delete", self._keep)
-        self._question = widgets.HTML()
-        self._confirm = widgets.HBox([self._question, self.confirm_button, self.keep_button])
-        self._confirm.add_class("kbkit-confirm")
+        self.delete_button = button("Delete", "Move this document to the trash", self.delete)
         self.undelete_button = button("Undo", "Restore it, with its ratings", self.undelete)
         self._deleted: list[tuple[KnowledgeBase, Document]] = []
         self._messages = widgets.HTML()
         self._undo = widgets.HBox([self._messages, self.undelete_button])
-        self._undo.add_class("kbkit-confirm")
+        self._undo.add_class("kbkit-undo")
         self._labels = row(
             self.type_box, self.tags_box, self.outline_box, back_button, self.delete_button
         )
         self._view = DocumentView(
             panel, {"follow": self._follow, "rate": self._rate, "undo": self._undo_rating}
         )
-        super().__init__([self._labels, self._confirm, self._undo, self._view])
+        super().__init__([self._labels, self._undo, self._view])
         self._show_deleted()
         self.show(None, self._renderer)
 
@@ -98,7 +93,6 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
             self._serial += 1
         if document is None or document.id != before:
             self._own_ratings = []
-            self._keep()
         self._labels.layout.visibility = "hidden" if document is None else "visible"
         self._rendered = PanelText("", {})
         if document is not None:
@@ -200,19 +194,6 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
     def _on_outline(self, _change: Bunch) -> None:
         with self._panel.shown_errors():
             self.show(self.document, self._renderer)
-
-    # Deletion
-
-    def _ask(self) -> None:
-        if self.document is not None:
-            title = escape(render.plain(self.document.title, 80))
-            self._question.value = (
-                f"Delete <bdi>“{title}”</bdi>? It can be restored until the trash is emptied."
-            )
-            show(self._confirm, visible=True)
-
-    def _keep(self) -> None:
-        show(self._confirm, visible=False)
 
     # Stars and links
 

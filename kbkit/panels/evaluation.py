@@ -45,7 +45,7 @@ def state_of(evaluation: Evaluation) -> tuple[dict[str, Any], list[int]]:
             [render.plain(second[i].query, 300), first[i].ndcg, second[i].ndcg] for i in order
         ],
         "bins": counts.tolist(),
-        "mean": [difference.mean, difference.low, difference.high],
+        "mean": difference.mean,
         "notes": _notes(evaluation),
     }
     return state, order

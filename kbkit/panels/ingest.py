@@ -212,8 +212,6 @@ class IngestPanel(JobPanel):
         self.start_button.add_class("kbkit-primary")
         hint = "Read all sources of the knowledge base again"
         self.refresh_button = button("Refresh all", hint, self.refresh)
-        hint = "Replace static vectors with those of the model"
-        self.improve_button = button("Improve", hint, self.improve)
         self.upload = control(
             widgets.FileUpload,
             "Upload files",
@@ -238,12 +236,11 @@ class IngestPanel(JobPanel):
         self.kept = KeptSources(self, self._present)
         self._counts = widgets.HTML()
         self._problems = widgets.HTML()
-        more = [self.refresh_button, self.improve_button, self.upload]
         self.fill(
             [
                 row(self.kb_box, self.embedding_box, self.type_box),
                 self._form_box,
-                buttons(self.start_button, self.cancel_button, *more),
+                buttons(self.start_button, self.cancel_button, self.refresh_button, self.upload),
                 self.status_line,
                 self._counts,
                 self._problems,
@@ -281,27 +278,6 @@ class IngestPanel(JobPanel):
                 lambda kb, on_progress, stop: kb.refresh(on_progress=on_progress, stop=stop),
                 may_create=False,
             )
-
-    def improve(self) -> None:
-        """Replace static vectors with those of the model; returns at once.
-
-        The status shows estimate and progress. Finished vectors stay after a cancellation.
-        """
-        with self.shown_errors():
-            find = self._chosen()
-            self.say("Estimating the remaining work…")
-
-            def job() -> None:
-                kb = find()
-                left = kb.improve(estimate=True)
-                if left and not self._cancelled.is_set():
-                    self._counts.value = self._problems.value = ""
-                    self.say(f"Embedding {left}…")
-                    left = kb.improve(on_progress=self._on_embedded, stop=self._cancelled.is_set)
-                ends = f"Stopped; left to embed: {left}" if left else "Nothing is left to embed"
-                self.announce(f"{ends}.")
-
-            self._start(job)
 
     def add_files(self, files: Sequence[tuple[str, bytes]]) -> None:
         """Ingest files, given by name and content; returns at once. Replaces those of a name."""
@@ -397,24 +373,13 @@ class IngestPanel(JobPanel):
         super()._run(job)
         self.publish("documents")
 
-    def _on_embedded(self, progress: Progress) -> None:
-        if progress.total and self._is_due():
-            what = "summaries" if progress.stage == "summaries" else "chunks"
-            self.say(f"Embedded {progress.done:,} of {progress.total:,} {what}")
-
     def _on_progress(self, progress: Progress) -> None:
         if self._is_due() and progress.so_far is not None:
             seconds = time.monotonic() - self._began
             self._show(progress.so_far, progress.message, seconds)
 
     def _set_running(self, running: bool) -> None:
-        for each in (
-            self.start_button,
-            self.refresh_button,
-            self.improve_button,
-            self.upload,
-            self.type_box,
-        ):
+        for each in (self.start_button, self.refresh_button, self.upload, self.type_box):
             each.disabled = running
         if self.kb_box is not None:
             self.kb_box.disabled = running

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 import kbkit
 from kbkit.entries.entries import Entries
 from tests.browser.accessibility import violations
-from tests.browser.layout import resize, wait_until_fits
 from tests.browser.notebook import Notebook
 
 sync_api = pytest.importorskip("playwright.sync_api")
 
 pytestmark = pytest.mark.browser
 
-SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 MAKE_WORKSPACE = """\
 import kbkit
 
@@ -45,9 +42,7 @@ panel"""
 
 
 class Lab(Notebook):
-    @property
-    def panel(self) -> sync_api.Locator:
-        return self.page.locator(".kbkit-entries")
+    part = ".kbkit-entries"
 
     @property
     def entry(self) -> sync_api.Locator:
@@ -56,25 +51,16 @@ class Lab(Notebook):
     def row(self, title: str) -> sync_api.Locator:
         return self.panel.locator(".kbkit-entry-table tbody tr").filter(has_text=title)
 
-    def button(self, name: str) -> sync_api.Locator:
-        return self.panel.get_by_role("button", name=name, exact=True)
-
     def tab(self, name: str) -> sync_api.Locator:
         return self.entry.get_by_role("tab", name=name)
 
     def titles(self) -> list[str]:
         return self.panel.locator(".kbkit-entry-table tbody th .kbkit-link").all_inner_texts()
 
-    def says(self, text: str) -> None:
-        self.panel.get_by_text(text, exact=True).wait_for()
-
 
 @pytest.fixture(scope="module")
 def lab(jupyterlab) -> Iterator[Lab]:
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    with jupyterlab(MAKE_WORKSPACE, SHOW_PANEL) as (page, folder, events):
-        lab = Lab(page, folder, events)
-        lab.run_all()
+    with Lab.running(jupyterlab, MAKE_WORKSPACE, SHOW_PANEL) as lab:
         lab.row("Brew tea").wait_for()
         yield lab
 
@@ -138,17 +124,15 @@ def test_an_entry_is_made_changed_deleted_and_brought_back(lab: Lab, agent: Entr
     form.get_by_text("is empty; describe the entry in one line").wait_for()
     sync_api.expect(title).to_have_attribute("aria-invalid", "true")
     title.fill("Bake bread")
-    form.get_by_label("Name of its folder").fill("brew-tea")
+    form.get_by_label("Folder name").fill("brew-tea")
     title.press("Enter")
-    sync_api.expect(form.get_by_label("Name of its folder")).to_have_attribute(
-        "aria-invalid", "true"
-    )
-    form.get_by_label("Name of its folder").fill("")
+    sync_api.expect(form.get_by_label("Folder name")).to_have_attribute("aria-invalid", "true")
+    form.get_by_label("Folder name").fill("")
     form.get_by_label("Prompt").fill("Knead it.")
     form.get_by_label("Tags").fill("kitchen, slow")
     for theme in ("Dark", "Light"):
         lab.theme(f"JupyterLab {theme}")
-        lab.page.screenshot(path=SCREENSHOTS / f"entries-form-{theme.lower()}.png")
+        lab.screenshot(f"entries-form-{theme.lower()}")
     assert violations(lab.page, ".kbkit-entries") == []
     form.get_by_role("button", name="Create").click()
     lab.entry.get_by_role("heading", name="Bake bread").wait_for()
@@ -206,14 +190,4 @@ def test_a_click_counts_though_the_table_is_redrawn_meanwhile(lab: Lab, agent: E
 def test_it_fits_and_everybody_can_use_it(lab: Lab):
     lab.execute("panel.show('parse-a-server-log')")
     lab.entry.get_by_role("heading", name="Parse a server log").wait_for()
-    for theme in ("Dark", "Light"):
-        lab.theme(f"JupyterLab {theme}")
-        for width in (1440, 768, 390):
-            resize(lab.page, width, 1000)
-            lab.panel.scroll_into_view_if_needed()
-            lab.page.screenshot(path=SCREENSHOTS / f"entries-{theme.lower()}-{width}.png")
-            wait_until_fits(lab.panel)
-        lab.page.set_viewport_size({"width": 1200, "height": 900})
-        assert violations(lab.page, ".kbkit-entries") == []
-    lab.shows_no_errors()
-    assert lab.events == []
+    lab.fits_and_everybody_can_use_it("entries")

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 import kbkit
 from kbkit.files.files import Files
 from tests.browser.accessibility import violations
-from tests.browser.layout import resize, wait_until_fits
 from tests.browser.notebook import Notebook
 
 sync_api = pytest.importorskip("playwright.sync_api")
 
 pytestmark = pytest.mark.browser
 
-SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 MAKE_WORKSPACE = """\
 import kbkit
 
@@ -47,27 +44,11 @@ panel"""
 
 
 class Lab(Notebook):
-    @property
-    def panel(self) -> sync_api.Locator:
-        return self.page.locator(".kbkit-files")
-
-    @property
-    def tree(self) -> sync_api.Locator:
-        return self.panel.get_by_role("tree")
-
-    @property
-    def text(self) -> sync_api.Locator:
-        return self.panel.locator(".kbkit-page > div")
+    part = ".kbkit-files"
 
     @property
     def editor(self) -> sync_api.Locator:
         return self.panel.get_by_role("textbox", name="Text of")
-
-    def item(self, name: str) -> sync_api.Locator:
-        return self.tree.get_by_role("treeitem", name=name)
-
-    def button(self, name: str) -> sync_api.Locator:
-        return self.panel.get_by_role("button", name=name, exact=True)
 
     def active(self) -> str:
         """The name in the line of the tree that keys are about."""
@@ -78,19 +59,10 @@ class Lab(Notebook):
             }"""
         )
 
-    def opened(self, name: str) -> None:
-        self.panel.get_by_role("heading", name=name, exact=True).wait_for()
-
-    def says(self, text: str) -> None:
-        self.panel.get_by_text(text, exact=True).wait_for()
-
 
 @pytest.fixture(scope="module")
 def lab(jupyterlab) -> Iterator[Lab]:
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    with jupyterlab(MAKE_WORKSPACE, SHOW_PANEL) as (page, folder, events):
-        lab = Lab(page, folder, events)
-        lab.run_all()
+    with Lab.running(jupyterlab, MAKE_WORKSPACE, SHOW_PANEL) as lab:
         lab.item("many").wait_for(timeout=120_000)  # its notes are stored before
         yield lab
 
@@ -234,7 +206,7 @@ def test_what_an_agent_writes_appears_and_neither_side_loses_a_word(lab: Lab, ag
     assert agent.read("milk.md") == "# Milk\n\nTheirs.\n"
     for theme in ("Dark", "Light"):
         lab.theme(f"JupyterLab {theme}")
-        lab.page.screenshot(path=SCREENSHOTS / f"files-conflict-{theme.lower()}.png")
+        lab.screenshot(f"files-conflict-{theme.lower()}")
     assert violations(lab.page, ".kbkit-files") == []
     lab.button("Use theirs").click()
     sync_api.expect(lab.editor).to_have_value("# Milk\n\nTheirs.\n")
@@ -310,14 +282,4 @@ def test_hostile_files_are_shown_harmlessly(lab: Lab):
 def test_it_fits_and_everybody_can_use_it(lab: Lab):
     lab.execute("panel.show('plans/tea.md')")
     lab.opened("tea.md")
-    for theme in ("Dark", "Light"):
-        lab.theme(f"JupyterLab {theme}")
-        for width in (1440, 768, 390):
-            resize(lab.page, width, 1000)
-            lab.panel.scroll_into_view_if_needed()
-            lab.page.screenshot(path=SCREENSHOTS / f"files-{theme.lower()}-{width}.png")
-            wait_until_fits(lab.panel)
-        lab.page.set_viewport_size({"width": 1200, "height": 900})
-        assert violations(lab.page, ".kbkit-files") == []
-    lab.shows_no_errors()
-    assert lab.events == []
+    lab.fits_and_everybody_can_use_it("files")

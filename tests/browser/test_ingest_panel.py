@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 import kbkit
-from tests.browser.accessibility import violations
-from tests.browser.layout import resize, wait_until_fits
 from tests.browser.notebook import Notebook
 
 sync_api = pytest.importorskip("playwright.sync_api")
 
 pytestmark = pytest.mark.browser
 
-SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 CELLS = (
     """\
 import kbkit
@@ -30,16 +26,11 @@ panel""",
 
 
 class Lab(Notebook):
-    @property
-    def panel(self) -> sync_api.Locator:
-        return self.page.locator(".kbkit-ingest")
+    part = ".kbkit-ingest"
 
     def count(self, name: str) -> int:
         text = self.panel.locator(f".kbkit-count.kbkit-{name} b").inner_text()
         return int(text.replace(",", ""))
-
-    def button(self, name: str) -> sync_api.Locator:
-        return self.panel.get_by_role("button", name=name, exact=True)
 
     def wait_for_count(self, name: str, least: int) -> None:
         self.page.wait_for_function(
@@ -51,9 +42,7 @@ class Lab(Notebook):
 
 @pytest.fixture(scope="module")
 def lab(jupyterlab) -> Iterator[Lab]:
-    with jupyterlab(*CELLS) as (page, folder, events):
-        lab = Lab(page, folder, events)
-        lab.run_all()
+    with Lab.running(jupyterlab, *CELLS) as lab:
         lab.panel.get_by_text("Choose a source and start").wait_for()
         yield lab
 
@@ -92,7 +81,7 @@ def test_a_crawl_is_started_watched_and_cancelled(lab: Lab, slow_site: str):
 
 def test_errors_are_one_line(lab: Lab):
     lab.panel.get_by_label("Source", exact=True).select_option("API description (OpenAPI)")
-    # the kernel draws the form anew, which moves the button
+    # the kernel draws the form again, which moves the button
     lab.panel.get_by_label("Path", exact=True).wait_for()
     lab.button("Start").click()
     lab.panel.get_by_role("alert").get_by_text("give either url or path").wait_for()
@@ -114,22 +103,9 @@ def test_a_file_is_uploaded(lab: Lab):
         assert workspace["pages"].documents["upload:tulips.md"].title == "Tulips"
 
 
-@pytest.mark.parametrize("theme", ["Light", "Dark"])
-def test_it_fits_wide_and_narrow_columns(lab: Lab, theme: str):
-    lab.theme(f"JupyterLab {theme}")
+def test_it_fits_and_everybody_can_use_it(lab: Lab):
     lab.panel.get_by_label("Source", exact=True).select_option("Web site")
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    lab.page.mouse.move(5, 300)
-    for name, width in (("wide", 1200), ("narrow", 480)):
-        resize(lab.page, width, 900)
-        lab.panel.scroll_into_view_if_needed()
-        lab.page.screenshot(path=SCREENSHOTS / f"ingest-{theme.lower()}-{name}.png")
-        wait_until_fits(lab.panel)
-    lab.page.set_viewport_size({"width": 1200, "height": 900})
-
-
-def test_everybody_can_use_it(lab: Lab):
-    assert violations(lab.page, ".kbkit-ingest") == []
+    lab.fits_and_everybody_can_use_it("ingest")
     unnamed = lab.panel.evaluate(
         """panel => [...panel.querySelectorAll("input, select, button, textarea")]
             .filter(part => part.checkVisibility() && part.type != 'file')
@@ -138,8 +114,3 @@ def test_everybody_can_use_it(lab: Lab):
             .map(part => part.outerHTML)"""
     )
     assert unnamed == []
-
-
-def test_it_left_no_errors_and_fetched_nothing_from_elsewhere(lab: Lab):
-    lab.shows_no_errors()
-    assert lab.events == []

@@ -13,8 +13,8 @@ test("a key before the passages are there judges nothing and says so", () => {
     return true;
   });
   round.update(/** @type {any} */ (STATE));
-  assert.match(round.judge(5), /not here yet/);
-  assert.match(round.skip(), /not here yet/);
+  assert.match(round.judge(5), /still loading/);
+  assert.match(round.skip(), /still loading/);
   assert.deepEqual(sent, [["request", { places: [0] }]]);
   const passage = { id: "a", title: "Kilns", score: null };
   round.addPool(/** @type {any} */ ({ place: 0, version: 0, passages: [passage] }));

@@ -1,14 +1,11 @@
 """The ingest panel against a real workspace and a real site."""
 
-import json
 from datetime import UTC, datetime
 
 import pytest
 
-import kbkit
 from kbkit.errors import ConfigError
-from kbkit.knowledge_base import KnowledgeBase
-from kbkit.models import Improvement, Problem
+from kbkit.models import Problem
 from kbkit.panels import IngestPanel
 from kbkit.panels.ingest import MAX_PROBLEMS, problems
 from kbkit.panels.source_form import SourceForm, source_models
@@ -162,61 +159,6 @@ def test_invalid_name_of_a_knowledge_base_is_refused(scratch, name):
     panel.wait(10)
     assert panel.error is not None
     assert "name a knowledge base" in status(panel)
-
-
-@pytest.fixture
-def unfinished(tmp_path, monkeypatch):
-    """A workspace without automatic embedding by models."""
-    monkeypatch.setenv("KBKIT_IMPROVE", "off")
-    with kbkit.open(tmp_path / "unfinished") as workspace:
-        workspace.create("garden")
-        yield workspace
-
-
-def test_improve_button_shows_an_estimate_and_progress(unfinished, tmp_path):
-    file = tmp_path / "a.jsonl"
-    documents = [
-        {"uri": f"tea:{n}", "title": f"Tea {n}", "text": f"Is drunk from a cup of number {n}."}
-        for n in range(60)
-    ]
-    file.write_text("".join(json.dumps(document) + "\n" for document in documents))
-    panel = IngestPanel(unfinished)
-    panel.kb_box.value = "garden"
-    fill(panel, "jsonl", path=str(file))
-    panel.start()
-    assert panel.wait(60).new == 60
-    left = unfinished["garden"].info().summaries_waiting
-    assert left
-    messages = []
-    panel.status_line.observe(lambda change: messages.append(text_of(change["new"])), "value")
-    panel.improve_button.click()
-    assert panel.improve_button.disabled
-    panel._join(60)
-    assert panel.error is None
-    assert any(f"Embedding {left} summaries, about" in text for text in messages)
-    assert "Nothing is left to embed." in status(panel)
-    assert unfinished["garden"].info().summaries_waiting == 0
-    assert not panel.improve_button.disabled
-    panel.improve()
-    panel._join(60)
-    assert "Nothing is left to embed." in status(panel)
-
-
-def test_embedding_can_be_cancelled(scratch, monkeypatch):
-    kb, cancelled = scratch["garden"], []
-    panel = IngestPanel(kb)
-
-    def improve(self, *, estimate=False, stop=lambda: False, **_rest):
-        if not estimate:
-            panel.cancel()
-            cancelled.append(stop())
-        return Improvement(3, 0)
-
-    monkeypatch.setattr(KnowledgeBase, "improve", improve)
-    panel.improve()
-    panel._join(60)
-    assert cancelled == [True]
-    assert "Stopped; left to embed: 3 summaries." in status(panel)
 
 
 def test_every_source_has_a_form_with_labels():

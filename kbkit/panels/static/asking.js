@@ -1,4 +1,5 @@
-// Views that send numbered requests to Python.
+// Views that send numbered requests to Python, and those that change something.
+import { make, makeButton } from "../../export/assets/elements.js";
 import { View } from "./dom.js";
 
 /**
@@ -42,5 +43,39 @@ export class AskingView extends View {
     const resolve = this.waiting.get(message.number);
     this.waiting.delete(message.number);
     resolve?.(message);
+  }
+}
+
+/** A view with a button to undo changes, and places for problems and forms. */
+export class EditingView extends AskingView {
+  /**
+   * @param {import("./dom.js").Model} model
+   * @param {HTMLElement} el
+   */
+  constructor(model, el) {
+    super(model, el);
+    this.undo = makeButton("Undo", () => this.change("undo"));
+    this.said = make("p", { class: "kbkit-field-problem", role: "alert", hidden: true });
+    this.place = make("div");
+  }
+
+  /** @param {string} what  the action to undo, or "" */
+  drawUndo(what) {
+    this.undo.disabled = !what;
+    this.undo.title = what ? `Undo: ${what}` : "Nothing to undo";
+  }
+
+  /**
+   * Send a change to Python; a problem without a field appears above.
+   *
+   * @param {string} what
+   * @param {Record<string, any>} [values]
+   */
+  async change(what, values = {}) {
+    const reply = await this.ask(what, values);
+    const { problem } = reply;
+    this.said.textContent = problem && !problem.field && !problem.now ? problem.text : "";
+    this.said.hidden = this.said.textContent === "";
+    return reply;
   }
 }

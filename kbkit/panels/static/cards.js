@@ -272,25 +272,6 @@ class CardsView extends View {
   }
 }
 
-/**
- * Parts of a hit, redrawn only when they change.
- *
- * @typedef {"marked_title" | "about" | "link" | "badges" | "path" | "place" | "age" | "score" | "snippet" | "context"} Part
- * @type {readonly Part[]}
- */
-const ALL = [
-  "marked_title",
-  "about",
-  "link",
-  "badges",
-  "path",
-  "place",
-  "age",
-  "score",
-  "snippet",
-  "context",
-];
-
 class Card {
   /**
    * @param {CardsView} view
@@ -315,9 +296,7 @@ class Card {
     this.around = this.button("Context", "c", "Show the passages before and after", () =>
       this.send("context", { radius: this.hit.context ? 0 : 1 }),
     );
-    this.like = this.button("More like this", "m", "Show similar passages", () =>
-      this.more(),
-    );
+    this.like = this.button("More like this", "m", "Show similar passages", () => this.more());
     this.whole = this.button("Document", "d", "Open the document at this passage", () =>
       this.send("document"),
     );
@@ -341,7 +320,8 @@ class Card {
     this.article = make("article", { class: "kbkit-card", tabindex: -1 });
     this.article.append(header, this.about, this.where, this.snippet, this.context, actions);
     this.root = make("li", {}, this.article);
-    this.write(hit, ALL);
+    this.drawn = this.drawnContext = "";
+    this.fill(hit);
   }
 
   /**
@@ -356,52 +336,38 @@ class Card {
 
   /** @param {Hit} hit */
   fill(hit) {
-    const before = this.hit;
-    const changed = ALL.filter(
-      (name) => JSON.stringify(before[name]) !== JSON.stringify(hit[name]),
-    );
     this.hit = hit;
-    this.write(hit, changed);
-  }
-
-  /**
-   * @param {Hit} hit
-   * @param {readonly Part[]} parts  parts to redraw
-   */
-  write(hit, parts) {
+    this.pick.checked = hit.selected;
+    const drawn = JSON.stringify(hit);
+    if (drawn === this.drawn) {
+      return;
+    }
+    this.drawn = drawn;
     const label = `Result ${hit.rank}: ${hit.title}`;
     this.article.setAttribute("aria-label", label);
     this.pick.setAttribute("aria-label", `Select ${label.toLowerCase()[0]}${label.slice(1)}`);
-    this.pick.checked = hit.selected;
     this.article.classList.toggle("kbkit-picked", hit.selected);
     this.root.classList.toggle("kbkit-follows", hit.follows);
     setText(this.rank, String(hit.rank));
-    /** @type {(...names: Part[]) => boolean} */
-    const changed = (...names) => names.some((name) => parts.includes(name));
-    if (changed("marked_title", "link")) {
-      this.title.replaceChildren(
-        makeLink(hit.link, {}, make("bdi", {}, markSegments(hit.marked_title))),
-      );
-      this.title.title = hit.title;
-    }
-    if (changed("about")) {
-      setText(this.about, hit.about);
-      this.about.title = hit.about;
-      this.about.hidden = hit.about === "";
-    }
-    if (changed("badges", "path", "place", "age")) {
-      this.where.replaceChildren(...facts(hit));
-    }
-    if (changed("score")) {
-      this.drawScore(hit.score);
-    }
-    if (changed("snippet")) {
-      this.snippet.replaceChildren(...markSegments(hit.snippet));
-    }
-    if (changed("context")) {
+    this.title.replaceChildren(
+      makeLink(hit.link, {}, make("bdi", {}, markSegments(hit.marked_title))),
+    );
+    this.title.title = hit.title;
+    setText(this.about, hit.about);
+    this.about.title = hit.about;
+    this.about.hidden = hit.about === "";
+    this.where.replaceChildren(...facts(hit));
+    this.drawScore(hit.score);
+    this.snippet.replaceChildren(...markSegments(hit.snippet));
+    showStars(this.stars, hit.stars);
+    this.undo.style.visibility = hit.undo ? "visible" : "hidden"; // the row keeps its height
+    setText(this.rated, hit.rated);
+    this.rated.title = hit.rated;
+    const context = JSON.stringify(hit.context);
+    if (context !== this.drawnContext) {
+      this.drawnContext = context; // its blocks keep their scroll positions
       this.drawContext(hit.context);
     }
-    this.drawRating(hit);
   }
 
   /** @param {Hit["score"]} score */
@@ -413,14 +379,6 @@ class Card {
     this.score.replaceChildren(bar, make("span", {}, total));
     this.score.setAttribute("aria-label", label);
     this.score.title = label;
-  }
-
-  /** @param {Hit} hit */
-  drawRating(hit) {
-    showStars(this.stars, hit.stars);
-    this.undo.style.visibility = hit.undo ? "visible" : "hidden"; // the row keeps its height
-    setText(this.rated, hit.rated);
-    this.rated.title = hit.rated;
   }
 
   /** @param {Hit["context"]} context */

@@ -1,6 +1,6 @@
 // The entries of a workspace: the table, the entry below it, and its form.
 import { make, makeButton } from "../../export/assets/elements.js";
-import { AskingView } from "./asking.js";
+import { EditingView } from "./asking.js";
 import { widgetOf } from "./dom.js";
 import { EntryDetails } from "./entry_details.js";
 import { Form, labelled } from "./forms.js";
@@ -31,7 +31,7 @@ const COLUMNS = [
   ["Changed", "updated", "descending"],
 ];
 
-class EntriesView extends AskingView {
+class EntriesView extends EditingView {
   /**
    * @param {import("./dom.js").Model} model
    * @param {HTMLElement} el
@@ -39,11 +39,8 @@ class EntriesView extends AskingView {
   constructor(model, el) {
     super(model, el);
     this.slug = "";
-    this.undo = makeButton("Undo", () => this.change("undo", {}));
     const maker = makeButton("New entry…", () => this.showForm(null));
     const tools = make("div", { class: "kbkit-tools" }, maker, this.undo);
-    this.said = make("p", { class: "kbkit-field-problem", role: "alert", hidden: true });
-    this.place = make("div");
     this.head = make("tr");
     this.body = make("tbody", {
       onkeydown: (/** @type {KeyboardEvent} */ event) => this.onKeydown(event),
@@ -75,26 +72,10 @@ class EntriesView extends AskingView {
 
   draw() {
     const { entry, undo, serial } = this.model.get("state");
-    this.undo.disabled = undo === "";
-    this.undo.title = undo ? `Undo: ${undo}` : "Nothing to undo";
+    this.drawUndo(undo);
     this.slug = entry?.slug ?? "";
     this.details.draw(entry, serial);
     this.markRow();
-  }
-
-  /**
-   * Send a request to Python; a problem without a field appears above.
-   *
-   * @param {string} what
-   * @param {Record<string, any>} values
-   */
-  async change(what, values) {
-    const reply = await this.ask(what, values);
-    const { problem } = reply;
-    const here = problem && !problem.field && !problem.now ? problem.text : "";
-    this.said.hidden = here === "";
-    this.said.textContent = here;
-    return reply;
   }
 
   // The table
@@ -210,19 +191,18 @@ class EntriesView extends AskingView {
   showForm(fields) {
     const { slug } = this;
     const text = (/** @type {number} */ rows) => make("textarea", { rows });
-    const input = () => make("input", { type: "text" });
     const choice = make("select", {}, STATUSES.map((each) => make("option", { value: each }, each))); // prettier-ignore
     /** @type {(name: string) => string} */
     const begin = (name) => fields?.[name] ?? "";
     const all = [
-      labelled("Title", "title", input(), begin("title")),
-      fields === null && labelled("Name of its folder; by default made of the title", "slug", input(), ""), // prettier-ignore
-      labelled("Description: by this it is found", "description", text(2), begin("description")),
-      labelled("Tags, separated by commas", "tags", input(), begin("tags")),
-      labelled("Category", "category", input(), begin("category")),
-      labelled("Status", "status", choice, begin("status") || "active"),
-      labelled("Prompt: tells an agent how to do it", "prompt", text(8), begin("prompt")),
-      labelled("Readme, for people", "readme", text(4), begin("readme")),
+      labelled("Title", "title", begin("title")),
+      fields === null && labelled("Folder name (default: from the title)", "slug", ""),
+      labelled("Description, which search uses", "description", begin("description"), text(2)),
+      labelled("Tags, separated by commas", "tags", begin("tags")),
+      labelled("Category", "category", begin("category")),
+      labelled("Status", "status", begin("status") || "active", choice),
+      labelled("Prompt, for agents", "prompt", begin("prompt"), text(8)),
+      labelled("Readme, for people", "readme", begin("readme"), text(4)),
     ];
     const controls = /** @type {import("./forms.js").Field[]} */ (all.filter(Boolean));
     const title = fields === null ? "New entry" : `Edit ${fields.title}`;

@@ -1,6 +1,6 @@
 // One entry: facts, and tabs with its prompt, code, other files and history.
 import { make, makeButton } from "../../export/assets/elements.js";
-import { Form, confirmed, labelled } from "./forms.js";
+import { Form, labelled } from "./forms.js";
 import { Reader } from "./reader.js";
 import { makeStars, showStars } from "./stars.js";
 
@@ -213,7 +213,9 @@ export class EntryDetails {
     const text = answer?.text;
     const add = this.acts.firstElementChild;
     const edit = makeButton(`Edit ${path}`, () => this.writeFile(path, text));
-    const drop = makeButton(`Delete ${path}`, () => this.dropFile(path));
+    const drop = makeButton(`Delete ${path}`, () =>
+      this.ask("write", { slug: this.slug, path, remove: true }),
+    );
     const save = this.downloader(path);
     this.acts.replaceChildren(...(add ? [add] : []), ...(text ? [edit] : []), drop, save);
   }
@@ -225,8 +227,8 @@ export class EntryDetails {
   writeFile(path, text) {
     const area = make("textarea", { rows: 12, class: "kbkit-code" });
     const fields = [
-      ...(path ? [] : [labelled("Path within the entry", "path", make("input", { type: "text" }), "code/")]), // prettier-ignore
-      labelled("Text", "text", area, text),
+      ...(path ? [] : [labelled("Path within the entry", "path", "code/")]), // prettier-ignore
+      labelled("Text", "text", text, area),
     ];
     const form = new Form(path ? `Edit ${path}` : "New file", "Save", fields, {
       submit: (values) => this.ask("write", { slug: this.slug, path, ...values, new: !path }),
@@ -234,15 +236,6 @@ export class EntryDetails {
     });
     this.place.replaceChildren(form.element);
     fields[0].control.focus();
-  }
-
-  /** @param {string} path */
-  dropFile(path) {
-    this.place.replaceChildren(
-      confirmed(`Delete ${path}? It can be undone.`, "Delete it", this.place, () =>
-        this.ask("write", { slug: this.slug, path, remove: true }),
-      ),
-    );
   }
 
   // Files

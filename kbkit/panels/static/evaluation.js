@@ -22,11 +22,8 @@ import { bars, signed, spread } from "./plots.js";
  * @property {Measure[]} measures
  * @property {Query[]} queries  the greatest gain of B first
  * @property {number[]} bins
- * @property {[number, number, number]} mean
+ * @property {number} mean
  */
-
-/** Milliseconds of rest on a query before its results are requested. */
-const REST = 80;
 
 /** @type {Side[]} */
 const SIDES = ["A", "B"];
@@ -49,11 +46,7 @@ class EvaluationView extends View {
     super(model, el);
     this.serial = 0;
     this.at = 0;
-    this.open = false;
     this.opened = -1;
-    this.timer = 0;
-    /** @type {Map<number, Record<Side, Row[]>>} */
-    this.details = new Map();
     this.cursor = makeSvg("rect", { class: "kbkit-eval-cursor", y: -1.1, width: 1, height: 2.2 });
     this.progress = make("progress", { "aria-label": "Measured", max: 1, value: 0 });
     this.notes = make("div", { class: "kbkit-eval-notes" });
@@ -80,11 +73,10 @@ class EvaluationView extends View {
     this.root.dataset.lmSuppressShortcuts = "true";
     el.replaceChildren(this.root);
     this.onKey((event) => this.onKeydown(event));
-    this.ended.signal.addEventListener("abort", () => clearTimeout(this.timer));
     this.plot.addEventListener("pointermove", (event) => this.show(this.under(event)));
     this.plot.addEventListener("click", (event) => this.openAt(this.under(event)));
     this.drawOn("state", () => this.drawState());
-    this.drawOn("detail", () => this.addDetail());
+    this.drawOn("detail", () => this.drawLists());
   }
 
   /**
@@ -131,8 +123,7 @@ class EvaluationView extends View {
       return;
     }
     this.serial = state.serial;
-    this.details.clear();
-    this.open = false;
+    this.opened = -1;
     this.lists.hidden = true;
     this.results.hidden = false;
     this.notes.replaceChildren(...state.notes.map((note) => make("p", {}, note)));
@@ -149,26 +140,12 @@ class EvaluationView extends View {
     this.show(0);
   }
 
-  addDetail() {
-    const { serial, place, A, B } = this.model.get("detail");
-    if (place === undefined || serial !== this.serial) {
-      return;
-    }
-    this.details.set(place, { A, B });
-    if (place === this.at) {
-      this.drawReadout();
-    }
-    if (place === this.opened && this.open) {
-      this.drawLists();
-    }
-  }
-
   /**
    * Point at a query.
    *
    * @param {number} place
    */
-  show(place, ask = true) {
+  show(place) {
     if (!this.queries.length) {
       return;
     }
@@ -180,16 +157,10 @@ class EvaluationView extends View {
       "aria-valuetext",
       `${query}: A ${a.toFixed(2)}, B ${b.toFixed(2)}, difference ${signed(b - a)}`,
     );
-    this.drawReadout();
-    clearTimeout(this.timer);
-    if (ask && !this.details.has(place)) {
-      this.timer = window.setTimeout(() => this.requestDetail(place), REST);
-    }
-  }
-
-  /** @param {number} place */
-  requestDetail(place) {
-    this.send("look", { place });
+    this.readout.replaceChildren(
+      make("div", { class: "kbkit-eval-query" }, make("bdi", {}, query)),
+      make("div", {}, `nDCG@10: A ${a.toFixed(2)}, B ${b.toFixed(2)}, difference ${signed(b - a)}`),
+    );
   }
 
   /**
@@ -198,32 +169,19 @@ class EvaluationView extends View {
    * @param {number} place
    */
   openAt(place) {
-    this.show(place, false);
+    this.show(place);
     this.opened = place;
-    this.open = true;
-    if (!this.details.has(place)) {
-      this.requestDetail(place);
-    }
+    this.send("look", { place });
     this.drawLists();
   }
 
-  drawReadout() {
-    const [query, a, b] = this.queries[this.at];
-    const found = this.details.get(this.at);
-    /** @type {(side: Side) => HTMLElement[]} */
-    const first = (side) => [
-      make("b", {}, `${side} first: `),
-      make("bdi", {}, found ? (found[side][0]?.title ?? "nothing") : "…"),
-    ];
-    this.readout.replaceChildren(
-      make("div", { class: "kbkit-eval-query" }, make("bdi", {}, query)),
-      make("div", {}, `nDCG@10: A ${a.toFixed(2)}, B ${b.toFixed(2)}, difference ${signed(b - a)}`),
-      make("div", {}, first("A"), " · ", first("B")),
-    );
-  }
-
   drawLists() {
-    const found = this.details.get(this.opened);
+    if (this.opened < 0) {
+      return;
+    }
+    const detail = this.model.get("detail");
+    /** @type {Record<Side, Row[]> | null} */
+    const found = detail.serial === this.serial && detail.place === this.opened ? detail : null;
     const close = makeButton("Close", () => this.closeLists());
     this.lists.hidden = false;
     this.lists.replaceChildren(
@@ -258,7 +216,7 @@ class EvaluationView extends View {
   }
 
   closeLists() {
-    this.open = false;
+    this.opened = -1;
     this.lists.hidden = true;
     this.plot.focus();
   }

@@ -32,7 +32,7 @@ export class FileEditor {
     });
     this.area.value = file.text;
     this.saving = makeButton("Save", () => this.store());
-    this.saving.classList.add("kbkit-submit");
+    this.saving.classList.add("kbkit-primary");
     this.saving.title = "Ctrl+S";
     const cancel = makeButton("Close", () => this.leave(close));
     cancel.title = "Escape";

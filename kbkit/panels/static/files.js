@@ -1,6 +1,6 @@
 // The files of a workspace: tree, open file and editing.
 import { make, makeButton } from "../../export/assets/elements.js";
-import { AskingView } from "./asking.js";
+import { EditingView } from "./asking.js";
 import { widgetOf } from "./dom.js";
 import { FileEditor } from "./file_editor.js";
 import { Form, labelled } from "./forms.js";
@@ -27,7 +27,7 @@ import { Tree } from "./tree.js";
 
 const MISSING = "#missing-";
 
-class FilesView extends AskingView {
+class FilesView extends EditingView {
   /**
    * @param {import("./dom.js").Model} model
    * @param {HTMLElement} el
@@ -42,8 +42,6 @@ class FilesView extends AskingView {
     this.state = model.get("state");
     this.rename = makeButton("Rename…", () => this.askMove());
     this.remove = makeButton("Delete", () => this.removeRow());
-    this.undo = makeButton("Undo", () => this.change("undo", {}));
-    this.place = make("div", { class: "kbkit-files-form" });
     const makers = [
       makeButton("New file…", () => this.askNew("file")),
       makeButton("New folder…", () => this.askNew("folder")),
@@ -56,7 +54,6 @@ class FilesView extends AskingView {
       this.remove,
       this.undo,
     );
-    this.said = make("p", { class: "kbkit-field-problem", role: "alert", hidden: true });
     const lines = make("div", { class: "kbkit-tree-room" });
     const left = make("div", { class: "kbkit-documents-left" }, lines);
     this.back = makeButton("Back", () => this.send("back"));
@@ -113,8 +110,7 @@ class FilesView extends AskingView {
     this.note.hidden = state.note === "";
     this.note.textContent = state.note;
     this.back.disabled = !state.back;
-    this.undo.disabled = state.undo === "";
-    this.undo.title = state.undo ? `Undo: ${state.undo}` : "Nothing to undo";
+    this.drawUndo(state.undo);
     this.editor?.noticed(state.path, state.version);
     this.backlinks.hidden = !isOpen || state.badge !== "";
     if (!isOpen) {
@@ -145,21 +141,6 @@ class FilesView extends AskingView {
   }
 
   // Changes
-
-  /**
-   * Send a change to Python; a problem without a field appears above.
-   *
-   * @param {string} what
-   * @param {Record<string, any>} values
-   */
-  async change(what, values) {
-    const reply = await this.ask(what, values);
-    const { problem } = reply;
-    const here = problem && !problem.field && !problem.now ? problem.text : "";
-    this.said.hidden = here === "";
-    this.said.textContent = here;
-    return reply;
-  }
 
   /** @param {Row | undefined} row */
   activate(row) {
@@ -223,12 +204,7 @@ class FilesView extends AskingView {
    */
   askNew(kind, path) {
     const begin = path ?? this.folder();
-    const field = labelled(
-      `Path of the new ${kind}`,
-      "path",
-      make("input", { type: "text" }),
-      begin,
-    );
+    const field = labelled(`Path of the new ${kind}`, "path", begin);
     this.showForm(`New ${kind}`, "Create", field, async (values) => {
       const written = values.path.trim();
       const bare = kind === "file" && written && !/\.[^/.]+$/.test(written) ? ".md" : "";
@@ -245,7 +221,7 @@ class FilesView extends AskingView {
       return;
     }
     const path = this.row.id;
-    const field = labelled("New path", "target", make("input", { type: "text" }), path);
+    const field = labelled("New path", "target", path);
     this.showForm(`Rename or move ${path}`, "Move", field, async ({ target }) =>
       target.trim() === path ? {} : this.change("move", { path, target }),
     );

@@ -13,12 +13,18 @@ let fields = 0;
  *
  * @param {string} label
  * @param {string} name
- * @param {Control} control
  * @param {string} value
+ * @param {Control} [control]  by default a line of text
  * @param {string[]} [offered]  suggested values
  * @returns {Field}
  */
-export function labelled(label, name, control, value, offered = []) {
+export function labelled(
+  label,
+  name,
+  value,
+  control = make("input", { type: "text" }),
+  offered = [],
+) {
   const id = `kbkit-field-${(fields += 1)}`;
   control.id = id;
   control.value = value;
@@ -67,7 +73,7 @@ export class Form {
       },
       controls.map(({ element }) => element),
       this.problem,
-      make("button", { type: "submit", class: "kbkit-submit" }, label),
+      make("button", { type: "submit", class: "kbkit-primary" }, label),
       " ",
       makeButton("Cancel", close),
     );
@@ -114,24 +120,4 @@ export class Form {
     const over = makeButton("Overwrite with mine", () => this.send(true));
     return [make("dl", {}, rows), over];
   }
-}
-
-/**
- * Ask before an action.
- *
- * @param {string} question
- * @param {string} label
- * @param {HTMLElement} place
- * @param {() => Promise<any>} action
- */
-export function confirmed(question, label, place, action) {
-  const no = makeButton("Cancel", () => place.replaceChildren());
-  return make(
-    "div",
-    { class: "kbkit-dialog" },
-    make("p", {}, question),
-    makeButton(label, action),
-    " ",
-    no,
-  );
 }

@@ -1,8 +1,8 @@
 // The knowledge graph in a panel: the picture and list of exported sites, and forms to change it.
 import { make, makeButton, makeLink } from "../../export/assets/elements.js";
 import { GraphView } from "../../export/assets/graph.js";
-import { Form, confirmed, labelled } from "./forms.js";
-import { AskingView } from "./asking.js";
+import { Form, labelled } from "./forms.js";
+import { EditingView } from "./asking.js";
 import { widgetOf } from "./dom.js";
 
 /**
@@ -14,7 +14,7 @@ const RELATIONS = ["contains", "depends_on", "requires", "extends", "replaces", 
 
 const LOOK = 4000; // milliseconds between checks for outside changes
 
-class GraphPanelView extends AskingView {
+class GraphPanelView extends EditingView {
   /**
    * @param {import("./dom.js").Model} model
    * @param {HTMLElement} el
@@ -25,8 +25,6 @@ class GraphPanelView extends AskingView {
     this.waits = false; // whether outside changes are drawn later
     /** @type {Item | null} */
     this.reselect = null;
-    this.undo = makeButton("Undo", () => this.change("undo"));
-    this.undo.classList.add("kbkit-graph-undo");
     this.tools = make(
       "div",
       { class: "kbkit-tools" },
@@ -34,8 +32,7 @@ class GraphPanelView extends AskingView {
       makeButton("Merge suggestions", () => this.suggest()),
       this.undo,
     );
-    this.extra = make("div", { class: "kbkit-graph-extra" });
-    this.said = make("p", { class: "kbkit-graph-said", role: "status" });
+    this.note = make("p", { class: "kbkit-tree-note", role: "status" });
     const graph = make("div", { "data-lm-suppress-shortcuts": "true" });
     el.replaceChildren(graph);
     this.graph = new GraphView(graph, {
@@ -45,7 +42,7 @@ class GraphPanelView extends AskingView {
       link: (thing) => this.link(thing),
       onDetails: (details, place) => this.addForms(details, place),
     });
-    this.graph.root.prepend(this.tools, this.extra, this.said);
+    this.graph.root.prepend(this.tools, this.place, this.said, this.note);
     this.ended.signal.addEventListener("abort", () => this.graph.close());
     this.drawOn("state", () => this.draw(model.get("state")));
     const { signal } = this.ended;
@@ -82,11 +79,12 @@ class GraphPanelView extends AskingView {
     this.state = state;
     if (this.graph.added.querySelector("form")) {
       this.waits = true; // an open form edits the earlier state
-      this.said.textContent = "The graph has changed; it is redrawn when this form is closed.";
+      this.note.textContent = "The graph has changed; it is redrawn when this form is closed.";
       this.drawUndo(state.undo);
       return;
     }
     this.waits = false;
+    this.note.textContent = "";
     if (state.version !== this.version) {
       this.version = state.version;
       if (this.reselect) {
@@ -99,14 +97,8 @@ class GraphPanelView extends AskingView {
     this.drawUndo(state.undo);
   }
 
-  /** @param {string} what */
-  drawUndo(what) {
-    this.undo.disabled = !what;
-    this.undo.title = what ? `Undo: ${what}` : "Nothing to undo";
-  }
-
   /**
-   * Change the graph, and show the outcome or the problem.
+   * Change the graph, and select what was changed.
    *
    * @param {string} what
    * @param {Record<string, any>} [values]
@@ -114,9 +106,7 @@ class GraphPanelView extends AskingView {
    */
   async change(what, values = {}) {
     const { version } = this;
-    const reply = await this.ask(what, values);
-    this.said.classList.toggle("kbkit-problem", Boolean(reply.problem));
-    this.said.textContent = reply.problem?.text ?? reply.answer.said ?? "";
+    const reply = await super.change(what, values);
     if (reply.answer) {
       this.drawUndo(reply.answer.undo ?? "");
       const { item } = reply.answer;
@@ -178,12 +168,7 @@ class GraphPanelView extends AskingView {
         entity && opener("Edit", () => this.edit(id, details.fields, forms)),
         opener("Relate", () => this.relate(id, forms)),
         details.neighbors.length > 0 && opener("Relations", () => this.unrelate(details, forms)),
-        entity &&
-          opener("Delete", () =>
-            confirmed(`Delete “${details.item.name}”? It can be undone.`, "Delete it", forms, () =>
-              this.change("delete", { id }),
-            ),
-          ),
+        entity && makeButton("Delete", () => this.change("delete", { id })),
       ),
       forms,
     );
@@ -194,10 +179,10 @@ class GraphPanelView extends AskingView {
    */
   entityFields(values) {
     return [
-      labelled("Name", "name", make("input", { type: "text" }), values.name),
-      labelled("Type", "type", make("input", { type: "text" }), values.type, this.state.types),
-      labelled("Description", "description", make("textarea", { rows: 3 }), values.description),
-      labelled("Aliases, one per line", "aliases", make("textarea", { rows: 2 }), values.aliases.join("\n")), // prettier-ignore
+      labelled("Name", "name", values.name),
+      labelled("Type", "type", values.type, undefined, this.state.types),
+      labelled("Description", "description", values.description, make("textarea", { rows: 3 })),
+      labelled("Aliases, one per line", "aliases", values.aliases.join("\n"), make("textarea", { rows: 2 })), // prettier-ignore
     ];
   }
 
@@ -225,9 +210,9 @@ class GraphPanelView extends AskingView {
     const values = { name: "", type: "name", description: "", aliases: [] };
     const form = new Form("New entity", "Create", this.entityFields(values), {
       submit: (written) => this.change("create", GraphPanelView.entity(written)),
-      close: () => this.extra.replaceChildren(),
+      close: () => this.place.replaceChildren(),
     });
-    this.extra.replaceChildren(form.element);
+    this.place.replaceChildren(form.element);
     /** @type {HTMLElement} */ (form.element.querySelector("input")).focus();
   }
 
@@ -243,11 +228,11 @@ class GraphPanelView extends AskingView {
       "Relate",
       "Relate",
       [
-        labelled("Relation", "relation", make("input", { type: "text" }), "", relations),
-        labelled("Entity", "target", make("input", { type: "text" }), "", names),
-        labelled("Direction", "way", way, "to"),
-        labelled("Weight, above 0 and at most 1", "weight", make("input", { type: "text" }), "1"),
-        labelled("Note", "note", make("input", { type: "text" }), ""),
+        labelled("Relation", "relation", "", undefined, relations),
+        labelled("Entity", "target", "", undefined, names),
+        labelled("Direction", "way", "to", way),
+        labelled("Weight, above 0 and at most 1", "weight", "1"),
+        labelled("Note", "note", ""),
       ],
       {
         submit: (values) => this.change("relate", { ...values, id, forward: values.way === "to" }),
@@ -275,12 +260,12 @@ class GraphPanelView extends AskingView {
 
   async suggest() {
     const { answer, problem } = await this.ask("suggestions", {});
-    const close = makeButton("Close", () => this.extra.replaceChildren());
+    const close = makeButton("Close", () => this.place.replaceChildren());
     const none = make("p", {}, problem?.text ?? "No duplicates found.");
     const rows = (answer ?? []).map((/** @type {any} */ each) => this.suggestion(each));
     const title = make("h4", { tabindex: -1 }, "Possible duplicates");
     const body = rows.length ? make("ul", {}, rows) : none;
-    this.extra.replaceChildren(
+    this.place.replaceChildren(
       make("section", { class: "kbkit-dialog", "aria-label": "Merge suggestions" }, title, body, close), // prettier-ignore
     );
     title.focus();

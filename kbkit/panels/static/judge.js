@@ -365,7 +365,9 @@ class JudgeView extends View {
       ["How good is search, and how certain is that?", "kb.feedback.evaluate().summary()"],
       ["Would other settings be better?", "EvalPanel(kb)"],
       queries < 10
-        ? [`Learning weights needs 10 queries with a passage rated 3 or better; there are ${queries} so far.`]
+        ? [
+            `Learning weights needs 10 queries with a passage rated 3 or better; there are ${queries} so far.`,
+          ]
         : ["Learn the weights from your judgements:", "kb.feedback.tune()"],
       ["Export the judgements:", `kb.feedback.judgements().to_qrels("${kb}.qrels")`],
     ];

@@ -36,16 +36,14 @@ export function bars(queries, cursor) {
 }
 
 /**
- * How many queries differ by how much; the mean and its interval below.
+ * How many queries differ by how much, and their mean.
  *
  * @param {number[]} bins
- * @param {[number, number, number]} mean  with the ends of its interval
+ * @param {number} mean
  */
-export function spread(bins, [mean, low, high]) {
+export function spread(bins, mean) {
   const most = Math.max(...bins, 1);
   const middle = (bins.length - 1) / 2;
-  /** @type {(value: number) => number} */
-  const across = (value) => value * 10 + middle + 0.5;
   const columns = bins.map((count, i) =>
     makeSvg("rect", {
       class: i > middle ? "kbkit-eval-win" : i < middle ? "kbkit-eval-loss" : "kbkit-eval-same",
@@ -55,39 +53,10 @@ export function spread(bins, [mean, low, high]) {
       height: count / most,
     }),
   );
-  const label =
-    `Differences of nDCG@10: mean ${signed(mean, 3)}, ` +
-    `95 % confidence ${signed(low, 3)} to ${signed(high, 3)}`;
-  const svg = makeSvg("svg", {
-    viewBox: `0 0 ${bins.length} 1.15`,
-    role: "img",
-    "aria-label": label,
-  });
+  const label = `Differences of nDCG@10: mean ${signed(mean, 3)}`;
+  const svg = makeSvg("svg", { viewBox: `0 0 ${bins.length} 1`, role: "img", "aria-label": label });
   svg.setAttribute("preserveAspectRatio", "none");
-  svg.append(
-    ...columns,
-    makeSvg("rect", {
-      class: "kbkit-eval-interval",
-      x: across(low),
-      y: 1.04,
-      width: Math.max(0.08, across(high) - across(low)),
-      height: 0.05,
-    }),
-    makeSvg("rect", {
-      class: "kbkit-eval-mean",
-      x: across(mean) - 0.08,
-      y: 1,
-      width: 0.16,
-      height: 0.13,
-    }),
-  );
-  return [
-    svg,
-    make(
-      "div",
-      { class: "kbkit-eval-axis" },
-      ["−1", "0", "+1"].map((text) => make("span", {}, text)),
-    ),
-    make("figcaption", {}, `Differences of nDCG@10: mean ${signed(mean, 3)}`),
-  ];
+  svg.append(...columns);
+  const ends = ["−1", "0", "+1"].map((text) => make("span", {}, text));
+  return [svg, make("div", { class: "kbkit-eval-axis" }, ends), make("figcaption", {}, label)];
 }

@@ -38,7 +38,6 @@ export class JudgingRound {
     this.send = send;
     /** @type {number | null} the place of the query; -1 at the end, null before it is known */
     this.place = null;
-    this.at = 0;
     /** @type {Map<number, Candidate[]>} */
     this.pools = new Map();
     /** @type {Map<string, Pending>} */
@@ -56,7 +55,7 @@ export class JudgingRound {
     /** @type {number | null} */
     this.version = null;
     this.number = 0;
-    this.shown = "";
+    this.shown = ""; // id of the passage
     this.name = Math.random().toString(36).slice(2);
   }
 
@@ -106,10 +105,8 @@ export class JudgingRound {
         candidate.score = one.score;
       }
     }
-    if (place === this.place) {
-      const shown = passages.findIndex((one) => one.id === this.shown);
-      this.at = shown >= 0 ? shown : Math.max(0, this.firstOpen());
-      this.remember();
+    if (place === this.place && this.at < 0) {
+      this.show(Math.max(0, this.firstOpen()));
     }
   }
 
@@ -138,6 +135,11 @@ export class JudgingRound {
 
   get pool() {
     return this.pools.get(this.here) ?? null;
+  }
+
+  /** The place of the passage in the pool; -1 if none is shown. */
+  get at() {
+    return (this.pool ?? []).findIndex((one) => one.id === this.shown);
   }
 
   get candidate() {
@@ -207,8 +209,8 @@ export class JudgingRound {
       if (at < 0) {
         return "There is nothing to undo.";
       }
-      [this.place, this.at] = [place, at];
-      this.remember();
+      this.place = place;
+      this.show(at);
     }
     const taken = this.candidate;
     if (taken && taken.score !== null && !this.store(taken, null)) {
@@ -261,8 +263,7 @@ export class JudgingRound {
   goOn() {
     const open = this.firstOpen(this.at + 1);
     if (open >= 0) {
-      this.at = open;
-      this.remember();
+      this.show(open);
     } else {
       this.goTo(this.nextPlace());
     }
@@ -275,8 +276,7 @@ export class JudgingRound {
    */
   goTo(place) {
     this.place = place;
-    this.at = Math.max(0, this.firstOpen());
-    this.remember();
+    this.show(Math.max(0, this.firstOpen()));
     this.requestPools();
     return this.position();
   }
@@ -290,9 +290,8 @@ export class JudgingRound {
 
   /** @param {number} by */
   stepPassage(by) {
-    if (this.pool && this.at + by >= 0 && this.at + by < this.pool.length) {
-      this.at += by;
-      this.remember();
+    if (this.pool?.[this.at + by]) {
+      this.show(this.at + by);
     }
     return this.position();
   }
@@ -303,8 +302,9 @@ export class JudgingRound {
     return this.goTo(place);
   }
 
-  remember() {
-    this.shown = this.candidate?.id ?? "";
+  /** @param {number} at  a place in the pool */
+  show(at) {
+    this.shown = this.pool?.[at]?.id ?? "";
   }
 
   position() {
