@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from kbkit.feedback.judgements import Judgements
     from kbkit.knowledge_base import KnowledgeBase
-    from kbkit.knowledge_base.feedback import HasFeedback
     from kbkit.recipes import Question
     from kbkit.workspace import Workspace
 
@@ -195,14 +194,6 @@ def tune(
     target: Target,
     questions: Questions = None,
     judgements: Qrels = None,
-    others: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--also",
-            metavar="NAME",
-            help="Also learn from this recipe or knowledge base. Repeatable.",
-        ),
-    ] = None,
     keep: Annotated[
         bool, typer.Option("--keep", help="Store the weights if they win on held-out questions.")
     ] = False,
@@ -214,12 +205,8 @@ def tune(
     name, ground_truth = _ground_truth(target, questions, judgements)
     with open_workspace() as workspace, progress() as on_progress:
         kb = _built(workspace, name, target)
-        more: dict[HasFeedback, Sequence[Question] | Judgements | None] = {}
-        for other in others or []:
-            recipe, theirs = _ground_truth(other, None, None)
-            more[_built(workspace, recipe, other)] = theirs
         report = kb.feedback.tune(
-            ground_truth, others=more, keep=keep, seed=seed, wait=wait, on_progress=on_progress
+            ground_truth, keep=keep, seed=seed, wait=wait, on_progress=on_progress
         )
     if printed(report, as_json):
         return

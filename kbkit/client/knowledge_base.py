@@ -272,7 +272,6 @@ class FeedbackCalls:
         self,
         questions: Sequence[Question] | Judgements | None = None,
         *,
-        others: Mapping[Any, Sequence[Question] | Judgements | None] | None = None,
         keep: bool = False,
         seed: int = 0,
         wait: bool = False,
@@ -281,14 +280,7 @@ class FeedbackCalls:
         """Tune the weights of hybrid search on the server."""
         from kbkit.feedback.tune_report import TuneReport
 
-        more = [
-            {"kb": kb.name, **_ground_truth(judgements)}
-            for kb, judgements in (others or {}).items()
-        ]
-        body = {
-            **_ground_truth(questions),
-            **json_body(others=more, keep=keep, seed=seed, improve=wait),
-        }
+        body = {**_ground_truth(questions), **json_body(keep=keep, seed=seed, improve=wait)}
         request = job_request(self._base.name, "tune", body, on_progress)
         read = result_of(TuneReport, "tuning")
         return (yield from run_job(read, request, on_progress=on_progress))

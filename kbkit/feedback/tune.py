@@ -2,17 +2,16 @@
 
 Measure a fixed set of settings on all queries, and choose the mean of the best sixteenth, which is
 more stable than the best one. Validate by cross-validation: rank each fifth of the queries by the
-settings chosen on the others and by the present settings; average five divisions. With several
-knowledge bases, hold out each of them in turn. The choice wins if p < 0.01.
+settings chosen on the others and by the present settings; average five divisions. The choice wins
+if p < 0.01.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kbkit.errors import ImpossibleError
 from kbkit.feedback.evaluate import CandidateCache
@@ -24,8 +23,6 @@ from kbkit.models import Progress
 from kbkit.recipes import Question, RetrievalSpec
 from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.runtime.validation import check_integer
-
-GroundTruth = Sequence[Question] | Judgements
 
 MIN_QUERIES = 10
 RANGES = {
@@ -50,136 +47,97 @@ _REPEATS = 5
 
 def tune(
     kb: Searchable,
-    ground_truth: GroundTruth,
+    ground_truth: Sequence[Question] | Judgements,
     *,
-    others: Sequence[tuple[Searchable, GroundTruth]] = (),
     seed: int = 0,
     on_progress: OnProgress | None = None,
 ) -> TuneReport:
     """Learn the weights of hybrid search from queries with known answers."""
     seed = check_integer("seed", seed, 0, 2**32 - 1)
-    sets = [(each, evaluation_set(each, truth)) for each, truth in ((kb, ground_truth), *others)]
-    for each, queries in sets:
-        if len(queries) < MIN_QUERIES:
-            raise ImpossibleError(
-                f"{each.name}: tuning needs {MIN_QUERIES} queries with known answers, there "
-                f"are {len(queries)}; rate more, or write more golden questions"
-            )
+    queries = evaluation_set(kb, ground_truth)
+    if len(queries) < MIN_QUERIES:
+        raise ImpossibleError(
+            f"{kb.name}: tuning needs {MIN_QUERIES} queries with known answers, there are "
+            f"{len(queries)}; rate more, or write more golden questions"
+        )
+    present = kb.spec.retrieval
     with progress_bar(on_progress) as report:
-        caches = [
-            CandidateCache.fetch(each, queries, _with_all_retrievers(each.spec.retrieval), report)
-            for each, queries in sets
-        ]
+        cache = CandidateCache.fetch(kb, queries, _with_all_retrievers(present), report)
         ranges = RANGES | {
             name: ends
             for name, ends in (RATING_RANGES | GRAPH_RANGES).items()
-            if any(cache.varies(name.removesuffix("_weight")) for cache in caches)
+            if cache.varies(name.removesuffix("_weight"))
         }
-        points = _points(ranges)
-        corpora = [
-            _Corpus.measure(each, cache, ranges, points, report)
-            for (each, _), cache in zip(sets, caches, strict=True)
-        ]
-    folds, tuned = _by_corpus(corpora, points) if others else _by_fold(corpora[0], points, seed)
-    now = np.concatenate([corpus.now for corpus in corpora])
+        trials = Trials(present, tuple(ranges), cache, _points(ranges))
+        figures = trials.measure(report)
+    now = cache.ndcg(present)
+    folds, tuned = trials.cross_validate(figures, now, seed)
     return TuneReport(
         queries=len(now),
-        weights=tuple(ranges),
-        tried=len(points),
-        present=kb.spec.retrieval,
-        proposed=corpora[0].weighted(_choice(points, [corpus.figures for corpus in corpora])),
+        weights=trials.names,
+        tried=len(trials.points),
+        present=present,
+        proposed=trials.chosen(figures),
         present_ndcg=float(now.mean()),
         tuned_ndcg=float(tuned.mean()),
         difference=difference(tuned, now),
         folds=tuple(folds),
-        notes=tuple(note for each, _ in sets for note in unfinished(each, "tune")),
+        notes=unfinished(kb, "tune"),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Corpus:
-    """Queries of one knowledge base with precomputed features for ranking.
+class Trials:
+    """Settings to try on the queries of a knowledge base.
 
     Attributes:
-        now: nDCG@10 of each query with the present settings, shape ``(queries,)``.
-        figures: nDCG@10 of each query at each point, shape ``(tried, queries)``.
+        points: Weights by `names`, shape ``(tried, names)``.
     """
 
-    name: str
     present: RetrievalSpec
     names: tuple[str, ...]
     cache: CandidateCache
-    now: Values
-    figures: Values
+    points: Values
 
-    @classmethod
-    def measure(
-        cls,
-        kb: Searchable,
-        cache: CandidateCache,
-        names: Iterable[str],
-        points: Values,
-        report: OnProgress | None,
-    ) -> _Corpus:
-        present = kb.spec.retrieval
-        now = cache.ndcg(present)
-        corpus = cls(kb.name, present, tuple(names), cache, now, np.empty((len(points), len(now))))
-        for number, point in enumerate(points):
-            corpus.figures[number] = cache.ndcg(corpus.weighted(point))
+    def measure(self, report: OnProgress | None) -> Values:
+        """Return nDCG@10 of each query at each point, shape ``(tried, queries)``."""
+        rows = []
+        for number, point in enumerate(self.points, 1):
+            rows.append(self.cache.ndcg(self._weighted(point)))
             if report is not None:
-                report(Progress("tune", number + 1, len(points), kb.name))
-        return corpus
+                report(Progress("tune", number, len(self.points)))
+        return np.array(rows)
 
-    def weighted(self, weights: Values) -> RetrievalSpec:
+    def chosen(self, figures: Values) -> RetrievalSpec:
+        """Return the mean of the best points."""
+        best = np.argsort(-figures.mean(axis=1), kind="stable")[:_BEST]
+        return self._weighted(self.points[best].mean(axis=0))
+
+    def cross_validate(self, figures: Values, now: Values, seed: int) -> tuple[list[Fold], Values]:
+        """Return the folds, and nDCG@10 of each query by settings chosen without it."""
+        generator = np.random.default_rng(seed)
+        folds: list[Fold] = []
+        tuned = np.zeros(len(now))
+        for repeat in range(1, _REPEATS + 1):
+            parts = np.array_split(generator.permutation(len(now)), _FOLDS)
+            for number, held_out in enumerate(parts, 1):
+                settings = self.chosen(np.delete(figures, held_out, axis=1))
+                ndcg = self.cache.ndcg(settings)[held_out]
+                tuned[held_out] += ndcg / _REPEATS
+                fold = Fold(
+                    repeat=repeat,
+                    fold=number,
+                    queries=len(held_out),
+                    weights={name: getattr(settings, name) for name in self.names},
+                    present=float(now[held_out].mean()),
+                    tuned=float(ndcg.mean()),
+                )
+                folds.append(fold)
+        return folds, tuned
+
+    def _weighted(self, weights: Values) -> RetrievalSpec:
         values = dict(zip(self.names, weights.round(2).tolist(), strict=True))
         return self.present.model_copy(update=values)
-
-    def fold(
-        self, repeat: int, number: int, queries: NDArray[np.int64], weights: Values
-    ) -> tuple[Fold, Values]:
-        chosen = self.weighted(weights)
-        ndcg = self.cache.ndcg(chosen)[queries]
-        held_out = Fold(
-            repeat=repeat,
-            fold=number,
-            held_out=self.name,
-            queries=len(queries),
-            weights={name: getattr(chosen, name) for name in self.names},
-            present=float(self.now[queries].mean()),
-            tuned=float(ndcg.mean()),
-        )
-        return held_out, ndcg
-
-
-def _by_corpus(corpora: Sequence[_Corpus], points: Values) -> tuple[list[Fold], Values]:
-    folds, tuned = [], []
-    for number, corpus in enumerate(corpora, 1):
-        weights = _choice(points, [other.figures for other in corpora if other is not corpus])
-        fold, ndcg = corpus.fold(1, number, np.arange(len(corpus.now)), weights)
-        folds.append(fold)
-        tuned.append(ndcg)
-    return folds, np.concatenate(tuned)
-
-
-def _by_fold(corpus: _Corpus, points: Values, seed: int) -> tuple[list[Fold], Values]:
-    count = len(corpus.now)
-    generator = np.random.default_rng(seed)
-    folds: list[Fold] = []
-    tuned = np.zeros(count)
-    for repeat in range(1, _REPEATS + 1):
-        parts = np.array_split(generator.permutation(count), _FOLDS)
-        for number, held_out in enumerate(parts, 1):
-            weights = _choice(points, [np.delete(corpus.figures, held_out, axis=1)])
-            fold, ndcg = corpus.fold(repeat, number, held_out, weights)
-            tuned[held_out] += ndcg / _REPEATS
-            folds.append(fold)
-    return folds, tuned
-
-
-def _choice(points: Values, figures: Sequence[Values]) -> Values:
-    means = np.mean([figure.mean(axis=1) for figure in figures], axis=0)
-    chosen: Values = points[np.argsort(-means, kind="stable")[:_BEST]].mean(axis=0)
-    return chosen
 
 
 def _points(ranges: Mapping[str, tuple[float, float]]) -> Values:

@@ -25,7 +25,6 @@ class Fold:
     Attributes:
         repeat: Number of the division, from 1.
         fold: Number of the held-out part, from 1.
-        held_out: Knowledge base of the held-out queries.
         weights: Chosen on the other queries.
         present: Mean nDCG@10 of the present settings on the held-out queries.
         tuned: Mean nDCG@10 of the chosen settings on them.
@@ -33,7 +32,6 @@ class Fold:
 
     repeat: int
     fold: int
-    held_out: str
     queries: int
     weights: dict[str, float]
     present: float
@@ -99,7 +97,7 @@ class TuneReport(Value):
         """Return one row per fold: number of queries, chosen weights and both figures."""
         import pandas as pd
 
-        columns = ["repeat", "fold", "held_out", "queries", *self.weights, "present", "tuned"]
+        columns = ["repeat", "fold", "queries", *self.weights, "present", "tuned"]
         rows = [asdict(fold) | fold.weights for fold in self.folds]
         return pd.DataFrame(rows, columns=columns).set_index(["repeat", "fold"])
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from kbkit.errors import NotFoundError
 from kbkit.feedback.evaluate import evaluate
@@ -128,14 +128,6 @@ class Ratings(Items):
         return ratings_frame(self)
 
 
-class HasFeedback(Protocol):
-    """A knowledge base to learn from."""
-
-    @property
-    def feedback(self) -> Feedback:
-        """Measures, judging and tuning."""
-
-
 @explained
 class Feedback:
     """Measures how well a knowledge base answers, and tunes its weights."""
@@ -198,7 +190,6 @@ class Feedback:
         self,
         questions: Sequence[Question] | Judgements | None = None,
         *,
-        others: Mapping[HasFeedback, Sequence[Question] | Judgements | None] | None = None,
         keep: bool = False,
         seed: int = 0,
         wait: bool = False,
@@ -210,8 +201,6 @@ class Feedback:
 
         Args:
             questions: Golden questions or judgements; by default those of `judgements`.
-            others: Further knowledge bases to learn from, with questions or judgements (``None``
-                for their ratings). Each one is held out in turn.
             keep: Store winning settings. The next build of a recipe overwrites them, unless the
                 recipe contains `TuneReport.to_yaml`.
             seed: Seed of the division of queries.
@@ -223,14 +212,9 @@ class Feedback:
             EmbedderError: The embedder failed.
         """
         asked = self.judgements() if questions is None else questions
-        more = [
-            (kb.feedback._handle, kb.feedback.judgements() if truth is None else truth)
-            for kb, truth in (others or {}).items()
-        ]
         if wait:
-            for feedback in (self, *(kb.feedback for kb in others or {})):
-                feedback._ingestion.improving.improve(on_progress=on_progress)
-        report = tune(self._handle, asked, others=more, seed=seed, on_progress=on_progress)
+            self._ingestion.improving.improve(on_progress=on_progress)
+        report = tune(self._handle, asked, seed=seed, on_progress=on_progress)
         if not (keep and report.wins):
             return report
         spec = self._handle.spec.model_copy(update={"retrieval": report.settings})

@@ -89,12 +89,8 @@ def evaluate(run: JobRun) -> Any:
 def tune(run: JobRun) -> Any:
     """Learn the weights of search; ``improve`` waits for models first."""
     arguments = run.arguments
-    others: dict[Any, Any] = {
-        run.workspace[each["kb"]]: _ground_truth(each) for each in arguments.get("others", ())
-    }
     report = run.kb.feedback.tune(
         _ground_truth(arguments),
-        others=others or None,
         keep=arguments.get("keep", False),
         seed=arguments.get("seed", 0),
         wait=arguments.get("improve", False),

@@ -18,15 +18,7 @@ from kbkit.feedback.evaluate import CandidateCache, _disjoint, _ideal_dcg
 from kbkit.feedback.evaluation_set import evaluation_set
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.statistics import Difference
-from kbkit.feedback.tune import (
-    RANGES,
-    _by_corpus,
-    _by_fold,
-    _choice,
-    _Corpus,
-    _points,
-    _with_all_retrievers,
-)
+from kbkit.feedback.tune import RANGES, Trials, _points, _with_all_retrievers
 from kbkit.feedback.tune_report import TuneReport
 from kbkit.knowledge_base import handle_of
 from kbkit.models import SourceDocument, from_dict
@@ -226,37 +218,6 @@ def test_tuning_by_queries_without_hits_proposes_nothing(tmp_path):
 
 
 @pytest.mark.slow
-def test_each_of_several_knowledge_bases_is_held_out_as_a_whole(base, judged):
-    with kbkit.open(base.path) as workspace:
-        other = workspace.create("other", spec=KnowledgeBaseSpec(retrieval=BAD))
-        try:
-            for n in range(12):
-                other.add(f"Setting {n}", f"# Setting z{n}q\n\nUse z{n}q. Rose oven.\n")
-            questions = [Question(question=f"z{n}q", relevant=[f"Setting {n}"]) for n in range(12)]
-            report = base.feedback.tune(judged, others={other: questions})
-        finally:
-            workspace.delete("other")
-    folds = [(fold.held_out, fold.queries) for fold in report.folds]
-    assert folds == [("topics", 30), ("other", 12)]
-    assert report.queries == 42
-    alone = base.feedback.tune(judged)
-    weights = {name: getattr(alone.proposed, name) for name in alone.weights}
-    assert report.folds[1].weights == weights, "the other knowledge base chose alone"
-
-
-def test_error_of_too_few_queries_names_the_knowledge_base(base, judged):
-    with kbkit.open(base.path) as workspace:
-        other = workspace.create("few")
-        try:
-            other.add("A", "# A\n\nText.\n")
-            few = [Question(question="text", relevant=["A"])]
-            with pytest.raises(ConfigError, match="few: tuning needs 10"):
-                base.feedback.tune(judged, others={other: few})
-        finally:
-            workspace.delete("few")
-
-
-@pytest.mark.slow
 def test_weight_of_learned_questions_is_tuned_if_there_are_some(base, judged):
     first = next(iter(judged))
     assert "learned_weight" not in base.feedback.tune(judged).weights
@@ -270,11 +231,9 @@ def test_weight_of_learned_questions_is_tuned_if_there_are_some(base, judged):
 
 
 def test_choice_is_the_mean_of_the_best_sixteen():
-    points = np.arange(40.0)[:, None]
-    figures = np.repeat(points, 3, axis=1)
-    assert _choice(points, [figures]).tolist() == [np.arange(24, 40).mean()]
-    # corpora count the same with any number of queries; here all points are equally good
-    assert _choice(points, [figures, 39 - points]).tolist() == [np.arange(16).mean()]
+    points = np.arange(40.0)[:, None] / 100
+    trials = Trials(BAD, ("title_weight",), None, points)
+    assert trials.chosen(np.repeat(points, 3, axis=1)).title_weight == 0.32  # of 0.24 to 0.39
 
 
 def test_report_has_25_folds_and_is_restored_from_json(report):
@@ -304,39 +263,20 @@ def test_settings_win_by_a_significant_gain_only(report):
     assert "no gain" in none.reason
 
 
-@pytest.fixture(scope="module")
-def measured(base, judged):
-    """A corpus with random figures of each point and query."""
+def test_held_out_queries_have_no_part_in_the_choice(base, judged):
     handle = handle_of(base)
     cache = CandidateCache.fetch(handle, evaluation_set(handle, judged), BAD, None)
-    points = _points(RANGES)
-    figures = np.random.default_rng(3).random((len(points), 30))
-    return _Corpus("topics", BAD, tuple(RANGES), cache, cache.ndcg(BAD), figures), points
-
-
-def change_figures(corpus, queries):
-    """Figures by which some queries lead to another choice."""
-    figures = corpus.figures.copy()
-    figures[:16, queries] += 1000
-    return replace(corpus, figures=figures)
-
-
-def test_held_out_queries_have_no_part_in_the_choice(measured):
-    corpus, points = measured
-    usual, _ = _by_fold(corpus, points, 0)
+    trials = Trials(BAD, tuple(RANGES), cache, _points(RANGES))
+    figures = np.random.default_rng(3).random((len(trials.points), 30))
+    now = cache.ndcg(BAD)
+    usual, _ = trials.cross_validate(figures, now, 0)
     for query in (0, 17):
-        otherwise, _ = _by_fold(change_figures(corpus, [query]), points, 0)
+        changed = figures.copy()
+        changed[:16, query] += 1000  # leads to another choice
+        otherwise, _ = trials.cross_validate(changed, now, 0)
         same = [a.weights == b.weights for a, b in zip(usual, otherwise, strict=True)]
         held_out = [sum(same[first : first + 5]) for first in range(0, 25, 5)]
         assert held_out == [1] * 5, "each repeat holds a query out once"
-
-
-def test_held_out_knowledge_base_has_no_part_in_the_choice(measured):
-    corpus, points = measured
-    others = [replace(corpus, figures=corpus.figures[::-1]), corpus]
-    usual, _ = _by_corpus(others, points)
-    otherwise, _ = _by_corpus([change_figures(others[0], slice(None)), corpus], points)
-    assert [a.weights == b.weights for a, b in zip(usual, otherwise, strict=True)] == [True, False]
 
 
 def test_ideal_order_begins_with_the_highest_grade():

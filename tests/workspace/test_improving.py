@@ -330,26 +330,6 @@ def test_evaluation_notes_missing_embeddings(open_in, tmp_path):
 
 
 @pytest.mark.slow
-def test_tuning_notes_missing_embeddings(open_in, tmp_path):
-    workspace = open_in("off")
-    kbs = [workspace.create(name) for name in ("drinks", "meals")]
-    for kb in kbs:
-        kb.ingest(lines(tmp_path / f"{kb.name}.jsonl", MANY))
-    questions = [
-        kbkit.Question(question=f"what is made {number}", relevant=["rm"]) for number in range(10)
-    ]
-    report = kbs[0].feedback.tune(questions, others={kbs[1]: questions})
-    assert [note.partition(":")[0] for note in report.notes] == ["drinks", "meals"]
-    assert f"{kbs[1].info().summaries_waiting} summaries" in report.notes[1]
-    assert "tune with `wait`" in report.notes[0]
-    assert report.to_dict()["notes"] == list(report.notes)
-    assert "kbkit improve meals" in report._repr_html_()
-    complete = kbs[0].feedback.tune(questions, others={kbs[1]: questions}, wait=True)
-    assert complete.notes == ()
-    assert [kb.info().summaries_waiting for kb in kbs] == [0, 0]
-
-
-@pytest.mark.slow
 def test_eval_and_tune_commands_note_or_await_missing_embeddings(
     open_in, tmp_path, monkeypatch, capsys
 ):

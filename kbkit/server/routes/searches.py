@@ -18,7 +18,7 @@ from kbkit.models import Answer, Context, Hits, Mode
 from kbkit.models.hits import HitDict
 from kbkit.recipes import Question, RetrievalSpec
 from kbkit.retrieval.context import MIN_TOKENS
-from kbkit.server.access import READ, WRITE, Caller, Kb, SearchesOf, WorkspaceOf, base_of
+from kbkit.server.access import READ, WRITE, Caller, Kb, SearchesOf, WorkspaceOf
 from kbkit.server.parameters import (
     MAX,
     Body,
@@ -26,7 +26,6 @@ from kbkit.server.parameters import (
     FewHits,
     FiltersField,
     GraphWeight,
-    KbName,
     KbNames,
     Limit,
     Options,
@@ -150,17 +149,9 @@ class EvaluationBody(GroundTruth):
     wait: Wait = True
 
 
-class OtherBase(GroundTruth):
-    """Another knowledge base to learn from."""
-
-    kb: KbName
-
-
 class TuningBody(GroundTruth):
     """Queries to tune weights by."""
 
-    others: Annotated[list[OtherBase], Field(max_length=100)] = Field(default_factory=list)
-    """Other knowledge bases to learn from."""
     keep: StrictBool = False
     """Store the proposed settings if they are better (needs the scope admin)."""
     seed: Seed = 0
@@ -235,8 +226,6 @@ def tune_search(
     *, kb: Kb, body: TuningBody, workspace: WorkspaceOf, caller: Caller, work: Work
 ) -> Response:
     """Learn the weights of hybrid search from queries with known answers."""
-    for other in body.others:
-        base_of(workspace, caller, other.kb)
     if body.keep:
         caller.require(Scope.ADMIN)
     values: Mapping[str, Any] = body.model_dump(mode="json", exclude={"wait"})
