@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -24,11 +23,12 @@ from kbkit.feedback.evaluation_set import (
 )
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.statistics import DEPTH, Ranking, Values, measure
-from kbkit.models import Hits, Mode, Progress
+from kbkit.models import Mode, Progress
 from kbkit.recipes import Question, RetrievalSpec
 from kbkit.retrieval.fusion import Features, discounts, fuse, normalise
 from kbkit.retrieval.query import Query, check_mode, check_retrieval
 from kbkit.retrieval.ranking import CandidatePool, document_factors, mark_duplicates, weights_of
+from kbkit.retrieval.searching import search
 from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.runtime.validation import check_integer
 from kbkit.stores.catalog import corpus, reading
@@ -142,10 +142,10 @@ def _measured(
     report: OnProgress | None,
 ) -> Evaluation:
     mode, retrieval, label = run
-    search = partial(kb.search, mode=mode, retrieval=queries.retrieval(retrieval))
     found = []
     for number, query in enumerate(queries, 1):
-        found.append(_names(partial(search, query.text), queries.unit, max(DEPTH, k)))
+        asked = Query.of(query.text, max(DEPTH, k), mode, retrieval=queries.retrieval(retrieval))
+        found.append(_names(kb, asked, queries.unit))
         if report is not None:
             report(Progress("evaluate", number, len(queries), query.text))
     rankings = [
@@ -159,11 +159,12 @@ def _measured(
     return Evaluation(results, label, queries.unit, k, queries.left_out, notes=notes)
 
 
-def _names(search: Callable[..., Hits], unit: Unit, depth: int) -> tuple[str, ...]:
+def _names(kb: Searchable, query: Query, unit: Unit) -> tuple[str, ...]:
     names: list[str] = []
+    depth = query.limit
     # several hits may be of one page
     for limit in (depth,) if unit == "chunk" else (3 * depth, 10 * depth):
-        hits = search(limit=limit)
+        hits = search([kb.retriever], replace(query, limit=limit))
         names = [hit.uri if unit == "page" else hit.chunk.id for hit in hits]
         names = list(dict.fromkeys(names))[:depth]
         if len(names) == depth or len(hits) < limit:

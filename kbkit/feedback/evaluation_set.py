@@ -12,10 +12,12 @@ from kbkit.errors import ConfigError, ImpossibleError
 from kbkit.feedback.evaluation_report import Unit
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.judging import MAX_LIMIT, Candidate, JudgingPool
-from kbkit.models import Hit, Hits, KnowledgeBaseInfo, Mode, Rating
+from kbkit.models import Hit, KnowledgeBaseInfo, Mode, Rating
 from kbkit.models.reports import fold_query, latest_scores_of
 from kbkit.recipes import KnowledgeBaseSpec, Question, RetrievalSpec
+from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import Retriever
+from kbkit.retrieval.searching import search
 from kbkit.runtime.validation import check_integer, check_text
 from kbkit.stores.catalog import corpus
 
@@ -37,15 +39,6 @@ class Searchable(Protocol):
     def spec(self) -> KnowledgeBaseSpec: ...
 
     def info(self) -> KnowledgeBaseInfo: ...
-
-    def search(
-        self,
-        query: str,
-        *,
-        limit: int = 10,
-        mode: str | Mode = Mode.HYBRID,
-        retrieval: RetrievalSpec | None = None,
-    ) -> Hits: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +195,8 @@ def pool(
     further: list[Hit] = []
     for mode in Mode:
         hybrid = mode is Mode.HYBRID and unshown > 0
-        results = kb.search(
-            query, limit=limit + _FURTHER_HITS if hybrid else limit, mode=mode, retrieval=retrieval
-        )
+        wanted = limit + _FURTHER_HITS if hybrid else limit
+        results = search([kb.retriever], Query.of(query, wanted, mode, retrieval=retrieval))
         further += results[limit:]
         for hit in results[:limit]:
             hits.setdefault(hit.chunk.id, hit)

@@ -20,7 +20,7 @@ from kbkit.knowledge_base.handle import Items
 from kbkit.models import Chunk, Document, License
 from kbkit.models.licenses import KEYS as LICENSE_KEYS
 from kbkit.runtime.validation import check_integer, explained
-from kbkit.stores.catalog import corpus, knowledge_bases, reading
+from kbkit.stores.catalog import copying, corpus, knowledge_bases, reading
 
 if TYPE_CHECKING:
     import numpy as np
@@ -169,8 +169,6 @@ _CHUNK = {
     "anchor": "text",
     "text": "text",
 }
-_ROWS = 1_000
-_MAX_CHARACTERS_IN_MEMORY = 16_000_000
 
 
 def write_documents(documents: Iterable[Document], path: str | Path) -> int:
@@ -239,7 +237,7 @@ def _write_parquet(stream: IO[bytes], rows: Iterable[Row], columns: Mapping[str,
     schema = pyarrow.schema([(name, types[kind]) for name, kind in columns.items()])
     count = 0
     with ParquetWriter(stream, schema, compression="zstd") as writer:
-        for part in _parts(rows):
+        for part in copying.batches(rows):
             count += len(part)
             typed = [
                 {name: _typed(one, columns[name]) for name, one in row.items()} for row in part
@@ -252,16 +250,3 @@ def _typed(value: Any, kind: str) -> Any:
     if kind == "time" and value is not None:
         return datetime.fromisoformat(value)
     return json.dumps(value, ensure_ascii=False) if kind == "json" else value
-
-
-def _parts(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    part: list[Row] = []
-    size = 0
-    for row in rows:
-        part.append(row)
-        size += len(row.get("content") or row.get("text") or "")
-        if len(part) == _ROWS or size > _MAX_CHARACTERS_IN_MEMORY:
-            yield part
-            part, size = [], 0
-    if part:
-        yield part

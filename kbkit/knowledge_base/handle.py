@@ -11,17 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kbkit.embedding import Embedder, Embedders
 from kbkit.errors import ConfigError, ConflictError, EmbedderError, ImpossibleError, NotFoundError
-from kbkit.models import (
-    ChunkSummary,
-    Document,
-    Filters,
-    Hits,
-    KnowledgeBaseInfo,
-    Mode,
-    Rating,
-    Target,
-    TargetKind,
-)
+from kbkit.models import ChunkSummary, Document, KnowledgeBaseInfo, Rating, Target, TargetKind
 from kbkit.models.files import BUILT_IN, ENTRIES, FILES
 from kbkit.models.values import did_you_mean
 from kbkit.recipes import (
@@ -29,13 +19,10 @@ from kbkit.recipes import (
     MultilingualEmbedding,
     OnnxEmbedding,
     PluginAnnotation,
-    RetrievalSpec,
     StaticEmbedding,
 )
 from kbkit.retrieval.fusion import check_installed
-from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import Retriever
-from kbkit.retrieval.searching import search
 from kbkit.runtime import plugins
 from kbkit.runtime.config import Settings
 from kbkit.runtime.engine import Engine
@@ -246,21 +233,6 @@ class Handle:
     def retriever(self) -> Retriever:
         """Retriever; `Workspace.search` ranks the candidates of several together."""
         return Retriever(self.stores, self.id, self.embedder, self.summary_embedder, self.graph)
-
-    def search(
-        self,
-        query: str,
-        *,
-        limit: int = 10,
-        mode: str | Mode = Mode.HYBRID,
-        filters: Filters | Mapping[str, Any] | None = None,
-        retrieval: RetrievalSpec | None = None,
-        graph: float | None = None,
-    ) -> Hits:
-        """Find chunks for a query; see `KnowledgeBase.search`."""
-        return search(
-            [self.retriever], Query.of(query, limit, mode, filters, retrieval, graph=graph)
-        )
 
     def graph(self) -> GraphTable:
         """Return entities and relations; incomplete while a background process reads documents."""

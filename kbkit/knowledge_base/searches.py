@@ -9,7 +9,7 @@ from kbkit.knowledge_base.handle import Handle
 from kbkit.models import Answer, Chunk, Filters, Hits, Mode, RelatedChunk
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.query import Query
-from kbkit.retrieval.searching import ask, similar
+from kbkit.retrieval.searching import ask, search, similar
 from kbkit.runtime.validation import check_integer, explained
 from kbkit.stores.catalog import reading
 from kbkit.stores.catalog.subjects import related
@@ -54,9 +54,8 @@ class Searches:
             EmbedderError: The embedder failed.
             NotFoundError: The knowledge base was deleted.
         """
-        return self._handle.search(
-            query, limit=limit, mode=mode, filters=filters, retrieval=retrieval, graph=graph
-        )
+        asked = Query.of(query, limit, mode, filters, retrieval, graph=graph)
+        return search([self._handle.retriever], asked)
 
     def similar(
         self, chunk_id: str, *, limit: int = 10, filters: Filters | Mapping[str, Any] | None = None

@@ -220,7 +220,7 @@ def rows(transaction: Transaction, table: Table, *conditions: Condition) -> Iter
     return (dict(row._mapping) for row in result)
 
 
-def batches(rows_read: Iterator[Row]) -> Iterator[list[Row]]:
+def batches(rows_read: Iterable[Row]) -> Iterator[list[Row]]:
     batch: list[Row] = []
     size = 0
     for row in rows_read:
