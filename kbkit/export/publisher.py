@@ -398,7 +398,8 @@ def _ratings(totals_by_target: ratings.Totals, snapshot: Snapshot) -> dict[str, 
 
 
 def _source(transaction: Transaction, row: runs.SourceRow) -> SourceFacts:
-    ended = runs.finished_runs(transaction, row.id)
+    history = runs.history(transaction, row.kb_id)
+    ended = [(end, report) for source, _, end, report in history if end and source == row.id]
     # a refresh measures changed pages only, so take the run that measured most
     measured: Mapping[str, tuple[int, int]] = max(
         (report.get("fidelity") or {} for _, report in ended),

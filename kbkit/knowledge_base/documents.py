@@ -6,13 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from kbkit.errors import (
-    ConfigError,
-    ConflictError,
-    ImpossibleError,
-    NotFoundError,
-    VersionConflictError,
-)
+from kbkit.errors import ConfigError, ConflictError, ImpossibleError, NotFoundError
 from kbkit.ingest.embedding import Origin
 from kbkit.ingest.pipeline import Stop
 from kbkit.ingest.summaries import Expander, remove_expansions
@@ -20,7 +14,7 @@ from kbkit.knowledge_base.document_collection import DocumentCollection
 from kbkit.knowledge_base.handle import Handle
 from kbkit.knowledge_base.ingestion import Ingestion
 from kbkit.models import Document, DocumentInfo, DocumentType, Expansion, Labels, SourceDocument
-from kbkit.models.values import did_you_mean, valid
+from kbkit.models.values import check_match, did_you_mean, valid
 from kbkit.recipes import ExpandSpec
 from kbkit.runtime.language_models import open_llm
 from kbkit.runtime.progress import OnProgress, progress_bar
@@ -173,7 +167,7 @@ class Documents(DocumentCollection):
             self._handle.check_own()
         for _ in range(_TRIES):
             old = self[document]
-            _check_version(old, if_match)
+            check_match(old.uri, if_match, old.content_hash)
             wanted = SourceDocument(
                 uri=old.uri,
                 title=old.title if title is None else title.strip(),
@@ -207,7 +201,7 @@ class Documents(DocumentCollection):
         document_id = self[document].id
         with self._database.write() as transaction:
             current = reading.get_document(transaction, self._handle.id, document_id)
-            _check_version(current, if_match)
+            check_match(current.uri, if_match, current.content_hash)
             writing.delete_document(transaction, self._handle.id, current.id)
         self._handle.stores.vectors.apply(self._handle.id)
 
@@ -305,14 +299,6 @@ def delete_together(documents: Documents, names: Sequence[str]) -> int:
             writing.delete_document(transaction, handle.id, id_)
     handle.stores.vectors.apply(handle.id)
     return len(ids)
-
-
-def _check_version(document: Document, if_match: str | None) -> None:
-    if if_match is not None and document.content_hash != if_match:
-        raise VersionConflictError(
-            f"{document.uri}: was changed since it was read; read it again, and change that "
-            f"(if_match={if_match!r}, and it is {document.content_hash!r} now)"
-        )
 
 
 def _checked_type(document_type: DocumentType | str | None) -> DocumentType | None:

@@ -20,6 +20,8 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, get_type_hints, overload
 from urllib.parse import unquote
 
+from kbkit.errors import VersionConflictError
+
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
@@ -213,6 +215,15 @@ def did_you_mean(name: object, choices: Iterable[str], otherwise: str = "") -> s
     return f"choose from {', '.join(names[:_MAX_NAMES]) or 'none'}{more}"
 
 
+def check_match(what: str, expected: str | None, version: str) -> None:
+    """Raise `VersionConflictError` if something has another version than expected."""
+    if expected is not None and expected != version:
+        raise VersionConflictError(
+            f"{what}: was changed since you read it; read it again, and change that "
+            f"(if_match={expected[:80]!r}, and its version is {version!r} now)"
+        )
+
+
 _PLACE_LENGTH = 40
 """Maximum characters of a path added to a title."""
 
@@ -353,7 +364,7 @@ class Finding(Value):
 
     Attributes:
         part: ``catalog``, ``configuration``, ``vectors``, ``words``, ``embedder``, ``index``,
-            ``snapshot``, ``jobs``, ``tokens``, ``files`` or ``entries``.
+            ``snapshot``, ``files`` or ``entries``.
         kb: Name of the knowledge base; empty for the whole workspace.
         mended: Whether it was repaired.
     """

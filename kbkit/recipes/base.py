@@ -25,9 +25,10 @@ from pydantic import (
     model_validator,
 )
 
-from kbkit.errors import ConfigError, VersionConflictError
+from kbkit.errors import ConfigError
 from kbkit.models import EntityType, License
 from kbkit.models.licenses import NAME_LENGTH
+from kbkit.models.values import check_match
 from kbkit.paths import compile_glob
 
 if TYPE_CHECKING:
@@ -271,11 +272,7 @@ class VersionedSpec(Spec):
 
     def check_version(self, expected: str | None) -> None:
         """Raise `VersionConflictError` if the version differs; ``None`` matches any."""
-        if expected is not None and expected != self.version:
-            raise VersionConflictError(
-                f"the spec was changed since it was read; read it again, and change that "
-                f"(if_match={expected[:80]!r}, and its version is {self.version!r} now)"
-            )
+        check_match("the spec", expected, self.version)
 
 
 class LanguageModelSpec(Spec):

@@ -21,7 +21,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -132,30 +132,18 @@ class SearchProcesses:
         task = SearchTask(self._workspace.path, self._settings, method, query, arguments)
         self._settled.wait(_PATIENCE)
         reply: bytes | KbkitError | None = None
-        if asked := self._asked(task):
+        if self._workers is not None and self._settled.is_set() and self._warm:
             with suppress(CancelledError):  # the server stops; this process gives the last answer
-                reply = asked.result()
-        return _checked(_answered(self._workspace, task) if reply is None else reply)
+                reply = self._workers.submit(task).result()
+        if reply is None:
+            reply = _answered(self._workspace, task)
+        if isinstance(reply, KbkitError):
+            raise reply
+        return reply
 
     async def answer_async(self, method: str, query: str, **arguments: Any) -> bytes:
-        """Answer as `answer` does, without blocking a thread: writers need them."""
-        task = SearchTask(self._workspace.path, self._settings, method, query, arguments)
-        if not self._settled.is_set():
-            await asyncio.to_thread(self._settled.wait, _PATIENCE)
-        reply: bytes | KbkitError | None = None
-        if asked := self._asked(task):
-            waiting = asyncio.wrap_future(asked)
-            await asyncio.wait([waiting])
-            reply = None if waiting.cancelled() else waiting.result()
-        if reply is None:
-            reply = await asyncio.to_thread(_answered, self._workspace, task)
-        return _checked(reply)
-
-    def _asked(self, task: SearchTask) -> Future[Any] | None:
-        """Send a task to a process; ``None`` if there is none."""
-        if self._workers is None or not self._settled.is_set() or not self._warm:
-            return None
-        return self._workers.submit(task)
+        """Answer as `answer` does, outside the server's pool of threads: writers need them."""
+        return await asyncio.to_thread(self.answer, method, query, **arguments)
 
     def _warm_up(self) -> None:
         assert self._workers is not None
@@ -165,12 +153,6 @@ class SearchProcesses:
         with suppress(CancelledError):  # the server stops
             self._warm = all(each.result() for each in warming)
         self._settled.set()
-
-
-def _checked(answer: bytes | KbkitError) -> bytes:
-    if isinstance(answer, KbkitError):
-        raise answer
-    return answer
 
 
 def _answered(workspace: Workspace, task: SearchTask) -> bytes:

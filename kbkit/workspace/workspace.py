@@ -26,6 +26,7 @@ from kbkit.models import (
     SourceDocument,
 )
 from kbkit.models.files import BUILT_IN, ENTRIES, FILES
+from kbkit.models.values import check_match
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, check_name, parse_embedding
 from kbkit.retrieval.context import Finder
 from kbkit.runtime.config import Settings
@@ -238,7 +239,7 @@ class Workspace(WorkspaceSearches):
         """
         with self._stores.database.write() as transaction:
             row = knowledge_bases.get(transaction, name)
-            row.check_revision(if_match)
+            check_match(name, if_match, row.revision)
             _refuse_built_in(row)
             if forever:
                 knowledge_bases.delete(transaction, row.id)
@@ -441,7 +442,7 @@ class Workspace(WorkspaceSearches):
         _check(to)
         with self._stores.database.write() as transaction:
             row = knowledge_bases.get(transaction, name)
-            row.check_revision(if_match)
+            check_match(name, if_match, row.revision)
             _refuse_built_in(row)
             knowledge_bases.rename(transaction, row.id, to)
         renamed = self[to]
@@ -465,7 +466,7 @@ class Workspace(WorkspaceSearches):
         text = " ".join(check_text("description", description).split())
         with self._stores.database.write() as transaction:
             row = knowledge_bases.get(transaction, name)
-            row.check_revision(if_match)
+            check_match(name, if_match, row.revision)
             knowledge_bases.update(transaction, row.id, description=text, config=row.config)
             knowledge_bases.touch(transaction, row.id)
         return self[name]

@@ -287,7 +287,7 @@ def test_knowledge_base_change_with_an_old_version_is_refused(workspace):
     spec = kb.spec
     changed = spec.model_copy(update={"retrieval": kbkit.RetrievalSpec(per_document=1)})
     kb.configure(changed, if_match=spec.version)
-    with pytest.raises(errors.VersionConflictError, match="the spec was changed since"):
+    with pytest.raises(errors.VersionConflictError, match="the spec: was changed since"):
         kb.configure(spec, if_match=spec.version)
     assert kb.spec.retrieval.per_document == 1
     assert kb.spec.version == changed.version

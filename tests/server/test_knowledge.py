@@ -137,7 +137,7 @@ def test_knowledge_base_change_with_an_old_version_is_refused(client):
     seen = {"If-Match": spec.headers["etag"]}
     assert client.put(f"{place}/spec", json=body, headers=seen).status_code == 200
     answer = client.put(f"{place}/spec", json=body, headers=seen)
-    problem(answer, 412, "VersionConflictError", "the spec was changed since")
+    problem(answer, 412, "VersionConflictError", "the spec: was changed since")
     seen = {"If-Match": client.get(place).headers["etag"]}
     assert client.delete(place, headers=seen).status_code == 204
 

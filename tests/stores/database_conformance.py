@@ -461,12 +461,13 @@ class DatabaseConformance(ABC):
             assert not resumed
             assert runs.begin_run(transaction, source) == (run_id, True)
             runs.end_run(transaction, run_id, {"new": 1})
-            ((_, report),) = runs.finished_runs(transaction, source.id)
-            assert report == {"new": 1}
+            ((source_id, _, ended, report),) = runs.history(transaction, kb_id)
+            assert (source_id, report) == (source.id, {"new": 1})
+            assert ended
             later, resumed = runs.begin_run(transaction, source)
             assert (later > run_id, resumed) == (True, False)
             runs.delete_source(transaction, source.id)
-            assert runs.finished_runs(transaction, source.id) == []
+            assert runs.history(transaction, kb_id) == []
 
     def test_vectors_wait_for_their_chunks(self, database: Database, kb_id: str) -> None:
         first, second = pack(np.array([[1, 0], [0, 1]], np.float32))

@@ -96,7 +96,8 @@ def summaries(
         )
         .distinct()
     ).all()
-    often = subjects.chunk_counts(transaction, {row.id for row in entities})
+    named_here = transaction.is_in(links.subject_id, {row.id for row in entities})
+    often = subjects.chunk_counts(transaction, named_here)
     rarest = sorted(entities, key=lambda row: (often[row.id], row.name))
     return {
         row.id: ChunkSummary(

@@ -221,12 +221,15 @@ def _undo_merge(transaction: Transaction, pair: tuple[str, str]) -> None:
                 subjects.c.alias_of == row.kept_id,
                 alias_of=None,
             )
-        _forget(transaction, row.kept_id, row.merged_id)
+    transaction.delete(merges, _of_pair(pair))
 
 
 def _decisions(transaction: Transaction, pair: Sequence[str]) -> list[Any]:
-    both = merges.c.kept_id.in_(pair) & merges.c.merged_id.in_(pair)
-    return list(transaction.execute(sa.select(*merges.c).where(both)).all())
+    return list(transaction.execute(sa.select(*merges.c).where(_of_pair(pair))).all())
+
+
+def _of_pair(pair: Sequence[str]) -> sa.ColumnElement[bool]:
+    return merges.c.kept_id.in_(pair) & merges.c.merged_id.in_(pair)
 
 
 def decided(transaction: Transaction) -> set[frozenset[str]]:
@@ -253,8 +256,7 @@ def _decide(
     moved: list[str],
     made_by: str,
 ) -> None:
-    _forget(transaction, kept_id, merged_id)
-    _forget(transaction, merged_id, kept_id)
+    transaction.delete(merges, _of_pair((kept_id, merged_id)))
     transaction.insert_one(
         merges,
         kept_id=kept_id,
@@ -264,7 +266,3 @@ def _decide(
         made_by=made_by,
         decided_at=datetime.now(UTC),
     )
-
-
-def _forget(transaction: Transaction, kept_id: str, merged_id: str) -> None:
-    transaction.delete(merges, merges.c.kept_id == kept_id, merges.c.merged_id == merged_id)

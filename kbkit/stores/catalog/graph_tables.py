@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from kbkit.models import SubjectKind, TargetKind
+from kbkit.models import TargetKind
 from kbkit.stores.catalog import entities
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.relations import LISTED, supported
 from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
+from kbkit.stores.catalog.subjects import IS_ENTITY, chunk_counts
 from kbkit.stores.catalog.workspace_schema import (
     annotation_subjects,
     built_graphs,
@@ -145,7 +146,7 @@ def read(transaction: Transaction, kb_id: str) -> GraphTable:
     seen = signature(transaction, kb_id)
     aliases = entities.aliases_of(transaction)
     edges, links = _edges(transaction, kb_id, aliases)
-    counts = _counts(transaction, kb_id)
+    counts = chunk_counts(transaction, IS_ENTITY, chunks.c.kb_id == kb_id)
     roots = {aliases.get(id_, id_) for id_ in counts}
     roots.update(end for edge in edges for end in (edge.source_id, edge.target_id))
     below: dict[str, list[str]] = {}
@@ -241,18 +242,6 @@ def _edges(
         if source != target and (key not in best or best[key].weight < edge.weight):
             best[key] = edge._replace(source_id=source, target_id=target)
     return sorted(best.values(), key=lambda edge: (-edge.weight, edge.id)), links
-
-
-def _counts(transaction: Transaction, kb_id: str) -> dict[str, int]:
-    mentions = annotation_subjects.c
-    query = (
-        sa.select(mentions.subject_id, sa.func.count(sa.distinct(mentions.chunk_seq)))
-        .join(chunks, chunks.c.seq == mentions.chunk_seq)
-        .join(subjects, subjects.c.id == mentions.subject_id)
-        .where(chunks.c.kb_id == kb_id, subjects.c.kind == SubjectKind.ENTITY.value)
-        .group_by(mentions.subject_id)
-    )
-    return transaction.mapping(query)
 
 
 def _described(transaction: Transaction, ids: Collection[str]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from uuid import NAMESPACE_URL, uuid5
 import sqlalchemy as sa
 from pydantic import ValidationError
 
-from kbkit.errors import ConflictError, NotFoundError, VersionConflictError, WorkspaceVersionError
+from kbkit.errors import ConflictError, NotFoundError, WorkspaceVersionError
 from kbkit.models import DocumentState, KnowledgeBaseInfo
 from kbkit.models.values import did_you_mean, valid
 from kbkit.recipes import KnowledgeBaseSpec
@@ -72,13 +72,6 @@ class KnowledgeBaseRow:
         fields = [self.id, self.name, self.description, self.config, self.version]
         text = json.dumps(fields, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-
-    def check_revision(self, expected: str | None) -> None:
-        if expected is not None and expected != self.revision:
-            raise VersionConflictError(
-                f"{self.name}: was changed since you read it; read it again, and change "
-                f"that (if_match={expected[:80]!r}, and its version is {self.revision!r} now)"
-            )
 
     @property
     def waits(self) -> bool:

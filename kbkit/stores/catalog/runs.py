@@ -13,9 +13,9 @@ from uuid import uuid4
 
 import sqlalchemy as sa
 
-from kbkit.errors import ConflictError, NotFoundError, VersionConflictError, WorkspaceError
+from kbkit.errors import ConflictError, NotFoundError, WorkspaceError
 from kbkit.models import Job, JobError, JobState, PageRecord, Progress, TokenInfo
-from kbkit.models.values import from_dict
+from kbkit.models.values import check_match, from_dict
 from kbkit.stores.catalog.database import DAMAGED, Database, Transaction, alive
 from kbkit.stores.catalog.schema import documents, pages, runs, sources
 from kbkit.stores.catalog.workspace_schema import jobs, tokens
@@ -113,12 +113,7 @@ def check_version(transaction: Transaction, source_id: str, expected: str | None
     row = transaction.execute(sa.select(sources).where(sources.c.id == source_id)).first()
     if row is None:
         raise NotFoundError(f"no source {source_id!r}: it was removed meanwhile")
-    now = SourceRow(**row._mapping).version
-    if expected != now:
-        raise VersionConflictError(
-            f"the source {source_id} was changed since you read it; read it again, and change "
-            f"that (if_match={expected[:80]!r}, and its version is {now!r} now)"
-        )
+    check_match(f"the source {source_id}", expected, SourceRow(**row._mapping).version)
 
 
 def document_counts(transaction: Transaction, kb_id: str) -> dict[str, int]:
@@ -168,21 +163,10 @@ def end_run(transaction: Transaction, run_id: int, report: Mapping[str, Any]) ->
 def history(
     transaction: Transaction, kb_id: str
 ) -> list[tuple[str, datetime, datetime | None, Mapping[str, Any]]]:
+    """Return source, start, end and report of each run, last first."""
     query = sa.select(runs.c.source_id, runs.c.started_at, runs.c.finished_at, runs.c.report)
     rows = transaction.execute(query.where(runs.c.kb_id == kb_id).order_by(runs.c.id.desc()))
     return [(row.source_id, row.started_at, row.finished_at, row.report or {}) for row in rows]
-
-
-def finished_runs(
-    transaction: Transaction, source_id: str
-) -> list[tuple[datetime, Mapping[str, Any]]]:
-    """Return end time and report of each finished run, last first."""
-    query = (
-        sa.select(runs.c.finished_at, runs.c.report)
-        .where(runs.c.source_id == source_id, runs.c.finished_at.is_not(None))
-        .order_by(runs.c.id.desc())
-    )
-    return [(row.finished_at, row.report or {}) for row in transaction.execute(query)]
 
 
 _VISIT = [each.name for each in fields(PageRecord)]

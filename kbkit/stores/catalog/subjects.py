@@ -14,7 +14,13 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from kbkit.models import Document, DocumentState, EntityType, Name, Subject, SubjectKind
-from kbkit.stores.catalog.database import DOCUMENT_COLUMNS, Transaction, alive, containing
+from kbkit.stores.catalog.database import (
+    DOCUMENT_COLUMNS,
+    Condition,
+    Transaction,
+    alive,
+    containing,
+)
 from kbkit.stores.catalog.reading import document_of
 from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
 from kbkit.stores.catalog.workspace_schema import (
@@ -159,30 +165,30 @@ def beside(
     The score is ``n / sqrt(N)``: n of these chunks and N of all chunks mention the entity.
     """
     table = annotation_subjects.c
-    query = (
-        sa.select(table.subject_id, sa.func.count(sa.distinct(table.chunk_seq)))
-        .join(subjects, subjects.c.id == table.subject_id)
-        .where(transaction.is_in(table.chunk_seq, seqs))
-        .where(subjects.c.kind == SubjectKind.ENTITY.value)
-        .group_by(table.subject_id)
-    )
-    in_chunks = Counter(transaction.mapping(query))
+    mentioned = transaction.is_in(table.chunk_seq, seqs)
+    in_chunks = Counter(chunk_counts(transaction, IS_ENTITY, mentioned))
     for id_ in without:
         in_chunks.pop(id_, None)
     often = [id_ for id_, _ in in_chunks.most_common(20 * limit)]
-    in_all = chunk_counts(transaction, often)
+    in_all = chunk_counts(transaction, transaction.is_in(table.subject_id, often))
     scores = {id_: in_chunks[id_] / in_all[id_] ** 0.5 for id_ in often}
     return sorted(scores, key=lambda id_: (-scores[id_], id_))[:limit]
 
 
-def chunk_counts(transaction: Transaction, ids: Collection[str]) -> dict[str, int]:
+IS_ENTITY = subjects.c.kind == SubjectKind.ENTITY.value
+
+
+def chunk_counts(transaction: Transaction, *mentions: Condition) -> dict[str, int]:
+    """Count the chunks that mention each subject, in some mentions."""
     table = annotation_subjects.c
     query = (
         sa.select(table.subject_id, sa.func.count(sa.distinct(table.chunk_seq)))
-        .where(transaction.is_in(table.subject_id, ids))
+        .join(chunks, chunks.c.seq == table.chunk_seq)
+        .join(subjects, subjects.c.id == table.subject_id)
+        .where(*mentions)
         .group_by(table.subject_id)
     )
-    return {row[0]: int(row[1]) for row in transaction.execute(query)}
+    return transaction.mapping(query)
 
 
 def aliases(transaction: Transaction, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
