@@ -7,8 +7,6 @@ pass `VectorStoreConformance` of the tests. Pictures of documents are named by t
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import re
 import sys
@@ -19,7 +17,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -101,37 +98,6 @@ class FolderLocks(Locks):
         finally:
             if taken:
                 turn.release()
-
-
-_NAME = "mended.jsonl"
-_MAX_LENGTH = 100_000
-"""Bytes after which the file starts over."""
-
-
-def note_repair(folder: Path, part: str, problem: str) -> None:
-    """Record a repair, unless the folder is read-only."""
-    path = folder / _NAME
-    text = json.dumps([f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", part, problem]) + "\n"
-    with contextlib.suppress(OSError):
-        mode = "a" if path.exists() and path.stat().st_size < _MAX_LENGTH else "w"
-        with path.open(mode, encoding="utf-8") as file:
-            file.write(text)
-
-
-def repairs(folder: Path) -> list[tuple[str, str]]:
-    """Return each recorded part and problem once, with the last time."""
-    last: dict[tuple[str, str], str] = {}
-    with contextlib.suppress(OSError):
-        for line in (folder / _NAME).read_bytes().splitlines():
-            with contextlib.suppress(ValueError, TypeError, RecursionError):
-                at, part, problem = map(str, json.loads(line))
-                last[part, problem] = at
-    return [(part, f"{problem} (found {at})") for (part, problem), at in last.items()]
-
-
-def forget_repairs(folder: Path) -> None:
-    with contextlib.suppress(OSError):
-        (folder / _NAME).unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ from uuid import uuid4
 from weakref import WeakValueDictionary
 
 from kbkit.errors import StoreUnreachableError, WorkspaceError
-from kbkit.stores import backend
 from kbkit.stores.chroma_collections import (
     HNSW,
     OF_A_COLLECTION,
@@ -124,8 +123,6 @@ class ChromaStore(ChromaCollections):
     def _empty(self, fault: str) -> None:
         self._forget()
         _log.warning("%s %s; it is rebuilt from the catalog", self.folder, fault)
-        if not self._checksums.is_being_written():  # interrupted writes are not damage
-            backend.note_repair(self.folder.parent, "index", f"the index of vectors {fault}")
         shutil.rmtree(self.folder)
 
     def _opened(self) -> ClientAPI:
@@ -158,7 +155,6 @@ class ChromaStore(ChromaCollections):
             self._opened()
             if not self._writing:
                 self._check()
-                self._checksums.begin()
                 self._writing = True
             yield
 
@@ -241,8 +237,6 @@ _stores_mutex = threading.Lock()
 
 
 _LIST = "checksums.json"
-_WRITING = "checksums.writing"
-"""Exists during writes."""
 _DATABASE = "chroma.sqlite3"
 _SAVED = "index_metadata.pickle"
 """File next to a saved HNSW graph; Chroma saves after each thousand vectors."""
@@ -279,12 +273,6 @@ class FolderChecksums:
                 return f"has {name} not as it was written"
         return ""
 
-    def begin(self) -> None:
-        (self.folder / _WRITING).touch()
-
-    def is_being_written(self) -> bool:
-        return (self.folder / _WRITING).exists()
-
     def _noted_checksums(self) -> dict[str, tuple[int, tuple[Span, ...]]] | None:
         """Return CRC-32 and ignored spans of each file; ``None`` if unreadable."""
         try:
@@ -314,7 +302,6 @@ class FolderChecksums:
                 part.replace(path)
             finally:
                 part.unlink(missing_ok=True)
-        (self.folder / _WRITING).unlink(missing_ok=True)
 
     def _files(self) -> list[str]:
         # leaves out unsaved graphs, whose files Chroma rewrites whenever it opens them

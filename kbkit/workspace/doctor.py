@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from kbkit.errors import KbkitError
 from kbkit.models.values import Finding, Health, Run
-from kbkit.stores import backend
 from kbkit.stores.catalog import inspection, knowledge_bases, runs
 from kbkit.stores.catalog.database import RESTORE
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
@@ -55,7 +54,6 @@ class Doctor:
         for row in rows:
             self._examine(row)
         self._outside()
-        self._mended_before()
         return Health(tuple(self._findings), len(rows))
 
     def _catalog(self, *, repair: bool = False) -> list[str]:
@@ -116,13 +114,6 @@ class Doctor:
     def _index_words(self, row: KnowledgeBaseRow) -> None:
         with self.stores.database.write() as transaction:
             inspection.index_words_anew(transaction, row)
-
-    def _mended_before(self) -> None:
-        """List automatic repairs until a doctor run with ``repair``."""
-        for part, problem in backend.repairs(self.stores.folder):
-            self._findings.append(Finding(part, "", problem, _REPAIR, mended=True))
-        if self.repair:
-            backend.forget_repairs(self.stores.folder)
 
     def _outside(self) -> None:
         for part, skipped in self.skipped.items():

@@ -125,18 +125,6 @@ def test_damaged_derived_data_is_found_and_repaired(folder, name):
         assert workspace["notes"].search("steep minutes")[0].title == "Tea"
 
 
-@pytest.mark.slow
-def test_automatic_repair_is_reported_until_acknowledged(folder):
-    change_a_graph(folder)
-    with kbkit.open(folder) as workspace:
-        workspace["notes"].add("Honey", "A jar of honey.")
-    for repair, reported in ((False, True), (True, True), (False, False)):
-        with kbkit.open(folder) as workspace:
-            health = workspace.doctor(repair=repair)
-        assert health.sound
-        assert ("data_level0.bin not as it was written (found" in str(health)) is reported
-
-
 def test_doctor_command_exit_code_shows_soundness(folder):
     sound = run(folder, "doctor")
     assert (sound.exit_code, sound.output) == (0, "1 knowledge base: sound\n")

@@ -1,16 +1,14 @@
-"""The doctor checks codes of vectors and earlier repairs, and a catalog on PostgreSQL."""
+"""The doctor checks codes of vectors, and a catalog on PostgreSQL."""
 
 import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import kbkit
-from kbkit.cli import app
 from kbkit.stores.snapshots import snapshot as codes
 from tests.stores.workspaces import execute, opened
-from tests.workspace.damage import flip, flip_a_snapshot
+from tests.workspace.damage import flip
 
 pytestmark = pytest.mark.local
 
@@ -53,43 +51,6 @@ def test_damaged_codes_are_found_and_rebuilt(folder, monkeypatch, summaries):
         assert "is damaged" in finding.problem
         assert workspace.doctor(repair=True).sound
         assert workspace.doctor().findings == ()
-
-
-def test_index_emptied_on_opening_is_reported_until_repair(folder):
-    flip(folder / "chroma" / "chroma.sqlite3", 5000)
-    with kbkit.open(folder) as workspace:
-        workspace["notes"].add("Mate", "# Mate\n\nMate steeps for five minutes.\n")
-    run = CliRunner().invoke(app, ["--workspace", str(folder), "doctor"])
-    assert run.exit_code == 0
-    assert "chroma.sqlite3 not as it was written" in run.output
-    assert "mended" in run.output
-    with kbkit.open(folder) as workspace:
-        (finding,) = workspace.doctor().findings
-        assert (finding.part, finding.kb, finding.mended) == ("index", "", True)
-        assert "UTC" in finding.problem
-        assert workspace.doctor(repair=True).findings == (finding,)
-        assert workspace.doctor().findings == ()
-
-
-def test_damaged_snapshot_is_reported_after_its_rebuild(folder):
-    flip_a_snapshot(folder)
-    with kbkit.open(folder) as workspace:
-        assert workspace["notes"].search("green tea")[0].title == "Tea"
-        workspace._stores.snapshots.save(workspace["notes"].id)
-        (finding,) = workspace.doctor().findings
-        assert (finding.part, finding.mended) == ("snapshot", True)
-        assert "damaged" in finding.problem
-
-
-def test_unreadable_repair_log_is_harmless(folder):
-    (folder / "mended.jsonl").write_bytes(b'\xff\n[1]\n{"a": 1}\n["t", "index", "it was so"]\n')
-    with kbkit.open(folder) as workspace:
-        (finding,) = workspace.doctor().findings
-        assert finding.problem == "it was so (found t)"
-    (folder / "mended.jsonl").unlink()
-    (folder / "mended.jsonl").mkdir()
-    with kbkit.open(folder) as workspace:
-        assert workspace.doctor(repair=True).findings == ()
 
 
 # ---- on a real server

@@ -21,7 +21,6 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.stores import backend
 from kbkit.stores.snapshots import near_chunks
 from kbkit.stores.snapshots.chunk_table import CHECKED, PART, forget_pages
 from kbkit.stores.snapshots.segments import (
@@ -153,9 +152,6 @@ class SegmentFiles:
             except _DAMAGED as error:
                 reason = error if isinstance(error, ValueError) else type(error).__name__
                 _log.warning("%s: %s; the snapshot is rebuilt", self.folder, reason)
-                backend.note_repair(
-                    self.folder.parent, "snapshot", f"a snapshot was damaged: {reason}"
-                )
                 return None
         return None
 
