@@ -204,6 +204,7 @@ class RunCounters:
         self.documents += islice(document_ids, MAX_DOCUMENTS - len(self.documents))
 
     def measured(self, document: SourceDocument) -> None:
+        self.counts["fetched"] += 1
         if document.note:
             self.notes.append(Problem(document.uri, document.note))
         if not document.fidelity:

@@ -122,7 +122,6 @@ class Pipeline(IngestTarget):
                     counters.interrupted = True
                     break
                 if event.document is not None:
-                    counters.counts["fetched"] += 1
                     counters.measured(event.document)
                     documents.add(event.document, Origin())
                 elif event.outcome is not Outcome.SKIPPED:
@@ -196,7 +195,6 @@ class Pipeline(IngestTarget):
                     others.add(event)
                 else:
                     others.flush()
-                    counters.counts["fetched"] += 1
                     counters.measured(event.document)
                     documents.add(event.document, Origin(row.id, run_id, event))
                 done += 1

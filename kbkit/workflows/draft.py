@@ -18,7 +18,7 @@ from kbkit.models.values import plain, pluralize
 from kbkit.recipes import parse_recipe
 from kbkit.recipes.schema import SLUG
 from kbkit.sources.formats import FORMATS
-from kbkit.sources.openapi import ApiDescription, is_openapi, version_problem
+from kbkit.sources.openapi import ApiDescription, is_openapi
 from kbkit.sources.untrusted import load_values
 
 _WIDTH = 96
@@ -136,8 +136,6 @@ def _line(text: str) -> str:
 
 
 def draft_of_description(values: Any, place: dict[str, Any], name: str) -> Draft:
-    if problem := version_problem(values):
-        raise SourceError(f"{name}: {problem}")
     documents = list(ApiDescription(values, name).documents())
     info = _mapping(values.get("info"))
     title = plain(str(info.get("title") or "API"))

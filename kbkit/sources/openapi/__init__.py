@@ -17,20 +17,17 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from kbkit.errors import SourceError
 from kbkit.models import DocumentType, License, SourceDocument
-from kbkit.paths import bytes_of
 from kbkit.recipes import OpenApiSource
 from kbkit.sources import DiskPlace, Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import binary_kind, decode
 from kbkit.sources.markdown.lines import inline_markdown, joined, labelled, page, section
 from kbkit.sources.openapi.operations import MAX_EXAMPLE_LENGTH, Operation, Operations, Security
-from kbkit.sources.openapi.schemas import Node, References, Schemas
+from kbkit.sources.openapi.schemas import Node, References, Schemas, read_text
 from kbkit.sources.untrusted import load_values
 from kbkit.sources.web import Fetcher
 from kbkit.sources.web.urls import Robots, canonical
 from kbkit.text.markdown.structure import plain_text
 from kbkit.text.markdown.writing import code_span, escape, fence
-
-_MAX_BYTES = 50_000_000
 
 
 class OpenApiReader:
@@ -50,13 +47,15 @@ class OpenApiReader:
         else:
             path = context.base / Path(self._spec.path or "").expanduser()
             place = context.place or DiskPlace.of(self._spec.path or "", context.base)
-            uri, text = place.uri(path), _read(path, self._spec.path or "")
+            uri = place.uri(path)
+            try:
+                text = read_text(path)
+            except ValueError as error:
+                raise SourceError(f"{self._spec.path}: {error}") from None
         try:
             values = load_values(text)
         except ValueError as error:
             raise SourceError(f"{uri}: {error}") from None
-        if reason := version_problem(values):
-            raise SourceError(f"{uri}: {reason}")
         description = ApiDescription(values, uri, path)
         for yielded, document in enumerate(description.documents()):
             if context.stop() or yielded >= self._spec.limit:
@@ -94,18 +93,6 @@ class OpenApiReader:
         return canonical(url) or url, text
 
 
-def _read(path: Path, name: str) -> str:
-    try:
-        body = bytes_of(path, _MAX_BYTES + 1)
-    except OSError as error:
-        raise SourceError(f"{name}: cannot be read ({error.strerror})") from None
-    if len(body) > _MAX_BYTES:
-        raise SourceError(f"{name}: larger than {_MAX_BYTES / 1e6:g} MB")
-    if kind := binary_kind(body):
-        raise SourceError(f"{name}: {kind}, not JSON or YAML")
-    return decode(body, markup=False)
-
-
 def is_openapi(values: Any) -> bool:
     """Whether JSON values look like an OpenAPI description (3.x, by its keys)."""
     return (
@@ -132,15 +119,15 @@ def version_problem(values: Any) -> str:
 
 
 def documents(values: Any, base_uri: str) -> Iterator[SourceDocument]:
-    if reason := version_problem(values):
-        raise SourceError(f"{base_uri}: {reason}")
-    yield from ApiDescription(values, base_uri).documents()
+    return ApiDescription(values, base_uri).documents()
 
 
 class ApiDescription:
     """One OpenAPI description."""
 
-    def __init__(self, values: dict[str, Any], uri: str, path: Path | None = None) -> None:
+    def __init__(self, values: Any, uri: str, path: Path | None = None) -> None:
+        if reason := version_problem(values):
+            raise SourceError(f"{uri}: {reason}")
         self._uri = uri.partition("#")[0]
         self._references = References(values, path)
         self._root = self._references.resolve(values)

@@ -12,14 +12,14 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from kbkit.paths import bytes_of
-from kbkit.sources.decode import decode
+from kbkit.sources.decode import binary_kind, decode
 from kbkit.sources.markdown.lines import block_markdown, inline_markdown, labelled
 from kbkit.sources.untrusted import load_values
 from kbkit.text.markdown.writing import code_span, escape
 
 _CHAIN = 20  # most references in a row
 _FILES = 200
-_FILE_BYTES = 20_000_000
+_FILE_BYTES = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +147,21 @@ class References:
             if len(self._files) >= _FILES:
                 raise ValueError(f"more than {_FILES} files belong to the description")
             self._files[path] = None  # read once, even if it fails
-            try:
-                data = bytes_of(path, _FILE_BYTES + 1)
-                if len(data) > _FILE_BYTES:
-                    raise ValueError(f"larger than {_FILE_BYTES / 1e6:g} MB")
-                self._files[path] = load_values(decode(data, markup=False))
-            except OSError as error:
-                raise ValueError(f"cannot be read ({error.strerror})") from None
+            self._files[path] = load_values(read_text(path))
         return self._files[path]
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file of a description; raise `ValueError` with a reason."""
+    try:
+        data = bytes_of(path, _FILE_BYTES + 1)
+    except OSError as error:
+        raise ValueError(f"cannot be read ({error.strerror})") from None
+    if len(data) > _FILE_BYTES:
+        raise ValueError(f"larger than {_FILE_BYTES / 1e6:g} MB")
+    if kind := binary_kind(data):
+        raise ValueError(f"{kind}, not JSON or YAML")
+    return decode(data, markup=False)
 
 
 _LINES = 300  # of one schema; deeper fields are in the documents of their schemas
