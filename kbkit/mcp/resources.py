@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 import mimetypes
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp.server.mcpserver.prompts import Prompt
-from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, Annotations, Resource, ResourceTemplate
+from mcp_types import Annotations, Resource, ResourceTemplate
 
 from kbkit.errors import KbkitError, NotFoundError
 from kbkit.mcp import passages
@@ -35,7 +28,8 @@ if TYPE_CHECKING:
 SCHEME = "kbkit://kb/"
 INDEX = "llms.txt"
 """Address of a knowledge base's list of documents."""
-PAGE = 50
+MAX_LISTED = 200
+"""Resources in a list; the indexes name all documents."""
 MAX_LENGTH = 4_000
 _CURSOR = re.compile(r"(.+?)(?:\?cursor=(next-\d{1,9}))?", re.DOTALL)
 _MARKDOWN = "text/markdown"
@@ -48,8 +42,8 @@ TEMPLATE = ResourceTemplate(
 )
 
 SKILLS = "skill://"
-MAX_SKILLS = 100
-"""Maximum skills in the list of resources; `find_entries` finds all."""
+_MAX_SKILLS = 100
+"""Skills among them; `find_entries` finds all."""
 SKILL_TEMPLATE = ResourceTemplate(
     name="skill",
     uri_template=SKILLS + "{slug}/{+path}",
@@ -58,48 +52,21 @@ SKILL_TEMPLATE = ResourceTemplate(
 )
 
 
-@dataclass(slots=True)
-class ListPage:
-    """Cursors of a requested page of a list, and of the next page."""
-
-    cursor: str = ""
-    next_cursor: str = ""
-
-
-current_page: ContextVar[ListPage] = ContextVar("current_page")
-"""Page of the current message."""
-
-
 class ResourceHandlers:
     """Documents and skills that a caller may read, as resources."""
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
 
-    def list_page(self, page: ListPage) -> list[Resource]:
-        """Return a page of resources: the index of each knowledge base, then its documents."""
-        page_rows = list(islice(self._from(*_read_cursor(page.cursor)), PAGE + 1))
-        if len(page_rows) > PAGE:
-            name, document = page_rows[PAGE - 1]
-            page.next_cursor = _write_cursor(name, document.uri if document else None)
-        return [
-            _index(name) if document is None else _resource(name, document)
-            for name, document in page_rows[:PAGE]
-        ]
-
-    def _from(self, name: str, after: str | None) -> Iterator[tuple[str, Document | None]]:
-        for info in self._tools.list():
-            if info.name < name:
-                continue
-            is_named = info.name == name
-            if not is_named:
-                yield info.name, None
-            start = (after or "") if is_named else ""
-            documents = self._tools.workspace[info.name].documents
-            while batch := documents.list(after=start, limit=PAGE + 1):
-                for document in batch:
-                    yield info.name, document
-                start = batch[-1].uri
+    def listed(self) -> list[Resource]:
+        """List skills, the index of each knowledge base, and the first documents."""
+        names = [info.name for info in self._tools.list()]
+        listed = [*self._skills(), *map(_index, names)]
+        for name in names:
+            left = max(0, MAX_LISTED - len(listed))
+            documents = self._tools.workspace[name].documents.list(limit=left) if left else []
+            listed += [_resource(name, document) for document in documents]
+        return listed
 
     def read(self, address: str) -> ReadResourceContents:
         """Return a page of a document or of a list."""
@@ -139,10 +106,10 @@ class ResourceHandlers:
         assert missing is not None
         raise missing
 
-    def skills(self) -> list[Resource]:
+    def _skills(self) -> list[Resource]:
         if current_caller.get().kbs:
             return []
-        page = self._tools.workspace.entries.list(status="active", sort="title", limit=MAX_SKILLS)
+        page = self._tools.workspace.entries.list(status="active", sort="title", limit=_MAX_SKILLS)
         return [
             Resource(
                 name=info.slug,
@@ -199,23 +166,6 @@ def _resource(name: str, document: Document) -> Resource:
         mime_type=_MARKDOWN,
         annotations=Annotations(last_modified=document.fetched_at.isoformat(timespec="seconds")),
     )
-
-
-def _write_cursor(name: str, after: str | None) -> str:
-    return base64.urlsafe_b64encode(json.dumps([name, after]).encode()).decode()
-
-
-def _read_cursor(cursor: str) -> tuple[str, str | None]:
-    if not cursor:
-        return "", None
-    try:
-        name, after = json.loads(base64.urlsafe_b64decode(cursor.encode()))
-        if not isinstance(name, str) or not isinstance(after, str | None):
-            raise ValueError("no cursor")
-    except (ValueError, TypeError, binascii.Error, RecursionError):
-        message = "cursor: is not from a list; leave it out to start again"
-        raise MCPError(code=INVALID_PARAMS, message=message) from None
-    return name, after
 
 
 _TOOL_USES = {

@@ -47,7 +47,7 @@ from kbkit.mcp import (
     replies,
     resources,
 )
-from kbkit.mcp.resources import ListPage, ResourceHandlers, current_page, usage
+from kbkit.mcp.resources import ResourceHandlers, usage
 from kbkit.mcp.tools import LOCAL, MAX_TOKENS, ToolCaller, Tools, current_caller, explained, reason
 from kbkit.models.values import valid_values
 from kbkit.runtime.validation import check_integer
@@ -102,8 +102,6 @@ INSTRUCTIONS = (
 )
 _READING = ("resources/", "prompts/")
 """Methods that need the scope ``read``; tools have their own."""
-_WHOLE_LISTS = ("tools/list", "prompts/list", "resources/templates/list")
-"""Methods without cursors."""
 _MIN_ERROR_TOKENS = 20
 
 
@@ -133,22 +131,17 @@ class WorkspaceServer(MCPServer[Any]):
         self, ctx: ServerRequestContext[Any, Any], call_next: CallNext
     ) -> HandlerResult:
         current_caller.set(self._caller(ctx))
-        page = ListPage(str((ctx.params or {}).get("cursor") or ""))
-        current_page.set(page)
-        if page.cursor and ctx.method in _WHOLE_LISTS:
+        if ctx.method.endswith("/list") and (ctx.params or {}).get("cursor"):
             message = f"cursor: {ctx.method} returns the whole list; leave it out"
             raise MCPError(code=INVALID_PARAMS, message=message)
         if ctx.method.startswith(_READING) and "read" not in current_caller.get().scopes:
             raise MCPError(code=INVALID_REQUEST, message=f"{ctx.method}: needs the scope 'read'")
         try:
-            answer = await call_next(ctx)
+            return await call_next(ctx)
         except MCPError as error:  # it may repeat the request
             error.error.message = replies.shortened(error.error.message, self._max_tokens)
             error.error.data = None
             raise
-        if page.next_cursor and isinstance(answer, dict):
-            return {**answer, "nextCursor": page.next_cursor}
-        return answer
 
     async def list_tools(self) -> list[ToolListing]:
         """List the tools that the caller may use."""
@@ -188,12 +181,8 @@ class WorkspaceServer(MCPServer[Any]):
         return min(asked, self._max_tokens)
 
     async def list_resources(self) -> list[Resource]:
-        """List a page of the documents that the caller may read; skills come first."""
-        page = current_page.get()
-        page_resources = await anyio.to_thread.run_sync(self._resources.list_page, page)
-        if page.cursor:
-            return page_resources
-        return [*await anyio.to_thread.run_sync(self._resources.skills), *page_resources]
+        """List documents that the caller may read; skills come first."""
+        return await anyio.to_thread.run_sync(self._resources.listed)
 
     async def list_resource_templates(self) -> list[ResourceTemplate]:
         return [resources.TEMPLATE, resources.SKILL_TEMPLATE]
