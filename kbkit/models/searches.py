@@ -296,8 +296,8 @@ class Filters:
 
 
 @cache
-def _adapters() -> dict[str, TypeAdapter[Any]]:
-    """Return the parsers of conditions."""
+def condition_types() -> dict[str, TypeAdapter[Any]]:
+    """Return the types of conditions, by name."""
     from pydantic import AfterValidator, BeforeValidator, Field, Strict, TypeAdapter
 
     text: Any = Annotated[str, Strict(), AfterValidator(_unicode)]
@@ -329,7 +329,7 @@ def _read(name: str, value: Any) -> Any:
     from pydantic import ValidationError
 
     try:
-        return _adapters()[name].validate_python(value)
+        return condition_types()[name].validate_python(value)
     except ValidationError as error:
         fault = error.errors()[0]
         is_date = fault["type"].startswith("date")

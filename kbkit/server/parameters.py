@@ -7,19 +7,26 @@ OpenAPI describes valid values, but kbkit checks most of them later, for its own
 import re
 from base64 import urlsafe_b64decode
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from enum import StrEnum
 from json import loads
-from types import NoneType
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Path, Query
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    TypeAdapter,
+    WithJsonSchema,
+)
 
 from kbkit.client.declared import write_cursor
 from kbkit.errors import ConfigError, NotFoundError
-from kbkit.models import DocumentType, Filters, Mode
+from kbkit.models import DocumentType, Mode
 from kbkit.models.reports import MAX_QUERY_LENGTH
+from kbkit.models.searches import condition_types
 from kbkit.models.values import valid
 from kbkit.runtime.validation import check_integer
 from kbkit.server.responses import Paged
@@ -29,7 +36,6 @@ T = TypeVar("T")
 MAX = 1_000
 """Maximum items of a list."""
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
-_LARGEST = 2**31 - 1
 
 
 class Body(BaseModel):
@@ -204,20 +210,15 @@ FewHits = Annotated[Any, number("limit", 1, MAX), Field(description="Maximum hit
 AnyType = one_of(DocumentType, "Type of document; detected by default.")
 
 
-def _condition(kind: Any) -> dict[str, Any]:
-    inner = [each for each in get_args(kind) if each not in (NoneType, Ellipsis)]
-    one = inner[0] if inner else kind
-    shape: dict[str, Any] = {"type": "string"}
-    if one is datetime:
-        shape = {"anyOf": [{"type": "string", "format": f} for f in ("date-time", "date")]}
-    elif one is float:
-        shape = {"type": "number", "minimum": 1, "maximum": 5}
-    elif one is int:
-        shape = {"type": "integer", "minimum": 1, "maximum": _LARGEST}
-    elif issubclass(one, StrEnum):
-        shape["enum"] = list(one)
-    several = [{"type": "array", "items": shape}] if get_origin(kind) is tuple else []
-    return {"anyOf": [shape, *several, {"type": "null"}]}
+def _condition(kind: TypeAdapter[Any]) -> dict[str, Any]:
+    shape = kind.json_schema()
+    definitions = shape.pop("$defs", {})
+    if shape.get("format") == "date-time":
+        return {"anyOf": [shape, {"type": "string", "format": "date"}, {"type": "null"}]}
+    if "items" not in shape:
+        return {"anyOf": [shape, {"type": "null"}]}
+    one = next(iter(definitions.values()), shape["items"])
+    return {"anyOf": [one, {"type": "array", "items": one}, {"type": "null"}]}
 
 
 def _whole_conditions(value: Any) -> Any:
@@ -238,9 +239,7 @@ FiltersField = Annotated[
         anyOf=[
             {
                 "type": "object",
-                "properties": {
-                    name: _condition(kind) for name, kind in get_type_hints(Filters).items()
-                },
+                "properties": {name: _condition(kind) for name, kind in condition_types().items()},
                 "additionalProperties": False,
             },
             {"type": "null"},

@@ -179,6 +179,8 @@ def test_requests_that_schemathesis_found(tmp_path):
     assert "type" not in shapes["RulesAnnotation"].get("required", ())
     names = shapes["PluginAnnotation"]["properties"]["names"]["items"]["anyOf"]
     assert {each.get("type") for each in names} == {None, "string"}
+    filters = shapes["SearchBody"]["properties"]["filters"]["anyOf"][0]["properties"]
+    assert filters["min_probability"]["anyOf"][0]["maximum"] == 1
     parameters = document["paths"]["/api/knowledge/graph/entities"]["get"]["parameters"]
     (types,) = [each["schema"] for each in parameters if each["name"] == "type"]
     assert types["type"] == "array"
