@@ -10,7 +10,6 @@ import pytest
 import kbkit
 from kbkit.mcp.submissions import MAX_DOCUMENTS, LongWork
 from tests.mcp.agents import agent_of, unmarked
-from tests.waiting import until
 
 CATS = "# Cats\n\nA cat sleeps `sixteen` hours a day, and hunts at dusk."
 
@@ -204,57 +203,6 @@ def test_documents_of_a_collection_are_listed_by_pages(agent, pets):
     pages = agent.pages("describe_kb_collection", collection_name=pets, max_tokens=1000)
     ids = [document["id"] for page in pages for document in page["documents"]]
     assert len(ids) == len(set(ids)) == 62
-
-
-def test_cancelled_call_changes_nothing(agent, pets):
-    documents = [
-        {"title": f"Hen {n}", "content": f"# Hen {n}\n\n" + f"It lays egg {n} today.\n\n" * 400}
-        for n in range(60)
-    ]
-    documents.insert(0, {"title": "Dogs", "content": "A dog that was changed."})
-    reports = []
-
-    async def cancel(name, arguments):
-        with anyio.CancelScope() as scope:
-
-            async def report(progress, total, message):
-                reports.append((progress, total))
-                if progress >= 15:
-                    scope.cancel()
-
-            await agent.client.call_tool(name, arguments, progress_callback=report)
-        return scope.cancelled_caught
-
-    call = agent.portal.call
-    before = ids_of(agent, pets)
-    arguments = {"collection_name": pets, "documents": documents}
-    assert call(cancel, "add_kb_documents", arguments)
-    assert until(lambda: ids_of(agent, pets) == before)
-    dog = agent.values("get_document", document_name="text:Dogs", kb_name=pets)["text"]
-    assert "barks" in dog
-    assert call(cancel, "create_kb_collection", arguments | {"collection_name": "hens"})
-    assert until(lambda: "hens" not in names_of(agent))
-    assert all(total == 62 for _, total in reports)
-    assert [done for done, _ in reports] != sorted({done for done, _ in reports}, reverse=True)
-
-
-def test_long_call_reports_progress(agent, pets):
-    documents = [
-        {"title": f"Duck {n}", "content": f"# Duck {n}\n\nIt lays egg {n} today."}
-        for n in range(100)
-    ]
-    steps = []
-
-    async def add():
-        async def report(progress, total, message):
-            steps.append(progress)
-
-        arguments = {"collection_name": pets, "documents": documents}
-        return await agent.client.call_tool("add_kb_documents", arguments, progress_callback=report)
-
-    assert not agent.portal.call(add).is_error
-    assert steps == sorted(steps)
-    assert (steps[0], steps[-1]) == (1, 101)
 
 
 @pytest.mark.parametrize(("seconds", "steps"), [(0, [1, 2, 3, 4, 5]), (3600, [1, 5])])

@@ -8,7 +8,6 @@ from kbkit.server.app import application
 from tests.server.requests import pages, problem
 
 TEA = "# Green tea\n\nSteep two minutes.\n\n## Water {#water}\n\nNot hot, in a pot.\n"
-JSON = {"Content-Type": "application/json"}
 URI = "https://tea.example/green?kind=a b"
 
 
@@ -101,16 +100,6 @@ def test_document_change_with_an_old_version_is_refused(client):
 )
 def test_invalid_search_is_answered_as_in_python(client, body, status, error, says):
     problem(client.post("/api/knowledge/search", json=body), status, error, says)
-
-
-def test_invalid_json_is_a_problem(client):
-    for text in (b"", b"[" * 100_000, b'{"query": "\xff"}', b"null"):
-        answered = client.post("/api/knowledge/search", content=text, headers=JSON)
-        assert answered.status_code in (400, 422), text[:20]
-        assert answered.headers["content-type"] == "application/problem+json"
-    bad = b'{"kb": "tea", "title": "a", "content": "b", "metadata": {"a": NaN}}'
-    answered = client.post("/api/knowledge/documents", content=bad, headers=JSON)
-    problem(answered, 400, "ConfigError", "metadata: is not JSON")
 
 
 def test_unknown_parameter_is_named(client):
