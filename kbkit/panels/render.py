@@ -7,7 +7,6 @@ link). ipywidgets inserts the HTML of a widget unchanged, so HTML has to be esca
 from __future__ import annotations
 
 import re
-import unicodedata
 from datetime import datetime
 from functools import cache
 from html import escape
@@ -16,18 +15,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from kbkit.errors import KbkitError
-from kbkit.models import Chunk, Hit
+from kbkit.models import Chunk, Hit, values
 
 TITLE_LENGTH = 160
 PATH_LENGTH = 240
 ABOUT_LENGTH = 240
 SNIPPET_LENGTH = 480
 _MAX_ADDRESS_LENGTH = 2000
-
-# controls and formats; some formats reverse the direction of text
-_NOT_SHOWN = {"Cc", "Cf", "Cs", "Co"}
-# Indic scripts, Persian and emoji need the joiners
-_JOINERS = {"\u200c", "\u200d"}
 
 
 @cache
@@ -39,18 +33,8 @@ def stylesheet() -> str:
 
 def plain(text: str, length: int) -> str:
     """Return one line of visible text, shortened, not escaped."""
-    visible = text[: length * 10]  # bounds the work; white space shrinks
-    if not visible.isprintable():  # a fast check that mostly passes
-        visible = _visible(visible, _JOINERS)
-    line = " ".join(visible.split())
+    line = values.plain(text[: length * 10])  # bounds the work; white space shrinks
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
-
-
-def _visible(text: str, allowed: set[str]) -> str:
-    return "".join(
-        each if unicodedata.category(each) not in _NOT_SHOWN or each in allowed else " "
-        for each in text
-    )
 
 
 def web_address(url: str) -> str:
@@ -70,7 +54,7 @@ def place(uri: str) -> str:
 
 def lines(text: str, length: int) -> str:
     """Return visible text with lines and indentation, cut to a length, not escaped."""
-    visible = _visible(text[:length].replace("\r\n", "\n"), _JOINERS | {"\n"})
+    visible = values.without_controls(text[:length])
     return visible if len(text) <= length else visible.rstrip() + "…"
 
 

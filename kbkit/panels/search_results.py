@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import groupby
@@ -31,29 +31,22 @@ class RatingSummary:
 
     score: int | None = None
     """The reader's score of 1 to 5 for the current query."""
-    other_query: str = ""
-    """Another query that the reader last rated the chunk for."""
-    other_score: int | None = None
     average: float | None = None
     """Mean of all readers' last ratings."""
     raters: int = 0
 
 
 def summarize(ratings: Iterable[Rating], rater: str, query: str) -> dict[str, RatingSummary]:
-    summaries: dict[str, RatingSummary] = {}
     latest: dict[str, dict[str, int]] = {}
+    own: dict[str, int] = {}
     key = fold_query(query)
     for rating in ratings:
         latest.setdefault(rating.target.id, {})[rating.rater] = rating.score
-        summary = summaries.get(rating.target.id, RatingSummary())
         if rating.rater == rater and fold_query(rating.query) == key:
-            summary = replace(summary, score=rating.score)
-        elif rating.rater == rater:
-            summary = replace(summary, other_query=rating.query, other_score=rating.score)
-        summaries[rating.target.id] = summary
+            own[rating.target.id] = rating.score
     return {
-        target: replace(summary, average=sum(scores.values()) / len(scores), raters=len(scores))
-        for (target, summary), scores in zip(summaries.items(), latest.values(), strict=True)
+        target: RatingSummary(own.get(target), sum(scores.values()) / len(scores), len(scores))
+        for target, scores in latest.items()
     }
 
 
@@ -226,15 +219,9 @@ def _badges(hit: Hit, summary: ChunkSummary, *, kb: bool) -> Sequence[dict[str, 
 
 
 def _rated(ratings: RatingSummary) -> str:
-    parts = []
-    if ratings.other_score is not None:
-        other = render.plain(ratings.other_query, 80)
-        parts.append(f"you: {ratings.other_score} of 5{other and f' for “{other}”'}")
-    only_others = ratings.score is ratings.other_score is None
-    if ratings.average is not None and (ratings.raters > 1 or only_others):
-        people = "1 reader" if ratings.raters == 1 else f"{ratings.raters} readers"
-        parts.append(f"average {ratings.average:.1f} from {people}")
-    return " · ".join(parts)
+    if ratings.average is None or (ratings.raters == 1 and ratings.score is not None):
+        return ""
+    return f"average {ratings.average:.1f} from {pluralize(ratings.raters, 'reader')}"
 
 
 def context(hit: Hit, neighbors: Sequence[Chunk], radius: int) -> dict[str, Any]:

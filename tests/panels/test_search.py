@@ -209,12 +209,12 @@ def test_stars_are_stored_and_shown_again(scratch):
     assert shown(again)[0]["stars"] == 4
     again.search("roses")
     assert shown(again)[0]["stars"] == 0
-    assert shown(again)[0]["rated"] == "you: 4 of 5 for “Roses and water”"
+    assert shown(again)[0]["rated"] == "average 4.0 from 1 reader"
 
     other = SearchPanel(scratch, rater="bob")
     other.search("Roses and water")
     assert shown(other)[0]["stars"] == 0
-    assert shown(other)[0]["rated"] == "average 4.0 of 1 reader"
+    assert shown(other)[0]["rated"] == "average 4.0 from 1 reader"
 
 
 def test_rater_comes_from_the_environment(scratch, monkeypatch):
