@@ -153,7 +153,7 @@ def test_ids_may_be_shortened_and_names_ambiguous(kb, folder):
 def test_new_with_an_unreadable_source_creates_nothing(run, folder):
     code, _, err = run("new", "b4", "--package", "no_such_package")
     assert code == 3
-    assert "b4 was not made" in err
+    assert "b4 was not created" in err
     assert run("new", "Not A Slug")[0] == 1
     assert json.loads(run("list", "--json")[1]) == []
     assert run("new", "b3", "--files", "docs")[0] == 0

@@ -122,7 +122,7 @@ def _front_matter(fence: str, text: str) -> dict[str, Any]:
     if loaded is None:
         return {}
     if not isinstance(loaded, dict):
-        raise ValueError("no mapping")
+        raise ValueError("not a mapping")
     return loaded
 
 

@@ -292,7 +292,7 @@ def test_model_without_answer_is_given_up_after_the_timeout(workspace):
         finally:
             done.set()
     assert one.normalized_text.startswith("The text 0")
-    assert used.report().failed[0].reason.endswith("gave no answer in 0.3 s")
+    assert used.report().failed[0].reason.endswith("did not answer within 0.3 s")
 
 
 def test_answers_are_deleted_with_their_chunks_when_the_trash_is_emptied(workspace):

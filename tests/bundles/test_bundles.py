@@ -214,7 +214,7 @@ def test_taken_names_and_trashed_knowledge_bases_are_refused(drinks, full, tmp_p
             workspace.bundle(tmp_path / "x.zip", kbs=["files"])
         with pytest.raises(ConflictError, match="already exists"):
             workspace.bundle(drinks, kbs=["drinks"])
-        with pytest.raises(BundleError, match="is no folder"):
+        with pytest.raises(BundleError, match="is not a folder"):
             workspace.bundle(tmp_path / "no" / "x.zip", kbs=["drinks"])
         assert sorted(path.name for path in tmp_path.iterdir()) == ["kb"]
 

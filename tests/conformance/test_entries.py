@@ -170,14 +170,14 @@ def test_entry_errors(entries, logs):
         (errors.ConfigError, "^title=7", lambda: entries.create(7)),
         (errors.ConfigError, "^tags='x'", lambda: entries.create("T", tags="x")),
         (errors.ConfigError, "^status='x'", lambda: entries.create("T", status="x")),
-        (errors.InvalidPathError, "is no slug", lambda: entries.create("T", slug="A b")),
+        (errors.InvalidPathError, "is not a valid slug", lambda: entries.create("T", slug="A b")),
         (errors.ConfigError, "^slug=", lambda: entries.create("T", slug=[])),
-        (errors.InvalidPathError, "is no slug", lambda: entries.read("../x")),
+        (errors.InvalidPathError, "is not a valid slug", lambda: entries.read("../x")),
         (errors.InvalidPathError, "longer than 64", lambda: entries.read("a" * 65)),
-        (errors.PathExistsError, "there already", lambda: entries.create("T", slug=logs.slug)),
+        (errors.PathExistsError, "already exists", lambda: entries.create("T", slug=logs.slug)),
         (errors.InvalidPathError, "their own arguments", lambda: with_file("prompt.md")),
         (errors.PathOutsideError, "may not go up", lambda: with_file("../x")),
-        (errors.MissingPathError, "is nothing", lambda: entries.update(logs.slug, files=removed)),
+        (errors.MissingPathError, "no such file", lambda: entries.update(logs.slug, files=removed)),
         (errors.ArgumentError, "did you mean 'tags'", lambda: entries.create("T", tag="x")),
     ]
     for kind, message, call in cases:

@@ -143,7 +143,7 @@ def test_folder_swapped_for_a_link_never_leads_out(files, outside):
 @posix
 def test_pipes_are_refused(files):
     os.mkfifo(files.path / "pipe.md")
-    with pytest.raises(FilesError, match="no plain file"):
+    with pytest.raises(FilesError, match="not a regular file"):
         files.read("pipe.md")
     assert [info.name for info in files.list()] == ["notes"]
     with pytest.raises(FilesError):
@@ -159,7 +159,7 @@ def test_unwritable_names_are_not_listed(files):
 def test_names_that_differ_in_case_only_are_refused(files):
     with pytest.raises(PathExistsError, match=r"'a\.md' already exists"):
         files.write("notes/A.md", "other")
-    with pytest.raises(PathExistsError, match="'notes' is there"):
+    with pytest.raises(PathExistsError, match="'notes' already exists"):
         files.write("Notes/b.md", "other")
     with pytest.raises(MissingPathError, match=r"did you mean 'a\.md'"):
         files.read("notes/A.MD")

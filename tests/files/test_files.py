@@ -204,7 +204,7 @@ def test_if_match_refuses_outdated_versions(files):
     ):
         with pytest.raises(VersionConflictError, match="it was changed meanwhile"):
             call("a.md", *arguments, if_match=first.version)
-    with pytest.raises(VersionConflictError, match=r"^a\.md: already exists, of version"):
+    with pytest.raises(VersionConflictError, match=r"^a\.md: already exists, at version"):
         files.write("a.md", "three", if_match="")
     with pytest.raises(VersionConflictError, match="is not there"):
         files.write("new.md", "three", if_match=first.version)

@@ -174,7 +174,7 @@ def test_knowledge_base_of_files_is_managed_by_them(workspace, files):
         lambda: workspace.delete("files", forever=True),
         lambda: workspace.rename("files", to="mine"),
     ):
-        with pytest.raises(ConflictError, match="goes with them"):
+        with pytest.raises(ConflictError, match="belongs to them"):
             call()
     for call in (
         lambda: kb.add("x", "y"),

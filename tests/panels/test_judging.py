@@ -6,7 +6,6 @@ import kbkit
 from kbkit.errors import ConfigError
 from kbkit.models import SourceDocument
 from kbkit.panels import JudgePanel, SearchPanel
-from tests.panels.conftest import HOSTILE_TITLE
 
 QUERIES = ["read a file", "open"]
 
@@ -155,18 +154,6 @@ def test_failed_search_is_reported(kb, scratch):
     panel._receive("documents")
     assert panel.wait(20)
     assert "was deleted" in panel.view.state["problem"]
-
-
-def test_hostile_text_is_sanitised(workspace):
-    panel = JudgePanel(workspace["notes"], ["<script>boom()</script> read files"], rater="x\u202ey")
-    passages = asked(panel, 0)
-    hostile = next(one for one in passages if one["title"] == HOSTILE_TITLE)
-    assert hostile["link"] == ""
-    for one in passages:
-        for bad in ("<script", "<img", 'javascript:boom()"', "onerror=boom"):
-            assert bad not in one["html"]
-        assert len(one["html"]) < 100_000
-    panel.close()
 
 
 @pytest.mark.parametrize("queries", [[], "no/such.file", [3], None])

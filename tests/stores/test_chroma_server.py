@@ -379,11 +379,11 @@ def test_servers_that_are_not_chroma_are_explained(tmp_path, chroma, database):
     missing = f"{chroma.root}?database=nowhere"
     assert "[nowhere] not found; make it" in refused(tmp_path / "c", missing)
     for name, judge, messages in (
-        ("d", lambda path, body: (200, "<html>Welcome</html>"), "no Chroma of version 1"),
-        ("e", old, "no Chroma of version 1"),
+        ("d", lambda path, body: (200, "<html>Welcome</html>"), "not a Chroma server"),
+        ("e", old, "not a Chroma server"),
         ("f", lambda path, body: (502, "Bad gateway"), "502: Bad gateway"),
-        ("g", lambda path, body: (200, "{}"), "no Chroma of version 1"),
-        ("h", lambda path, body: (), "cannot be reached|no Chroma"),
+        ("g", lambda path, body: (200, "{}"), "not a Chroma server"),
+        ("h", lambda path, body: (), "cannot be reached|not a Chroma"),
     ):
         with proxy(chroma, judge=judge) as port:
             error = refused(tmp_path / name, f"http://127.0.0.1:{port}")
@@ -393,14 +393,14 @@ def test_servers_that_are_not_chroma_are_explained(tmp_path, chroma, database):
 @pytest.mark.parametrize(
     ("url", "token", "message"),
     [
-        ("chroma:8000", "", "is no address of a server; write http"),
-        ("ftp://s3cret/", "", "is no address of a server"),
-        ("http://s3cret:port", "", "is no address of a server"),
-        ("http://", "", "is no address of a server"),
+        ("chroma:8000", "", "is not a server's address; write http"),
+        ("ftp://s3cret/", "", "is not a server's address"),
+        ("http://s3cret:port", "", "is not a server's address"),
+        ("http://", "", "is not a server's address"),
         ("http://ann:s3cret@db:8000", "", "set the server's token as KBKIT_CHROMA_TOKEN"),
         ("http://db:8000?token=s3cret", "", "nothing but tenant and database"),
-        ("http://db:8000?s3cret", "", "is no address of a server"),
-        ("http://db:0/s3cret", "", "is no address of a server"),
+        ("http://db:8000?s3cret", "", "is not a server's address"),
+        ("http://db:0/s3cret", "", "is not a server's address"),
         ("http://db:8000#s3cret", "", "nothing but tenant and database"),
         ("http://db:8000?database=a/../s3cret", "", "3 to 128 letters"),
         ("https://db", "s3cret token", "copy it as it was shown"),

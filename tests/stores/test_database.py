@@ -80,7 +80,7 @@ def test_commits_survive_a_later_failure(database):
         ("attempt to write a readonly database", "make it writable"),
         ("unable to open database file", "may write to it"),
         ("database disk image is malformed", "restore a backup"),
-        ("file is not a database", "no catalog"),
+        ("file is not a database", "not a catalog"),
         ("database or disk is full", "free some space"),
         ("disk I/O error", "full or fails: free some space; kbkit needs a local folder"),
         ("database is locked", "run this again"),

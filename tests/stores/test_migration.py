@@ -255,10 +255,10 @@ def test_target_with_another_workspace_is_refused(folder, tmp_path, postgres, mo
     ):
         kbkit.migrate(tmp_path / "other", to=folder)
     assert contents(folder) == content
-    with pytest.raises(ImpossibleError, match="there already"):
+    with pytest.raises(ImpossibleError, match="already exists"):
         kbkit.migrate(tmp_path / "other", to=url)
     monkeypatch.delenv("KBKIT_DATABASE_URL")
-    with pytest.raises(ImpossibleError, match="there already"):
+    with pytest.raises(ImpossibleError, match="already exists"):
         kbkit.migrate(folder, to=f"{folder}/../{folder.name}")
 
 

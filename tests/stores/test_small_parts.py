@@ -156,7 +156,7 @@ def test_failed_copy_leaves_nothing(folder, tmp_path, monkeypatch):
     copy, opened = tmp_path / "there", psutil.Process().num_fds()
     with monkeypatch.context() as patched:
         patched.setattr("kbkit.stores.catalog.copying.shutil.copy2", full)
-        with pytest.raises(WorkspaceError, match="No space left on device; mend that"):
+        with pytest.raises(WorkspaceError, match="No space left on device; fix that"):
             copy_folder(folder, copy)
     assert tree(copy) == []
     copy_folder(folder, copy)

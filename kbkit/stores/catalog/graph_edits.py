@@ -129,7 +129,7 @@ def _check_unchanged(transaction: Transaction, row: Any) -> None:
     changed = now.get("entity_row") or now.get("relation_row") or {}
     by = changed.get("made_by") if now != after else ""
     raise ConflictError(
-        f"{row.what}: that was changed again{f' by {by}' if by else ''} since; take that back "
+        f"{row.what}: that was changed again{f' by {by}' if by else ''} since; undo that "
         "first, or change it yourself"
     )
 
