@@ -58,7 +58,8 @@ LEFT_OUT: Mapping[str, str] = {
 """Tables that bundles leave out, and why."""
 
 _ENTRY = "entry"
-_LARGEST = 2**63
+_LARGEST = 2**62
+"""Limit of integers; a restore adds to some."""
 
 
 def tables() -> list[Table]:

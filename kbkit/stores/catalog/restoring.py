@@ -30,7 +30,7 @@ from kbkit.stores.catalog import (
 )
 from kbkit.stores.catalog.bundled import Values
 from kbkit.stores.catalog.database import Row, Transaction
-from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.catalog.knowledge_bases import MAX_DIMENSIONS, KnowledgeBaseRow
 from kbkit.stores.catalog.schema import (
     chunks,
     deleted_documents,
@@ -44,6 +44,8 @@ from kbkit.stores.catalog.schema import ratings as all_ratings
 
 _ONE_PER_KB = ("query_encoders", "summary_encoders", "gazetteers", "built_graphs")
 """Tables with one derived row per knowledge base."""
+_MAX_USES = 100_000
+"""Maximum knowledge bases of one name, whose ids a bundle computes."""
 _ID = re.compile(r"[0-9a-f]{32}")
 _TYPES = frozenset(kind.value for kind in DocumentType)
 _STATES = frozenset(state.value for state in DocumentState)
@@ -147,6 +149,8 @@ class Restorer:
             return _fault_of_base(values)
         if "kb_id" in values and values["kb_id"] not in self._bases:
             return "kb_id names no knowledge base of the bundle"
+        if table is name_uses and not 0 < values["times"] <= _MAX_USES:
+            return "times is impossible"
         if table is all_ratings:
             is_valid = values["target_type"] in _TARGETS and 1 <= values["score"] <= 5
             return "" if is_valid else "score or target_type is invalid for a rating"
@@ -386,8 +390,8 @@ def _fault_of_base(values: Values) -> str:
         check_name(name)
     except ValueError as error:
         return str(error)
-    fine = values["deleted_at"] is None and values["dimensions"] > 0 and values["version"] >= 0
-    return "" if fine else "its figures are invalid"
+    fine = values["deleted_at"] is None and values["version"] >= 0
+    return "" if fine and 0 < values["dimensions"] <= MAX_DIMENSIONS else "its figures are invalid"
 
 
 def _bad(table: Table, number: int, reason: str) -> BundleError:
