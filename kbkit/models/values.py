@@ -363,8 +363,8 @@ class Finding(Value):
     """A defect.
 
     Attributes:
-        part: ``catalog``, ``configuration``, ``vectors``, ``words``, ``embedder``, ``index``,
-            ``snapshot``, ``files`` or ``entries``.
+        part: ``catalog``, ``configuration``, ``vectors``, ``embedder``, ``index``, ``snapshot``,
+            ``jobs``, ``tokens``, ``files`` or ``entries``.
         kb: Name of the knowledge base; empty for the whole workspace.
         mended: Whether it was repaired.
     """

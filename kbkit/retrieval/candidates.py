@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, zip_longest
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,6 @@ from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.ratings import Totals
 from kbkit.stores.catalog.subjects import SubjectName
-from kbkit.stores.snapshots.chunk_table import ChunkTable
 from kbkit.stores.snapshots.segments import SegmentedSnapshot
 from kbkit.text import subject_key
 
@@ -173,32 +172,6 @@ class Candidates:
         return query.summary_vector is None or self.pages.embedder == query.summary_embedder
 
 
-class Corpus(Protocol):
-    """Data that retrievers read for one query; rows are indexes into `chunks`."""
-
-    @property
-    def chunks(self) -> ChunkTable: ...
-
-    @property
-    def scans_long(self) -> bool: ...
-
-    def postings(self, terms: Sequence[str]) -> dict[str, Postings]:
-        """Return postings by term; absent terms are left out."""
-        ...
-
-    def nearest(self, size: int, limit: int, mask: Mask | None) -> Rows:
-        """Return the nearest chunks, best first."""
-        ...
-
-    def cosines(self, rows: Rows) -> NDArray[np.float32]:
-        """Return cosines of the query and chunks; 0 if the query has no vector."""
-        ...
-
-    def vectors(self, rows: Rows) -> Matrix: ...
-
-    def coverage(self, rows: Rows, terms: Sequence[str]) -> tuple[Scores, Scores]: ...
-
-
 def cosines(vectors: Matrix, vector: Vector) -> NDArray[np.float32]:
     """Return the cosines of unit vectors and a query vector, shape ``(len(vectors),)``.
 
@@ -286,7 +259,7 @@ class FilterMasks:
         self,
         transaction: Transaction,
         row: KnowledgeBaseRow,
-        chunks: ChunkTable,
+        chunks: SegmentedSnapshot,
         filters: Filters,
         totals: Totals,
         *,
@@ -320,7 +293,7 @@ class FilterMasks:
 def filter_mask(
     transaction: Transaction,
     row: KnowledgeBaseRow,
-    chunks: ChunkTable,
+    chunks: SegmentedSnapshot,
     filters: Filters,
     totals: Totals,
 ) -> Mask:
@@ -343,17 +316,13 @@ def filter_mask(
 def _chunk_mask(
     transaction: Transaction,
     row: KnowledgeBaseRow,
-    chunks: ChunkTable,
+    chunks: SegmentedSnapshot,
     filters: Filters,
     mask: Mask,
 ) -> Mask:
     if filters.heading:
         words = filters.heading.casefold()
-        if isinstance(chunks, SegmentedSnapshot):
-            mask = mask & chunks.headed(lambda text: words in text.casefold())
-        else:
-            named = corpus.headings_of(transaction, chunks.seqs.tolist())
-            mask = mask & np.array([words in text.casefold() for _, text in named], np.bool_)
+        mask = mask & chunks.headed(lambda text: words in text.casefold())
     if filters.page:
         seqs = corpus.seqs_on_pages(transaction, row.id, filters.page)
         mask = mask & np.isin(chunks.seqs, np.array(seqs, np.int64))

@@ -1,4 +1,4 @@
-"""Candidates of a query, from a snapshot or from the catalog, and their words.
+"""Candidates of a query, from a snapshot, and their words.
 
 Words are scored by BM25, rare terms first. Once the best chunks score more than the remaining terms
 could add, these are looked up only in the remaining chunks. The result is the same as of scoring
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,6 @@ from kbkit.embedding import Matrix, Vector
 from kbkit.models import Mode
 from kbkit.retrieval.candidates import (
     Candidates,
-    Corpus,
     EncodedQuery,
     Mask,
     Postings,
@@ -40,8 +38,6 @@ from kbkit.retrieval.document_scores import (
     learned_scores,
 )
 from kbkit.retrieval.fusion import K1, CorpusStatistics, impacts, length_norms
-from kbkit.stores.catalog import corpus
-from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.snapshots import near_chunks
 from kbkit.stores.snapshots.chunk_table import ChunkTable
@@ -72,7 +68,10 @@ def scan_is_faster(snapshot: SegmentedSnapshot, dimensions: int) -> bool:
 
 @dataclass(slots=True)
 class SnapshotCorpus:
-    """A `Corpus` that reads a snapshot; without a query vector it has no nearest chunks."""
+    """What retrievers read for one query; rows are indexes into `chunks`.
+
+    Without a query vector, cosines are 0.
+    """
 
     chunks: SegmentedSnapshot
     row: KnowledgeBaseRow
@@ -189,57 +188,6 @@ class SnapshotCorpus:
         return titles / whole, headings / whole
 
 
-@dataclass(slots=True)
-class CatalogCorpus:
-    """A `Corpus` that reads the catalog; without a query vector it has no nearest chunks."""
-
-    transaction: Transaction
-    chunks: ChunkTable
-    row: KnowledgeBaseRow
-    index: VectorIndex
-    vector: Vector | None
-    language: str
-    scans_long: ClassVar[bool] = False
-
-    def postings(self, terms: Sequence[str]) -> dict[str, Postings]:
-        postings = self.transaction.lexical.postings(self.row.id, terms)
-        return {term: (self._rows(seqs), counts) for term, (seqs, counts) in postings.items()}
-
-    def nearest(self, size: int, limit: int, mask: Mask | None) -> Rows:
-        """Return the nearest chunks, best first, from Chroma or, with a mask, from a scan."""
-        if self.vector is None:
-            return np.zeros(0, np.int64)
-        if mask is not None:
-            rows = np.flatnonzero(mask)
-            return rows[top_indices(self.cosines(rows), limit)]
-        nearest = self.index.nearest(self.transaction, self.row, self.vector, size)
-        if limit > size:  # search again, so that the first ones do not depend on `limit`
-            nearest += self.index.nearest(self.transaction, self.row, self.vector, limit)
-        return self._rows(np.array(nearest, np.int64))
-
-    def _rows(self, seqs: NDArray[np.int64]) -> Rows:
-        return np.asarray(np.searchsorted(self.chunks.seqs, seqs), np.int64)
-
-    def cosines(self, rows: Rows) -> NDArray[np.float32]:
-        if self.vector is None:
-            return np.zeros(len(rows), np.float32)
-        return cosines(self.vectors(rows), self.vector)
-
-    def vectors(self, rows: Rows) -> Matrix:
-        seqs = self.chunks.seqs[rows].tolist()
-        return corpus.vectors_of(self.transaction, self.row.dimensions, seqs)
-
-    def coverage(self, rows: Rows, terms: Sequence[str]) -> tuple[Scores, Scores]:
-        seqs = self.chunks.seqs[rows].tolist()
-        named = corpus.headings_of(self.transaction, seqs)
-        wanted, of = frozenset(terms), analyzer(self.language).terms
-
-        def share(texts: Sequence[str]) -> Scores:
-            return np.array([len(wanted.intersection(of(t))) for t in texts]) / max(1, len(wanted))
-
-        return share([title for title, _ in named]), share([heading for _, heading in named])
-
-
 _SLACK = 1e-4
 """Upper bound of relative rounding errors."""
 _LOOKED_UP = 8
@@ -331,7 +279,9 @@ def _lowest_of_best(scores: NDArray[np.float32], limit: int) -> float:
     return float(lowest_of_best(scores, limit))
 
 
-def find_candidates(corpus: Corpus, query: EncodedQuery, mask: Mask | None = None) -> Candidates:
+def find_candidates(
+    corpus: SnapshotCorpus, query: EncodedQuery, mask: Mask | None = None
+) -> Candidates:
     chunks, of_language = corpus.chunks, analyzer(query.language)
     postings = corpus.postings(query.terms)
     statistics = CorpusStatistics(

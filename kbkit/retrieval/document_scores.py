@@ -26,7 +26,6 @@ from kbkit.retrieval.candidates import (
 from kbkit.retrieval.fusion import CorpusStatistics, impacts, length_norms, normalise
 from kbkit.retrieval.query import NamedEntity, entities_in
 from kbkit.stores.catalog.graph_tables import GraphTable
-from kbkit.stores.snapshots.chunk_table import ChunkTable
 from kbkit.stores.snapshots.near_chunks import NearSummaries, near_summaries
 from kbkit.stores.snapshots.segments import SegmentedSnapshot
 
@@ -80,14 +79,16 @@ class SummaryScores:
     exact: Callable[[Rows], NDArray[np.float32]] | None = None
 
     @classmethod
-    def of(cls, chunks: ChunkTable, query: EncodedQuery, mask: Mask | None) -> SummaryScores | None:
+    def of(
+        cls, chunks: SegmentedSnapshot, query: EncodedQuery, mask: Mask | None
+    ) -> SummaryScores | None:
         """Score the summaries of documents with unmasked chunks; ``None`` if they do not count."""
         # summaries may have been embedded again after the query
         if query.summary_vector is None or query.summary_embedder != chunks.summary_embedder:
             return None
         vector = query.summary_vector
         score = partial(cosines, vector=vector)
-        index = near_summaries(chunks) if isinstance(chunks, SegmentedSnapshot) else None
+        index = near_summaries(chunks)
         near = None
         if index is not None and query.graph is None:  # the graph needs scores of all documents
             near = _near(index, chunks, vector, mask)
@@ -197,7 +198,7 @@ def _open(documents: ChunkDocuments, mask: Mask | None) -> NDArray[np.bool_]:
 
 
 def _near(
-    summaries: NearSummaries, chunks: ChunkTable, vector: Vector, mask: Mask | None
+    summaries: NearSummaries, chunks: SegmentedSnapshot, vector: Vector, mask: Mask | None
 ) -> Rows | None:
     """Return documents to score by summaries; ``None`` if scoring all is quicker."""
     asked = _ASKED
@@ -254,7 +255,9 @@ def learned_scores(query: EncodedQuery, documents: DocumentScores) -> dict[int, 
     )
 
 
-def learned_rows(learned: Mapping[int, float], chunks: ChunkTable, mask: Mask | None) -> Rows:
+def learned_rows(
+    learned: Mapping[int, float], chunks: SegmentedSnapshot, mask: Mask | None
+) -> Rows:
     best = sorted(learned, key=lambda seq: (-learned[seq], seq))[:_MAX_LEARNED]
     seqs = np.array(best, np.int64)
     rows = np.searchsorted(chunks.seqs, seqs)
@@ -303,7 +306,7 @@ class GraphScores:
 def graph_scores(
     query: str,
     graph: QueryGraph,
-    chunks: ChunkTable,
+    chunks: SegmentedSnapshot,
     starts: Scores,
     frequency: Callable[[str], int],
 ) -> GraphScores:
@@ -328,7 +331,7 @@ def graph_scores(
 
 
 def document_starts(
-    chunks: ChunkTable,
+    chunks: SegmentedSnapshot,
     documents: DocumentScores,
     rows: Rows,
     cosine: NDArray[np.float32],
@@ -365,7 +368,7 @@ def _rarity(graph: GraphTable, row: int, chunks: int) -> float:
 
 
 def _chunks(
-    weights: Mapping[int, float], graph: QueryGraph, chunks: ChunkTable, limit: float
+    weights: Mapping[int, float], graph: QueryGraph, chunks: SegmentedSnapshot, limit: float
 ) -> dict[int, float]:
     if not weights or not len(chunks):
         return {}

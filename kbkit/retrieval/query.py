@@ -23,7 +23,6 @@ from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.subjects import entity_id
-from kbkit.stores.snapshots.chunk_table import ChunkTable
 from kbkit.text import stop_words
 
 _NO_FILTERS = Filters()
@@ -252,13 +251,11 @@ class SummaryQueryEncoder:
 
     embedder: Callable[[KnowledgeBaseRow], Embedder]
 
-    def encode(self, row: KnowledgeBaseRow, chunks: ChunkTable, text: str) -> Future[QueryVector]:
+    def encode(self, row: KnowledgeBaseRow, text: str) -> Future[QueryVector]:
         """Return a future of the query's vector, or of the reason why there is none."""
-        if not chunks.summary_embedder:
+        if not row.summary_embedder:
             return _resolved(QueryVector())
-        # the embedder of these chunks, because the row may be newer
-        shown = replace(row, summary_embedder=chunks.summary_embedder)
-        return _threads().submit(self._embed, shown, text)
+        return _threads().submit(self._embed, row, text)
 
     def _embed(self, row: KnowledgeBaseRow, text: str) -> QueryVector:
         try:

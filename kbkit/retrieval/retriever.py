@@ -12,18 +12,18 @@ import numpy as np
 
 from kbkit.embedding import Embedder, Vector
 from kbkit.errors import EmbedderError, NotFoundError
-from kbkit.models import Chunk, Document, Mode, RatingTotal
+from kbkit.models import Chunk, Document, Filters, Mode, RatingTotal
 from kbkit.models.reports import fold_query
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec, StaticEmbedding
 from kbkit.retrieval.candidates import (
     Candidates,
-    Corpus,
     EncodedQuery,
     FilterMasks,
+    Mask,
     QueryGraph,
     cosines,
 )
-from kbkit.retrieval.corpora import CatalogCorpus, SnapshotCorpus, find_candidates, scan_is_faster
+from kbkit.retrieval.corpora import SnapshotCorpus, find_candidates, scan_is_faster
 from kbkit.retrieval.encoder_fitting import LearnedQuestions
 from kbkit.retrieval.fusion import Scores, hits_needed, rating_prior
 from kbkit.retrieval.query import Query, QueryEncoder, QueryVector, SummaryQueryEncoder
@@ -34,7 +34,6 @@ from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.ratings import Totals
 from kbkit.stores.snapshots import near_chunks
-from kbkit.stores.snapshots.chunk_table import ChunkTable
 from kbkit.stores.snapshots.making import is_worn
 from kbkit.stores.snapshots.segments import SegmentedSnapshot
 from kbkit.stores.stores import Stores
@@ -54,12 +53,6 @@ def search_slot() -> Iterator[None]:
     finally:
         if has_place:
             _places.release()
-
-
-_SMALL = 1_000
-"""Maximum chunks of a snapshot that is built during a search."""
-_TRIES = 5
-"""Attempts to get the snapshot of a version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,49 +108,38 @@ class Retriever:
                     raise
                 continue  # another process changed the embedder
             with search_slot():
-                result = self._from_snapshot(seen, query, encoded, note)
+                result = self._found(seen, query, encoded, note)
             if result is not None:
                 return result
 
-    def _from_snapshot(
+    def _found(
         self, seen: _State, query: Query, encoded: EncodedQuery, note: str
     ) -> CandidatePool | None:
         """Return candidates; ``None`` if the query must be encoded again."""
-        now, snapshot = self._latest()
+        now, snapshot, mask = self._latest(query.filters)
         if not now.encodes_like(seen):
             return None
         encoded = replace(encoded, questions=now.learned(query))
         self._warm(now.row, snapshot)
-        if snapshot is not None and not query.filters:
-            read = SnapshotCorpus(snapshot, now.row, self.stores.vectors, encoded.vector)
-            result = find_candidates(read, encoded)
-        else:
-            _ = encoded.summary_vector  # wait for it before the transaction starts
-            with self.stores.database.read() as transaction:
-                now = self._read_state(transaction, now.changes)
-                if not now.encodes_like(seen):
-                    return None
-                encoded = replace(encoded, questions=now.learned(query))
-                result = self._candidates(transaction, now, encoded)
+        result = self._candidates(now, snapshot, encoded, mask)
         return _pool(now, query, encoded, note, result) if result.answers(encoded) else None
 
     def neighbour_pool(self, chunk_id: str, query: Query) -> CandidatePool:
-        with self.stores.database.read() as transaction:
-            now = self._read_state(transaction, self.stores.database.changes())
-            seqs = list(corpus.seqs_by_id(transaction, [chunk_id]).values())
-            if not seqs:
-                raise NotFoundError(f"no chunk with id {chunk_id!r}")
-            language = now.spec.language
-            encoded = EncodedQuery(
-                terms=tuple(analyzer(language).query_terms(query.text)),
-                language=language,
-                vector=corpus.vectors_of(transaction, now.row.dimensions, seqs)[0],
-                mode=query.mode,
-                size=now.spec.retrieval.candidates,
-                limit=query.limit + 1,
-                filters=query.filters,
-            )
-            return _pool(now, query, encoded, "", self._candidates(transaction, now, encoded))
+        now, snapshot, mask = self._latest(query.filters)
+        rows = snapshot.rows_of([chunk_id])
+        if not len(rows):
+            raise NotFoundError(f"no chunk with id {chunk_id!r}")
+        language = now.spec.language
+        encoded = EncodedQuery(
+            terms=tuple(analyzer(language).query_terms(query.text)),
+            language=language,
+            vector=snapshot.vectors_of(rows)[0],
+            mode=query.mode,
+            size=now.spec.retrieval.candidates,
+            limit=query.limit + 1,
+            filters=query.filters,
+        )
+        return _pool(now, query, encoded, "", self._candidates(now, snapshot, encoded, mask))
 
     def _query_graph(self, retrieval: RetrievalSpec, mode: Mode) -> QueryGraph | None:
         if not retrieval.graph_weight or mode is not Mode.HYBRID:
@@ -166,12 +148,9 @@ class Retriever:
         return QueryGraph(graph, partial(self.stores.graphs.naming, graph))
 
     def frequency(self, word: str) -> int:
-        """Count chunks that contain all terms of a word; 0 without a snapshot."""
-        seen = self._state()
-        snapshot = self.stores.snapshots.get(seen.row)
-        if snapshot is None:
-            return 0
-        terms = analyzer(seen.spec.language).query_terms(word)
+        """Count chunks that contain all terms of a word."""
+        now, snapshot, _ = self._latest(Filters())
+        terms = analyzer(now.spec.language).query_terms(word)
         holding = snapshot.holding(terms)
         return min((len(holding[term][0]) if term in holding else 0 for term in terms), default=0)
 
@@ -241,10 +220,9 @@ class Retriever:
         retrieval = query.settings(seen.spec.retrieval)
         language = seen.spec.language
         terms = tuple(analyzer(language).query_terms(query.text))
-        summary, chunks = None, None
+        summary = None
         if query.mode is not Mode.LEXICAL and retrieval.summary_weight:
-            chunks = self._chunks(seen)
-            summary = self._summary_encoder.encode(seen.row, chunks, query.text)
+            summary = self._summary_encoder.encode(seen.row, query.text)
         embedded = QueryVector()
         if query.mode is not Mode.LEXICAL:
             embedded = self._query_encoder.encode(
@@ -261,61 +239,36 @@ class Retriever:
             text=query.text,
             graph=self._query_graph(retrieval, query.mode),
             summary=summary,
-            summary_embedder=chunks.summary_embedder if chunks is not None else "",
+            summary_embedder=seen.row.summary_embedder,
             pages=retrieval.page_weight > 0,
             left_out=fold_query(query.text) if query.unlearned else "",
         )
         return encoded, embedded.note
 
-    def _chunks(self, seen: _State) -> ChunkTable:
-        """Return the chunk table of this version or a newer one."""
-        snapshot = self._snapshot(seen)
-        if snapshot is not None:
-            return snapshot
-        with self.stores.database.read() as transaction:
-            row = knowledge_bases.get_by_id(transaction, self.kb_id)
-            return self.stores.snapshots.table(transaction, row)
+    def _latest(self, filters: Filters) -> tuple[_State, SegmentedSnapshot, Mask | None]:
+        """Return the state, its snapshot and the mask of filters."""
+        now = self._state()
+        snapshot = self.stores.snapshots.cached(now.row)
+        if snapshot is not None and not filters:
+            return now, snapshot, None
+        with self.stores.snapshots.read(self.kb_id) as (transaction, snapshot):
+            now = self._read_state(transaction, now.changes)
+            totals, changes = now.totals, now.changes
+            mask = self._masks.get(transaction, now.row, snapshot, filters, totals, changes=changes)
+        return now, snapshot, mask
 
-    def _latest(self) -> tuple[_State, SegmentedSnapshot | None]:
-        for _ in range(_TRIES):
-            now = self._state()
-            snapshot = self._snapshot(now)
-            if snapshot is not None or self.stores.database.changes() == now.changes:
-                break  # otherwise the knowledge base changed in between
-        return now, snapshot
-
-    def _warm(self, row: KnowledgeBaseRow, snapshot: SegmentedSnapshot | None) -> None:
-        is_open = self.stores.vectors.is_open(row)
-        ready = snapshot is not None and (
-            scan_is_faster(snapshot, row.dimensions) or is_open or near_chunks.is_coded(snapshot)
+    def _warm(self, row: KnowledgeBaseRow, snapshot: SegmentedSnapshot) -> None:
+        ready = (
+            scan_is_faster(snapshot, row.dimensions)
+            or self.stores.vectors.is_open(row)
+            or near_chunks.is_coded(snapshot)
         )
-        worn = snapshot is not None and is_worn(snapshot)
-        self.stores.warmer.searched(self.kb_id, ready=ready, worn=worn)
-
-    def _snapshot(self, seen: _State) -> SegmentedSnapshot | None:
-        """Return the snapshot of a version; build a missing one if it is small."""
-        snapshot = self.stores.snapshots.get(seen.row)
-        if snapshot is not None:
-            return snapshot
-        with self.stores.database.read() as transaction:
-            if corpus.some_chunks(transaction, self.kb_id, _SMALL + 1) > _SMALL:
-                return None
-        made = self.stores.snapshots.renew(self.kb_id)
-        return made if made.shows(seen.row) else None
+        self.stores.warmer.searched(self.kb_id, ready=ready, worn=is_worn(snapshot))
 
     def _candidates(
-        self, transaction: Transaction, now: _State, encoded: EncodedQuery
+        self, now: _State, snapshot: SegmentedSnapshot, encoded: EncodedQuery, mask: Mask | None
     ) -> Candidates:
-        row, index, vector = now.row, self.stores.vectors, encoded.vector
-        snapshot = self.stores.snapshots.seen(transaction, row)
-        chunks = snapshot or self.stores.snapshots.table(transaction, row)
-        mask = self._masks.get(
-            transaction, row, chunks, encoded.filters, now.totals, changes=now.changes
-        )
-        if snapshot is not None:
-            read: Corpus = SnapshotCorpus(snapshot, row, index, vector)
-        else:
-            read = CatalogCorpus(transaction, chunks, row, index, vector, encoded.language)
+        read = SnapshotCorpus(snapshot, now.row, self.stores.vectors, encoded.vector)
         return find_candidates(read, encoded, mask)
 
 

@@ -1,4 +1,4 @@
-"""Storage: catalog, lexical indexes, vectors, snapshots, locks.
+"""Storage: catalog, vectors, snapshots, locks.
 
 Only this room knows SQL and Chroma. Callers pass a `Transaction` of ``stores.database``.
 """

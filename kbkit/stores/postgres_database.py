@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import socket
 import threading
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY, REGCLASS
 
@@ -24,15 +20,7 @@ from kbkit.models import Chunk, Document
 from kbkit.models.files import BUILT_IN
 from kbkit.stores.backend import unwritable
 from kbkit.stores.catalog import reading
-from kbkit.stores.catalog.database import (
-    Condition,
-    Database,
-    Postings,
-    Transaction,
-    is_current,
-    lexical_table,
-    migrate,
-)
+from kbkit.stores.catalog.database import Condition, Database, Transaction, is_current, migrate
 from kbkit.stores.postgres_vectors import (
     PgVectorStore,
     PostgresImages,
@@ -259,85 +247,8 @@ def _write_mark(folder: Path) -> str:
     return mark
 
 
-_MAX_LENGTH = 2_000
-"""Bytes above which a term is hashed; PostgreSQL allows 2,046."""
-_POSTINGS = np.dtype([("seq", ">i8"), ("times", ">i4")])
-
-
-def _lexeme(term: str) -> str:
-    data = term.encode()
-    # no term of the analyzer begins with a space
-    return term if len(data) <= _MAX_LENGTH else f" {hashlib.blake2b(data).hexdigest()}"
-
-
-def _query(lexeme: str) -> str:
-    return "'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'"
-
-
-class TextSearchIndex:
-    """A `kbkit.stores.catalog.database.LexicalIndex`."""
-
-    def __init__(self, connection: sa.Connection) -> None:
-        self._connection = connection
-
-    def create(self, kb_id: str) -> None:
-        table = lexical_table(kb_id)
-        columns = "seq bigint PRIMARY KEY, terms tsvector NOT NULL, repeated json"
-        self._connection.exec_driver_sql(f"CREATE TABLE {table} ({columns})")
-        self._connection.exec_driver_sql(f"CREATE INDEX {table}_terms ON {table} USING gin (terms)")
-
-    def drop(self, kb_id: str) -> None:
-        self._connection.exec_driver_sql(f"DROP TABLE IF EXISTS {lexical_table(kb_id)}")
-
-    def add(self, kb_id: str, rows: Sequence[tuple[int, str]]) -> None:
-        if rows:
-            self._connection.exec_driver_sql(
-                f"INSERT INTO {lexical_table(kb_id)} VALUES"  # noqa: S608 - own name
-                " (%s, array_to_tsvector(%s::text[]), %s::json)",
-                [(seq, *_counted(terms)) for seq, terms in rows],
-            )
-
-    def remove(self, kb_id: str, rows: Sequence[tuple[int, str]]) -> None:
-        if rows:
-            self._connection.exec_driver_sql(
-                f"DELETE FROM {lexical_table(kb_id)} WHERE seq = ANY(%s)",  # noqa: S608 - own name
-                ([seq for seq, _ in rows],),
-            )
-
-    def postings(self, kb_id: str, terms: Iterable[str]) -> dict[str, Postings]:
-        wanted = {_lexeme(term): term for term in terms if term and "\0" not in term}
-        if not wanted:
-            return {}
-        # the server packs the postings: one row per term, not per occurrence
-        query = (
-            "SELECT wanted.lexeme, (SELECT"  # noqa: S608 - own name
-            " string_agg(int8send(seq) || int4send(coalesce((repeated->>lexeme)::int, 1)), ''"
-            f" ORDER BY seq) FROM {lexical_table(kb_id)} WHERE terms @@ query::tsquery)"
-            " FROM unnest(%s::text[], %s::text[]) AS wanted(lexeme, query)"
-        )
-        values = list(wanted), [_query(lexeme) for lexeme in wanted]
-        rows = self._connection.exec_driver_sql(query, values)
-        postings: dict[str, Postings] = {}
-        for lexeme, packed in rows:
-            if packed is not None:
-                each = np.frombuffer(packed, _POSTINGS)
-                postings[wanted[lexeme]] = (
-                    each["seq"].astype(np.int64),
-                    each["times"].astype(np.int64),
-                )
-        return postings
-
-
-def _counted(terms: str) -> tuple[list[str], str | None]:
-    times = Counter(map(_lexeme, terms.split()))
-    repeated = {lexeme: count for lexeme, count in times.items() if count > 1}
-    return list(times), json.dumps(repeated) if repeated else None
-
-
 class PostgresTransaction(Transaction):
     """A transaction in PostgreSQL."""
-
-    _index = TextSearchIndex
 
     def last_number(self, column: sa.Column[Any]) -> int:
         greatest = sa.select(sa.func.max(column)).scalar_subquery()

@@ -7,13 +7,12 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.exc import DatabaseError, SQLAlchemyError
 from sqlalchemy.util import LRUCache
@@ -26,10 +25,8 @@ from kbkit.stores.catalog.database import (
     DAMAGED,
     RESTORE,
     Condition,
-    Postings,
     Transaction,
     is_current,
-    lexical_table,
     migrate,
     revision_of,
 )
@@ -327,65 +324,8 @@ def _begin(connection: sa.Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-# The analyzer already made the terms, so all characters in terms are token characters.
-_TOKENIZER = "ascii tokenchars '_.-+#@$!%&*/:<=>?^|~'"
-
-
-class Fts5Index:
-    """A `kbkit.stores.catalog.database.LexicalIndex`."""
-
-    def __init__(self, connection: sa.Connection) -> None:
-        self._connection = connection
-
-    def create(self, kb_id: str) -> None:
-        table = lexical_table(kb_id)
-        tokenizer = _TOKENIZER.replace("'", "''")
-        self._connection.exec_driver_sql(
-            f"CREATE VIRTUAL TABLE {table} USING fts5(terms, content='', tokenize='{tokenizer}')"
-        )
-
-    def drop(self, kb_id: str) -> None:
-        self._connection.exec_driver_sql(f"DROP TABLE IF EXISTS {lexical_table(kb_id)}")
-
-    def add(self, kb_id: str, rows: Sequence[tuple[int, str]]) -> None:
-        if rows:
-            self._connection.exec_driver_sql(
-                f"INSERT INTO {lexical_table(kb_id)}(rowid, terms) VALUES (?, ?)",  # noqa: S608 - own name
-                list(rows),
-            )
-
-    def remove(self, kb_id: str, rows: Sequence[tuple[int, str]]) -> None:
-        if rows:
-            table = lexical_table(kb_id)
-            self._connection.exec_driver_sql(
-                f"INSERT INTO {table}({table}, rowid, terms) VALUES ('delete', ?, ?)",  # noqa: S608
-                list(rows),
-            )
-
-    def postings(self, kb_id: str, terms: Iterable[str]) -> dict[str, Postings]:
-        table = lexical_table(kb_id)
-        # a temporary table needs no migration
-        self._connection.exec_driver_sql(
-            f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table}_instances"
-            f" USING fts5vocab('main', '{table}', 'instance')"
-        )
-        postings: dict[str, Postings] = {}
-        for term in set(terms):
-            # one text is faster than one row per occurrence
-            joined = self._connection.exec_driver_sql(
-                f"SELECT group_concat(doc, ' ') FROM temp.{table}_instances WHERE term = ?",  # noqa: S608 - own name
-                (term,),
-            ).scalar_one()
-            if joined is not None:
-                seqs = np.array(joined.split(" "), np.int64)
-                postings[term] = np.unique(seqs, return_counts=True)
-        return postings
-
-
 class SqliteTransaction(Transaction):
     """A transaction in SQLite."""
-
-    _index = Fts5Index
 
     def last_number(self, column: sa.Column[Any]) -> int:
         query = "SELECT seq FROM sqlite_sequence WHERE name = ?"

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from kbkit.errors import ConflictError, KbkitError, StoreUnreachableError, WorkspaceError
 from kbkit.stores import vector_collections
 from kbkit.stores.backend import Locks, VectorStore
-from kbkit.stores.catalog import corpus, knowledge_bases, outbox
-from kbkit.stores.catalog.database import Database, Transaction
+from kbkit.stores.catalog import knowledge_bases, outbox
+from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.vector_collections import VectorCollections, has_payloads
 
@@ -168,23 +168,6 @@ class VectorIndex:
             if not self._state.is_open:
                 self._collections.open()
             self._collections.drop_marked()
-
-    def nearest(
-        self, transaction: Transaction, row: KnowledgeBaseRow, query: NDArray[np.float32], k: int
-    ) -> list[int]:
-        """Return the ``seq`` of the nearest chunks, best first.
-
-        Chunks missing from the index are scored from the catalog; all are if it returns too few.
-        """
-        if not query.any() or k < 1:
-            return []
-        answer = self.ask(row, query, k)
-        seqs = corpus.nearest_chunks(
-            transaction, row.id, query, among=answer.ids, after=answer.known
-        )
-        if len(seqs) < k:
-            seqs = corpus.nearest_chunks(transaction, row.id, query, among=(), after=0)
-        return seqs[:k]
 
     def ask(self, row: KnowledgeBaseRow, query: NDArray[np.float32], k: int) -> NearestIds:
         """Query the index; the answer is empty if it is unavailable."""

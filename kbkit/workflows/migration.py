@@ -21,7 +21,7 @@ def migrate(
 ) -> Migration:
     """Move a workspace from a folder to a database on a server, or back, or to another server.
 
-    Copies the catalog with all ids, indexes its words, and compares rows and digests of each table.
+    Copies the catalog with all ids, and compares rows and digests of each table.
     Meanwhile the source cannot be written and the destination cannot be opened. The source does not
     change. An interrupted migration continues when called again, or restarts if the source changed.
 

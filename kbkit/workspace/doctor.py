@@ -85,12 +85,10 @@ class Doctor:
             return
         with database.read() as transaction:
             vectors = list(inspection.wrong_vectors(transaction, row))
-            words = list(inspection.wrong_words(transaction, row))
             places = list(inspection.wrong_places(transaction, row))
         self._report("catalog", name, places, _RESTORE)
         if not self._report("vectors", name, vectors, _RESTORE):
             return
-        self._report("words", name, words, mend=lambda: self._index_words(row))
         try:
             self.handle(name).embedder(row)
         except KbkitError as error:
@@ -111,9 +109,26 @@ class Doctor:
         except KbkitError as error:
             self._report("index", row.name, [str(error)], "fix that; nothing is lost")
 
-    def _index_words(self, row: KnowledgeBaseRow) -> None:
+    def _servers(self) -> None:
+        with self.stores.database.read() as transaction:
+            names = inspection.known_names(transaction)
+            jobs = list(inspection.odd_jobs(transaction, names))
+            tokens = list(inspection.odd_tokens(transaction, names))
+        self._report("jobs", "", [job.problem for job in jobs], mend=lambda: self._end(jobs))
+        for token in tokens:
+            remedy = f"run `kbkit token revoke {token.id}`, and make another if it is needed"
+            self._report("tokens", "", [token.problem], remedy)
+
+    def _end(self, jobs: Collection[inspection.OddRow]) -> None:
         with self.stores.database.write() as transaction:
-            inspection.index_words_anew(transaction, row)
+            inspection.end_jobs(transaction, jobs)
+
+    def _mended_before(self) -> None:
+        """List automatic repairs until a doctor run with ``repair``."""
+        for part, problem in backend.repairs(self.stores.folder):
+            self._findings.append(Finding(part, "", problem, _REPAIR, mended=True))
+        if self.repair:
+            backend.forget_repairs(self.stores.folder)
 
     def _outside(self) -> None:
         for part, skipped in self.skipped.items():
@@ -129,9 +144,8 @@ class Doctor:
 def rebuild(stores: Stores, names: Iterable[str]) -> list[str]:
     done = []
     for name in names:
-        with stores.database.write() as transaction:
+        with stores.database.read() as transaction:
             row = knowledge_bases.get(transaction, name)
-            inspection.index_words_anew(transaction, row)
         stores.snapshots.make_anew(row.id)
         stores.vectors.rebuild(row.id)
         done.append(name)

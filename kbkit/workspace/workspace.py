@@ -399,7 +399,7 @@ class Workspace(WorkspaceSearches):
         return Doctor(self._stores, repair, lambda name: handle_of(self[name]), skipped).examine()
 
     def rebuild(self, names: Iterable[str] | None = None) -> builtins.list[str]:
-        """Rebuild word and vector indexes and snapshots from the catalog; return the names.
+        """Rebuild vector indexes and snapshots from the catalog; return the names.
 
         Args:
             names: Names of knowledge bases; all by default.

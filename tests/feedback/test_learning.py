@@ -12,7 +12,6 @@ from kbkit.knowledge_base import handle_of
 from kbkit.recipes import LearningSpec, RetrievalSpec
 from kbkit.retrieval.query import Query
 from kbkit.stores.catalog import ratings
-from kbkit.stores.snapshots.snapshots import Snapshots
 
 ASKED = "what comes out of the oven at breakfast"
 ALIKE = "what comes from an oven at breakfast time"
@@ -129,19 +128,6 @@ def test_learning_is_switched_off_by_weight_and_recipe(kb, tea):
     assert learns_nothing(kb, ALIKE)
     kb.configure(kb.spec.model_copy(update={"learning": LearningSpec()}))
     assert learned(kb, ALIKE) > 0
-
-
-def test_search_without_snapshot_uses_learned_questions(kb, tea, monkeypatch):
-    def parts():
-        return [(hit.chunk.id, hit.parts.learned) for hit in kb.search("repairing a car")]
-
-    kb.rate(tea, 5, query="how do I fix my automobile")
-    expected = parts()
-    monkeypatch.setattr(Snapshots, "get", lambda self, row: None)
-    monkeypatch.setattr("kbkit.retrieval.retriever._SMALL", 0)
-    assert expected[0][0] == tea
-    assert expected[0][1] > 0
-    assert parts() == expected
 
 
 def test_search_over_several_knowledge_bases_uses_learned_questions(kb, tea):

@@ -1,4 +1,4 @@
-"""Candidates of catalog, snapshot and Chroma against those of an exact search."""
+"""Candidates of snapshot and Chroma against those of an exact search."""
 
 import random
 import threading
@@ -16,11 +16,10 @@ from kbkit.knowledge_base import handle_of
 from kbkit.models import Filters, Mode, SourceDocument
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.candidates import EncodedQuery, filter_mask, top_indices
-from kbkit.retrieval.corpora import CatalogCorpus, SnapshotCorpus, find_candidates
+from kbkit.retrieval.corpora import SnapshotCorpus, find_candidates
 from kbkit.retrieval.query import SummaryQueryEncoder
 from kbkit.stores.catalog import knowledge_bases, outbox, ratings
 from kbkit.stores.catalog.schema import chunks
-from kbkit.stores.snapshots import chunk_table
 from kbkit.stores.snapshots.making import make
 from kbkit.stores.vector_index import NearestIds
 from kbkit.text.analysis import analyzer
@@ -89,12 +88,6 @@ def by_scan_of(view, encoded, mask=None):
     return by_snapshot_of(view, encoded, mask, Closed())
 
 
-def by_catalog_of(view, encoded, mask=None):
-    table = chunk_table.read(view.connection, view.row)
-    parts = (view.connection, table, view.row, view.vectors, encoded.vector, encoded.language)
-    return find_candidates(CatalogCorpus(*parts), encoded, mask)
-
-
 def assert_same(one, other):
     assert one.ranked == other.ranked
     assert one.seqs.tolist() == other.seqs.tolist()
@@ -111,11 +104,9 @@ def assert_same(one, other):
 @pytest.mark.parametrize("mode", Mode)
 @pytest.mark.parametrize("limit", [3, 10**6])
 @pytest.mark.parametrize("query", QUERIES)
-def test_catalog_snapshot_and_scan_give_the_same_candidates(view, query, mode, limit):
+def test_chroma_and_scan_give_the_same_candidates(view, query, mode, limit):
     encoded = encode(view, query, mode, limit=limit)
-    by_snapshot = by_snapshot_of(view, encoded)
-    assert_same(by_snapshot, by_scan_of(view, encoded))
-    assert_same(by_snapshot, by_catalog_of(view, encoded))
+    assert_same(by_snapshot_of(view, encoded), by_scan_of(view, encoded))
 
 
 @pytest.mark.parametrize("limit", [3, 10**6])
@@ -150,11 +141,7 @@ def test_few_candidates_are_the_best_of_each_retriever(view, query, monkeypatch)
     whole = by_scan_of(view, encode(view, query, limit=10**6))
     cosines = view.snapshot.vectors @ encoded.vector
     nearest = view.snapshot.seqs[np.argsort(-cosines, kind="stable")[:5]].tolist()
-    for candidates in (
-        by_snapshot_of(view, encoded),
-        by_scan_of(view, encoded),
-        by_catalog_of(view, encoded),
-    ):
+    for candidates in (by_snapshot_of(view, encoded), by_scan_of(view, encoded)):
         ranked, rest = (
             candidates.seqs[: candidates.ranked].tolist(),
             candidates.seqs[candidates.ranked :].tolist(),
@@ -175,7 +162,7 @@ def test_best_documents_bring_their_best_chunk(kb, view, query, monkeypatch):
     snapshot, summary = view.snapshot, handle_of(kb).summary_embedder(view.row)
     encoded = replace(
         encode(view, query, size=1, limit=1),
-        summary=SummaryQueryEncoder(lambda _: summary).encode(view.row, snapshot, query),
+        summary=SummaryQueryEncoder(lambda _: summary).encode(view.row, query),
         summary_embedder=summary.fingerprint,
     )
     candidates = by_scan_of(view, encoded)
@@ -211,11 +198,7 @@ def test_chunks_missing_in_chroma_are_candidates(kb, view, opened_at):
     try:
         for query in QUERIES:
             encoded = encode(view, query, size=5, limit=8)
-            exact = by_scan_of(view, encoded)
-            assert_same(by_snapshot_of(view, encoded), exact)
-            nearest = exact.seqs[np.argsort(-(exact.vectors @ encoded.vector), kind="stable")[:5]]
-            candidates = by_catalog_of(view, encoded)
-            assert set(nearest.tolist()) <= set(candidates.seqs[: candidates.ranked].tolist())
+            assert_same(by_snapshot_of(view, encoded), by_scan_of(view, encoded))
     finally:
         known[collection] = before
 
@@ -247,7 +230,7 @@ def test_chunks_deleted_by_another_process_take_no_places(tmp_path):
             outbox.note_removed(connection, kb.id, seqs)
             knowledge_bases.touch(connection, kb.id)
         left = {"black tea 6", "hot milk 7", "cold rum 8"}
-        for _ in range(3):  # from the catalog, and from a snapshot
+        for _ in range(3):
             hits = kb.search("green tea", limit=3, mode="dense", retrieval=FEW)
             assert {hit.title for hit in hits} == left
             kb._stores.warmer.close()
@@ -273,7 +256,7 @@ def test_filtered_candidates_are_all_candidates_that_pass(kb, view, query):
     filters = Filters.of({"source": "doc:1", "before": datetime.now(UTC)})
     whole = by_scan_of(view, encode(view, query, limit=10**6))
     totals = ratings.totals(view.connection, kb.id)
-    mask = filter_mask(view.connection, view.row, view.snapshot, filters, totals)
+    mask = filter_mask(view.connection, view.row, view.searched, filters, totals)
     encoded = encode(view, query, limit=10**6, filters=filters)
     candidates = by_snapshot_of(view, encoded, mask)
     passing = {d.id for d in kb.documents if d.uri in uris}

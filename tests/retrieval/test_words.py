@@ -128,7 +128,10 @@ def test_usual_score_of_summaries_does_not_depend_on_order():
 
     def usual(order):
         chunks = SimpleNamespace(
-            summary_embedder="e", sizes=order, summary_scores=lambda score: score(vectors[order])
+            kept={"near_summaries": None},
+            summary_embedder="e",
+            sizes=order,
+            summary_scores=lambda score: score(vectors[order]),
         )
         return SummaryScores.of(chunks, query, None).usual
 

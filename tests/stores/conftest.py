@@ -6,6 +6,8 @@ import pytest
 
 import kbkit
 from kbkit.stores.backend import FolderLocks
+from kbkit.stores.snapshots import near_chunks
+from kbkit.stores.snapshots.snapshots import Warmer
 from kbkit.stores.sqlite_database import SqliteDatabase
 from tests.stores.workspaces import create_row
 
@@ -30,10 +32,10 @@ def kb_id(database):
 
 @pytest.fixture
 def index_asked(monkeypatch):
-    """Searches ask the index of vectors, as if there were too many to scan, and no snapshots."""
-    monkeypatch.setattr("kbkit.retrieval.retriever._SMALL", 0)
-    for name in ("get", "seen"):
-        monkeypatch.setattr(f"kbkit.stores.snapshots.snapshots.Snapshots.{name}", lambda *_: None)
+    """Searches open and ask the index of vectors, as if there were too many to scan."""
+    monkeypatch.setattr("kbkit.retrieval.corpora._SCAN_LIMIT", 0)
+    monkeypatch.setattr(near_chunks, "is_coded", lambda _: False)
+    monkeypatch.setattr(Warmer, "searched", lambda self, kb_id, **_: self.vectors.open(kb_id))
     monkeypatch.setattr("kbkit.stores.vector_index._RETRY_SECONDS", 0.0)
 
 

@@ -1,7 +1,7 @@
 """PostgreSQL ranks as SQLite does, with the same ids and scores."""
 
 import importlib
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
@@ -53,21 +53,13 @@ def ranking(workspace, kbs, question, arguments):
     return [(hit.kb, hit.uri, hit.chunk.id, hit.score) for hit in hits]
 
 
-def compared(one, two, sets, kinds=("hybrid", "words", "filtered", "several")):
+def compared(one, two, sets):
     """Numbers of equal (``True``) and different rankings by kind."""
-    counts = {kind: Counter() for kind in kinds}
+    counts = defaultdict(Counter)
     for kind, *question in searches(sets):
-        if kind in kinds:
-            hits = ranking(one, *question)
-            counts[kind][hits == ranking(two, *question)] += bool(hits)
+        hits = ranking(one, *question)
+        counts[kind][hits == ranking(two, *question)] += bool(hits)
     return counts
-
-
-def of_the_catalog(patched):
-    """Let searches read the catalog alone, with its own index of words."""
-    for name in ("get", "seen"):
-        patched.setattr(f"kbkit.stores.snapshots.snapshots.Snapshots.{name}", lambda *_: None)
-    patched.setattr("kbkit.retrieval.retriever._SMALL", 0)
 
 
 @pytest.mark.soak
@@ -91,8 +83,6 @@ def test_guides_rank_equally(tmp_path, postgres, monkeypatch):
     with opened(folder) as one, opened(tmp_path / "two", url) as two:
         counts = compared(one, two, sets)
         assert counts["hybrid"] == {True: sum(map(len, sets.values()))}
-        of_the_catalog(monkeypatch)
-        counts["of the catalog"] = compared(one, two, sets, ["words"])["words"]
     assert all(count[True] and not count[False] for count in counts.values()), counts
 
 
@@ -117,10 +107,6 @@ def test_every_question_set_ranks_equally(tmp_path, postgres, monkeypatch):
     with opened(folder) as one, opened(tmp_path / "two", url) as two:
         settle(one, two)
         counts = compared(one, two, sets)
-        with monkeypatch.context() as patched:
-            of_the_catalog(patched)
-            few = {name: questions[::10] for name, questions in sets.items()}
-            counts["words of the catalog"] = compared(one, two, few, ["words"])["words"]
     sizes = ", ".join(f"{name} {len(questions)}" for name, questions in sets.items())
     print(f"\n{sizes}: {counts}")
     assert {kind: count[False] for kind, count in counts.items()} == dict.fromkeys(counts, 0)

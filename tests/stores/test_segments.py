@@ -12,8 +12,8 @@ from kbkit.stores.catalog.database import pack
 from kbkit.stores.catalog.schema import chunks
 from kbkit.stores.snapshots import making
 from kbkit.stores.snapshots.making import make
-from kbkit.stores.snapshots.segments import DocumentNumbers, Segment, SegmentedSnapshot, joined
-from tests.stores.test_snapshots import catalog, fresh, opened, put, remove, texts
+from kbkit.stores.snapshots.segments import DocumentNumbers, Segment, joined
+from tests.stores.test_snapshots import catalog, fresh, in_files, opened, put, remove, texts
 
 TERMS = ("a", "b", "c", "dd", "none")
 
@@ -164,9 +164,7 @@ def test_segments_equal_a_whole_snapshot(database, tmp_path, steps):
             elif step == "summary":
                 embed_summary(stored, number)
             elif step == "search":
-                snapshot = stored.snapshots.get(catalog(stored)[0])
-                if snapshot is not None:
-                    check(stored, snapshot)
+                check(stored)
             elif step == "save":
                 stored.snapshots.save(stored.id)
             elif step == "merge":
@@ -179,8 +177,7 @@ def test_segments_equal_a_whole_snapshot(database, tmp_path, steps):
         for seen in (stored, other, fresh(stored)):
             check(seen)
             seen.snapshots.save(stored.id, merging=True)
-            snapshot = fresh(stored).snapshots.get(catalog(stored)[0])
-            check(stored, snapshot)
+            check(stored, in_files(stored))
 
 
 @pytest.fixture
@@ -191,23 +188,27 @@ def stored(database, tmp_path):
     return filled
 
 
-def test_search_gets_a_new_segment_after_small_changes(stored, monkeypatch):
+def test_search_gets_a_new_segment_after_small_changes(stored):
     stored.snapshots.save(stored.id)
     for seen in (stored, fresh(stored)):
         put(seen, "new", "dd", f"b {seen is stored}")
         row, rows = catalog(seen)
-        snapshot = seen.snapshots.get(row)
-        assert isinstance(snapshot, SegmentedSnapshot)
+        snapshot = seen.snapshots.renew(seen.id)
         assert snapshot.seqs.tolist() == [chunk["seq"] for chunk in rows]
         assert len(snapshot.segments) == 2
         assert snapshot.segments[0].file
-        assert seen.snapshots.get(row) is snapshot
-        with seen.database.read() as transaction:
-            assert seen.snapshots.table(transaction, row) is snapshot
-    monkeypatch.setattr(making, "MAX", 1)
-    put(stored, "more", "a", "b", "c")
-    assert stored.snapshots.get(catalog(stored)[0]) is None
+        assert seen.snapshots.cached(row) is seen.snapshots.renew(seen.id) is snapshot
+
+
+def test_many_changes_are_written_for_other_processes(stored, monkeypatch):
+    for name in ("making", "snapshots"):
+        monkeypatch.setattr(f"kbkit.stores.snapshots.{name}.MAX", 1)
     check(stored)
+    put(stored, "more", "a", "b", "c")
+    check(stored)
+    snapshot = in_files(stored)
+    assert [len(segment) for segment in snapshot.segments] == [8, 3]
+    check(stored, snapshot)
 
 
 def test_update_reads_and_writes_only_changes(stored, monkeypatch):
@@ -227,28 +228,28 @@ def test_update_reads_and_writes_only_changes(stored, monkeypatch):
     assert before.items() < after.items()
     assert len(after) == len(before) + 1
     assert [len(each) for each in read] == [2]
-    assert fresh(stored).snapshots.get(catalog(stored)[0]) is not None
+    assert in_files(stored) is not None
     remove(stored, "new")
     stored.snapshots.save(stored.id)
-    assert fresh(stored).snapshots.get(catalog(stored)[0]) is not None
+    assert in_files(stored) is not None
     assert len(read) == 1
 
 
 def test_other_process_maps_existing_segments(stored, monkeypatch):
     other = fresh(stored)
     stored.snapshots.save(stored.id)
-    assert other.snapshots.get(catalog(stored)[0]) is not None
+    other.snapshots.renew(stored.id)
     put(stored, "new", "dd")
     stored.snapshots.save(stored.id)
     monkeypatch.setattr(making, "make", None)
-    snapshot = other.snapshots.get(catalog(stored)[0])
+    snapshot = other.snapshots.renew(stored.id)
     assert all(segment.file for segment in snapshot.segments)
     assert len(snapshot.segments) == 2
 
 
 def test_full_disk_only_costs_speed(stored, monkeypatch):
     stored.snapshots.save(stored.id)
-    kept = fresh(stored).snapshots.get(catalog(stored)[0])
+    kept = in_files(stored)
 
     def full(*_):
         raise OSError(28, "No space left on device")
@@ -280,7 +281,7 @@ def test_killed_merge_loses_nothing(stored, monkeypatch):
     check(fresh(stored))
     stored = fresh(stored)
     stored.snapshots.save(stored.id, merging=True)
-    check(fresh(stored), fresh(stored).snapshots.get(catalog(stored)[0]))
+    check(stored, in_files(stored))
 
 
 def test_many_changes_leave_few_segments(stored, monkeypatch):
@@ -288,7 +289,7 @@ def test_many_changes_leave_few_segments(stored, monkeypatch):
     for number in range(60):
         put(stored, f"more {number}", "a", "b")
         stored.snapshots.save(stored.id)
-        snapshot = stored.snapshots.get(catalog(stored)[0])
+        snapshot = stored.snapshots.renew(stored.id)
         assert len(snapshot.segments) <= 3 * making._TIER
     check(stored)
     assert len(list(stored.snapshots.folder.glob("*.safetensors"))) >= len(snapshot.segments)
@@ -298,7 +299,7 @@ def test_old_removals_are_forgotten(stored, monkeypatch):
     monkeypatch.setattr(outbox, "_MIN_ENTRIES", 2)
     stored.snapshots.save(stored.id)
     behind = fresh(stored)
-    assert behind.snapshots.get(catalog(stored)[0]) is not None
+    behind.snapshots.renew(stored.id)
     for number in range(4):
         remove(stored, number)
         put(stored, f"new {number}", "b")
@@ -314,10 +315,9 @@ def test_past_version_has_no_snapshot(stored):
     stored.snapshots.save(stored.id)
     put(stored, "new", "dd")
     newer, _ = catalog(stored)
-    assert stored.snapshots.get(newer) is not None
-    assert stored.snapshots.get(row) is None
-    put(stored, "newest", "dd")
-    assert stored.snapshots.get(newer) is None or stored.snapshots.get(newer).shows(newer)
+    assert stored.snapshots.renew(stored.id).shows(newer)
+    assert stored.snapshots.cached(newer) is not None
+    assert stored.snapshots.cached(row) is None
 
 
 def test_restored_catalog_reuses_no_foreign_segment(stored):

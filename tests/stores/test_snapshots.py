@@ -55,6 +55,12 @@ def fresh(stored):
     return view(stored.database, stored.id, stored.snapshots.folder)
 
 
+def in_files(stored):
+    """The current snapshot as files have it; ``None`` if they have none."""
+    snapshot = fresh(stored).snapshots._files.read(stored.id)
+    return snapshot if snapshot is not None and snapshot.shows(catalog(stored)[0]) else None
+
+
 def put(stored, name, *texts, title=None, headings=()):
     """Store a document with a chunk for each text; equal chunks stay."""
     prefix = " ".join(analyzer().terms(f"{name if title is None else title} {' '.join(headings)}"))
@@ -178,7 +184,7 @@ def check(stored):
     row, contents = catalog(stored)
     snapshot = stored.snapshots.renew(stored.id)
     assert (snapshot.version, snapshot.embedder) == (row.version, row.embedder)
-    assert stored.snapshots.get(row) is snapshot
+    assert stored.snapshots.cached(row) is snapshot
     with stored.database.read() as connection:
         assert contents_of(make(connection, row)) == contents
     if not snapshot.segments:
@@ -229,41 +235,33 @@ def test_snapshot_equals_the_catalog_after_any_changes(database, tmp_path, steps
             stored = fresh(stored)
     check(stored)
     stored.snapshots.save(stored.id)
-    row, contents = catalog(stored)
-    snapshot = fresh(stored).snapshots.get(row)
-    assert (contents_of(merged_of(snapshot)) if snapshot.segments else []) == contents
+    snapshot = in_files(stored)
+    contents = contents_of(merged_of(snapshot)) if snapshot.segments else []
+    assert contents == catalog(stored)[1]
 
 
 def test_transaction_gets_the_snapshot_of_its_state(stored):
     put(stored, "tea", "a", "b")
     put(stored, "milk", "c")
-    with stored.database.read() as connection:
+    with stored.snapshots.read(stored.id) as (connection, snapshot):
         row, contents = catalog(stored, connection)
         remove(stored, "tea")
         put(stored, "rum", "dd")
         check(stored)
-        newest = stored.snapshots.get(catalog(stored)[0])
-        assert contents_of(make(connection, row)) == contents
-        assert stored.snapshots.seen(connection, row) is None
         stored.snapshots.save(stored.id)
         assert contents_of(make(connection, row)) == contents
-    assert stored.snapshots.get(catalog(stored)[0]).seqs.tolist() == newest.seqs.tolist()
+        assert contents_of(merged_of(snapshot)) == contents
 
 
 def test_snapshot_is_bound_to_version_and_embedder(stored):
     put(stored, "tea", "a")
     stored.snapshots.save(stored.id)
-    row, _ = catalog(stored)
     for reader in (stored, fresh(stored)):
-        assert reader.snapshots.get(row) is not None
         put(reader, "milk", f"b {reader is stored}")
-        row, contents = catalog(reader)
-        assert contents_of(merged_of(reader.snapshots.get(row))) == contents
+        check(reader)
     with stored.database.write() as connection:
         connection.execute(knowledge_base_table.update().values(embedder="other"))
         connection.execute(vectors.update().values(vector=pack(np.ones((1, 2)))[0]))
-    row, _ = catalog(stored)
-    assert stored.snapshots.get(row) is None
     assert (check(stored).vectors == 1).all()
 
 
@@ -293,13 +291,10 @@ def test_damaged_segment_file_is_ignored_and_replaced(stored, damage):
     stored.snapshots.save(stored.id)
     path = segment_file(stored)
     damage(path)
-    reopened = fresh(stored)
-    assert reopened.snapshots.get(catalog(stored)[0]) is None
-    check(reopened)
-    reopened.snapshots.save(stored.id)
+    assert in_files(stored) is None
     check(fresh(stored))
-    assert segment_file(reopened) != path
-    assert fresh(stored).snapshots.get(catalog(stored)[0]) is not None
+    assert segment_file(stored) != path
+    assert in_files(stored) is not None
 
 
 @pytest.mark.parametrize("large", [False, True])
@@ -308,26 +303,25 @@ def test_flipped_bit_in_a_segment_is_noticed(stored, monkeypatch, large):
         monkeypatch.setattr("kbkit.stores.snapshots.chunk_table._LARGE", 0)
     put(stored, "tea", "a b b", "c a")
     stored.snapshots.save(stored.id)
-    row, path = catalog(stored)[0], segment_file(stored)
-    assert fresh(stored).snapshots.get(row) is not None
+    path = segment_file(stored)
+    assert in_files(stored) is not None
     data = path.read_bytes()
     for place in range(0, len(data), len(data) // 40):
         path.write_bytes(data[:place] + bytes([data[place] ^ 16]) + data[place + 1 :])
-        assert fresh(stored).snapshots.get(row) is None, place
+        assert in_files(stored) is None, place
     path.write_bytes(data)
-    assert fresh(stored).snapshots.get(row) is not None
+    assert in_files(stored) is not None
     check(fresh(stored))
 
 
 def test_flipped_bit_in_the_list_is_noticed(stored, caplog):
     put(stored, "tea", "a b b", "c a")
     stored.snapshots.save(stored.id)
-    row, path = catalog(stored)[0], stored.snapshots._files.path(stored.id)
+    path = stored.snapshots._files.path(stored.id)
     data = path.read_bytes()
     for place in range(0, len(data), 3):
         path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
-        snapshot = fresh(stored).snapshots.get(row)
-        assert snapshot is None or json.loads(path.read_bytes()) == json.loads(data)
+        assert in_files(stored) is None or json.loads(path.read_bytes()) == json.loads(data)
     assert "rebuilt" in caplog.text
 
 
@@ -335,16 +329,15 @@ def test_large_file_is_checked_once(stored, monkeypatch):
     monkeypatch.setattr("kbkit.stores.snapshots.chunk_table._LARGE", 0)
     put(stored, "tea", "a b b", "c a")
     stored.snapshots.save(stored.id)
-    row, path = catalog(stored)[0], segment_file(stored)
-    read = []
+    path, read = segment_file(stored), []
     monkeypatch.setattr("kbkit.stores.snapshots.chunk_table.check", read.append)
-    assert fresh(stored).snapshots.get(row) is not None
+    assert in_files(stored) is not None
     assert not read
     os.utime(path, (1, 1))
-    assert fresh(stored).snapshots.get(row) is not None
+    assert in_files(stored) is not None
     assert read == [path]
     stored.snapshots.save(stored.id)  # sweeps
-    assert fresh(stored).snapshots.get(row) is not None
+    assert in_files(stored) is not None
     assert read == [path]
 
 
@@ -369,11 +362,9 @@ def test_damaged_list_is_ignored_and_replaced(stored, damage):
     path.write_text(
         json.dumps(values if isinstance(values, list) else values | {"crc": _crc(values)})
     )
-    reopened = fresh(stored)
-    assert reopened.snapshots.get(catalog(stored)[0]) is None
-    check(reopened)
-    reopened.snapshots.save(stored.id)
-    assert fresh(stored).snapshots.get(catalog(stored)[0]) is not None
+    assert in_files(stored) is None
+    check(fresh(stored))
+    assert in_files(stored) is not None
 
 
 def segment_file(stored):
@@ -387,7 +378,7 @@ def test_files_removed_during_use_are_harmless(stored):
     stored.snapshots.save(stored.id)
     reopened = fresh(stored)
     check(reopened)
-    snapshot = reopened.snapshots.get(catalog(stored)[0])
+    snapshot = reopened.snapshots.renew(stored.id)
     shutil.rmtree(reopened.snapshots.folder)
     put(stored, "milk", "dd")
     check(reopened)
@@ -406,7 +397,7 @@ def test_unwritable_folder_is_no_error(stored):
 def test_reader_gets_a_whole_snapshot_during_saves(stored):
     put(stored, "tea", *"abcdefgh" * 20)
     stored.snapshots.save(stored.id)
-    row, contents = catalog(stored)
+    contents = catalog(stored)[1]
     ended = threading.Event()
     failures = []
 
@@ -419,7 +410,7 @@ def test_reader_gets_a_whole_snapshot_during_saves(stored):
 
     def read():
         for _ in range(40):
-            snapshot = fresh(stored).snapshots.get(row)
+            snapshot = in_files(stored)
             if snapshot is None or contents_of(merged_of(snapshot)) != contents:
                 failures.append(snapshot)
 
@@ -461,7 +452,6 @@ def test_saving_removes_leftovers_of_a_kill(stored):
 def test_deleted_knowledge_base_leaves_no_file(stored):
     put(stored, "tea", "a")
     stored.snapshots.save(stored.id)
-    row, _ = catalog(stored)
     with stored.database.write() as connection:
         connection.execute(
             knowledge_base_table.delete().where(knowledge_base_table.c.id == stored.id)
@@ -470,7 +460,7 @@ def test_deleted_knowledge_base_leaves_no_file(stored):
     stored.snapshots.drop(stored.id)
     assert list(stored.snapshots.folder.iterdir()) == []
     with pytest.raises(NotFoundError):
-        fresh(stored).snapshots.get(row)
+        fresh(stored).snapshots.renew(stored.id)
 
 
 @pytest.mark.local
@@ -502,16 +492,15 @@ def test_titles_and_headings_hold_any_text(stored):
     put(stored, "c", "x", title="tea \U0001f375 – été\u2028", headings=())
     check(stored)
     stored.snapshots.save(stored.id)
-    row, contents = catalog(stored)
-    assert contents_of(merged_of(fresh(stored).snapshots.get(row))) == contents
+    assert contents_of(merged_of(in_files(stored))) == catalog(stored)[1]
 
 
 def test_nul_in_a_title_or_heading_shifts_nothing(stored):
     put(stored, "a", "x", title="nul\0nul\0", headings=("\0", "a\0b"))
     put(stored, "b", "y", title="after", headings=("after", "under"))
     stored.snapshots.save(stored.id)
-    row, contents = catalog(stored)
-    first, second = contents_of(merged_of(fresh(stored).snapshots.get(row)))
+    contents = catalog(stored)[1]
+    first, second = contents_of(merged_of(in_files(stored)))
     assert (first["title"], first["heading"]) == ("nul nul ", "  > a b")
     assert second == contents[1]
 

@@ -22,12 +22,32 @@ def contents(path):
         )
 
 
+def tables_of_words(path):
+    with sqlite3.connect(path) as connection:
+        query = "SELECT name FROM sqlite_master WHERE name LIKE 'lexical%'"
+        return connection.execute(query).fetchall()
+
+
+def test_tables_of_words_are_dropped(tmp_path):
+    kbkit.open(tmp_path / "kb").close()
+    path = tmp_path / "kb/catalog.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE VIRTUAL TABLE lexical_0af USING fts5(terms, content='')")
+        connection.execute(
+            "CREATE VIRTUAL TABLE lexical_0af_terms USING fts5vocab(lexical_0af, row)"
+        )
+    assert tables_of_words(path)
+    kbkit.open(tmp_path / "kb").close()
+    assert not tables_of_words(path)
+
+
 def test_older_catalog_is_backed_up_and_upgraded(tmp_path, caplog):
     path = oldest_catalog(tmp_path / "kb")
     before = contents(path)
     with caplog.at_level(logging.WARNING):
         SqliteDatabase(path, FolderLocks(tmp_path / "kb/locks")).close()
     assert contents(path) == before
+    assert not tables_of_words(path)
     kept = path.with_name(f"catalog-{OLDEST}.db")
     assert str(kept) in caplog.text
     with sqlite3.connect(kept) as copy:

@@ -15,13 +15,7 @@ from tests.stores.workspaces import DRINKS, fill, ranked
 from tests.waiting import until
 
 ALL_DRINKS = [*DRINKS, "fresh water", "apple juice", "hot chocolate", "ginger beer", "tonic"]
-pytestmark = pytest.mark.local
-
-
-@pytest.fixture(autouse=True)
-def large(monkeypatch):
-    """No search waits for a snapshot, as if there were too many chunks."""
-    monkeypatch.setattr("kbkit.retrieval.retriever._SMALL", 0)
+pytestmark = [pytest.mark.local, pytest.mark.usefixtures("index_asked")]
 
 
 @pytest.fixture

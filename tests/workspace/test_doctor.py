@@ -39,13 +39,6 @@ def folder(closed, tmp_path):
     return Path(shutil.copytree(closed, tmp_path / "kb"))
 
 
-def forget_words(folder):
-    with closing(sqlite3.connect(folder / "catalog.db")) as connection:
-        query = "SELECT name FROM sqlite_master WHERE name LIKE 'lexical_%' AND sql LIKE '%fts5%'"
-        (table,) = connection.execute(query).fetchone()
-    sql(folder, f"INSERT INTO {table}({table}) VALUES ('delete-all')")
-
-
 def chroma(folder, change):
     """Change a collection, and keep its checksums valid."""
     with kbkit.open(folder) as workspace:
@@ -95,7 +88,6 @@ def another_snapshot(folder):
 
 
 DERIVED = {
-    "words": (forget_words, "words", "lexical index"),
     "a vector of Chroma": (lose_a_vector, "index", "lacks 1 of 2"),
     "another vector of Chroma": (change_a_vector, "index", "another vector of 1"),
     "the folder of Chroma": (lose_chroma, "index", "vectors is missing: Chroma has no collection"),
@@ -128,18 +120,18 @@ def test_damaged_derived_data_is_found_and_repaired(folder, name):
 def test_doctor_command_exit_code_shows_soundness(folder):
     sound = run(folder, "doctor")
     assert (sound.exit_code, sound.output) == (0, "1 knowledge base: sound\n")
-    forget_words(folder)
+    another_snapshot(folder)
     broken = run(folder, "doctor")
     assert broken.exit_code == 1
     assert "kbkit doctor --repair" in broken.output
     report = json.loads(run(folder, "doctor", "--json").output)
-    assert (report["sound"], report["findings"][0]["part"]) == (False, "words")
+    assert (report["sound"], report["findings"][0]["part"]) == (False, "snapshot")
     assert run(folder, "doctor", "--repair").exit_code == 0
     assert run(folder, "doctor").exit_code == 0
 
 
 def test_rebuild_renews_all_derived_data(folder):
-    for damage in (forget_words, lose_a_vector, another_snapshot):
+    for damage in (lose_a_vector, another_snapshot):
         damage(folder)
     assert run(folder, "rebuild", "notes").output == "rebuilt: notes\n"
     with kbkit.open(folder) as workspace:

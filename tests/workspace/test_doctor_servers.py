@@ -82,19 +82,6 @@ def test_catalog_on_a_server_is_sound(damaged):
         assert workspace.doctor() == kbkit.models.Health((), 1)
 
 
-def test_lost_words_on_a_server_are_rebuilt(damaged):
-    with damaged() as workspace:
-        table = f"lexical_{workspace['notes'].id}"
-    forget = f"UPDATE {table} SET terms = ts_delete(terms, 'tea')"
-    with damaged(forget) as workspace:
-        (finding,) = workspace.doctor().findings
-        assert (finding.part, finding.kb) == ("words", "notes")
-        assert "1 of" in finding.problem
-        assert workspace.doctor(repair=True).sound
-        assert workspace.doctor().findings == ()
-        assert workspace["notes"].search("tea", mode="lexical")[0].title == "Tea"
-
-
 SERVER = {
     "a vector too short": (
         "UPDATE vectors SET vector = substring(vector FROM 1 FOR 7)",

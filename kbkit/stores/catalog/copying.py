@@ -25,7 +25,7 @@ from kbkit.models import MigratedTable, Progress
 from kbkit.stores.backend import Locks
 from kbkit.stores.catalog import knowledge_bases, outbox, runs
 from kbkit.stores.catalog.database import UNFINISHED, VERSION, Condition, Database, Row, Transaction
-from kbkit.stores.catalog.schema import HEAD, chunks, metadata
+from kbkit.stores.catalog.schema import HEAD, metadata
 from kbkit.stores.catalog.schema import knowledge_bases as bases
 
 _SHOWN = 3
@@ -234,22 +234,10 @@ def batches(rows_read: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 def insert(transaction: Transaction, table: Table, batch: Sequence[Row]) -> None:
-    """Insert rows and their index entries.
-
-    Self-references are set later, by `set_self_references`.
-    """
+    """Insert rows; `set_self_references` sets their self-references later."""
     later = self_references(table)
     shown = [{name: value for name, value in row.items() if name not in later} for row in batch]
     transaction.insert(table, shown)
-    if table is bases:
-        for row in batch:
-            transaction.lexical.create(row["id"])
-    if table is chunks:
-        of_base: dict[str, list[tuple[int, str]]] = {}
-        for row in batch:
-            of_base.setdefault(row["kb_id"], []).append((row["seq"], row["terms"]))
-        for kb_id, terms in of_base.items():
-            transaction.lexical.add(kb_id, terms)
 
 
 def set_self_references(transaction: Transaction, table: Table, batch: Sequence[Row]) -> None:
@@ -312,8 +300,6 @@ def stored_mark(transaction: Transaction) -> str:
 
 
 def empty(transaction: Transaction) -> None:
-    for kb_id in transaction.scalars(sa.select(bases.c.id)):
-        transaction.lexical.drop(kb_id)
     for table in reversed(metadata.sorted_tables):
         transaction.execute(table.delete())
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kbkit.models import Chunk, Document
 from kbkit.stores.catalog.database import Condition, Transaction, unpack
-from kbkit.stores.catalog.reading import get_chunks, heading_text
+from kbkit.stores.catalog.reading import get_chunks
 from kbkit.stores.catalog.schema import chunks, documents, embedded, vectors
 from kbkit.stores.catalog.workspace_schema import annotations as _statements
 from kbkit.stores.catalog.workspace_schema import statement_vectors as rows
@@ -42,25 +42,6 @@ def seqs_on_pages(transaction: Transaction, kb_id: str, pages: Collection[int]) 
         chunks.c.kb_id == kb_id, transaction.is_in(chunks.c.page, pages)
     )
     return sorted(transaction.scalars(query))
-
-
-def chunk_owners(transaction: Transaction, kb_id: str) -> Sequence[Sequence[Any]]:
-    """Return ``seq``, document id and number of terms of all chunks, by ``seq``."""
-    return transaction.execute(
-        sa.select(chunks.c.seq, chunks.c.document_id, chunks.c.length)
-        .where(chunks.c.kb_id == kb_id)
-        .order_by(chunks.c.seq)
-    ).all()
-
-
-def headings_of(transaction: Transaction, seqs: Sequence[int]) -> list[tuple[str, str]]:
-    rows = transaction.execute(
-        sa.select(chunks.c.seq, documents.c.title, chunks.c.heading_path)
-        .join(documents, documents.c.id == chunks.c.document_id)
-        .where(transaction.is_in(chunks.c.seq, seqs))
-    )
-    headings = {row.seq: (row.title, heading_text(row.title, row.heading_path)) for row in rows}
-    return [headings[seq] for seq in seqs]
 
 
 def vectors_of(
@@ -171,29 +152,6 @@ def titles(
         later = sa.select(chunks.c.document_id).where(*_between(kb_id, after, until))
         query = query.where(documents.c.id.in_(later))
     return transaction.mapping(query)
-
-
-def nearest_chunks(
-    transaction: Transaction,
-    kb_id: str,
-    query: NDArray[np.float32],
-    *,
-    among: Collection[str],
-    after: int,
-) -> list[int]:
-    """Rank the given chunks and those after a ``seq`` by exact cosine, best first."""
-    rows = transaction.execute(
-        sa.select(chunks.c.seq, vectors.c.vector)
-        .join(vectors, vectors.c.chunk_seq == chunks.c.seq)
-        .where(
-            chunks.c.kb_id == kb_id,
-            sa.or_(chunks.c.seq > after, transaction.is_in(chunks.c.id, among)),
-        )
-        .order_by(chunks.c.seq)
-    ).all()
-    # einsum avoids BLAS, whose idle threads busy-wait
-    scores = np.einsum("ij,j->i", unpack([row.vector for row in rows], len(query)), query)
-    return [rows[i].seq for i in np.argsort(-scores, kind="stable")]
 
 
 def sample(

@@ -1,7 +1,7 @@
 """The interface between the catalog and its database, and the tables' revisions.
 
-`kbkit.stores.catalog` uses SQLAlchemy Core. A backend implements `Transaction`, `LexicalIndex` and
-`Database`, and passes `DatabaseConformance` of the tests.
+`kbkit.stores.catalog` uses SQLAlchemy Core. A backend implements `Transaction` and `Database`, and
+passes `DatabaseConformance` of the tests.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import fields
 from functools import cache
@@ -82,43 +82,11 @@ def alive(kb_id: str) -> tuple[Condition, Condition]:
     return documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value
 
 
-Postings = tuple[NDArray[np.int64], NDArray[np.int64]]
-"""``chunks.seq`` of chunks with a term, ascending, and the counts."""
-
-
-def lexical_table(kb_id: str) -> str:
-    if not kb_id.isalnum():  # becomes part of an SQL name
-        raise ValueError(kb_id)
-    return f"lexical_{kb_id}"
-
-
-class LexicalIndex(Protocol):
-    """Lexical index of one knowledge base, in a transaction. Terms are joined by spaces."""
-
-    def create(self, kb_id: str) -> None:
-        """Create the index of a new knowledge base."""
-
-    def drop(self, kb_id: str) -> None:
-        """Drop the index of a knowledge base."""
-
-    def add(self, kb_id: str, rows: Sequence[tuple[int, str]]) -> None:
-        """Index chunks: ``chunks.seq`` and ``chunks.terms`` of each."""
-
-    def remove(self, kb_id: str, rows: Sequence[tuple[int, str]]) -> None:
-        """Remove chunks from the index; ``rows`` must equal what was added."""
-
-    def postings(self, kb_id: str, terms: Iterable[str]) -> dict[str, Postings]:
-        """Map each term to its postings; absent terms are left out."""
-
-
 class Transaction(ABC):
     """One transaction; opaque above `kbkit.stores`."""
 
-    _index: Callable[[sa.Connection], LexicalIndex]
-
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
-        self.lexical = self._index(connection)
 
     def insert(self, table: sa.Table, rows: Sequence[Row]) -> None:
         if rows:
@@ -306,7 +274,7 @@ def is_current(connection: sa.Connection, place: object, *, to_fill: bool = Fals
             f"{place}: a workspace of an older kbkit exists there and was not changed; name an "
             "empty place to migrate to"
         )
-    return bool(revision == HEAD)
+    return bool(revision == HEAD) and not _old_tables(connection)
 
 
 def revision_of(connection: sa.Connection) -> str | None:
@@ -328,10 +296,22 @@ def revision_of(connection: sa.Connection) -> str | None:
 
 
 def migrate(connection: sa.Connection) -> None:
-    if revision_of(connection) is None:
+    revision = revision_of(connection)
+    if revision is None:
         create(connection)
-    else:
+    elif revision == OLDEST:
         upgrade(connection)
+    for name in _old_tables(connection):
+        connection.exec_driver_sql(f"DROP TABLE {name}")
+
+
+_OLD_TABLE = re.compile(r"lexical_[0-9a-z]+(_terms)?")
+"""Tables of words of older versions; SQLite drops those that it made beside them."""
+
+
+def _old_tables(connection: sa.Connection) -> list[str]:
+    names = sa.inspect(connection).get_table_names()
+    return sorted(filter(_OLD_TABLE.fullmatch, names), reverse=True)
 
 
 def create(connection: sa.Connection) -> None:

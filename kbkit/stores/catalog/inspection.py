@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -84,20 +84,9 @@ def _message(error: Exception) -> str:
 def misfits(transaction: Transaction) -> Iterator[str]:
     """Iterate over readable values that are impossible."""
     for row in [knowledge_bases.get(transaction, x) for x in knowledge_bases.names(transaction)]:
-        problems = (
-            *wrong_config(row),
-            *wrong_vectors(transaction, row),
-            *_no_words(transaction, row),
-        )
+        problems = (*wrong_config(row), *wrong_vectors(transaction, row))
         for problem in problems:
             yield f"{row.name}: {problem}"
-
-
-def _no_words(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str]:
-    try:
-        transaction.lexical.postings(row.id, ["a"])
-    except sa.exc.DBAPIError as error:
-        yield f"its lexical index cannot be read ({_message(error)})"
 
 
 def wrong_vectors(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str]:
@@ -147,39 +136,6 @@ def wrong_config(row: KnowledgeBaseRow) -> Iterator[str]:
         analyzer(spec_of(row).language)
     except KbkitError as error:
         yield str(error).removeprefix(f"{row.name}: ")
-
-
-def wrong_words(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str]:
-    wanted: defaultdict[str, int] = defaultdict(int)
-    query = sa.select(chunks.c.seq, chunks.c.terms).where(chunks.c.kb_id == row.id)
-    for seq, terms in transaction.execute(query.execution_options(yield_per=_AT_ONCE)):
-        for term, count in Counter(terms.split(" ") if terms else ()).items():
-            wanted[term] += hash((seq, count))
-    wrong = 0
-    ordered = sorted(wanted)
-    for start in range(0, len(ordered), _TERMS_AT_ONCE):
-        part = ordered[start : start + _TERMS_AT_ONCE]
-        try:
-            postings = transaction.lexical.postings(row.id, part)
-        except sa.exc.DBAPIError as error:
-            yield f"its lexical index cannot be read ({_message(error)})"
-            return
-        for term in part:
-            indexed: Any = postings.get(term, ((), ()))
-            pairs = zip(*indexed, strict=True)
-            wrong += sum(hash((int(seq), int(n))) for seq, n in pairs) != wanted[term]
-    if wrong:
-        yield f"its lexical index does not know the chunks of {wrong:,} of {len(ordered):,} terms"
-
-
-def index_words_anew(transaction: Transaction, row: KnowledgeBaseRow) -> None:
-    """Rebuild the lexical index of a knowledge base, in a write transaction."""
-    transaction.lexical.drop(row.id)
-    transaction.lexical.create(row.id)
-    query = sa.select(chunks.c.seq, chunks.c.terms).where(chunks.c.kb_id == row.id)
-    rows = transaction.execute(query.execution_options(yield_per=_AT_ONCE))
-    for part in rows.partitions():
-        transaction.lexical.add(row.id, [(each.seq, each.terms) for each in part])
 
 
 def file_faults(path: Path) -> list[str]:

@@ -91,7 +91,7 @@ def create(
     dimensions: int,
     known_as: str = "",
 ) -> KnowledgeBaseRow:
-    """Add a knowledge base and create its lexical index."""
+    """Add a knowledge base."""
     taken = transaction.execute(
         sa.select(knowledge_bases.c.id).where(knowledge_bases.c.name == name)
     ).first()
@@ -116,7 +116,6 @@ def create(
             analyzer=REVISION,
         )
     )
-    transaction.lexical.create(kb_id)
     return get(transaction, name)
 
 
@@ -216,7 +215,6 @@ def set_analyzer(transaction: Transaction, kb_id: str) -> None:
 def delete(transaction: Transaction, kb_id: str) -> None:
     """Delete a knowledge base with its rows, and mark its collection to be dropped."""
     row = get_by_id(transaction, kb_id)
-    transaction.lexical.drop(kb_id)
     transaction.insert_one(dropped_collections, name=row.collection)
     transaction.delete(knowledge_bases, knowledge_bases.c.id == kb_id)
     graph_writing.settle(transaction)

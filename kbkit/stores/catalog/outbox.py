@@ -267,8 +267,6 @@ def empty(transaction: Transaction) -> tuple[int, list[str]]:
     Documents of existing sources keep a row without text, so that no refresh restores them.
     """
     gone = [kb.id for kb in knowledge_bases_in_trash(transaction)]
-    for kb_id in gone:
-        transaction.lexical.drop(kb_id)
     transaction.delete(knowledge_bases, knowledge_bases.c.id.in_(gone))
     columns = deleted_documents.c
     count = transaction.count(deleted_documents, columns.content != "")

@@ -1,7 +1,4 @@
-"""SQLAlchemy tables of the catalog.
-
-`kbkit.stores.sqlite_database` creates the lexical indexes: one FTS5 table per knowledge base.
-"""
+"""SQLAlchemy tables of the catalog."""
 
 from __future__ import annotations
 

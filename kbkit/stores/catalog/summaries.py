@@ -170,11 +170,6 @@ def vectors_of(
     return SummaryVectors(row.summary_embedder, [each.document_id for each in rows], vectors)
 
 
-def count_changed(transaction: Transaction, row: KnowledgeBaseRow, version: int) -> int:
-    """Return an upper bound of the searched vectors that changed after a version."""
-    return sum(transaction.count(query.subquery()) for query in _changed(row, version))
-
-
 def changed_since(transaction: Transaction, row: KnowledgeBaseRow, version: int) -> SummaryVectors:
     """Return vectors that changed after a version; zeros for summaries without one."""
     rows: dict[str, Any] = {}

@@ -200,9 +200,7 @@ def describe_documents(transaction: Transaction, kb_id: str, lines: Mapping[str,
 def retire_document(transaction: Transaction, kb_id: str, document_id: str) -> ChunkChanges:
     """Mark a document as gone and remove its chunks; text and ratings stay."""
     rows = transaction.execute(
-        sa.select(chunks.c.seq, chunks.c.id, chunks.c.terms).where(
-            chunks.c.document_id == document_id
-        )
+        sa.select(chunks.c.seq, chunks.c.id).where(chunks.c.document_id == document_id)
     ).all()
     _remove_chunks(transaction, kb_id, rows)
     _forget_derived(transaction, [document_id])
@@ -328,15 +326,13 @@ def _add_chunks(
         vectors.insert(),
         [{"chunk_seq": seq, "vector": packed[new.embed_hash]} for seq, new in numbered],
     )
-    transaction.lexical.add(kb_id, [(seq, new.terms) for seq, new in numbered])
     outbox.add(transaction, kb_id, {new.chunk.id: seq for seq, new in numbered})
 
 
 def _remove_chunks(transaction: Transaction, kb_id: str, rows: Sequence[Any]) -> None:
-    """Remove chunks; each row has ``seq``, ``id`` and ``terms``."""
+    """Remove chunks; each row has ``seq`` and ``id``."""
     if not rows:
         return
-    transaction.lexical.remove(kb_id, [(row.seq, row.terms) for row in rows])
     seqs = [row.seq for row in rows]
     transaction.delete(chunks, transaction.is_in(chunks.c.seq, seqs))
     outbox.add(transaction, kb_id, {row.id: None for row in rows})

@@ -8,15 +8,15 @@ import mmap
 import os
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.stores.catalog import corpus, summaries
+from kbkit.stores.catalog import summaries
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 
@@ -65,24 +65,6 @@ class ChunkTable:
         return self.version == row.version and self.embedder == row.embedder
 
 
-_Table = TypeVar("_Table", bound=ChunkTable)
-
-
-def read(transaction: Transaction, row: KnowledgeBaseRow) -> ChunkTable:
-    ordinals = {document_id: i for i, document_id in enumerate(corpus.titles(transaction, row.id))}
-    rows = corpus.chunk_owners(transaction, row.id)
-    owners = np.fromiter((ordinals[document_id] for _, document_id, _ in rows), np.int32, len(rows))
-    lengths = np.fromiter((length for _, _, length in rows), np.int32, len(rows))
-    return ChunkTable(
-        version=row.version,
-        embedder=row.embedder,
-        seqs=np.fromiter((seq for seq, _, _ in rows), np.int64, len(rows)),
-        document_ids=tuple(ordinals),
-        **owner_columns(owners, lengths, len(ordinals)),
-        **summary_columns(transaction, row, ordinals),
-    )
-
-
 def owner_columns(
     owners: NDArray[np.int32], lengths: NDArray[np.int32], documents: int
 ) -> dict[str, Any]:
@@ -93,14 +75,6 @@ def owner_columns(
         "average_length": float(lengths.mean()) if len(lengths) else 0.0,
         "document_lengths": np.bincount(owners, lengths, documents).astype(np.int64),
     }
-
-
-def with_summaries(transaction: Transaction, row: KnowledgeBaseRow, table: _Table) -> _Table:
-    """Add the current summary vectors, which may be newer than the chunks."""
-    if table.summaries_version == row.summaries_version:
-        return table
-    ordinals = {document_id: i for i, document_id in enumerate(table.document_ids)}
-    return replace(table, **summary_columns(transaction, row, ordinals))
 
 
 def summary_columns(

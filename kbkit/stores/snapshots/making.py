@@ -243,9 +243,7 @@ def merged(
 
 
 MAX = 1_000
-"""New chunks, or changed vectors, up to which a search waits for a new segment."""
-_MAX_SUMMARIES = 2_000
-"""Changed summary vectors up to which a search waits."""
+"""Most new chunks, and most summaries, that stay in memory."""
 SLICE = 25_000
 """Chunks read at once, to limit memory."""
 
@@ -279,13 +277,9 @@ def advanced(
     row: KnowledgeBaseRow,
     before: SegmentedSnapshot,
     *,
-    quickly: bool = False,
     keep: Keep = _in_memory,
 ) -> SegmentedSnapshot | None:
-    """Update segments to the transaction's state; ``None`` if they must be rebuilt.
-
-    `quickly` also returns ``None`` if there are many changes.
-    """
+    """Update segments to the transaction's state; ``None`` if they must be rebuilt."""
     if not follows(transaction, row, before):
         return None
     gone = outbox.removed_since(transaction, row.id, before.removed)
@@ -293,18 +287,6 @@ def advanced(
         return None
     last_seq = int(before.segments[-1].snapshot.seqs[-1]) if len(before) else 0
     added = corpus.count_chunks(transaction, row.id, after=last_seq)
-    changed_summaries = (
-        summaries.count_changed(transaction, row, before.summaries_version)
-        if before.summary_embedder == row.summary_embedder
-        else len(before.document_ids)
-    )
-    many = (
-        added > MAX
-        or corpus.count_changed_vectors(transaction, row.id, before.version) > MAX
-        or changed_summaries > _MAX_SUMMARIES
-    )
-    if quickly and many:
-        return None
     segments = [segment for segment in before.segments if len(segment.snapshot)]
     if gone.seqs:
         seqs = np.array(sorted(gone.seqs), np.int64)
@@ -315,7 +297,7 @@ def advanced(
         segments = [segment.with_vectors(vectors) for segment in segments]
     for low, high in slices(transaction, row, last_seq) if added else ():
         made = Segment(make(transaction, row, after=low, until=high))
-        segments.append(keep(made) if many else made)
+        segments.append(keep(made) if added > MAX else made)
     segments = _with_merged_end(transaction, row, segments)
     version = shown(row, gone.last)
     snapshot = joined(version, segments, before.numbers, before.summaries)
