@@ -222,8 +222,8 @@ def fitted(
         lexical.terms,
         embedder="minilm",
         heading_terms=lexical.titles,
-        prior=prior,
-        words=words,
+        prior=prior or {},
+        words=words or {},
     )
 
 

@@ -29,6 +29,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -109,8 +110,8 @@ def fit(
     *,
     embedder: str,
     heading_terms: Sequence[Sequence[str]] = (),
-    prior: Mapping[str, Vector] | None = None,
-    words: Mapping[str, Vector] | None = None,
+    prior: Mapping[str, Vector] = MappingProxyType({}),
+    words: Mapping[str, Vector] = MappingProxyType({}),
 ) -> FittedEncoder:
     from scipy.sparse import diags, vstack
 
@@ -123,31 +124,27 @@ def fit(
     idf = np.log1p((len(vectors) - df + 0.5) / (df + 0.5))
     centred = np.asarray(vectors, np.float32) - np.mean(vectors, axis=0, dtype=np.float32)
     design, targets = term_matrix(chunk_terms, vocabulary, idf), centred
-    general = None if words is None else map_words(words, vocabulary, design, centred)
+    general = map_words(words, vocabulary, design, centred)
     groups = group_headings(heading_terms, centred)
     if groups is not None:
         headings, means, weights = groups
         rows = diags(weights) @ term_matrix(headings, vocabulary, idf)
         design = vstack([design, rows], format="csr", dtype=np.float32)
         targets = np.concatenate([centred, weights[:, None] * means])
+    start = fit_prior(prior, vocabulary, df, design, targets)
     penalty = _penalty(design, _LAMBDA, empty=1.0)
-    if prior is None:
-        solved = ridge(design, targets, penalty)
-    else:
-        start = fit_prior(prior, vocabulary, df, design, targets)
-        solved = start + ridge(design, targets - design @ start, penalty)
+    solved = start + ridge(design, targets - design @ start, penalty)
     metric = partial_whitening(centred)
     table = _scaled(solved, idf, _IDF_POWER, metric)
-    if general is not None:
-        added = _scaled(general, idf, _WORDS_IDF_POWER, metric)
-        if (size := _size(design, added)) > 0:
-            table = table + added * (_WORD_SHARE * _size(design, table) / size)
+    added = _scaled(general, idf, _WORDS_IDF_POWER, metric)
+    if (size := _size(design, added)) > 0:
+        table = table + added * (_WORD_SHARE * _size(design, table) / size)
     report = {
         "chunks": len(vectors),
         "terms": len(terms),
         "headings": groups is not None,
-        "prior": prior is not None,
-        "words": words is not None,
+        "prior": bool(prior),
+        "words": bool(words),
         "lambda": _LAMBDA,
     }
     return FittedEncoder(embedder, tuple(terms), table, report)

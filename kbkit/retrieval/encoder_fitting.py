@@ -87,7 +87,8 @@ def fit_encoder(
     if not corpus.terms:
         raise ImpossibleError(f"{row.name}: has no chunks to fit a query encoder to; add documents")
     embedding = config.embedding.chosen
-    prior = words = None
+    prior: Mapping[str, Vector] = {}
+    words: Mapping[str, Vector] = {}
     with suppress(EmbedderError):  # optional; the report states whether they were used
         if len(corpus.terms) >= PRIOR_BELOW:
             if embedding.type != "static":  # its chunk vectors contain the word vectors
