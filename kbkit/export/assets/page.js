@@ -1,308 +1,290 @@
 // The page that searches all knowledge bases of the site, with filters. The address has the query
 // and the filters, so that a search can be shared.
 
-(() => {
-  const form = /** @type {HTMLFormElement} */ (document.getElementById("kb-search"));
-  const results = /** @type {HTMLElement} */ (document.getElementById("kb-results"));
-  const status = /** @type {HTMLElement} */ (document.getElementById("kb-status"));
-  const more = /** @type {HTMLButtonElement} */ (document.getElementById("kb-more"));
-  const drop = /** @type {HTMLButtonElement} */ (document.getElementById("kb-drop"));
-  const chosen = /** @type {HTMLElement} */ (document.getElementById("kb-chosen"));
-  const config = JSON.parse(document.getElementById("__config")?.textContent ?? "{}");
-  const root = new URL(`${config.base}/`, location.href);
-  const query = /** @type {HTMLInputElement} */ (form.elements.namedItem("query"));
-  const STEP = 10;
-  const MOST = 50;
-  const WAIT = 180; // milliseconds after a key
-  const DAY = 86_400_000;
+import { make, makeButton } from "./elements.js";
 
-  /** Labels of the chips of names. @type {Record<string, string>} */
-  const SAID = { subject: "topic", entity: "mentions" };
+const form = /** @type {HTMLFormElement} */ (document.getElementById("kb-search"));
+const results = /** @type {HTMLElement} */ (document.getElementById("kb-results"));
+const status = /** @type {HTMLElement} */ (document.getElementById("kb-status"));
+const more = /** @type {HTMLButtonElement} */ (document.getElementById("kb-more"));
+const drop = /** @type {HTMLButtonElement} */ (document.getElementById("kb-drop"));
+const chosen = /** @type {HTMLElement} */ (document.getElementById("kb-chosen"));
+const config = JSON.parse(document.getElementById("__config")?.textContent ?? "{}");
+const root = new URL(`${config.base}/`, location.href);
+const query = /** @type {HTMLInputElement} */ (form.elements.namedItem("query"));
+const STEP = 10;
+const MOST = 50;
+const WAIT = 180; // milliseconds after a key
+const DAY = 86_400_000;
 
-  /** @type {Worker | null} */
-  let worker = null;
-  let asked = 0;
-  let suggested = 0;
-  let limit = STEP;
-  let timer = 0;
+/** Labels of the chips of names. @type {Record<string, string>} */
+const SAID = { subject: "topic", entity: "mentions" };
 
-  /** The values of the form. */
-  function values() {
-    const all = [...new FormData(form)].map(([name, value]) => [name, String(value).trim()]);
-    return new URLSearchParams(all.filter(([, value]) => value));
+/** @type {Worker | null} */
+let worker = null;
+let asked = 0;
+let suggested = 0;
+let limit = STEP;
+let timer = 0;
+
+/** The values of the form. */
+function values() {
+  const all = [...new FormData(form)].map(([name, value]) => [name, String(value).trim()]);
+  return new URLSearchParams(all.filter(([, value]) => value));
+}
+
+/** @param {URLSearchParams} given */
+function options(given) {
+  const fresh = Number(given.get("fresh"));
+  return {
+    kbs: given.getAll("kb"),
+    limit,
+    filters: {
+      kinds: given.getAll("type"),
+      tags: given.getAll("tag"),
+      rating: Number(given.get("rating")),
+      since: fresh ? Math.floor(Date.now() / DAY) - fresh : 0,
+      current: given.get("state") === "current",
+      frames: given.getAll("frame"),
+      subjects: given.getAll("subject"),
+      entities: given.getAll("entity"),
+    },
+  };
+}
+
+/** @param {string} text */
+function say(text) {
+  status.textContent = text;
+}
+
+/** @param {any} message */
+function send(message) {
+  if (!worker) {
+    worker = new Worker(new URL(config.search, location.href));
+    worker.addEventListener("message", ({ data }) => receive(data));
+    worker.addEventListener("error", () => say("Search could not be started in this browser."));
   }
+  worker.postMessage(message);
+}
 
-  /** @param {URLSearchParams} given */
-  function options(given) {
-    const fresh = Number(given.get("fresh"));
-    return {
-      kbs: given.getAll("kb"),
-      limit,
-      filters: {
-        kinds: given.getAll("type"),
-        tags: given.getAll("tag"),
-        rating: Number(given.get("rating")),
-        since: fresh ? Math.floor(Date.now() / DAY) - fresh : 0,
-        current: given.get("state") === "current",
-        frames: given.getAll("frame"),
-        subjects: given.getAll("subject"),
-        entities: given.getAll("entity"),
-      },
-    };
+function search() {
+  const given = values();
+  const address = new URL(location.href);
+  address.search = String(given);
+  history.replaceState(null, "", address);
+  const text = given.get("query") ?? "";
+  asked += 1;
+  drop.hidden = true;
+  if (!text) {
+    results.replaceChildren();
+    more.hidden = true;
+    say("");
+    return;
   }
+  results.setAttribute("aria-busy", "true");
+  send({ kbkit: "search", id: asked, query: text, options: options(given) });
+}
 
-  /** @param {string} text */
-  function say(text) {
-    status.textContent = text;
+/** @param {any} message */
+function receive(message) {
+  if (message.kbkit === "subjects" && message.id === suggested) suggest(message.subjects);
+  if (message.kbkit !== "hits" && message.kbkit !== "error") return;
+  if (message.id !== asked) return;
+  results.removeAttribute("aria-busy");
+  if (message.kbkit === "error") {
+    results.replaceChildren();
+    more.hidden = true;
+    say("The search index could not be read. Are you offline? Reload the page and try again.");
+    return;
   }
+  const { hits } = message;
+  /** @type {Map<string, any[]>} */
+  const pages = new Map();
+  for (const hit of hits) pages.set(hit.page, [...(pages.get(hit.page) ?? []), hit]);
+  results.replaceChildren(...[...pages.values()].map(card));
+  more.hidden = hits.length < limit || limit >= MOST;
+  const filters = conditions();
+  drop.hidden = !filters.length || hits.length > 0;
+  if (!drop.hidden) say(`Nothing was found with the filters: ${filters.join(", ")}.`);
+  else if (!hits.length) say("Nothing was found. Try other words.");
+  else if (hits.every((/** @type {any} */ hit) => hit.weak))
+    say("Nothing here answers this well. These are the nearest pages.");
+  else say(pages.size === 1 ? "1 page" : `${pages.size} pages, best first`);
+}
 
-  /** @param {any} message */
-  function send(message) {
-    if (!worker) {
-      worker = new Worker(new URL(config.search, location.href));
-      worker.addEventListener("message", ({ data }) => receive(data));
-      worker.addEventListener("error", () => say("Search could not be started in this browser."));
-    }
-    worker.postMessage(message);
-  }
+/** @param {string[]} parts */
+function marked(parts) {
+  return parts.map((part, i) => (i % 2 ? make("mark", {}, part) : part));
+}
 
-  function search() {
-    const given = values();
-    const address = new URL(location.href);
-    address.search = String(given);
-    history.replaceState(null, "", address);
-    const text = given.get("query") ?? "";
-    asked += 1;
-    drop.hidden = true;
-    if (!text) {
-      results.replaceChildren();
-      more.hidden = true;
-      say("");
-      return;
-    }
-    results.setAttribute("aria-busy", "true");
-    send({ kbkit: "search", id: asked, query: text, options: options(given) });
-  }
+/** A page with its found passages, best first. @param {any[]} hits */
+function card(hits) {
+  const [best] = hits;
+  const kb = form.elements.namedItem("kb") && best.kbTitle;
+  const trail = [kb, best.section].filter(Boolean).join(" › ");
+  const typed = form.elements.namedItem("type") && best.kind !== "other";
+  const about = [
+    typed && best.kind.replaceAll("_", " "),
+    best.stale && "may be out of date",
+    best.rating && `rated ${best.rating.toFixed(1)} of 5`,
+    best.tags.join(", "),
+  ];
+  const said = about.filter(Boolean).join(" · ");
+  return make(
+    "li",
+    { class: "kb-card" },
+    make("h2", {}, linked(best, best.titleParts)),
+    trail && make("p", { class: "kb-path" }, trail),
+    hits.flatMap((hit) => [
+      hit.heading && make("h3", {}, linked(hit, hit.headingParts)),
+      make("p", { class: "kb-snippet" }, marked(hit.snippet)),
+    ]),
+    said && make("p", { class: "kb-about" }, said),
+  );
+}
 
-  /** @param {any} message */
-  function receive(message) {
-    if (message.kbkit === "subjects" && message.id === suggested) suggest(message.subjects);
-    if (message.kbkit !== "hits" && message.kbkit !== "error") return;
-    if (message.id !== asked) return;
-    results.removeAttribute("aria-busy");
-    if (message.kbkit === "error") {
-      results.replaceChildren();
-      more.hidden = true;
-      say("The search index could not be read. Are you offline? Reload the page and try again.");
-      return;
-    }
-    const { hits } = message;
-    /** @type {Map<string, any[]>} */
-    const pages = new Map();
-    for (const hit of hits) pages.set(hit.page, [...(pages.get(hit.page) ?? []), hit]);
-    results.replaceChildren(...[...pages.values()].map(card));
-    more.hidden = hits.length < limit || limit >= MOST;
-    const filters = conditions();
-    drop.hidden = !filters.length || hits.length > 0;
-    if (!drop.hidden) say(`Nothing was found with the filters: ${filters.join(", ")}.`);
-    else if (!hits.length) say("Nothing was found. Try other words.");
-    else if (hits.every((/** @type {any} */ hit) => hit.weak))
-      say("Nothing here answers this well. These are the nearest pages.");
-    else say(pages.size === 1 ? "1 page" : `${pages.size} pages, best first`);
-  }
+/**
+ * @param {any} hit
+ * @param {string[]} parts
+ */
+function linked(hit, parts) {
+  const link = make("a", {}, marked(parts));
+  link.href = new URL(hit.url, root).href;
+  return link;
+}
 
-  /**
-   * @param {string} name
-   * @param {string} style
-   * @param {(Node | string)[]} parts
-   */
-  function element(name, style, parts) {
-    const made = document.createElement(name);
-    if (style) made.className = style;
-    made.append(...parts);
-    return made;
-  }
-
-  /** @param {string[]} parts */
-  function marked(parts) {
-    return parts.map((part, i) => (i % 2 ? element("mark", "", [part]) : part));
-  }
-
-  /** A page's knowledge base, if there are several, and its sections. @param {any} hit */
-  function trail(hit) {
-    const kb = form.elements.namedItem("kb") ? hit.kbTitle : "";
-    return [kb, hit.section].filter(Boolean).join(" › ");
-  }
-
-  /** A page with its found passages, best first. @param {any[]} hits */
-  function card(hits) {
-    const [best] = hits;
-    const parts = [element("h2", "", [linked(best, best.titleParts)])];
-    const place = trail(best);
-    if (place) parts.push(element("p", "kb-path", [place]));
-    for (const hit of hits) {
-      if (hit.heading) parts.push(element("h3", "", [linked(hit, hit.headingParts)]));
-      parts.push(element("p", "kb-snippet", marked(hit.snippet)));
-    }
-    const about = [];
-    if (form.elements.namedItem("type") && best.kind !== "other") about.push(best.kind.replaceAll("_", " ")); // prettier-ignore
-    if (best.stale) about.push("may be out of date");
-    if (best.rating) about.push(`rated ${best.rating.toFixed(1)} of 5`);
-    if (best.tags.length) about.push(best.tags.join(", "));
-    if (about.length) parts.push(element("p", "kb-about", [about.join(" · ")]));
-    return element("li", "kb-card", parts);
-  }
-
-  /**
-   * @param {any} hit
-   * @param {string[]} parts
-   */
-  function linked(hit, parts) {
-    const link = /** @type {HTMLAnchorElement} */ (element("a", "", marked(parts)));
-    link.href = new URL(hit.url, root).href;
-    return link;
-  }
-
-  /**
-   * Adds a condition as a chip that removes it.
-   *
-   * @param {string} name
-   * @param {string} value
-   */
-  function choose(name, value) {
-    const there = new FormData(form).getAll(name).includes(value);
-    if (!value || there) return;
-    const field = document.createElement("input");
-    field.type = "hidden";
-    field.name = name;
-    field.value = value;
-    const text = `${SAID[name]} ${value}`;
-    const chip = /** @type {HTMLButtonElement} */ (element("button", "kb-chip", [`${text} ✕`]));
-    chip.type = "button";
-    chip.setAttribute("aria-label", `Remove the filter: ${text}`);
-    chip.dataset.said = text;
-    chip.append(field);
-    chip.addEventListener("click", () => {
-      chip.remove();
-      changed();
-      query.focus();
-    });
-    chosen.append(chip);
-  }
-
-  /** Adds the text of a field for names as a condition. @param {HTMLInputElement} field */
-  function take(field) {
-    choose(String(field.dataset.adds), field.value.trim());
-    field.value = "";
-  }
-
-  /** Offers names to choose from. @param {{name: string, kind: string, count: number}[]} subjects */
-  function suggest(subjects) {
-    for (const field of fields()) {
-      const entities = field.dataset.adds === "entity";
-      const counts = new Map();
-      for (const { name, kind, count } of subjects) {
-        if ((!entities || kind === "entity") && !counts.has(name)) counts.set(name, count);
-      }
-      const offered = [...counts].map(([name, count]) => {
-        const option = document.createElement("option");
-        option.value = name;
-        option.label = count === 1 ? "1 passage" : `${count.toLocaleString("en")} passages`;
-        return option;
-      });
-      field.list?.replaceChildren(...offered);
-    }
-  }
-
-  /** The fields for names. */
-  function fields() {
-    return /** @type {NodeListOf<HTMLInputElement>} */ (form.querySelectorAll("[data-adds]"));
-  }
-
-  /** The filters that are set. */
-  function conditions() {
-    const said = [...chosen.querySelectorAll("[data-said]")].map((chip) =>
-      String(/** @type {HTMLElement} */ (chip).dataset.said),
-    );
-    for (const field of /** @type {any} */ (form.elements)) {
-      if (field.type === "checkbox" && field.checked) said.push(field.labels[0].textContent);
-      if (field.type === "select-one" && field.value) {
-        const label = field.labels[0].firstChild.textContent.toLowerCase();
-        said.push(`${label} ${field.selectedOptions[0].text.replace(/ \([\d,]+\)$/, "")}`);
-      }
-    }
-    return said;
-  }
-
-  function changed() {
-    limit = STEP;
-    search();
-  }
-
-  /** Moves between the results. @param {KeyboardEvent} event */
-  function move(event) {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    const links = /** @type {NodeListOf<HTMLElement>} */ (results.querySelectorAll("a"));
-    const stops = [query, ...links];
-    const at = stops.indexOf(/** @type {any} */ (document.activeElement));
-    if (!step || at < 0) return;
-    event.preventDefault();
-    event.stopPropagation();
-    stops[Math.min(Math.max(at + step, 0), stops.length - 1)].focus();
-  }
-
-  /** Fills the form from the address. */
-  function restore() {
-    const given = new URLSearchParams(location.search);
-    for (const name of Object.keys(SAID)) {
-      for (const value of given.getAll(name)) choose(name, value);
-    }
-    for (const field of /** @type {any} */ (form.elements)) {
-      if (!field.name || field.type === "hidden") continue;
-      if (field.type === "checkbox") field.checked = given.getAll(field.name).includes(field.value);
-      else field.value = given.get(field.name) ?? "";
-    }
-  }
-
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    clearTimeout(timer);
-    fields().forEach(take);
-    changed();
-  });
-  query.addEventListener("input", () => {
-    clearTimeout(timer);
-    timer = window.setTimeout(changed, WAIT);
-  });
-  form.addEventListener("change", ({ target }) => {
-    if (target === query) return;
-    if (target instanceof HTMLInputElement && target.dataset.adds) take(target);
-    changed();
-  });
-  for (const field of fields()) {
-    const ask = () => {
-      const kbs = new FormData(form).getAll("kb").filter(Boolean);
-      send({ kbkit: "subjects", id: ++suggested, query: field.value.trim(), options: { kbs } });
-    };
-    field.addEventListener("focus", ask);
-    field.addEventListener("input", ask);
-  }
-  drop.addEventListener("click", () => {
-    chosen.replaceChildren();
-    for (const field of /** @type {any} */ (form.elements)) {
-      if (field === query) continue;
-      if (field.type === "checkbox") field.checked = false;
-      else field.value = "";
-    }
+/**
+ * Adds a condition as a chip that removes it.
+ *
+ * @param {string} name
+ * @param {string} value
+ */
+function choose(name, value) {
+  if (!value || new FormData(form).getAll(name).includes(value)) return;
+  const text = `${SAID[name]} ${value}`;
+  const remove = () => {
+    chip.remove();
     changed();
     query.focus();
+  };
+  const field = make("input", { type: "hidden", name, value });
+  const chip = makeButton([`${text} ✕`, field], remove, {
+    class: "kb-chip",
+    "aria-label": `Remove the filter: ${text}`,
+    "data-said": text,
   });
-  query.addEventListener("focus", () => send({ kbkit: "warm" }), { once: true });
-  document.getElementById("kb-page")?.addEventListener("keydown", move);
-  more.addEventListener("click", () => {
-    limit = Math.min(limit + STEP, MOST);
-    search();
-  });
-  restore();
-  if (query.value) search();
-})();
+  chosen.append(chip);
+}
+
+/** Adds the text of a field for names as a condition. @param {HTMLInputElement} field */
+function take(field) {
+  choose(String(field.dataset.adds), field.value.trim());
+  field.value = "";
+}
+
+/** Offers names to choose from. @param {{name: string, kind: string, count: number}[]} subjects */
+function suggest(subjects) {
+  for (const field of fields()) {
+    const entities = field.dataset.adds === "entity";
+    const counts = new Map();
+    for (const { name, kind, count } of subjects) {
+      if ((!entities || kind === "entity") && !counts.has(name)) counts.set(name, count);
+    }
+    const offered = [...counts].map(([value, count]) =>
+      make("option", { value }, `${count.toLocaleString("en")} passage${count === 1 ? "" : "s"}`),
+    );
+    field.list?.replaceChildren(...offered);
+  }
+}
+
+/** The fields for names. */
+function fields() {
+  return /** @type {NodeListOf<HTMLInputElement>} */ (form.querySelectorAll("[data-adds]"));
+}
+
+/** The filters that are set. */
+function conditions() {
+  const said = [...chosen.querySelectorAll("[data-said]")].map((chip) =>
+    String(/** @type {HTMLElement} */ (chip).dataset.said),
+  );
+  for (const field of /** @type {any} */ (form.elements)) {
+    if (field.type === "checkbox" && field.checked) said.push(field.labels[0].textContent);
+    if (field.type === "select-one" && field.value) {
+      const label = field.labels[0].firstChild.textContent.toLowerCase();
+      said.push(`${label} ${field.selectedOptions[0].text.replace(/ \([\d,]+\)$/, "")}`);
+    }
+  }
+  return said;
+}
+
+function changed() {
+  limit = STEP;
+  search();
+}
+
+/** Moves between the results. @param {KeyboardEvent} event */
+function move(event) {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const links = /** @type {NodeListOf<HTMLElement>} */ (results.querySelectorAll("a"));
+  const stops = [query, ...links];
+  const at = stops.indexOf(/** @type {any} */ (document.activeElement));
+  if (!step || at < 0) return;
+  event.preventDefault();
+  event.stopPropagation();
+  stops[Math.min(Math.max(at + step, 0), stops.length - 1)].focus();
+}
+
+/** Fills the form from the address. */
+function restore() {
+  const given = new URLSearchParams(location.search);
+  for (const name of Object.keys(SAID)) {
+    for (const value of given.getAll(name)) choose(name, value);
+  }
+  for (const field of /** @type {any} */ (form.elements)) {
+    if (!field.name || field.type === "hidden") continue;
+    if (field.type === "checkbox") field.checked = given.getAll(field.name).includes(field.value);
+    else field.value = given.get(field.name) ?? "";
+  }
+}
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  clearTimeout(timer);
+  fields().forEach(take);
+  changed();
+});
+query.addEventListener("input", () => {
+  clearTimeout(timer);
+  timer = window.setTimeout(changed, WAIT);
+});
+form.addEventListener("change", ({ target }) => {
+  if (target === query) return;
+  if (target instanceof HTMLInputElement && target.dataset.adds) take(target);
+  changed();
+});
+for (const field of fields()) {
+  const ask = () => {
+    const kbs = new FormData(form).getAll("kb").filter(Boolean);
+    send({ kbkit: "subjects", id: ++suggested, query: field.value.trim(), options: { kbs } });
+  };
+  field.addEventListener("focus", ask);
+  field.addEventListener("input", ask);
+}
+drop.addEventListener("click", () => {
+  chosen.replaceChildren();
+  for (const field of /** @type {any} */ (form.elements)) {
+    if (field === query) continue;
+    if (field.type === "checkbox") field.checked = false;
+    else field.value = "";
+  }
+  changed();
+  query.focus();
+});
+query.addEventListener("focus", () => send({ kbkit: "warm" }), { once: true });
+document.getElementById("kb-page")?.addEventListener("keydown", move);
+more.addEventListener("click", () => {
+  limit = Math.min(limit + STEP, MOST);
+  search();
+});
+restore();
+if (query.value) search();

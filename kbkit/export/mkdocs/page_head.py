@@ -37,9 +37,10 @@ _ENTRIES = {
     "annotations": "annotations",
     "passage": "passage",
     "graph": "graphpage",
+    "page": "page",
 }
 """Entry modules of bundled scripts."""
-_PLAIN = ("boot", "worker", "page", "missing", "reading", "contents")  # single files
+_PLAIN = ("boot", "worker", "missing", "reading", "contents")  # single files
 
 
 @cache
