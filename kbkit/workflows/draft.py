@@ -21,8 +21,6 @@ from kbkit.sources.formats import FORMATS
 from kbkit.sources.openapi import ApiDescription, is_openapi
 from kbkit.sources.untrusted import load_values
 
-_WIDTH = 96
-
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
@@ -63,45 +61,16 @@ class Draft:
     questions: tuple[tuple[str, str], ...] = field(default=())
 
     def to_yaml(self) -> str:
-        lines = [f"# {line}" for line in self.seen]
-        missing = {
-            "description": "# description: its topic, in a sentence",
-            "license": "# license: CC-BY-4.0   # none was found; look for one, or leave it out",
-        }
-        for key in ("name", "description", "language", "license", "attribution"):
-            if value := getattr(self, key):
-                lines.append(_pair(key, value))
-            elif key in missing:
-                lines.append(missing[key])
-        lines += ["sources:", *self._source()]
-        lines += ["site:", f"  {_pair('title', self.title or self.name)}"]
-        return "\n".join([*lines, *self._questions(), ""])
+        from jinja2 import Environment, PackageLoader  # slow to import
 
-    def _source(self) -> list[str]:
-        lines = [
-            f"  {'-' if number == 0 else ' '} {_pair(key, value)}"
-            for number, (key, value) in enumerate(self.source.items())
-        ]
-        if self.excluded:
-            lines.append("    exclude:")
-            for each in self.excluded:
-                pages = f": {pluralize(each.pages, 'page')} seen" if each.pages else ""
-                lines.append(f"      - {_scalar(each.pattern)}  # {_line(each.reason)}{pages}")
-        return lines
-
-    def _questions(self) -> list[str]:
-        if self.questions:
-            lines = ["questions:"]
-            for question, page in self.questions:
-                lines += [f"  - {_pair('question', question)}", f"    relevant: [{_scalar(page)}]"]
-            return lines
-        return [
-            "# Golden questions measure how well search answers. Write some in the words of people",
-            "# who do not know yours, with the end of the address of the page that answers each.",
-            "# questions:",
-            "#   - question: how do I install it without the network",
-            "#     relevant: [guide/install/]",
-        ]
+        environment = Environment(
+            loader=PackageLoader("kbkit.workflows", ""),
+            autoescape=False,  # noqa: S701  # `scalar` and `line` escape for YAML
+            trim_blocks=True,
+            keep_trailing_newline=True,
+        )
+        environment.filters |= {"scalar": _scalar, "line": _line, "pluralize": pluralize}
+        return environment.get_template("recipe.yaml.j2").render(draft=self)
 
 
 def check_free(path: Path) -> None:
@@ -118,10 +87,6 @@ def write_draft(draft: Draft, path: str | Path | None = None, *, force: bool = F
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text, encoding="utf-8", newline="\n")
     return target
-
-
-def _pair(key: str, value: Any) -> str:
-    return f"{key}: {_scalar(value)}"
 
 
 def _scalar(value: Any) -> str:
