@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import html
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import cycle, pairwise
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from kbkit.export.facts import ASSET_FILES, RelatedPassage
 from kbkit.export.pages.outline import ABOUT, FIGURES, HOME, OutlineEntry, SiteOutline
 from kbkit.export.pages.paths import LinkMap, in_page, relative
 from kbkit.export.pages.sections import TreeSection
-from kbkit.models import Document, DocumentType, KnowledgeBaseInfo, License, telling_types
+from kbkit.models import Document, KnowledgeBaseInfo, License, telling_types
 from kbkit.models.values import plain, pluralize
 from kbkit.text.markdown.rendering import NEXT, PREVIOUS
 from kbkit.text.markdown.sanitizing import escape, prepare
@@ -51,16 +51,24 @@ def document_page(
         return target
 
     body = prepare(document.content, title=entry.title, rewrite=rewrite)
-    anchor = f" {{#{body.anchor}}}" if body.anchor else ""
-    # the renderer relies on this order: breadcrumbs, title, byline; the footer after the last rule
-    return (
-        f"{front_matter(_meta(entry, outline))}\n"
-        f"{breadcrumbs(outline, outline.ancestors[entry.uri], path)}\n\n"
-        f"# {escape(entry.title)}{anchor}\n\n"
-        f"{' · '.join(_byline(entry, outline, path))}\n\n"
-        f"{body.text}\n\n{_files(entry, outline, path)}---\n\n"
-        f"{_footer(entry, outline, links, path)}\n"
+    related = (_related(each, outline, path) for each in outline.facts.related.get(entry.id, ()))
+    text = filled(
+        "document.md.j2",
+        front_matter=front_matter(_meta(entry, outline)),
+        breadcrumbs=breadcrumbs(outline, outline.ancestors[entry.uri], path),
+        entry=entry,
+        outline=outline,
+        body=body,
+        rating=outline.facts.ratings.get(entry.id),
+        download=outline.facts.downloads.get(entry.id),
+        related=[line for line in related if line],
+        steps=zip((PREVIOUS, NEXT), outline.neighbours[entry.uri], strict=True),
+        link=partial(relative, path=path),
+        stars=stars,
+        address_link=address_link,
+        license_link=license_link,
     )
+    return f"{text}\n"
 
 
 def _meta(entry: OutlineEntry, outline: SiteOutline) -> dict[str, Any]:
@@ -81,59 +89,7 @@ def _meta(entry: OutlineEntry, outline: SiteOutline) -> dict[str, Any]:
     return meta
 
 
-def _byline(entry: OutlineEntry, outline: SiteOutline, path: str) -> Iterator[str]:
-    yield f"Source: {address_link(entry.uri)}"
-    if entry.document_type != DocumentType.OTHER:
-        kind = escape(entry.document_type.replace("_", " "))
-        yield f"[{kind}]({relative(outline.type_paths[entry.document_type], path)})"
-    yield f"text of {entry.revision.day}"
-    if entry.stale:
-        yield f"**could not be fetched since {entry.day}**"
-    if entry.id in outline.facts.ratings:
-        average, people = outline.facts.ratings[entry.id]
-        noun = "person" if people == 1 else "people"
-        yield f"{stars(average)} rated {average:.1f} of 5 by {people:,} {noun}"
-    for tag in entry.tags:
-        label = escape(f"#{tag}")
-        page = outline.tag_paths.get(tag)
-        yield f"[{label}]({relative(page, path)})" if page else label
-
-
-def _footer(entry: OutlineEntry, outline: SiteOutline, links: LinkMap, path: str) -> str:
-    near = [
-        line
-        for related in outline.facts.related.get(entry.id, ())
-        if (line := _related(related, outline, links, path))
-    ]
-    lines = ["**Related passages**", "", *near, ""] if near else []
-    steps = zip((PREVIOUS, NEXT), outline.neighbours[entry.uri], strict=True)
-    for label, uri in steps:
-        if uri:
-            title, place = outline.entries[uri].label, relative(outline.paths[uri], path)
-            lines += [f"{label}[{escape(title)}]({place})", ""]
-    return "\n".join([*lines, _provenance(entry)])
-
-
-def _files(entry: OutlineEntry, outline: SiteOutline, path: str) -> str:
-    download = outline.facts.downloads.get(entry.id)
-    if download is None:
-        return ""
-    lines = [f"- {escape(name)}, {_size(size)}" for name, size in download.files]
-    link = f"[Download all of it]({relative(download.path, path)}) ({download.about})"
-    return "\n".join(["## Files", "", *lines, "", link, "", ""])
-
-
-def _size(size: int) -> str:
-    return f"{size:,} bytes" if size < 1_000 else f"{size / 1_000:,.1f} kB"
-
-
-def _provenance(entry: OutlineEntry) -> str:
-    license = license_link(entry.license) if entry.license else "not stated"
-    credit = f" {escape(entry.license.attribution)}" if entry.license.attribution else ""
-    return f"Source: {address_link(entry.uri)}. License: {license}.{credit}"
-
-
-def _related(related: RelatedPassage, outline: SiteOutline, links: LinkMap, path: str) -> str:
+def _related(related: RelatedPassage, outline: SiteOutline, path: str) -> str:
     if related.uri not in outline.paths:
         return ""
     place = relative(outline.paths[related.uri], path)
@@ -187,7 +143,13 @@ def _templates() -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters |= {"md": escape, "number": "{:,}".format, "pluralize": pluralize}
+    environment.filters["label"] = label_of
     return environment
+
+
+def label_of(text: str) -> str:
+    """Return plain text for a link in ``llms.txt``."""
+    return plain(text).replace("[", "(").replace("]", ")")
 
 
 def filled(template: str, **values: Any) -> str:
