@@ -68,7 +68,7 @@ def test_refresh_leaves_them_alone(kb, tmp_path):
 
 def test_skipped_documents_are_reported(kb):
     report = kb.ingest([Document(text=" ", id_="empty"), *pages("Tea is a plant.")])
-    assert [(p.uri, p.reason) for p in report.skipped] == [("empty", "holds no text")]
+    assert [(p.uri, p.reason) for p in report.skipped] == [("empty", "contains no text")]
     assert report.new == 1
 
 

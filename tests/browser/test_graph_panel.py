@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import kbkit
-from tests.browser.layout import settle
+from tests.browser.layout import resize, settle
 from tests.browser.notebook import Notebook
 
 sync_api = pytest.importorskip("playwright.sync_api")
@@ -270,6 +270,8 @@ def test_it_fits_and_everybody_can_use_it(lab: Lab):
     pictures = {}
     for theme in ("Dark", "Light"):
         lab.theme(f"JupyterLab {theme}")
+        for width in (1100, 1200):
+            resize(lab.page, width, 900)
         lab.page.wait_for_function(_HAS_COLOUR_OF_MARK, arg=lab.canvas.element_handle())
         pictures[theme] = lab.picture()
     assert pictures["Light"] != pictures["Dark"], "the picture has the colours of the theme"

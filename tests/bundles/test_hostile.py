@@ -151,8 +151,8 @@ def named(name):
 ONE = base64.b64encode(b"ab").decode()
 PLUGIN = {"type": "llama-index", "model": "os:system", "arguments": {"command": "id"}}
 HOSTILE = {
-    "no zip": (lambda good: b"hello", "no zip"),
-    "empty": (lambda good: b"", "no zip"),
+    "no zip": (lambda good: b"hello", "not a zip"),
+    "empty": (lambda good: b"", "not a zip"),
     "cut off": (lambda good: packed(good)[:-40], "cut off"),
     "cut in half": (lambda good: packed(good)[: len(packed(good)) // 2], "cut off"),
     "flipped bit": (flipped, "damaged"),

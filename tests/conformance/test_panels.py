@@ -45,7 +45,7 @@ def test_search_panel_finds_rates_and_filters(workspace, kb, of):
     assert [each.score for each in kb.ratings.of(hit.chunk.id) if each.rater == f"ann-{of}"] == [4]
     again = SearchPanel(kb, rater="bob")
     again.search("connection pool")
-    assert "average 4.0 of" in str([each["rated"] for each in _done(again).cards.state["cards"]])
+    assert "average 4.0 from" in str([each["rated"] for each in _done(again).cards.state["cards"]])
     panel.filter_box.toggle.value = True
     assert panel.filter_box.controls["path"].options is not None
     assert "pool" in str(panel.filter_box.controls["tags"].options)

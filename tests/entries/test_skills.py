@@ -189,7 +189,7 @@ def test_export_replaces_only_skills(entries, tmp_path):
     entries.create("Two")
     (tmp_path / "out/two").mkdir(parents=True)
     (tmp_path / "out/two/thesis.txt").write_text("mine")
-    with pytest.raises(PathExistsError, match="no skill"):
+    with pytest.raises(PathExistsError, match="not a skill"):
         entries.export_skills(tmp_path / "out")
     assert tree(tmp_path / "out") == {"two/thesis.txt": b"mine"}
     for place in (entries.path, entries.path / "one"):

@@ -93,7 +93,7 @@ def test_index_links_readable_documents(agent):
     assert len(links) == len(set(links)) == 63
     assert "Is a document." in read(agent, next(each for each in links if "lms.txt" in each)).text
     assert "times" in read(agent, links[5]).text
-    assert "no document yet" in read(agent, "kbkit://kb/empty/llms.txt").text
+    assert "no documents yet" in read(agent, "kbkit://kb/empty/llms.txt").text
 
 
 def test_resource_text_is_quoted(agent):

@@ -121,7 +121,7 @@ def test_unreadable_uploads_are_refused(client):
     answered = upload(client, ("a.md", b"# A"), ("a.md", b"# B"))
     problem(answered, 409, "ImpossibleError", "the same name")
     empty = client.post(f"{AT}/import/openapi", json={"kb": "tea", "description": "hello"})
-    problem(empty, 409, "SourceError", "no OpenAPI description")
+    problem(empty, 409, "SourceError", "not an OpenAPI description")
 
 
 @pytest.mark.parametrize(

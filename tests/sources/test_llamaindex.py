@@ -146,9 +146,9 @@ def test_documents_without_text_are_skipped_with_a_reason():
         ("document 4", "metadata nested too deeply"),
         ("document 5", "not a llama-index document, but str"),
         ("document 6", "not a llama-index document: text or metadata has the wrong type"),
-        ("empty", "holds no text"),
-        ("picture", "holds no text"),
-        ("front", "holds no text"),
+        ("empty", "contains no text"),
+        ("picture", "contains no text"),
+        ("front", "contains no text"),
     ]
 
 

@@ -234,7 +234,7 @@ def test_drafts_of_a_folder_a_built_site_and_a_package(tmp_path):
 
 @pytest.mark.parametrize("place", ["nosuchthing", "docs.example.org", "no/such/file.md"])
 def test_unknown_place_is_an_error(place):
-    with pytest.raises(SourceError, match="no web address, no file or folder"):
+    with pytest.raises(SourceError, match="not a web address, file, folder"):
         draft_recipe(place)
 
 

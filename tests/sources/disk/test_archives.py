@@ -180,7 +180,7 @@ def test_damaged_archives_are_one_clear_error(folder, name) -> None:
 def test_other_files_are_no_archives(tmp_path, name) -> None:
     (tmp_path / "a.rar").write_text("x")
     (tmp_path / "a.zip").write_text("x")
-    with pytest.raises(SourceError, match=r"not a folder|no such archive|no such folder"):
+    with pytest.raises(SourceError, match=r"not a folder|not an archive|no such folder"):
         read(tmp_path, name)
 
 

@@ -228,9 +228,9 @@ def test_openapi_3_0_and_json() -> None:
     [
         ("swagger: '2.0'\npaths: {}", "Swagger 2.0 is not read; convert it"),
         ("openapi: 4.0.0\npaths: {}", "OpenAPI 4.0.0 is not read"),
-        ("a: 1", "no OpenAPI description"),
+        ("a: 1", "not an OpenAPI description"),
         ("openapi: [", "not YAML, line "),
-        ("", "no OpenAPI description"),
+        ("", "not an OpenAPI description"),
     ],
 )
 def test_other_files_are_one_clear_error(tmp_path, text, says) -> None:
