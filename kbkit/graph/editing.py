@@ -73,7 +73,7 @@ class Editing:
         others = _subjects(aliases)
         with self._database.write() as transaction:
             names = entities.group(transaction, [each.id for each in others])
-            what = f"made {subject.name!r}"
+            what = f"created {subject.name!r}"
             with noted(transaction, what, made_by, entity=subject.id, names=names):
                 return entities.create(
                     transaction,

@@ -366,5 +366,5 @@ class MirrorReader:
         # noindex is for search engines; this mirror was chosen by its user
         reason = "" if page.noindex and page.content else page.reason
         if not reason and page.refresh and len(page.content) < 400:
-            reason = f"leads on to {page.refresh} (meta refresh)"
+            reason = f"redirects to {page.refresh} (meta refresh)"
         return event_of_page(self._spec, uri, page, reason=reason)

@@ -109,27 +109,6 @@ class Doctor:
         except KbkitError as error:
             self._report("index", row.name, [str(error)], "fix that; nothing is lost")
 
-    def _servers(self) -> None:
-        with self.stores.database.read() as transaction:
-            names = inspection.known_names(transaction)
-            jobs = list(inspection.odd_jobs(transaction, names))
-            tokens = list(inspection.odd_tokens(transaction, names))
-        self._report("jobs", "", [job.problem for job in jobs], mend=lambda: self._end(jobs))
-        for token in tokens:
-            remedy = f"run `kbkit token revoke {token.id}`, and make another if it is needed"
-            self._report("tokens", "", [token.problem], remedy)
-
-    def _end(self, jobs: Collection[inspection.OddRow]) -> None:
-        with self.stores.database.write() as transaction:
-            inspection.end_jobs(transaction, jobs)
-
-    def _mended_before(self) -> None:
-        """List automatic repairs until a doctor run with ``repair``."""
-        for part, problem in backend.repairs(self.stores.folder):
-            self._findings.append(Finding(part, "", problem, _REPAIR, mended=True))
-        if self.repair:
-            backend.forget_repairs(self.stores.folder)
-
     def _outside(self) -> None:
         for part, skipped in self.skipped.items():
             if not (self.stores.folder / part).is_dir():

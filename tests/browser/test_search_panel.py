@@ -299,7 +299,7 @@ def test_ratings_are_found_again_after_a_restart(lab: Lab):
     # what the panel shows until then says that nobody answers
     lab.page.wait_for_function(
         "getComputedStyle(document.querySelector('.kbkit-panel'), '::before').content"
-        ".includes('run its cell again')"
+        ".includes('run the cell again')"
     )
     lab.command("notebook:clear-all-cell-outputs")
     lab.panel.wait_for(state="detached")

@@ -206,7 +206,7 @@ def test_if_match_refuses_outdated_versions(files):
             call("a.md", *arguments, if_match=first.version)
     with pytest.raises(VersionConflictError, match=r"^a\.md: already exists, at version"):
         files.write("a.md", "three", if_match="")
-    with pytest.raises(VersionConflictError, match="is not there"):
+    with pytest.raises(VersionConflictError, match="does not exist"):
         files.write("new.md", "three", if_match=first.version)
     assert files.read("a.md") == "two"
     files.write("new.md", "new", if_match="")

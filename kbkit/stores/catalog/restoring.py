@@ -195,7 +195,7 @@ class Restorer:
             )
         if row and self.name not in ("", row.name):
             raise ConflictError(
-                f"this knowledge base is there already, as {row.name!r}; leave out --as to add "
+                f"this knowledge base already exists, as {row.name!r}; leave out --as to add "
                 "what it lacks, or restore a copy in another workspace"
             )
         if row:

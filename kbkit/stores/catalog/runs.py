@@ -399,7 +399,7 @@ def delete_token(transaction: Transaction, name: str) -> TokenInfo:
             transaction.delete(tokens, tokens.c.id == token.id)
             return token
     named = ", ".join(token.name for token in stored)
-    raise NotFoundError(f"no token {name!r}; there {f'are {named}' if named else 'is none'}")
+    raise NotFoundError(f"no token {name!r}; {f'there are {named}' if named else 'none exist'}")
 
 
 def note_uses(transaction: Transaction, used: Mapping[str, datetime]) -> None:
