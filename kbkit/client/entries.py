@@ -5,11 +5,11 @@ from __future__ import annotations
 import builtins
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, ClassVar
 
 from kbkit.client.calls import Awaited, Blocking, RemoteObject, Steps, steps
 from kbkit.client.declared import LONG, call
-from kbkit.client.files import FilePath, as_json, knowledge, skills, write_skills
+from kbkit.client.files import FilePath, as_json, knowledge
 from kbkit.entries.slugs import check_slug
 from kbkit.models import (
     Context,
@@ -39,10 +39,6 @@ def _files(folder: str | Path) -> dict[str, Any]:
     return as_json(knowledge(Path(folder)))
 
 
-def _skills(folder: str | Path) -> dict[str, Any]:
-    return as_json(skills(Path(folder)))
-
-
 def _page(answer: Any) -> tuple[list[EntryInfo], int]:
     return [from_dict(EntryInfo, each) for each in answer["data"]], answer["total"]
 
@@ -52,6 +48,10 @@ Slug = Annotated[str, check_slug]
 
 class EntriesCalls(RemoteObject):
     """Requests for entries; see `kbkit.entries.entries.Entries`."""
+
+    _only_local: ClassVar[Mapping[str, str]] = {
+        f"{name}_skills": f"kbkit entries {name}" for name in ("export", "import")
+    }
 
     @call(f"GET {_ENTRY}")
     def read(self, slug: Slug) -> Entry:
@@ -165,22 +165,6 @@ class EntriesCalls(RemoteObject):
     @call(f"GET {_AT}/learn/prompt")
     def learning_prompt(self) -> str:
         """Return a section for an agent's system prompt that has it record what it learned."""
-
-    @steps
-    def export_skills(
-        self, folder: str | Path, *, slugs: Sequence[str] | None = None
-    ) -> Steps[tuple[Path, ...]]:
-        """Write entries as Agent Skills into a folder of this machine."""
-        place = Path(folder).expanduser().absolute()
-        packed = yield from EntriesCalls._skills(self, slugs)
-        return write_skills(place, packed.read())
-
-    @call(f"GET {_AT}/skills.zip", timeout=LONG)
-    def _skills(self, slugs: Sequence[str] | None) -> BinaryIO: ...
-
-    @call(f"POST {_AT}/skills", names={"folder": "files"}, timeout=LONG)
-    def import_skills(self, folder: Annotated[str | Path, _skills]) -> tuple[Entry, ...]:
-        """Import Agent Skills from a folder on this machine."""
 
 
 class RemoteEntries(EntriesCalls, Blocking):

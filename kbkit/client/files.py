@@ -5,28 +5,16 @@ from __future__ import annotations
 import asyncio
 import builtins
 import os
-import shutil
-import tempfile
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
-from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
-from zipfile import BadZipFile, ZipFile
 
 from kbkit.client.calls import Awaited, Blocking, RemoteObject, Steps, steps
 from kbkit.client.declared import LONG, call
-from kbkit.errors import (
-    ConfigError,
-    EntryFormatError,
-    FilesError,
-    MissingPathError,
-    NotTextError,
-    PathExistsError,
-    ServerError,
-)
+from kbkit.errors import ConfigError, EntryFormatError, FilesError, MissingPathError, NotTextError
 from kbkit.files.memory_tool import MemoryAnswer, MemoryTool
-from kbkit.files.paths import joined, parts_of
+from kbkit.files.paths import parts_of
 from kbkit.models import DeletedFile, FileInfo, FileLink, FileTree, SyncReport
 from kbkit.runtime.validation import check_text
 
@@ -203,7 +191,6 @@ class AsyncFiles(FilesCalls, Awaited):
 
 MAX_FILES = 5_000
 MAX_BYTES = 100_000_000
-_SKILL = "SKILL.md"
 
 
 def read_folder(folder: Path) -> dict[str, bytes]:
@@ -245,17 +232,6 @@ def knowledge(folder: Path) -> dict[str, bytes]:
     return read_folder(inner if place.name != inner.name and inner.is_dir() else place)
 
 
-def skills(folder: Path) -> dict[str, bytes]:
-    """Read a skill, or a folder of skills, each below its name."""
-    place = folder.expanduser().absolute()
-    files = read_folder(place)
-    return (
-        {f"{place.name}/{path}": data for path, data in files.items()}
-        if (_SKILL in files)
-        else files
-    )
-
-
 def as_json(files: Mapping[str, str | bytes | None]) -> dict[str, Any]:
     """Return files as JSON: text, Base64 for other bytes, ``None`` to delete one."""
     return {path: _content(content) for path, content in files.items()}
@@ -268,35 +244,3 @@ def _content(content: str | bytes | None) -> Any:
         except UnicodeDecodeError:
             return {"base64": b64encode(content).decode()}
     return content
-
-
-def write_skills(folder: Path, packed: bytes) -> tuple[Path, ...]:
-    """Unpack skills from a zip into a folder, replacing those of the same name."""
-    try:
-        with ZipFile(BytesIO(packed)) as archive:
-            files = {
-                parts_of(each.filename): archive.read(each)
-                for each in archive.infolist()
-                if not each.is_dir()
-            }
-    except (BadZipFile, FilesError) as error:
-        raise ServerError(f"the server's archive of skills cannot be read ({error})") from error
-    names = sorted({parts[0] for parts in files})
-    for name in names:
-        place = folder / name
-        if os.path.lexists(place) and (place.is_symlink() or not (place / _SKILL).is_file()):
-            raise PathExistsError(f"{place}: exists and is not a skill; name another folder")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".kbkit-", dir=folder) as temporary:
-            for parts, data in files.items():
-                file = Path(temporary, joined(parts))
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(data)
-            for name in names:
-                if (folder / name).exists():
-                    shutil.rmtree(folder / name)
-                Path(temporary, name).rename(folder / name)
-    except OSError as error:
-        raise FilesError(f"{folder}: cannot be written ({error.strerror})") from error
-    return tuple(folder / name for name in names)

@@ -12,7 +12,7 @@ from io import BytesIO
 from mimetypes import MimeTypes
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, BinaryIO, Literal
+from typing import Annotated, Any, BinaryIO
 from urllib.parse import quote
 
 from fastapi import Depends, Header, Response
@@ -59,10 +59,10 @@ class Folder(Body):
     """Name of the task."""
 
     @contextmanager
-    def stored(self, name: Literal["sent", ".knowledge"]) -> Iterator[Path]:
+    def stored(self) -> Iterator[Path]:
         """Provide a folder with the files; errors of the block name the caller's paths."""
         with TemporaryDirectory(prefix="kbkit-") as temporary:
-            root = Path(temporary).resolve() / name
+            root = Path(temporary).resolve() / ".knowledge"
             root.mkdir()
             for path, content in self.files.items():
                 parts = parts_of(path)
@@ -81,9 +81,7 @@ class Folder(Body):
             try:
                 yield root
             except KbkitError as error:
-                shown = "" if name == "sent" else name
-                text = str(error).replace(f"{root}/", f"{shown}/" if shown else "")
-                error.args = (text.replace(str(root), shown or "the folder"), *error.args[1:])
+                error.args = (str(error).replace(str(root), root.name), *error.args[1:])
                 raise
 
 

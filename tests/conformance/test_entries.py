@@ -123,26 +123,6 @@ def test_task_files_are_learned_or_refused(entries, tmp_path):
     assert "skill.yaml" in entries.learning_prompt()
 
 
-def test_skills_are_exported_and_imported(entries, logs, tmp_path):
-    (folder,) = entries.export_skills(tmp_path / "out", slugs=[logs.slug])
-    assert folder == tmp_path / "out" / logs.slug
-    assert (folder / "scripts" / "run.py").read_text() == "print('ä')\n"
-    assert entries.export_skills(tmp_path / "out", slugs=[logs.slug]) == (folder,)
-    text = (folder / "SKILL.md").read_text()
-    (folder / "SKILL.md").write_text(text.replace("one by one", "all at once"))
-    (taken,) = entries.import_skills(folder)
-    assert taken.slug == logs.slug
-    assert "all at once" in taken.prompt
-    assert [each.slug for each in entries.import_skills(tmp_path / "out")] == [logs.slug]
-    (tmp_path / "none").mkdir()
-    (tmp_path / "none" / "x").write_text("x")
-    with pytest.raises(errors.MissingPathError):
-        entries.import_skills(tmp_path / "none")
-    (tmp_path / "taken" / logs.slug).mkdir(parents=True)
-    with pytest.raises(errors.PathExistsError, match=r"no skill|not a skill"):
-        entries.export_skills(tmp_path / "taken", slugs=[logs.slug])
-
-
 def test_relevant_entries_are_found_for_agents(entries, logs):
     assert entries.find("parse logs of nginx", limit=1)[0].slug == logs.slug
     context = entries.context("parse logs of nginx", limit=1)

@@ -133,6 +133,9 @@ def test_local_calls_are_refused_remotely(workspace, kb):
             message = rf"{name}: .*on its machine, run `kbkit {name}`.*kbkit\.open"
             with pytest.raises(errors.LocalOnlyError, match=message):
                 getattr(remote, name)
+    for name in ("export", "import"):
+        with pytest.raises(errors.LocalOnlyError, match=f"run `kbkit entries {name}`"):
+            getattr(workspace.entries, f"{name}_skills")
     with pytest.raises(errors.LocalOnlyError, match="run `kbkit doctor --repair`"):
         workspace.doctor(repair=True)
     for name in ("bundle", "nothing"):

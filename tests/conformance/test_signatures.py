@@ -40,7 +40,7 @@ from kbkit.knowledge_base.sources import Sources
 
 ONLY_LOCAL = {
     Files: {"path"},
-    Entries: {"path"},
+    Entries: {"export_skills", "import_skills", "path"},
     Workspace: {"bundle", "path", "rebuild", "restore"},
     KnowledgeBase: {"path"},
 }

@@ -73,9 +73,7 @@ write  files    PATCH  /api/files/{path}
 write  files    DELETE /api/files/{path}
 read   entries  GET    /api/entries
 write  entries  POST   /api/entries
-read   entries  GET    /api/entries/skills.zip
 read   entries  GET    /api/entries/revision.json
-write  entries  POST   /api/entries/skills
 write  entries  POST   /api/entries/sync
 read   entries  POST   /api/entries/find
 read   entries  POST   /api/entries/context

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from hashlib import sha256
-from pathlib import Path as FilePath
-from shutil import make_archive
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 from fastapi import Depends, Path, Query, Response
@@ -93,32 +89,10 @@ def create_entry(entries: EntriesOf, body: NewEntry) -> Created[Entry]:
     return Created(entry, f"{routes.prefix}/{entry.slug}")
 
 
-@routes.get("/skills.zip", response_class=Response, responses=file_responses())
-def export_skills(
-    entries: EntriesOf,
-    conditions: ConditionsOf,
-    slugs: Annotated[
-        list[str] | None, Query(description="Slugs of entries; by default all.")
-    ] = None,
-) -> Response:
-    """Return entries as Agent Skills, a folder each, in a ZIP."""
-    with TemporaryDirectory(prefix="kbkit-") as folder:
-        entries.export_skills(f"{folder}/skills", slugs=slugs)
-        data = FilePath(make_archive(f"{folder}/skills", "zip", f"{folder}/skills")).read_bytes()
-    return file_response(data, "skills.zip", sha256(data).hexdigest(), conditions)
-
-
 @routes.get("/revision.json")
 def read_entries_revision(entries: EntriesOf) -> RevisionOf:
     """Return a revision that changes with entries and votes; cheap enough to poll."""
     return RevisionOf(revision=entries.revision())
-
-
-@routes.post("/skills", WRITE)
-def import_skills(entries: EntriesOf, body: Folder) -> tuple[Entry, ...]:
-    """Import uploaded Agent Skills, a folder each, all or nothing."""
-    with body.stored("sent") as folder:
-        return entries.import_skills(folder)
 
 
 @routes.post("/sync", WRITE)
@@ -142,7 +116,7 @@ def read_entry_context(entries: EntriesOf, body: Task) -> Context:
 @routes.post("/learn", WRITE)
 def learn_entry(entries: EntriesOf, body: Folder) -> Entry:
     """Create or update an entry from the folder `.knowledge` of a task."""
-    with body.stored(".knowledge") as folder:
+    with body.stored() as folder:
         return entries.learn(folder, task_id=body.task_id)
 
 
