@@ -8,21 +8,42 @@ from __future__ import annotations
 
 import gc
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from copy import copy
+from dataclasses import dataclass
 from importlib import import_module
 from inspect import Parameter
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar, get_type_hints
+from types import SimpleNamespace
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    NoReturn,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import typer
 from typer.core import TyperArgument, TyperGroup, TyperOption
 from typer.main import get_group
 from typer.models import CommandInfo, TyperInfo
 
-from kbkit.cli.terminal import complain, print_ingest, set_verbosity, to_options
+from kbkit.cli.terminal import (
+    complain,
+    print_ingest,
+    print_json,
+    progress,
+    say,
+    set_verbosity,
+    to_options,
+)
 from kbkit.errors import KbkitError
 from kbkit.runtime.logs import configure as configure_logs
 
@@ -177,28 +198,153 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the knowledge base.")]
-UntilClosed = Annotated[
-    bool,
-    typer.Option(
-        "--until-stdin-closes", help="Stop when standard input closes, for programs that start it."
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Within = Annotated[
-    list[str] | None, typer.Option("--kb", help="Only in this knowledge base (default: all).")
-]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-AllowPrivate = Annotated[
-    bool, typer.Option("--allow-private", help="Allow loopback and private addresses.")
-]
-Trust = Annotated[
-    bool,
-    typer.Option(
-        "--trust",
-        help="Allow all that the recipe asks for: other folders, private addresses, code to run.",
-    ),
-]
+Count = Annotated[int, typer.Option(min=1)]
+OptionalCount = Annotated[int | None, typer.Option(min=1)]
+Port = Annotated[int, typer.Option(min=0, max=65535)]
+
+# spelling and help of parameters that several commands have
+_SPELLED = {
+    "as_json": "--json",
+    "as_jsonl": "--jsonl",
+    "kbs": "--kb",
+    "limit": "--limit -n",
+    "output": "--output -o",
+    "tags": "--tag",
+    "verbose": "--verbose -v",
+    "yes": "--yes -y",
+}
+_HELP = {
+    "allow_private": "Allow loopback and private addresses.",
+    "as_json": "Print JSON.",
+    "build": "Also run MkDocs.",
+    "by": "Only changes by this person.",
+    "entity": "An entity, by its name or id.",
+    "estimate": "Only print an estimate of the tokens to send.",
+    "folder": "Output folder (default: the recipe's).",
+    "force": "Overwrite an existing file.",
+    "input_price": "Price of a million input tokens, for the estimate.",
+    "judgements": "TREC qrels with queries (default: the knowledge base's ratings).",
+    "kbs": "Only in this knowledge base (default: all).",
+    "limit": "Maximum number to show.",
+    "mode": "hybrid, dense or lexical.",
+    "name": "Name of the knowledge base.",
+    "output_price": "Price of a million output tokens, for the estimate.",
+    "query": "A question or some words.",
+    "questions": "TSV: question, tab, URI suffixes of its pages (commas, best first).",
+    "sign": "Sign it with this private Ed25519 key (PEM).",
+    "trust": "Allow all that the recipe asks for: other folders, private addresses, code to run.",
+    "until_stdin_closes": "Stop when standard input closes, for programs that start it.",
+    "wait": "First finish embedding by models.",
+    "yes": "Do not ask.",
+}
+_GIVEN = ("ws", "on_progress", "return")
+"""Arguments that are not from the command line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The result of a command, and a message for people."""
+
+    value: Any
+    message: str
+
+
+def command(
+    group: typer.Typer, name: str | None = None, *, show: Callable[[Any], None] | None = None
+) -> Callable[[T], T]:
+    """Make a command of a function; the section ``Args`` of its docstring is the help.
+
+    Keyword-only parameters are options. An option ``Annotated[type, function]`` stands for those of
+    the function, whose result is its value. ``ws`` gets the workspace and ``on_progress`` a
+    callback. A command that returns something has the option ``--json``.
+
+    Args:
+        group: The commands that it belongs to.
+        name: Its name, if not the function's.
+        show: Prints a result that is no `Done` for people.
+    """
+
+    def decorate(function: Any) -> Any:
+        parameters = _parameters(function)
+        names = inspect.signature(function).parameters
+        has_json = function.__annotations__["return"] != "None"
+        if has_json:
+            flag = Parameter("as_json", Parameter.KEYWORD_ONLY, default=False)
+            parameters["as_json"] = _parameter(flag, bool, "")
+
+        def run(**given: Any) -> None:
+            given = {key: None if value == [] else value for key, value in given.items()}
+            arguments = _arguments(function, given)
+            with ExitStack() as stack:
+                if "ws" in names:
+                    arguments["ws"] = stack.enter_context(open_workspace())
+                if "on_progress" in names:
+                    arguments["on_progress"] = stack.enter_context(progress())
+                result = function(**arguments)
+            if has_json and given["as_json"]:
+                print_json(result.value if isinstance(result, Done) else result)
+            elif isinstance(result, Done):
+                say(result.message)
+            elif show is not None:
+                show(result)
+
+        # typer reads the signature
+        run.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
+        run.__annotations__ = {each.name: each.annotation for each in parameters.values()}
+        run.__name__, run.__doc__ = function.__name__, _explained(function)[0]
+        group.command(name)(run)
+        return function
+
+    return decorate
+
+
+def _explained(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+    """Return the text of a docstring, and its explanations of arguments by name."""
+    text, _, listed = inspect.cleandoc(function.__doc__ or "").partition("\n\nArgs:\n")
+    items = re.findall(r"(?ms)^    (\w+): (.*?)(?=\n    \w|\Z)", listed)
+    return text, {name: " ".join(each.split()) for name, each in items}
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the type of each argument from the command line, or the function that makes it."""
+    named = {key: each for key, each in function.__annotations__.items() if key not in _GIVEN}
+    holder = SimpleNamespace(__annotations__=named)
+    hints = get_type_hints(holder, function.__globals__, include_extras=True)
+    notes = {key: get_args(hint)[-1:] for key, hint in hints.items()}
+    return {
+        key: notes[key][0] if any(map(inspect.isfunction, notes[key])) else hint
+        for key, hint in hints.items()
+    }
+
+
+def _parameters(function: Callable[..., Any]) -> dict[str, Parameter]:
+    _, helps = _explained(function)
+    own = inspect.signature(function).parameters
+    found: dict[str, Parameter] = {}
+    for name, hint in _hints(function).items():
+        if inspect.isfunction(hint):
+            found |= _parameters(hint)
+        else:
+            found[name] = _parameter(own[name], hint, helps.get(name, ""))
+    return found
+
+
+def _arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: hint(**_arguments(hint, given)) if inspect.isfunction(hint) else given[name]
+        for name, hint in _hints(function).items()
+    }
+
+
+def _parameter(parameter: Parameter, hint: Any, text: str) -> Parameter:
+    kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    name, is_option = parameter.name, parameter.kind is Parameter.KEYWORD_ONLY
+    info = copy(notes[0]) if notes else typer.Option() if is_option else typer.Argument()
+    info.help = text or info.help or _HELP.get(name, "")
+    if is_option and info.default is ...:
+        usual = f"--{name.replace('_', '-')}" if parameter.default is False else ""
+        info.param_decls = tuple(_SPELLED.get(name, usual).split())
+    return parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=Annotated[kind, info])
 
 
 def _print_version(wanted: bool) -> None:
@@ -248,60 +394,6 @@ def resumable(command: str) -> Iterator[None]:
     except KeyboardInterrupt:
         complain(f"interrupted; finished work is kept, and `{command}` continues it")
         raise
-
-
-def takes(options_of: Callable[..., Any], into: str) -> Callable[..., Callable[..., None]]:
-    """Give a command the options of a function, whose result is the argument ``into``."""
-    options = inspect.signature(options_of).parameters
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        def run(**arguments: Any) -> None:
-            selected = {name: arguments.pop(name) for name in options}
-            command(**arguments, **{into: options_of(**selected)})
-
-        # typer reads the signature
-        hints = {
-            **get_type_hints(options_of, include_extras=True),
-            **get_type_hints(command, include_extras=True),
-        }
-        parameters: list[inspect.Parameter] = []
-        for name, parameter in inspect.signature(command).parameters.items():
-            parameters += options.values() if name == into else [parameter]
-        run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [
-                each.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[each.name])
-                for each in parameters
-            ]
-        )
-        run.__annotations__ = {each.name: hints[each.name] for each in parameters}
-        run.__name__, run.__doc__ = command.__name__, command.__doc__
-        return run
-
-    return decorate
-
-
-Options = Mapping[str, tuple[str, Any, str]]
-"""Spelling (``""`` for the name), type and help of options, by name."""
-
-
-def with_options(table: Options) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Give a function of keyword arguments the options of a table, for `takes`."""
-
-    def decorate(function: Callable[..., T]) -> Callable[..., T]:
-        hints = {
-            name: Annotated[kind | None, typer.Option(*filter(None, [spelling]), help=text)]
-            for name, (spelling, kind, text) in table.items()
-        }
-        function.__annotations__ = hints
-        function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [
-                Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=hint)
-                for name, hint in hints.items()
-            ]
-        )
-        return function
-
-    return decorate
 
 
 def load_commands(name: str | None = None) -> None:

@@ -7,62 +7,58 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kbkit.cli import AsJson, Name, Yes, app, open_workspace
-from kbkit.cli.terminal import print_done, print_listing, printed, progress, say
+from kbkit.cli import Done, OptionalCount, app, command, open_workspace
+from kbkit.cli.terminal import listing, printed, say
 from kbkit.models.values import plain, pluralize, without_controls
 
 if TYPE_CHECKING:
-    from kbkit.models import FileInfo
+    from kbkit.models import DeletedFile, FileInfo, FileTree, SyncReport
+    from kbkit.runtime.progress import OnProgress
+    from kbkit.workspace import Workspace
 
 files = typer.Typer(help="Manage the files of a workspace.", no_args_is_help=True)
 app.add_typer(files, name="files")
 
-FilePath = Annotated[str, typer.Argument(metavar="PATH", help="Path from the root of the files.")]
-FolderPath = Annotated[str, typer.Argument(metavar="PATH", help="A folder (default: the root).")]
+FilePath = Annotated[str, typer.Argument(help="Path from the root of the files.")]
+FolderPath = Annotated[str, typer.Argument(help="A folder (default: the root).")]
 Text = Annotated[str | None, typer.Argument(help="The text (default: standard input).")]
 IfMatch = Annotated[
     str | None,
     typer.Option(
-        help="The version that it must have now (see `ls --json`); '' if it must not exist."
+        "--if-match",
+        help="The version that it must have now (see `ls --json`); '' if it must not exist.",
     ),
 ]
 
 
-@files.command()
-def ls(path: FolderPath = "", as_json: AsJson = False) -> None:
-    """List a folder."""
-    with open_workspace() as workspace:
-        infos = workspace.files.list(path)
-    print_listing(
-        infos,
-        as_json,
+@command(
+    files,
+    show=listing(
         "name size changed_at",
-        empty="no files; `kbkit files write PATH` writes one",
+        "no files; `kbkit files write PATH` writes one",
         name=lambda info: info.name + "/" * info.is_folder,
         size=lambda info: None if info.is_folder else info.size,
-    )
+    ),
+)
+def ls(ws: Workspace, path: FolderPath = "") -> list[FileInfo]:
+    """List a folder."""
+    return ws.files.list(path)
 
 
-@files.command()
-def tree(
-    path: FolderPath = "",
-    depth: Annotated[
-        int | None, typer.Option(min=1, help="Maximum depth (default: no limit).")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Draw a folder as a tree."""
-    with open_workspace() as workspace:
-        root = workspace.files.tree(path, depth=depth)
-    if not printed(root, as_json):
-        typer.echo(str(root))
+@command(files, show=typer.echo)
+def tree(ws: Workspace, path: FolderPath = "", *, depth: OptionalCount = None) -> FileTree:
+    """Draw a folder as a tree.
+
+    Args:
+        depth: Maximum depth (default: no limit).
+    """
+    return ws.files.tree(path, depth=depth)
 
 
-@files.command()
-def cat(path: FilePath, as_json: AsJson = False) -> None:
+@command(files)
+def cat(ws: Workspace, path: FilePath, *, as_json: bool = False) -> None:
     """Print a file, or a document (`kb/NAME/...`)."""
-    with open_workspace() as workspace:
-        info, text = workspace.files.info(path), workspace.files.read(path)
+    info, text = ws.files.info(path), ws.files.read(path)
     if printed({**info.to_dict(), "content": text}, as_json):
         return
     if sys.stdout.isatty():  # a terminal would obey control characters
@@ -70,83 +66,69 @@ def cat(path: FilePath, as_json: AsJson = False) -> None:
     typer.echo(text, nl=not text.endswith("\n"))
 
 
-@files.command()
-def write(
-    path: FilePath, text: Text = None, if_match: IfMatch = None, as_json: AsJson = False
-) -> None:
+@command(files)
+def write(path: FilePath, text: Text = None, *, if_match: IfMatch = None) -> Done:
     """Write a file from an argument or standard input."""
     content = _text_or_input(text)
-    with open_workspace() as workspace:
-        _print_file(workspace.files.write(path, content, if_match=if_match), "wrote", as_json)
+    with open_workspace() as ws:
+        return _done("wrote", ws.files.write(path, content, if_match=if_match))
 
 
-@files.command()
-def append(
-    path: FilePath, text: Text = None, if_match: IfMatch = None, as_json: AsJson = False
-) -> None:
+@command(files)
+def append(path: FilePath, text: Text = None, *, if_match: IfMatch = None) -> Done:
     """Append a line to a file."""
     content = _text_or_input(text)
-    with open_workspace() as workspace:
-        _print_file(workspace.files.append(path, content, if_match=if_match), "added to", as_json)
+    with open_workspace() as ws:
+        return _done("added to", ws.files.append(path, content, if_match=if_match))
 
 
-@files.command()
-def mkdir(path: FilePath, as_json: AsJson = False) -> None:
+@command(files)
+def mkdir(ws: Workspace, path: FilePath) -> Done:
     """Create a folder and its parents."""
-    with open_workspace() as workspace:
-        _print_file(workspace.files.mkdir(path), "made", as_json)
+    return _done("made", ws.files.mkdir(path))
 
 
-@files.command()
-def rm(path: FilePath, as_json: AsJson = False) -> None:
+@command(files)
+def rm(ws: Workspace, path: FilePath) -> Done:
     """Move a file or folder to the trash."""
-    with open_workspace() as workspace:
-        deleted = workspace.files.delete(path)
-    print_done(
-        deleted,
-        as_json,
-        f"deleted {path}; `kbkit files undelete {path}` restores it until `kbkit compact`",
-    )
+    restore = f"`kbkit files undelete {path}` restores it until `kbkit compact`"
+    return Done(ws.files.delete(path), f"deleted {path}; {restore}")
 
 
-@files.command()
-def mv(
-    source: Annotated[str, typer.Argument(help="The current path.")],
-    target: Annotated[str, typer.Argument(help="The new path.")],
-    as_json: AsJson = False,
-) -> None:
-    """Move or rename a file or folder."""
-    with open_workspace() as workspace:
-        _print_file(workspace.files.move(source, target), "moved it to", as_json)
+@command(files)
+def mv(ws: Workspace, source: str, target: str) -> Done:
+    """Move or rename a file or folder.
+
+    Args:
+        source: The current path.
+        target: The new path.
+    """
+    return _done("moved it to", ws.files.move(source, target))
 
 
-@files.command()
-def undelete(
-    path: Annotated[
-        str | None, typer.Argument(help="Its old path or id (default: list the trash).")
-    ] = None,
-    to: Annotated[str, typer.Option(metavar="PATH", help="The new path.")] = "",
-    as_json: AsJson = False,
-) -> None:
-    """Restore from the trash, or list the trash."""
-    with open_workspace() as workspace:
-        if path is not None:
-            _print_file(workspace.files.undelete(path, to=to), "restored", as_json)
-            return
-        deleted = workspace.files.trash()
-    print_listing(deleted, as_json, "deleted_at kind path id", empty="the trash is empty")
+@command(files, show=listing("deleted_at kind path id", "the trash is empty"))
+def undelete(ws: Workspace, path: str | None = None, *, to: str = "") -> Done | list[DeletedFile]:
+    """Restore from the trash, or list the trash.
+
+    Args:
+        path: Its old path or id (default: list the trash).
+        to: The new path.
+    """
+    if path is None:
+        return ws.files.trash()
+    return _done("restored", ws.files.undelete(path, to=to))
 
 
-@files.command()
-def sync(as_json: AsJson = False) -> None:
-    """Read changes by other programs."""
-    with open_workspace() as workspace, progress() as on_progress:
-        report = workspace.files.sync(on_progress=on_progress)
-    if printed(report, as_json):
-        return
+def _print_sync(report: SyncReport) -> None:
     say(str(report))
     for problem in report.skipped:
         say(f"not searched: {plain(problem.uri)}: {plain(problem.reason)}")
+
+
+@command(files, show=_print_sync)
+def sync(ws: Workspace, on_progress: OnProgress | None) -> SyncReport:
+    """Read changes by other programs."""
+    return ws.files.sync(on_progress=on_progress)
 
 
 def _text_or_input(text: str | None) -> str:
@@ -158,53 +140,48 @@ def _text_or_input(text: str | None) -> str:
         raise typer.BadParameter("the input is not UTF-8") from None
 
 
-def _print_file(info: FileInfo, done: str, as_json: bool) -> None:
-    print_done(info, as_json, f"{done} {plain(info.path)}")
+def _done(what: str, info: FileInfo) -> Done:
+    return Done(info, f"{what} {plain(info.path)}")
 
 
 Documents = Annotated[
     list[str] | None,
-    typer.Option(
-        "--document", metavar="URI", help="Only this document: URI, id or file path. Repeatable."
-    ),
+    typer.Option("--document", help="Only this document: URI, id or file path. Repeatable."),
 ]
 
 
-@app.command()
-def delete(name: Name, documents: Documents = None, yes: Yes = False) -> None:
+@command(app)
+def delete(ws: Workspace, name: str, *, documents: Documents = None, yes: bool = False) -> None:
     """Move a knowledge base or documents to the trash."""
-    with open_workspace() as workspace:
-        kb = workspace[name]
-        if documents:
-            for document in documents:
-                uri = kb.documents[document].uri
-                kb.documents.delete(uri)
-                say(f"deleted {uri}; `kbkit undelete {name} --document {uri}` restores it")
-            return
-        info = kb.info()
-        if not yes:
-            typer.confirm(f"Delete {name} with its {pluralize(info.documents)}?", abort=True)
-        workspace.delete(name)
+    kb = ws[name]
+    if documents:
+        for document in documents:
+            uri = kb.documents[document].uri
+            kb.documents.delete(uri)
+            say(f"deleted {uri}; `kbkit undelete {name} --document {uri}` restores it")
+        return
+    info = kb.info()
+    if not yes:
+        typer.confirm(f"Delete {name} with its {pluralize(info.documents)}?", abort=True)
+    ws.delete(name)
     say(f"deleted {name}; `kbkit undelete {name}` restores it until `kbkit compact`")
 
 
-@app.command("undelete")
-def undelete_kb(
-    name: Name,
-    documents: Documents = None,
-    to: Annotated[
-        str, typer.Option(metavar="NAME", help="A new name, if the old one is taken.")
-    ] = "",
-) -> None:
-    """Restore a knowledge base or documents from the trash."""
+@command(app, "undelete")
+def undelete_kb(name: str, *, documents: Documents = None, to: str = "") -> None:
+    """Restore a knowledge base or documents from the trash.
+
+    Args:
+        to: A new name, if the old one is taken.
+    """
     if documents and to:
-        raise typer.BadParameter("--to cannot be combined with --document")
-    with open_workspace() as workspace:
+        raise typer.BadParameter("--to goes with a knowledge base, not with --document")
+    with open_workspace() as ws:
         if not documents:
-            kb = workspace.undelete(name, to=to)
-            say(f"restored {kb.name}, with {pluralize(kb.info().documents)}")
+            kb = ws.undelete(name, to=to)
+            say(f"{kb.name} is back, with {pluralize(kb.info().documents)}")
             return
-        kb = workspace[name]
+        kb = ws[name]
         for document in documents:
             info = kb.documents.undelete(document)
             if info is None:
@@ -213,70 +190,65 @@ def undelete_kb(
                 say(f"restored {info.uri}")
 
 
-@app.command()
-def trash(
-    name: Annotated[
-        str | None,
-        typer.Argument(help="List documents of this knowledge base (default: knowledge bases)."),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """List the trash."""
-    with open_workspace() as workspace:
-        if name is not None:
-            documents = workspace[name].documents.trash()
-            print_listing(documents, as_json, "deleted_at title uri", empty="the trash is empty")
-            return
-        deleted = workspace.trash()
-        inside = {kb: len(workspace[kb].documents.trash()) for kb in workspace}
-    if deleted or as_json or not any(inside.values()):
-        print_listing(
-            deleted,
-            as_json,
-            "id deleted_at documents name",
-            empty="the trash is empty",
-            id=lambda each: each.id[:8],
-        )
+@command(app)
+def trash(ws: Workspace, name: str | None = None, *, as_json: bool = False) -> None:
+    """List the trash.
+
+    Args:
+        name: List documents of this knowledge base (default: knowledge bases).
+    """
+    empty = "the trash is empty"
+    if name is not None:
+        documents = ws[name].documents.trash()
+        if not printed(documents, as_json):
+            listing("deleted_at title uri", empty)(documents)
+        return
+    deleted = ws.trash()
+    if printed(deleted, as_json):
+        return
+    inside = {kb: len(ws[kb].documents.trash()) for kb in ws}
+    if deleted or not any(inside.values()):
+        listing("id deleted_at documents name", empty, id=lambda each: each.id[:8])(deleted)
     for kb_name, count in inside.items():
-        if count and not as_json:
+        if count:
             say(f"documents of {kb_name}: {count:,}; `kbkit trash {kb_name}` lists them")
 
 
-@app.command()
-def compact(yes: Yes = False, as_json: AsJson = False) -> None:
+@command(app)
+def compact(ws: Workspace, *, yes: bool = False) -> Done:
     """Empty the trash for good and free disk space."""
-    with open_workspace() as workspace:
-        if not yes:
-            typer.confirm(
-                "Deleted items cannot be restored afterwards. Continue?", abort=True, err=True
-            )
-        done = workspace.compact()
-    if printed(done, as_json):
-        return
-    say(
+    if not yes:
+        typer.confirm(
+            "Deleted items cannot be restored afterwards. Continue?", abort=True, err=True
+        )
+    done = ws.compact()
+    return Done(
+        done,
         f"emptied the trash: {pluralize(done.documents)}, "
         f"{pluralize(done.knowledge_bases, 'knowledge base')}, "
         f"{pluralize(done.files, 'file')} or folders, {done.entries:,} entries, "
         f"{pluralize(done.images, 'picture')}; "
-        f"the workspace is {done.bytes / 1e6:,.1f} MB smaller"
+        f"the workspace is {done.bytes / 1e6:,.1f} MB smaller",
     )
 
 
-@app.command()
-def rename(
-    name: Name, to: Annotated[str, typer.Argument(metavar="NEW", help="Its new name.")]
-) -> None:
-    """Rename a knowledge base."""
-    with open_workspace() as workspace:
-        workspace.rename(name, to=to)
-    say(f"renamed {name} to {to}")
+@command(app)
+def rename(ws: Workspace, name: str, to: str) -> None:
+    """Rename a knowledge base.
+
+    Args:
+        to: Its new name.
+    """
+    ws.rename(name, to=to)
+    say(f"{name} is called {to} now")
 
 
-@app.command()
-def describe(
-    name: Name, description: Annotated[str, typer.Argument(help="Its description.")]
-) -> None:
-    """Change the description of a knowledge base."""
-    with open_workspace() as workspace:
-        workspace.describe(name, description=description)
+@command(app)
+def describe(ws: Workspace, name: str, description: str) -> None:
+    """Change the description of a knowledge base.
+
+    Args:
+        description: Its description.
+    """
+    ws.describe(name, description=description)
     say(f"{name}: {description}")

@@ -9,322 +9,302 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kbkit.cli import AsJson, Within, app, open_workspace
-from kbkit.cli.terminal import print_done, print_listing, print_pairs, print_table, printed, say
+from kbkit.cli import Count, Done, app, command
+from kbkit.cli.terminal import listing, print_pairs, print_table, printed, say
 from kbkit.errors import ConfigError
 from kbkit.models.values import plain, pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kbkit.models import Step
+    from kbkit.models import About, Entity, Gap, GraphEdit, MergeSuggestion, Step, Subject
+    from kbkit.workspace import Workspace
 
 
 graph = typer.Typer(no_args_is_help=True, help="Show and edit the knowledge graph.")
 app.add_typer(graph, name="graph")
 
-Entity = Annotated[str, typer.Argument(help="An entity, by its name or id.")]
-AnyTarget = Annotated[
-    str,
-    typer.Argument(
-        help="An entity by its name, a chunk or document by its id, a URI, file:PATH or entry:ID."
-    ),
-]
-Limit = Annotated[int, typer.Option(min=1, help="Maximum number to show.")]
+TARGET = "An entity by its name, a chunk or document by its id, a URI, file:PATH or entry:ID."
+AnyTarget = Annotated[str, typer.Argument(help=TARGET)]
+Aliases = Annotated[list[str] | None, typer.Option("--alias")]
+Properties = Annotated[list[str] | None, typer.Option("--property")]
+NOTHING = "no {}; `kbkit improve NAME` annotates the remaining chunks"
 
 
-@graph.command()
+@command(graph, show=listing("name type chunks documents description", NOTHING.format("entities")))
 def entities(
-    query: Annotated[str, typer.Argument(help="Part of the name (default: all).")] = "",
-    type: Annotated[
-        list[str] | None, typer.Option("--type", help="Only this type, such as symbol or flag.")
-    ] = None,
-    kb: Within = None,
-    limit: Limit = 50,
-    as_json: AsJson = False,
-) -> None:
-    """List entities, the most mentioned first."""
-    with open_workspace() as workspace:
-        matches = workspace.graph.entities(query, type=type or (), kbs=kb or None, limit=limit)
-    print_listing(
-        matches,
-        as_json,
-        "name type chunks documents description",
-        empty="no entities; `kbkit improve NAME` annotates the remaining chunks",
-    )
+    ws: Workspace,
+    query: str = "",
+    *,
+    type: list[str] | None = None,
+    kbs: list[str] | None = None,
+    limit: Count = 50,
+) -> list[Entity]:
+    """List entities, the most mentioned first.
+
+    Args:
+        query: Part of the name (default: all).
+        type: Only this type, such as symbol or flag.
+    """
+    return ws.graph.entities(query, type=type or (), kbs=kbs, limit=limit)
 
 
-@graph.command()
-def show(entity: Entity, as_json: AsJson = False) -> None:
+def _print_steps(steps: Sequence[Step]) -> None:
+    rows = []
+    for step in steps:
+        name = weight = evidence = ""
+        if (relation := step.relation) is not None:
+            name = relation.name if step.forward else f"< {relation.name}"
+            weight, evidence = f"{relation.weight:.2f}", " ".join(relation.evidence[:1])
+        rows.append((plain(step.name), step.type, name, str(step.depth), weight, evidence))
+    print_table(("to", "type", "by", "depth", "weight", "evidence"), rows)
+
+
+@command(graph)
+def show(ws: Workspace, entity: str, *, as_json: bool = False) -> None:
     """Show an entity and its strongest relations."""
-    with open_workspace() as workspace:
-        node = workspace.graph.entity(entity)
-        near = workspace.graph.neighbors(node, limit=20)
-    if printed({**node.to_dict(), "neighbors": near}, as_json):
-        return
-    print_pairs(node.lines())
-    _print_steps(near)
+    node = ws.graph.entity(entity)
+    near = ws.graph.neighbors(node, limit=20)
+    if not printed({**node.to_dict(), "neighbors": near}, as_json):
+        print_pairs(node.lines())
+        _print_steps(near)
 
 
-@graph.command()
+@command(graph, show=_print_steps)
 def neighbors(
+    ws: Workspace,
     target: AnyTarget,
-    depth: Annotated[
-        int, typer.Option(min=1, max=5, help="Maximum number of relations to follow.")
-    ] = 1,
-    relation: Annotated[
-        list[str] | None, typer.Option(help="Only relations with this name, such as raises.")
-    ] = None,
-    limit: Limit = 50,
-    as_json: AsJson = False,
-) -> None:
-    """List related things, the nearest first."""
-    with open_workspace() as workspace:
-        steps = workspace.graph.neighbors(target, depth=depth, relation=relation or (), limit=limit)
-    if not printed(steps, as_json):
-        _print_steps(steps)
+    *,
+    depth: Annotated[int, typer.Option(min=1, max=5)] = 1,
+    relation: list[str] | None = None,
+    limit: Count = 50,
+) -> list[Step]:
+    """List related things, the nearest first.
+
+    Args:
+        depth: Maximum number of relations to follow.
+        relation: Only relations with this name, such as raises.
+    """
+    return ws.graph.neighbors(target, depth=depth, relation=relation or (), limit=limit)
 
 
-@graph.command()
-def path(source: AnyTarget, target: AnyTarget, as_json: AsJson = False) -> None:
+@command(graph, show=_print_steps)
+def path(ws: Workspace, source: AnyTarget, target: AnyTarget) -> list[Step]:
     """Show how two things are related."""
-    with open_workspace() as workspace:
-        steps = workspace.graph.path(source, target)
-    if printed(steps, as_json):
-        return
+    steps = ws.graph.path(source, target)
     if not steps:
         say("nothing connects the two")
-    _print_steps(steps)
+    return steps
 
 
-@graph.command("relations")
+@command(graph, "relations")
 def list_relations(
-    target: Annotated[
-        str | None, typer.Argument(help="Only relations of this thing (default: all).")
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option(help="Only relations with this name, such as raises.")
-    ] = None,
-    by: Annotated[str | None, typer.Option(help="Only changes by this person.")] = None,
-    limit: Limit = 50,
-    as_json: AsJson = False,
+    ws: Workspace,
+    target: str | None = None,
+    *,
+    name: str | None = None,
+    by: str | None = None,
+    limit: Count = 50,
+    as_json: bool = False,
 ) -> None:
-    """List relations, the strongest first."""
-    with open_workspace() as workspace:
-        relations = workspace.graph.relations(target, name=name, by=by, limit=limit)
-        ends = [end for each in relations for end in (each.source, each.target)]
-        names = workspace.graph.names(ends)
-    print_listing(
-        relations,
-        as_json,
+    """List relations, the strongest first.
+
+    Args:
+        target: Only relations of this thing (default: all).
+        name: Only relations with this name, such as raises.
+    """
+    relations = ws.graph.relations(target, name=name, by=by, limit=limit)
+    if printed(relations, as_json):
+        return
+    names = ws.graph.names([end for each in relations for end in (each.source, each.target)])
+    listing(
         "source name target weight made_by evidence note",
         source=lambda each: names[each.source],
         target=lambda each: names[each.target],
         evidence=lambda each: each.evidence[:1],
-    )
+    )(relations)
 
 
-@graph.command()
+@command(graph, show=listing("name kind reason start", start=lambda gap: gap.start[:1]))
 def gaps(
-    kind: Annotated[
-        str | None,
-        typer.Option(
-            help="Only this kind: undescribed, unlinked, unanswered, unreached, missing or orphan."
-        ),
-    ] = None,
-    kb: Within = None,
-    limit: Annotated[int, typer.Option(min=1, help="Maximum number of each kind.")] = 10,
-    as_json: AsJson = False,
-) -> None:
-    """List gaps in the documentation."""
-    with open_workspace() as workspace:
-        listed = workspace.graph.gaps(kind=kind, kbs=kb or None, limit=limit)
-    print_listing(listed, as_json, "name kind reason start", start=lambda gap: gap.start[:1])
+    ws: Workspace, *, kind: str | None = None, kbs: list[str] | None = None, limit: Count = 10
+) -> list[Gap]:
+    """List gaps in the documentation.
+
+    Args:
+        kind: Only this kind: undescribed, unlinked, unanswered, unreached, missing or orphan.
+        limit: Maximum number of each kind.
+    """
+    return ws.graph.gaps(kind=kind, kbs=kbs, limit=limit)
 
 
-@graph.command()
-def suggestions(limit: Limit = 20, as_json: AsJson = False) -> None:
-    """List entities that may be duplicates."""
-    with open_workspace() as workspace:
-        pairs = workspace.graph.suggestions(limit=limit)
-    print_listing(
-        pairs,
-        as_json,
+@command(
+    graph,
+    show=listing(
         "keep merge score evidence",
         keep=lambda each: each.names[0],
         merge=lambda each: each.names[1],
-    )
+    ),
+)
+def suggestions(ws: Workspace, *, limit: Count = 20) -> list[MergeSuggestion]:
+    """List entities that may be duplicates."""
+    return ws.graph.suggestions(limit=limit)
 
 
-@graph.command()
-def export(
-    file: Annotated[Path, typer.Argument(help="GraphML (.graphml) or JSON (.json).")],
-    as_json: AsJson = False,
-) -> None:
-    """Export all relations to a file."""
-    with open_workspace() as workspace:
-        written = workspace.graph.export(file)
-    print_done({"file": written}, as_json, f"wrote {written}")
+@command(graph)
+def export(ws: Workspace, file: Path) -> Done:
+    """Export all relations to a file.
+
+    Args:
+        file: GraphML (.graphml) or JSON (.json).
+    """
+    written = ws.graph.export(file)
+    return Done({"file": written}, f"wrote {written}")
 
 
-def _print_steps(steps: Sequence[Step]) -> None:
-    print_table(
-        ("to", "type", "by", "depth", "weight", "evidence"),
-        (
-            (
-                plain(step.name),
-                step.type,
-                ""
-                if step.relation is None
-                else step.relation.name
-                if step.forward
-                else f"< {step.relation.name}",
-                str(step.depth),
-                "" if step.relation is None else f"{step.relation.weight:.2f}",
-                "" if step.relation is None else " ".join(step.relation.evidence[:1]),
-            )
-            for step in steps
-        ),
-    )
-
-
-Type = Annotated[str | None, typer.Option(help="Its type, such as term or symbol.")]
-Description = Annotated[str | None, typer.Option(help="Its description, in a sentence.")]
-Aliases = Annotated[list[str] | None, typer.Option("--alias", help="Another name. Repeatable.")]
-Properties = Annotated[
-    list[str] | None,
-    typer.Option("--property", help="NAME=VALUE, with JSON or text as the value. Repeatable."),
-]
-RelationName = Annotated[str, typer.Argument(help="Name of the relation, such as depends_on.")]
-
-
-@graph.command()
+@command(graph)
 def create(
-    name: Annotated[str, typer.Argument(help="Its name.")],
-    type: Type = None,
-    description: Description = None,
-    alias: Aliases = None,
+    ws: Workspace,
+    name: str,
+    *,
+    type: str = "name",
+    description: str = "",
+    aliases: Aliases = None,
     properties: Properties = None,
-    as_json: AsJson = False,
-) -> None:
-    """Create an entity."""
-    with open_workspace() as workspace:
-        entity = workspace.graph.create(
-            name,
-            type=type or "name",
-            description=description or "",
-            aliases=alias or (),
-            properties=_properties(properties),
-        )
-    print_done(entity, as_json, f"created {plain(entity.name)}")
+) -> Done:
+    """Create an entity.
 
-
-@graph.command()
-def update(
-    entity: Entity,
-    name: Annotated[
-        str | None, typer.Option(help="Its new name; the old one stays as an alias.")
-    ] = None,
-    type: Type = None,
-    description: Description = None,
-    alias: Aliases = None,
-    properties: Properties = None,
-    as_json: AsJson = False,
-) -> None:
-    """Change an entity."""
-    with open_workspace() as workspace:
-        changed = workspace.graph.update(
-            entity,
-            name=name,
-            type=type,
-            description=description,
-            aliases=alias,
-            properties=_properties(properties),
-        )
-    print_done(changed, as_json, f"changed {plain(changed.name)}")
-
-
-@graph.command()
-def delete(entity: Entity, as_json: AsJson = False) -> None:
-    """Delete an entity; `kbkit graph undo` restores it."""
-    with open_workspace() as workspace:
-        node = workspace.graph.entity(entity)
-        workspace.graph.delete(node)
-    print_done(node, as_json, f"deleted {plain(node.name)}")
-
-
-@graph.command()
-def relate(
-    source: AnyTarget,
-    name: RelationName,
-    target: AnyTarget,
-    weight: Annotated[float, typer.Option(help="Its weight, above 0 and at most 1.")] = 1.0,
-    note: Annotated[str, typer.Option(help="A note.")] = "",
-    as_json: AsJson = False,
-) -> None:
-    """Create a relation between two things."""
-    with open_workspace() as workspace:
-        relation = workspace.graph.relate(source, name, target, weight=weight, note=note)
-    print_done(relation, as_json, f"related {plain(source)} to {plain(target)}: {relation.name}")
-
-
-@graph.command()
-def unrelate(
-    source: AnyTarget, name: RelationName, target: AnyTarget, as_json: AsJson = False
-) -> None:
-    """Delete a relation; `kbkit graph undo` restores it."""
-    with open_workspace() as workspace:
-        relation = workspace.graph.relation(source, name, target)
-        workspace.graph.delete(relation)
-    print_done(relation, as_json, f"{plain(source)} and {plain(target)}: deleted {relation.name}")
-
-
-@graph.command()
-def merge(keep: Entity, other: Entity, as_json: AsJson = False) -> None:
-    """Merge two entities; `kbkit graph undo` splits them."""
-    with open_workspace() as workspace:
-        merged = workspace.graph.merge(keep, other)
-    aliases = ", ".join(map(plain, merged.aliases))
-    print_done(merged, as_json, f"{plain(merged.name)} is also called {aliases}")
-
-
-@graph.command()
-def refuse(keep: Entity, other: Entity, as_json: AsJson = False) -> None:
-    """Mark two entities as different."""
-    with open_workspace() as workspace:
-        pair = [workspace.graph.entity(each) for each in (keep, other)]
-        workspace.graph.refuse(*pair)
-    print_done(
-        {"refused": [each.name for each in pair]},
-        as_json,
-        f"{plain(pair[0].name)} and {plain(pair[1].name)} are not suggested again",
+    Args:
+        name: Its name.
+        type: Its type, such as term or symbol.
+        description: Its description, in a sentence.
+        aliases: Another name. Repeatable.
+        properties: NAME=VALUE, with JSON or text as the value. Repeatable.
+    """
+    entity = ws.graph.create(
+        name,
+        type=type,
+        description=description,
+        aliases=aliases or (),
+        properties=_properties(properties),
     )
+    return Done(entity, f"made {plain(entity.name)}")
 
 
-@graph.command()
-def edits(
-    by: Annotated[str | None, typer.Option(help="Only changes by this person.")] = None,
-    limit: Limit = 20,
-    as_json: AsJson = False,
-) -> None:
+@command(graph)
+def update(
+    ws: Workspace,
+    entity: str,
+    *,
+    name: str | None = None,
+    type: str | None = None,
+    description: str | None = None,
+    aliases: Aliases = None,
+    properties: Properties = None,
+) -> Done:
+    """Change an entity.
+
+    Args:
+        name: Its new name; the old one stays as an alias.
+        type: Its type, such as term or symbol.
+        description: Its description, in a sentence.
+        aliases: Another name, instead of those before. Repeatable.
+        properties: NAME=VALUE, with JSON or text as the value. Repeatable.
+    """
+    changed = ws.graph.update(
+        entity,
+        name=name,
+        type=type,
+        description=description,
+        aliases=aliases,
+        properties=_properties(properties),
+    )
+    return Done(changed, f"changed {plain(changed.name)}")
+
+
+@command(graph)
+def delete(ws: Workspace, entity: str) -> Done:
+    """Delete an entity; `kbkit graph undo` restores it."""
+    node = ws.graph.entity(entity)
+    ws.graph.delete(node)
+    return Done(node, f"deleted {plain(node.name)}")
+
+
+@command(graph)
+def relate(
+    ws: Workspace,
+    source: AnyTarget,
+    name: str,
+    target: AnyTarget,
+    *,
+    weight: float = 1.0,
+    note: str = "",
+) -> Done:
+    """Create a relation between two things.
+
+    Args:
+        name: Name of the relation, such as depends_on.
+        weight: Its weight, above 0 and at most 1.
+        note: A note.
+    """
+    relation = ws.graph.relate(source, name, target, weight=weight, note=note)
+    return Done(relation, f"related {plain(source)} to {plain(target)}: {relation.name}")
+
+
+@command(graph)
+def unrelate(ws: Workspace, source: AnyTarget, name: str, target: AnyTarget) -> Done:
+    """Delete a relation; `kbkit graph undo` restores it.
+
+    Args:
+        name: Name of the relation, such as depends_on.
+    """
+    relation = ws.graph.relation(source, name, target)
+    ws.graph.delete(relation)
+    return Done(relation, f"{plain(source)} and {plain(target)}: deleted {relation.name}")
+
+
+@command(graph)
+def merge(ws: Workspace, keep: str, other: str) -> Done:
+    """Merge two entities; `kbkit graph undo` splits them.
+
+    Args:
+        keep: The entity that stays, by its name or id.
+        other: The entity whose names become its aliases.
+    """
+    merged = ws.graph.merge(keep, other)
+    aliases = ", ".join(map(plain, merged.aliases))
+    return Done(merged, f"{plain(merged.name)} is also called {aliases}")
+
+
+@command(graph)
+def refuse(ws: Workspace, keep: str, other: str) -> Done:
+    """Mark two entities as different.
+
+    Args:
+        keep: An entity, by its name or id.
+        other: The other entity.
+    """
+    first, second = (ws.graph.entity(each) for each in (keep, other))
+    ws.graph.refuse(first, second)
+    names = first.name, second.name
+    return Done({"refused": names}, f"{' and '.join(map(plain, names))} are not suggested again")
+
+
+@command(graph, show=listing("id made_by made_at what", id=lambda each: str(each.id)))
+def edits(ws: Workspace, *, by: str | None = None, limit: Count = 20) -> list[GraphEdit]:
     """List edits of the graph, the latest first."""
-    with open_workspace() as workspace:
-        listed = workspace.graph.edits(by=by, limit=limit)
-    print_listing(listed, as_json, "id made_by made_at what", id=lambda each: str(each.id))
+    return ws.graph.edits(by=by, limit=limit)
 
 
-@graph.command()
-def undo(
-    edit: Annotated[
-        int | None,
-        typer.Argument(help="Its number in `kbkit graph edits` (default: your last edit)."),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Undo an edit of the graph."""
-    with open_workspace() as workspace:
-        undone = workspace.graph.undo(edit)
-    print_done(undone, as_json, f"undone: {plain(undone.what)}")
+@command(graph)
+def undo(ws: Workspace, edit: int | None = None) -> Done:
+    """Undo an edit of the graph.
+
+    Args:
+        edit: Its number in `kbkit graph edits` (default: your last edit).
+    """
+    undone = ws.graph.undo(edit)
+    return Done(undone, f"undone: {plain(undone.what)}")
 
 
 def _properties(pairs: Sequence[str] | None) -> dict[str, Any] | None:
@@ -342,43 +322,32 @@ def _properties(pairs: Sequence[str] | None) -> dict[str, Any] | None:
     return properties
 
 
+@command(
+    app,
+    "subjects",
+    show=listing("name kind type chunks documents aliases", NOTHING.format("subjects")),
+)
+def list_subjects(
+    ws: Workspace,
+    *,
+    kind: str | None = None,
+    like: str = "",
+    kbs: list[str] | None = None,
+    limit: Count = 50,
+) -> list[Subject]:
+    """List subjects and how many chunks mention them.
+
+    Args:
+        kind: Only this kind: domain, entity, problem, resolution or context.
+        like: Only names that contain this.
+    """
+    return ws.subjects(kind=kind, like=like, kbs=kbs, limit=limit)
+
+
 MAX_STATEMENT_LENGTH = 300
 
 
-@app.command("subjects")
-def list_subjects(
-    kind: Annotated[
-        str | None,
-        typer.Option(help="Only this kind: domain, entity, problem, resolution or context."),
-    ] = None,
-    like: Annotated[str, typer.Option(help="Only names that contain this.")] = "",
-    kb: Within = None,
-    limit: Annotated[int, typer.Option(min=1, help="Maximum number of subjects.")] = 50,
-    as_json: AsJson = False,
-) -> None:
-    """List subjects and how many chunks mention them."""
-    with open_workspace() as workspace:
-        listed = workspace.subjects(kind=kind, like=like, kbs=kb or None, limit=limit)
-    print_listing(
-        listed,
-        as_json,
-        "name kind type chunks documents aliases",
-        empty="no subjects; `kbkit improve NAME` annotates the remaining chunks",
-    )
-
-
-@app.command()
-def about(
-    query: Annotated[str, typer.Argument(help="A name, such as an option, a term or a function.")],
-    kb: Within = None,
-    limit: Annotated[int, typer.Option(min=1, help="Maximum number of each.")] = 10,
-    as_json: AsJson = False,
-) -> None:
-    """Show documents and chunks about a subject."""
-    with open_workspace() as workspace:
-        answer = workspace.about(query, kbs=kb or None, limit=limit)
-    if printed(answer, as_json):
-        return
+def _print_about(answer: About) -> None:
     for subject in answer.subjects:
         also = f", also {', '.join(map(plain, subject.aliases))}" if subject.aliases else ""
         typer.echo(
@@ -387,12 +356,8 @@ def about(
             f"{pluralize(subject.documents)}"
         )
     typer.echo()
-    print_table(
-        ("document", "passages", "", "URI"),
-        (
-            (plain(each.title), f"{each.chunks:,}", "defines it" if each.defines else "", each.uri)
-            for each in answer.documents
-        ),
+    listing("title chunks defines uri", defines=lambda each: "defines it" if each.defines else "")(
+        answer.documents
     )
     for chunk in answer.chunks:
         place = plain(" > ".join(filter(None, (chunk.title, chunk.section))))
@@ -401,3 +366,14 @@ def about(
         typer.echo(f"\n{place}{kind}\n    {statement}")
     if answer.entities:
         typer.echo(f"\nrelated: {', '.join(plain(each.name) for each in answer.entities)}")
+
+
+@command(app, show=_print_about)
+def about(ws: Workspace, query: str, *, kbs: list[str] | None = None, limit: Count = 10) -> About:
+    """Show documents and chunks about a subject.
+
+    Args:
+        query: A name, such as an option, a term or a function.
+        limit: Maximum number of each.
+    """
+    return ws.about(query, kbs=kbs, limit=limit)

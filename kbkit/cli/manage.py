@@ -10,23 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kbkit.cli import (
-    AsJson,
-    Name,
-    Yes,
-    app,
-    chosen_workspace,
-    finish,
-    open_workspace,
-    resumable,
-    takes,
-)
-from kbkit.cli.sources import source_specs
+from kbkit.cli import app, chosen_workspace, command, finish, open_workspace, resumable
+from kbkit.cli.sources import SomeSpecs, Specs
 from kbkit.cli.terminal import (
+    listing,
     print_json,
-    print_listing,
     print_pairs,
-    print_table,
     printed,
     progress,
     say,
@@ -38,39 +27,35 @@ from kbkit.runtime.config import Settings
 
 if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase
-    from kbkit.models import AnnotationReport, Document, Expansion, IngestReport, Problem
+    from kbkit.models import (
+        AnnotationReport,
+        Document,
+        Expansion,
+        IngestReport,
+        KnowledgeBaseInfo,
+        Problem,
+    )
     from kbkit.workspace import Workspace
 
 
-Output = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write to this file (.jsonl or .parquet)."),
-]
-
-Estimate = Annotated[
-    bool, typer.Option("--estimate", help="Only print an estimate of the tokens to send.")
-]
-InputPrice = Annotated[
-    float, typer.Option(min=0, help="Price of a million input tokens, for the estimate.")
-]
-OutputPrice = Annotated[
-    float, typer.Option(min=0, help="Price of a million output tokens, for the estimate.")
-]
+Price = Annotated[float, typer.Option(min=0)]
 
 
-@app.command()
-@takes(source_specs, "specs")
+@command(app)
 def new(
-    name: Name,
-    specs: list[Any],
-    description: Annotated[str, typer.Option(help="Its description.")] = "",
-    embedding: Annotated[
-        str | None,
-        typer.Option(help="Embedding model: auto, static, minilm or multilingual (default: auto)."),
-    ] = None,
-    as_json: AsJson = False,
+    name: str,
+    *,
+    specs: Specs,
+    description: str = "",
+    embedding: str | None = None,
+    as_json: bool = False,
 ) -> None:
-    """Create a knowledge base and read its sources."""
+    """Create a knowledge base and read its sources.
+
+    Args:
+        description: Its description.
+        embedding: Embedding model: auto, static, minilm or multilingual (default: auto).
+    """
     from kbkit.models import IngestReport
 
     with _new_workspace() as workspace:
@@ -88,12 +73,9 @@ def new(
         finish(report, as_json, name)
 
 
-@app.command()
-@takes(source_specs, "specs")
-def add(name: Name, specs: list[Any], as_json: AsJson = False) -> None:
+@command(app)
+def add(name: str, *, specs: SomeSpecs, as_json: bool = False) -> None:
     """Add sources to a knowledge base and read them."""
-    if not specs:
-        raise typer.BadParameter("name a source, such as --crawl URL, --files GLOB or --jsonl FILE")
     going_on = resumable(f"kbkit refresh {name}")
     with open_workspace() as workspace, going_on, progress() as on_progress:
         kb = workspace[name]
@@ -102,73 +84,76 @@ def add(name: Name, specs: list[Any], as_json: AsJson = False) -> None:
     finish(report, as_json, name)
 
 
-@app.command("list")
-def list_(as_json: AsJson = False) -> None:
-    """List the knowledge bases."""
-    with open_workspace() as workspace:
-        infos = workspace.list()
-    print_listing(
-        infos,
-        as_json,
+@command(
+    app,
+    "list",
+    show=listing(
         "name documents chunks updated_at description",
-        empty="no knowledge bases yet; create one with `kbkit new` or `kbkit build`",
-    )
+        "no knowledge bases yet; make one with `kbkit new` or `kbkit build`",
+    ),
+)
+def list_(ws: Workspace) -> list[KnowledgeBaseInfo]:
+    """List the knowledge bases."""
+    return ws.list()
 
 
-@app.command()
-def show(
-    name: Name,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Also show fingerprints and the collection.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Show the figures of a knowledge base."""
-    with open_workspace() as workspace:
-        info = workspace[name].info()
+@command(app)
+def show(ws: Workspace, name: str, *, verbose: bool = False, as_json: bool = False) -> None:
+    """Show the figures of a knowledge base.
+
+    Args:
+        verbose: Also show fingerprints and the collection.
+    """
+    info = ws[name].info()
     if not printed(info, as_json):
         print_pairs(info.lines(verbose=verbose))
 
 
-@app.command()
+@command(app)
 def documents(
-    name: Name,
-    as_json: AsJson = False,
-    as_jsonl: Annotated[
-        bool, typer.Option("--jsonl", help="Print JSON lines with content.")
-    ] = False,
-    output: Output = None,
+    ws: Workspace,
+    name: str,
+    *,
+    as_json: bool = False,
+    as_jsonl: bool = False,
+    output: Path | None = None,
 ) -> None:
-    """List the documents of a knowledge base."""
-    with open_workspace() as workspace:
-        collection = workspace[name].documents
-        if output is not None:
-            from kbkit.knowledge_base.chunks import write_documents
+    """List the documents of a knowledge base.
 
-            say(f"wrote {pluralize(write_documents(collection, output))} into {output}")
-            return
-        if as_jsonl:
-            for document in collection:
-                typer.echo(to_json(_listed(document, "metadata", "content")))
-            return
-        listed = collection.list()
-    if printed([_listed(document) for document in listed], as_json):
-        return
-    rows = ((d.document_type, d.state, plain(d.title), plain(d.uri)) for d in listed)
-    print_table(("type", "state", "title", "URI"), rows)
+    Args:
+        as_jsonl: Print JSON lines with content.
+        output: Write to this file (.jsonl or .parquet).
+    """
+    collection = ws[name].documents
+    if output is not None:
+        from kbkit.knowledge_base.chunks import write_documents
+
+        say(f"wrote {pluralize(write_documents(collection, output))} into {output}")
+    elif as_jsonl:
+        for document in collection:
+            typer.echo(to_json(_listed(document, "metadata", "content")))
+    elif as_json:
+        print_json([_listed(document) for document in collection.list()])
+    else:
+        listing("document_type state title uri")(collection.list())
 
 
-@app.command()
+@command(app)
 def chunks(
-    name: Name,
-    output: Output = None,
-    vectors: Annotated[
-        bool, typer.Option("--vectors", help="Include vectors; needs --output.")
-    ] = False,
-    as_json: AsJson = False,
-    as_jsonl: Annotated[bool, typer.Option("--jsonl", help="Print JSON lines.")] = False,
+    name: str,
+    *,
+    output: Path | None = None,
+    vectors: bool = False,
+    as_json: bool = False,
+    as_jsonl: bool = False,
 ) -> None:
-    """List the chunks of a knowledge base."""
+    """List the chunks of a knowledge base.
+
+    Args:
+        output: Write to this file (.jsonl or .parquet).
+        vectors: Include vectors; needs --output.
+        as_jsonl: Print JSON lines.
+    """
     if vectors and output is None:
         raise typer.BadParameter("--vectors needs --output FILE")
     with open_workspace() as workspace:
@@ -189,8 +174,8 @@ def chunks(
                 typer.echo(f"{chunk.id}  {plain(path)}: {plain(chunk.text)[:100]}")
 
 
-@app.command()
-def refresh(name: Name, as_json: AsJson = False) -> None:
+@command(app)
+def refresh(name: str, *, as_json: bool = False) -> None:
     """Read all sources again and store what changed."""
     going_on = resumable(f"kbkit refresh {name}")
     with open_workspace() as workspace, going_on, progress() as on_progress:
@@ -200,22 +185,22 @@ def refresh(name: Name, as_json: AsJson = False) -> None:
     finish(report, as_json, name)
 
 
-@app.command()
+@command(app)
 def improve(
-    name: Name,
-    embedding: Annotated[
-        str | None, typer.Option(help="New embedding model: auto, or one of `kbkit models list`.")
-    ] = None,
-    estimate: Annotated[
-        bool,
-        typer.Option("--estimate", help="Only print the work left and an estimate of its time."),
-    ] = False,
-    background: Annotated[
-        bool, typer.Option("--background", help="Return at once and work in the background.")
-    ] = False,
-    as_json: AsJson = False,
+    name: str,
+    *,
+    embedding: str | None = None,
+    estimate: bool = False,
+    background: bool = False,
+    as_json: bool = False,
 ) -> None:
-    """Finish annotations and vectors that an ingest postponed."""
+    """Finish annotations and vectors that an ingest postponed.
+
+    Args:
+        embedding: New embedding model: auto, or one of `kbkit models list`.
+        estimate: Only print the work left and an estimate of its time.
+        background: Return at once and work in the background.
+    """
     going_on = resumable(f"kbkit improve {name}")
     with open_workspace() as workspace, going_on, progress() as on_progress:
         left = workspace[name].improve(
@@ -229,77 +214,75 @@ def improve(
         say(f"left to do: {left}")
 
 
-@app.command()
+@command(app)
 def expand(
-    name: Name,
-    llm: Annotated[
-        str | None,
-        typer.Option(help="The model, such as openai:gpt-4o-mini (default: the recipe's)."),
-    ] = None,
-    questions: Annotated[
-        int | None,
-        typer.Option(
-            min=0, max=10, help="Questions for each document (default: the recipe's, or 5)."
-        ),
-    ] = None,
-    estimate: Estimate = False,
-    yes: Yes = False,
-    remove: Annotated[
-        bool, typer.Option("--remove", help="Delete the descriptions that models wrote.")
-    ] = False,
-    input_price: InputPrice = 0.0,
-    output_price: OutputPrice = 0.0,
-    as_json: AsJson = False,
+    ws: Workspace,
+    name: str,
+    *,
+    llm: str | None = None,
+    questions: Annotated[int | None, typer.Option(min=0, max=10)] = None,
+    estimate: bool = False,
+    yes: bool = False,
+    remove: bool = False,
+    input_price: Price = 0.0,
+    output_price: Price = 0.0,
+    as_json: bool = False,
 ) -> None:
-    """Let a language model describe each document."""
-    with open_workspace() as workspace:
-        documents_ = workspace[name].documents
-        if remove:
-            say(f"deleted text by models about {pluralize(documents_.unexpand())}")
-            return
-        report = documents_.expand(llm, questions=questions, estimate=True)
-        if not as_json or not estimate:
-            _say_price(report, input_price, output_price)
-        if report.documents and not estimate:
-            if not yes:
-                typer.confirm("Send them?", abort=True, err=True)
-            with resumable(f"kbkit expand {name}"), progress() as on_progress:
-                report = documents_.expand(llm, questions=questions, on_progress=on_progress)
-            say(f"{report.model} wrote of {pluralize(report.written)}")
-            _say_failed(report.failed)
+    """Let a language model describe each document.
+
+    Args:
+        llm: The model, such as openai:gpt-4o-mini (default: the recipe's).
+        questions: Questions for each document (default: the recipe's, or 5).
+        remove: Delete the descriptions that models wrote.
+    """
+    documents_ = ws[name].documents
+    if remove:
+        say(f"deleted text by models about {pluralize(documents_.unexpand())}")
+        return
+    report = documents_.expand(llm, questions=questions, estimate=True)
+    if not as_json or not estimate:
+        _say_price(report, input_price, output_price)
+    if report.documents and not estimate:
+        if not yes:
+            typer.confirm("Send them?", abort=True, err=True)
+        with resumable(f"kbkit expand {name}"), progress() as on_progress:
+            report = documents_.expand(llm, questions=questions, on_progress=on_progress)
+        say(f"{report.model} wrote of {pluralize(report.written)}")
+        _say_failed(report.failed)
     if as_json:
         print_json(report)
 
 
-@app.command()
+@command(app)
 def annotate(
-    name: Name,
-    estimate: Estimate = False,
-    yes: Yes = False,
-    input_price: InputPrice = 0.0,
-    output_price: OutputPrice = 0.0,
-    as_json: AsJson = False,
+    ws: Workspace,
+    name: str,
+    *,
+    estimate: bool = False,
+    yes: bool = False,
+    input_price: Price = 0.0,
+    output_price: Price = 0.0,
+    as_json: bool = False,
 ) -> None:
     """Annotate new chunks as the recipe says."""
-    with open_workspace() as workspace:
-        annotations = workspace[name].annotations
-        report = annotations.make(estimate=True)
-        if report.chunks:
-            _say_price(report, input_price, output_price)
-        if not estimate:
-            if report.chunks and not yes:
-                typer.confirm("Send them?", abort=True, err=True)
-            with resumable(f"kbkit annotate {name}"), progress() as on_progress:
-                report = annotations.make(on_progress=on_progress)
-            say(f"annotated {pluralize(report.annotated, 'chunk')}")
-            if report.requests:
-                say(
-                    f"{report.model}: {report.requests:,} requests, {report.used_input_tokens:,} "
-                    f"tokens in and {report.used_output_tokens:,} out"
-                )
-            _say_failed(report.failed)
-        elif not report.chunks:
-            say("nothing to send")
+    annotations = ws[name].annotations
+    report = annotations.make(estimate=True)
+    if report.chunks:
+        _say_price(report, input_price, output_price)
+    if not estimate:
+        if report.chunks and not yes:
+            typer.confirm("Send them?", abort=True, err=True)
+        with resumable(f"kbkit annotate {name}"), progress() as on_progress:
+            report = annotations.make(on_progress=on_progress)
+        say(f"annotated {pluralize(report.annotated, 'chunk')}")
+        if report.requests:
+            say(
+                f"{report.model}: {report.requests:,} requests, {report.used_input_tokens:,} "
+                f"tokens in and {report.used_output_tokens:,} out"
+            )
+        _say_failed(report.failed)
+    elif not report.chunks:
+        say("nothing to send")
     if as_json:
         print_json(report)
 

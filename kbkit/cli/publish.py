@@ -7,19 +7,28 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kbkit.cli import AsJson, Trust, UntilClosed, app, chosen_workspace, open_workspace
-from kbkit.cli.terminal import print_listing, printed, progress, say
+from kbkit.cli import (
+    Count,
+    Done,
+    OptionalCount,
+    Port,
+    app,
+    chosen_workspace,
+    command,
+    open_workspace,
+)
+from kbkit.cli.terminal import listing, printed, progress, say
 from kbkit.mcp import MIN_TOKENS, USUAL_TOKENS
 from kbkit.models.values import pluralize
 
 if TYPE_CHECKING:
     from kbkit.export import ExportReport
     from kbkit.knowledge_base import KnowledgeBase
-    from kbkit.models import SyncReport
+    from kbkit.models import SyncReport, TokenInfo
     from kbkit.runtime.progress import OnProgress
     from kbkit.workflows.builder import SyncedFolder
     from kbkit.workspace import Workspace
@@ -28,36 +37,32 @@ if TYPE_CHECKING:
 Target = Annotated[
     str, typer.Argument(help="A knowledge base, or a recipe file (built first if needed).")
 ]
-Folder = Annotated[Path | None, typer.Option(help="Output folder (default: the recipe's).")]
-Build = Annotated[bool, typer.Option(help="Also run MkDocs.")]
 
 
-def _include(what: str, default: str) -> Any:
-    return typer.Option(help=f"Include {what} (default: the recipe's, or {default}).")
-
-
-@app.command()
+@command(app)
 def export(
     target: Target,
-    folder: Folder = None,
-    standalone: Annotated[
-        bool, typer.Option("--standalone", help="Add requirements and a GitHub workflow.")
-    ] = False,
-    pages_only: Annotated[
-        bool,
-        typer.Option("--pages-only", help="Write only the pages, for a MkDocs site that you have."),
-    ] = False,
-    build: Build = True,
-    model: Annotated[
-        bool | None, _include("the embedding model for browsers, 23 MB", "yes")
-    ] = None,
-    graph: Annotated[bool | None, _include("the knowledge graph", "yes")] = None,
-    files: Annotated[bool | None, _include("the workspace's files", "no")] = None,
-    entries: Annotated[bool | None, _include("the workspace's entries", "no")] = None,
-    trust: Trust = False,
-    as_json: AsJson = False,
-) -> None:
-    """Export a knowledge base as a searchable MkDocs site."""
+    *,
+    folder: Path | None = None,
+    standalone: bool = False,
+    pages_only: bool = False,
+    build: bool = True,
+    model: bool | None = None,
+    graph: bool | None = None,
+    files: bool | None = None,
+    entries: bool | None = None,
+    trust: bool = False,
+) -> Done:
+    """Export a knowledge base as a searchable MkDocs site.
+
+    Args:
+        standalone: Add requirements and a GitHub workflow.
+        pages_only: Write only the pages, for a MkDocs site that you have.
+        model: Include the embedding model for browsers, 23 MB (default: the recipe's, or yes).
+        graph: Include the knowledge graph (default: the recipe's, or yes).
+        files: Include the workspace's files (default: the recipe's, or no).
+        entries: Include the workspace's entries (default: the recipe's, or no).
+    """
     if pages_only and (folder is None or standalone):
         raise typer.BadParameter("--pages-only needs --folder, and excludes --standalone")
     from kbkit.knowledge_base import handle_of
@@ -75,27 +80,27 @@ def export(
             entries=entries,
             on_progress=on_progress,
         )
-    if printed(report, as_json):
-        return
-    say(f"wrote the {'pages' if pages_only else 'project'} {report.folder}")
+    message = f"wrote the {'pages' if pages_only else 'project'} {report.folder}"
     if report.site:
         place = kb.name if report.folder == handle_of(kb).site_folder() else report.site
-        say(f"look at it with `kbkit serve-site {place}`")
+        message += f"\nlook at it with `kbkit serve-site {place}`"
+    return Done(report, message)
 
 
-@app.command("serve-site")
-def serve_site(
-    site: Annotated[str, typer.Argument(help="An exported knowledge base, or a folder of HTML.")],
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on loopback.")] = 8000,
-    until_closed: UntilClosed = False,
-) -> None:
-    """Serve an exported site on this machine."""
+@command(app, "serve-site")
+def serve_site(site: str, *, port: Port = 8000, until_stdin_closes: bool = False) -> None:
+    """Serve an exported site on this machine.
+
+    Args:
+        site: An exported knowledge base, or a folder of HTML.
+        port: Port on loopback.
+    """
     from kbkit.export import find_site
     from kbkit.export import serve_site as serve
     from kbkit.knowledge_base import handle_of
     from kbkit.runtime.processes import end_with_input, waiting_for_end
 
-    if until_closed:
+    if until_stdin_closes:
         end_with_input()
     folder = find_site(Path(site)) or Path(site)
     if not (folder / "index.html").is_file():  # a folder may have a knowledge base's name
@@ -107,24 +112,24 @@ def serve_site(
         wait()
 
 
-@app.command()
+@command(app)
 def watch(
     target: Target,
-    folder: Folder = None,
-    build: Build = True,
-    port: Annotated[
-        int | None,
-        typer.Option(min=0, max=65535, help="Also serve the site at this port on loopback."),
-    ] = None,
-    interval: Annotated[
-        float, typer.Option(min=0.1, max=3600, help="Seconds between checks.")
-    ] = 1.0,
-    trust: Trust = False,
+    *,
+    folder: Path | None = None,
+    build: bool = True,
+    port: Annotated[int | None, typer.Option(min=0, max=65535)] = None,
+    interval: Annotated[float, typer.Option(min=0.1, max=3600)] = 1.0,
+    trust: bool = False,
 ) -> None:
     """Export again whenever something changes.
 
     Also imports outside changes of files and entries, and learns from finished tasks
     (KBKIT_AUTO_LEARN).
+
+    Args:
+        port: Also serve the site at this port on loopback.
+        interval: Seconds between checks.
     """
     if port is not None and not build:
         raise typer.BadParameter("--port cannot be combined with --no-build")
@@ -177,29 +182,31 @@ def _watching_files(name: str, synced: SyncedFolder) -> Iterator[None]:
         thread.join()
 
 
-@app.command()
+@command(app)
 def panel(
-    workspace: Annotated[
-        Path | None, typer.Argument(help="Folder of the workspace (default: --workspace).")
-    ] = None,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; needs --token unless it is loopback.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free one.")] = 8866,
-    token: Annotated[
-        str, typer.Option(help="Token of visitors (default: KBKIT_PANEL_TOKEN, or a new one).")
-    ] = "",
-    theme: Annotated[str, typer.Option(help="light or dark.")] = "light",
-    open_browser: Annotated[
-        bool, typer.Option("--open", help="Open the page in the browser.")
-    ] = False,
-    until_closed: UntilClosed = False,
+    workspace: Path | None = None,
+    *,
+    host: str = "127.0.0.1",
+    port: Port = 8866,
+    token: str = "",
+    theme: str = "light",
+    open_browser: Annotated[bool, typer.Option("--open")] = False,
+    until_stdin_closes: bool = False,
 ) -> None:
-    """Serve the panels as a web page."""
+    """Serve the panels as a web page.
+
+    Args:
+        workspace: Folder of the workspace (default: --workspace).
+        host: Address to listen on; needs --token unless it is loopback.
+        port: Port; 0 for any free one.
+        token: Token of visitors (default: KBKIT_PANEL_TOKEN, or a new one).
+        theme: light or dark.
+        open_browser: Open the page in the browser.
+    """
     from kbkit.cli.dashboard import serve_panel
     from kbkit.runtime.processes import end_with_input
 
-    if until_closed:
+    if until_stdin_closes:
         end_with_input()
     with suppress(KeyboardInterrupt):
         serve_panel(
@@ -234,65 +241,43 @@ token_app = typer.Typer(
 app.add_typer(token_app, name="token")
 
 
-@app.command()
+@command(app)
 def serve(
-    host: Annotated[
-        str,
-        typer.Option(
-            help="Address to listen on; needs tokens unless it is loopback (`kbkit token create`)."
-        ),
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free one.")] = 8765,
-    allow_host: Annotated[
-        list[str] | None,
-        typer.Option(help="Another host name of the server, such as a proxy's. Repeatable."),
-    ] = None,
-    allow_origin: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Web origin that may call the server, such as https://app.example. Repeatable."
-        ),
-    ] = None,
-    public_url: Annotated[
-        str,
-        typer.Option(
-            metavar="URL", help="Address of the server for clients, if it is behind a proxy."
-        ),
-    ] = "",
-    tools: Annotated[
-        str, typer.Option(help="MCP tool sets, separated by commas; `none` turns MCP off.")
-    ] = "core",
-    allow_write: Annotated[
-        bool,
-        typer.Option(
-            "--allow-write", help="Include MCP tools that write, for tokens with that scope."
-        ),
-    ] = False,
-    max_tokens: Annotated[
-        int, typer.Option(min=MIN_TOKENS, help="Maximum tokens of an MCP answer.")
-    ] = USUAL_TOKENS,
-    max_body: Annotated[int, typer.Option(min=1, help="Maximum size of a request in MB.")] = 100,
-    rate: Annotated[
-        float, typer.Option(min=0, help="Requests a second for each caller; 0 for no limit.")
-    ] = 1000.0,
-    burst: Annotated[
-        int, typer.Option(min=1, help="Requests that a caller may make at once.")
-    ] = 2000,
-    search_processes: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=64,
-            help="Processes that search (default: one less than the processors, at most 4).",
-        ),
-    ] = None,
-    until_closed: UntilClosed = False,
+    *,
+    host: str = "127.0.0.1",
+    port: Port = 8765,
+    allow_host: list[str] | None = None,
+    allow_origin: list[str] | None = None,
+    public_url: str = "",
+    tools: str = "core",
+    allow_write: bool = False,
+    max_tokens: Annotated[int, typer.Option(min=MIN_TOKENS)] = USUAL_TOKENS,
+    max_body: Count = 100,
+    rate: Annotated[float, typer.Option(min=0)] = 1000.0,
+    burst: Count = 2000,
+    search_processes: Annotated[int | None, typer.Option(min=0, max=64)] = None,
+    until_stdin_closes: bool = False,
 ) -> None:
-    """Serve a workspace over REST and MCP, with its sites."""
+    """Serve a workspace over REST and MCP, with its sites.
+
+    Args:
+        host: Address to listen on; needs tokens unless it is loopback (`kbkit token create`).
+        port: Port; 0 for any free one.
+        allow_host: Another host name of the server, such as a proxy's. Repeatable.
+        allow_origin: Web origin that may call the server, such as https://app.example. Repeatable.
+        public_url: Address of the server for clients, if it is behind a proxy.
+        tools: MCP tool sets, separated by commas; `none` turns MCP off.
+        allow_write: Include MCP tools that write, for tokens with that scope.
+        max_tokens: Maximum tokens of an MCP answer.
+        max_body: Maximum size of a request in MB.
+        rate: Requests a second for each caller; 0 for no limit.
+        burst: Requests that a caller may make at once.
+        search_processes: Processes that search (default: one less than the processors, at most 4).
+    """
     from kbkit.runtime.processes import end_process, end_with_input
     from kbkit.server import ServerSettings, serve
 
-    if until_closed:
+    if until_stdin_closes:
         end_with_input()
     settings = ServerSettings(
         host=host,
@@ -317,57 +302,57 @@ def _spare_processors() -> int:
     return min(4, (os.cpu_count() or 1) - 1)
 
 
-@token_app.command("create")
-def create_token(
-    name: Annotated[str, typer.Argument(help="Its name, such as who it is for.")],
-    scope: Annotated[
-        str, typer.Option(help="read, write or admin; each includes the ones before it.")
-    ] = "read",
-    kb: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Only for this knowledge base, `files` or `entries` (default: all). Repeatable."
-        ),
-    ] = None,
-    days: Annotated[
-        int | None, typer.Option(min=1, help="Days until it expires (default: never).")
-    ] = None,
-    as_json: AsJson = False,
+@command(token_app)
+def create(
+    ws: Workspace,
+    name: str,
+    *,
+    scope: str = "read",
+    kbs: list[str] | None = None,
+    days: OptionalCount = None,
+    as_json: bool = False,
 ) -> None:
-    """Create a token and print it once."""
+    """Create a token and print it once.
+
+    Args:
+        name: Its name, such as who it is for.
+        scope: read, write or admin; each includes the ones before it.
+        kbs: Only for this knowledge base, `files` or `entries` (default: all). Repeatable.
+        days: Days until it expires (default: never).
+    """
     from kbkit.access import Tokens
 
-    with open_workspace() as workspace:
-        new = Tokens(workspace).create(name, scope=scope, kbs=kb or (), days=days)
-    if printed({"token": new.token, **new.info.to_dict()}, as_json):
-        return
-    typer.echo(new.token)
-    say(f"keep it: it is not shown again; `kbkit token revoke '{name}'` revokes it")
+    new = Tokens(ws).create(name, scope=scope, kbs=kbs or (), days=days)
+    if not printed({"token": new.token, **new.info.to_dict()}, as_json):
+        typer.echo(new.token)
+        say(f"keep it: it is not shown again; `kbkit token revoke '{name}'` revokes it")
 
 
-@token_app.command("list")
-def list_tokens(as_json: AsJson = False) -> None:
-    """List tokens with scope, expiry and last use."""
-    from kbkit.access import Tokens
-
-    with open_workspace() as workspace:
-        tokens = Tokens(workspace).list()
-    print_listing(
-        tokens,
-        as_json,
+@command(
+    token_app,
+    "list",
+    show=listing(
         "name id scope kbs created_at expires_at used_at",
-        empty="no tokens; create one with `kbkit token create NAME`",
+        "no tokens; make one with `kbkit token create NAME`",
         kbs=lambda info: info.kbs or "all",
         expires_at=lambda info: info.expires_at or "never",
         used_at=lambda info: info.used_at or "never",
-    )
-
-
-@token_app.command("revoke")
-def revoke_token(name: Annotated[str, typer.Argument(help="Its name or id.")]) -> None:
-    """Revoke a token."""
+    ),
+)
+def list_tokens(ws: Workspace) -> list[TokenInfo]:
+    """List tokens with scope, expiry and last use."""
     from kbkit.access import Tokens
 
-    with open_workspace() as workspace:
-        info = Tokens(workspace).revoke(name)
-    say(f"revoked {info.name}")
+    return Tokens(ws).list()
+
+
+@command(token_app)
+def revoke(ws: Workspace, name: str) -> None:
+    """Revoke a token.
+
+    Args:
+        name: Its name or id.
+    """
+    from kbkit.access import Tokens
+
+    say(f"revoked {Tokens(ws).revoke(name).name}")

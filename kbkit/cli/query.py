@@ -5,20 +5,11 @@ from __future__ import annotations
 import os
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kbkit.cli import (
-    EXIT_BELOW_FLOOR,
-    AllowPrivate,
-    AsJson,
-    Options,
-    app,
-    open_workspace,
-    takes,
-    with_options,
-)
+from kbkit.cli import EXIT_BELOW_FLOOR, Count, OptionalCount, app, command, open_workspace
 from kbkit.cli.terminal import (
     print_evaluation,
     print_hits,
@@ -38,64 +29,79 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kbkit.feedback.judgements import Judgements
+    from kbkit.feedback.tune_report import TuneReport
     from kbkit.knowledge_base import KnowledgeBase
     from kbkit.recipes import Question
+    from kbkit.runtime.progress import OnProgress
+    from kbkit.sources.html.fidelity_report import FidelityReport
     from kbkit.workspace import Workspace
 
 
 WORST_PAGES = 5
 
-Searched = Annotated[
-    list[str] | None, typer.Option("--kb", help="Knowledge base to search (default: all).")
-]
-ModeName = Annotated[str, typer.Option(help="hybrid, dense or lexical.")]
 
-
-_CONDITIONS: Options = {
-    "document_type": ("--type", list[str], "Only documents of this type."),
-    "tags": ("--tag", list[str], "Only documents with this tag."),
-    "source": ("", str, "Only documents whose URI starts with this."),
-    "path": ("", str, "Only documents whose path matches this glob, such as library/**."),
-    "after": ("", str, "Only documents fetched on or after this date, such as 2026-01-31."),
-    "before": ("", str, "Only documents fetched before this date."),
-    "min_rating": ("", float, "Only documents with at least this average rating, 1 to 5."),
-    "min_probability": ("", float, "Only hits that answer with this probability, 0 to 1."),
-    "state": ("", list[str], "Only documents in this state: current or stale."),
-    "version": ("--of-version", str, "Only documents of this version, such as 3.12."),
-    "heading": ("", str, "Only text below headings with these words."),
-    "page": ("", list[int], "Only this page of a PDF."),
-    "frame": ("", list[str], "Only statements of this type, such as procedure."),
-    "subject": ("", list[str], "Only chunks about this subject."),
-    "entity": ("", list[str], "Only chunks that name this entity."),
-}
-
-
-@with_options(_CONDITIONS)
-def _filters(**conditions: Any) -> Filters:
-    return Filters.of(conditions)
-
-
-@app.command()
-@takes(_filters, "filters")
-def search(
-    query: Annotated[str | None, typer.Argument(help="A question or some words.")] = None,
-    kb: Searched = None,
-    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Maximum number of hits.")] = 10,
-    mode: ModeName = "hybrid",
+def _filters(
     *,
-    filters: Filters,
-    graph: Annotated[
-        float | None, typer.Option(min=0, max=5, help="Weight of the knowledge graph (0: off).")
-    ] = None,
-    queries: Annotated[
-        Path | None, typer.Option(help="File with a query on each line; needs --jsonl.")
-    ] = None,
-    as_json: AsJson = False,
-    as_jsonl: Annotated[
-        bool, typer.Option("--jsonl", help="Print a line of JSON for each query.")
-    ] = False,
+    document_type: Annotated[list[str] | None, typer.Option("--type")] = None,
+    tags: list[str] | None = None,
+    source: str | None = None,
+    path: str | None = None,
+    after: str | None = None,
+    before: str | None = None,
+    min_rating: float | None = None,
+    min_probability: float | None = None,
+    state: list[str] | None = None,
+    version: Annotated[str | None, typer.Option("--of-version")] = None,
+    heading: str | None = None,
+    page: list[int] | None = None,
+    frame: list[str] | None = None,
+    subject: list[str] | None = None,
+    entity: list[str] | None = None,
+) -> Filters:
+    """Return the conditions of a search.
+
+    Args:
+        document_type: Only documents of this type.
+        tags: Only documents with this tag.
+        source: Only documents whose URI starts with this.
+        path: Only documents whose path matches this glob, such as library/**.
+        after: Only documents fetched on or after this date, such as 2026-01-31.
+        before: Only documents fetched before this date.
+        min_rating: Only documents with at least this average rating, 1 to 5.
+        min_probability: Only hits that answer with this probability, 0 to 1.
+        state: Only documents in this state: current or stale.
+        version: Only documents of this version, such as 3.12.
+        heading: Only text below headings with these words.
+        page: Only this page of a PDF.
+        frame: Only statements of this type, such as procedure.
+        subject: Only chunks about this subject.
+        entity: Only chunks that name this entity.
+    """
+    return Filters.of(locals())
+
+
+@command(app)
+def search(
+    query: str | None = None,
+    *,
+    kbs: list[str] | None = None,
+    limit: Annotated[int, typer.Option(min=1, max=1_000)] = 10,
+    mode: str = "hybrid",
+    filters: Annotated[Filters, _filters],
+    graph: Annotated[float | None, typer.Option(min=0, max=5)] = None,
+    queries: Path | None = None,
+    as_json: bool = False,
+    as_jsonl: bool = False,
 ) -> None:
-    """Search knowledge bases."""
+    """Search knowledge bases.
+
+    Args:
+        kbs: Knowledge base to search (default: all).
+        limit: Maximum number of hits.
+        graph: Weight of the knowledge graph (0: off).
+        queries: File with a query on each line; needs --jsonl.
+        as_jsonl: Print a line of JSON for each query.
+    """
     if (query is None) == (queries is None):
         raise typer.BadParameter("give a query, or --queries FILE")
     if queries is not None and not (as_json or as_jsonl):
@@ -104,7 +110,7 @@ def search(
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with open_workspace() as workspace:
         ask = partial(
-            workspace.search, kbs=kb or None, limit=limit, mode=mode, filters=filters, graph=graph
+            workspace.search, kbs=kbs, limit=limit, mode=mode, filters=filters, graph=graph
         )
         if queries is not None:
             notes: dict[str, None] = {}
@@ -125,19 +131,24 @@ def search(
         print_hits(hits)
 
 
-@app.command("context")
+@command(app, "context")
 def context_(
-    query: Annotated[str, typer.Argument(help="A question or some words.")],
-    kb: Searched = None,
-    max_tokens: Annotated[int, typer.Option(min=1, help="Maximum tokens of the text.")] = 2000,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Maximum passages (default: KBKIT_TOP_K, or 3).")
-    ] = None,
-    as_json: AsJson = False,
+    ws: Workspace,
+    query: str,
+    *,
+    kbs: list[str] | None = None,
+    max_tokens: Count = 2000,
+    limit: OptionalCount = None,
+    as_json: bool = False,
 ) -> None:
-    """Print passages that answer a question, with sources."""
-    with open_workspace() as workspace:
-        answer = workspace.context(query, kbs=kb or None, max_tokens=max_tokens, limit=limit)
+    """Print passages that answer a question, with sources.
+
+    Args:
+        kbs: Knowledge base to search (default: all).
+        max_tokens: Maximum tokens of the text.
+        limit: Maximum passages (default: KBKIT_TOP_K, or 3).
+    """
+    answer = ws.context(query, kbs=kbs, max_tokens=max_tokens, limit=limit)
     say_notes(answer.notes)
     if not printed(answer, as_json):
         typer.echo(without_controls(answer.text))
@@ -146,34 +157,28 @@ def context_(
 Target = Annotated[
     str, typer.Argument(help="A recipe file with golden questions, or a knowledge base.")
 ]
-Questions = Annotated[
-    Path | None,
-    typer.Option(help="TSV: question, tab, URI suffixes of its pages (commas, best first)."),
-]
-Qrels = Annotated[
-    Path | None,
-    typer.Option(help="TREC qrels with queries (default: the knowledge base's ratings)."),
-]
-Wait = Annotated[bool, typer.Option("--wait", help="First finish embedding by models.")]
 
 
-@app.command("eval")
+@command(app, "eval")
 def eval_(
     target: Target,
-    questions: Questions = None,
-    judgements: Qrels = None,
-    mode: ModeName = "hybrid",
-    against: Annotated[
-        str | None, typer.Option(help="Mode to compare with (paired permutation test).")
-    ] = None,
-    fail_under: Annotated[
-        float | None, typer.Option(help="Exit with 4 if nDCG@10 is lower, 0 to 1.")
-    ] = None,
-    wait: Wait = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print each question.")] = False,
-    as_json: AsJson = False,
+    *,
+    questions: Path | None = None,
+    judgements: Path | None = None,
+    mode: str = "hybrid",
+    against: str | None = None,
+    fail_under: float | None = None,
+    wait: bool = False,
+    verbose: bool = False,
+    as_json: bool = False,
 ) -> None:
-    """Measure search on questions with known answers."""
+    """Measure search on questions with known answers.
+
+    Args:
+        against: Mode to compare with (paired permutation test).
+        fail_under: Exit with 4 if nDCG@10 is lower, 0 to 1.
+        verbose: Print each question.
+    """
     if fail_under is not None and not 0 <= fail_under <= 1:
         raise typer.BadParameter(f"--fail-under {fail_under}: give a number from 0 to 1")
     name, ground_truth = _ground_truth(target, questions, judgements)
@@ -189,27 +194,7 @@ def eval_(
         raise typer.Exit(EXIT_BELOW_FLOOR)
 
 
-@app.command()
-def tune(
-    target: Target,
-    questions: Questions = None,
-    judgements: Qrels = None,
-    keep: Annotated[
-        bool, typer.Option("--keep", help="Store the weights if they win on held-out questions.")
-    ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of the split into training and test.")] = 0,
-    wait: Wait = False,
-    as_json: AsJson = False,
-) -> None:
-    """Learn search weights from questions with known answers."""
-    name, ground_truth = _ground_truth(target, questions, judgements)
-    with open_workspace() as workspace, progress() as on_progress:
-        kb = _built(workspace, name, target)
-        report = kb.feedback.tune(
-            ground_truth, keep=keep, seed=seed, wait=wait, on_progress=on_progress
-        )
-    if printed(report, as_json):
-        return
+def _print_tuned(report: TuneReport) -> None:
     print_tuning(report)
     if report.wins and not report.kept:
         say("nothing changed; --keep writes the proposed settings to the knowledge base")
@@ -218,22 +203,39 @@ def tune(
         typer.echo(report.to_yaml(), nl=False)
 
 
-@app.command()
-def fidelity(
-    place: Annotated[
-        str, typer.Argument(help="An HTML file, a folder of HTML, or the address of a page.")
-    ],
-    allow_private: AllowPrivate = False,
-    as_json: AsJson = False,
-) -> None:
-    """Measure how well pages convert to Markdown."""
-    from kbkit.models.ingest_report import losses
-    from kbkit.sources.html.fidelity_report import fidelity as measure
+@command(app, show=_print_tuned)
+def tune(
+    target: Target,
+    *,
+    questions: Path | None = None,
+    judgements: Path | None = None,
+    also: list[str] | None = None,
+    keep: bool = False,
+    seed: int = 0,
+    wait: bool = False,
+) -> TuneReport:
+    """Learn search weights from questions with known answers.
 
-    with progress() as on_progress:
-        report = measure(place, allow_private=allow_private, on_progress=on_progress)
-    if printed(report, as_json):
-        return
+    Args:
+        also: Also learn from this recipe or knowledge base. Repeatable.
+        keep: Store the weights if they win on held-out questions.
+        seed: Seed of the split into training and test.
+    """
+    name, ground_truth = _ground_truth(target, questions, judgements)
+    with open_workspace() as workspace, progress() as on_progress:
+        kb = _built(workspace, name, target)
+        others: dict[HasFeedback, Sequence[Question] | Judgements | None] = {}
+        for other in also or []:
+            recipe, theirs = _ground_truth(other, None, None)
+            others[_built(workspace, recipe, other)] = theirs
+        return kb.feedback.tune(
+            ground_truth, others=others, keep=keep, seed=seed, wait=wait, on_progress=on_progress
+        )
+
+
+def _print_fidelity(report: FidelityReport) -> None:
+    from kbkit.models.ingest_report import losses
+
     header, *rows = report.rows()
     print_table(header, rows)
     say(f"{report.titles:.1%} of the titles are unique to their page")
@@ -241,6 +243,20 @@ def fidelity(
         say(f"poorly read: {report.warning}")
     for one in report.worst[:WORST_PAGES]:
         say(f"worst: {one.uri}: {losses(one.fidelity.counts())}")
+
+
+@command(app, show=_print_fidelity)
+def fidelity(
+    place: str, *, allow_private: bool = False, on_progress: OnProgress | None
+) -> FidelityReport:
+    """Measure how well pages convert to Markdown.
+
+    Args:
+        place: An HTML file, a folder of HTML, or the address of a page.
+    """
+    from kbkit.sources.html.fidelity_report import fidelity as measure
+
+    return measure(place, allow_private=allow_private, on_progress=on_progress)
 
 
 def _ground_truth(

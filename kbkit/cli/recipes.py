@@ -14,23 +14,13 @@ import typer
 from kbkit.cli import (
     EXIT_ERROR,
     EXIT_NOTHING_READ,
-    AllowPrivate,
-    AsJson,
-    Trust,
     app,
     chosen_workspace,
+    command,
     open_workspace,
     resumable,
 )
-from kbkit.cli.terminal import (
-    complain,
-    print_json,
-    print_listing,
-    print_pairs,
-    printed,
-    progress,
-    say,
-)
+from kbkit.cli.terminal import complain, listing, print_json, print_pairs, printed, progress, say
 from kbkit.errors import ConflictError
 from kbkit.models.values import pluralize
 
@@ -51,29 +41,33 @@ def _figure(key: str, recipe: GalleryRecipe) -> object:
     return recipe.figures.get(key, "-")
 
 
-@recipes.command("list")
-def list_(as_json: AsJson = False) -> None:
+_figures: dict[str, Any] = {key: partial(_figure, key) for key in _FIGURES}
+
+
+@command(
+    recipes,
+    "list",
+    show=listing("name sources documents seconds megabytes ndcg hit1 address", **_figures),
+)
+def list_() -> list[GalleryRecipe]:
     """List the recipes that come with kbkit."""
     from kbkit.workflows.gallery import list_recipes
 
-    figures: dict[str, Any] = {key: partial(_figure, key) for key in _FIGURES}
-    print_listing(
-        list_recipes(),
-        as_json,
-        "name sources documents seconds megabytes ndcg hit1 address",
-        **figures,
-    )
-    if not as_json:
-        say("copy one with `kbkit recipes copy NAME`; - means that it was not run")
+    say("copy one with `kbkit recipes copy NAME`; - means that it was not run")
+    return list_recipes()
 
 
-@recipes.command()
+@command(recipes)
 def copy(
-    name: Annotated[str, typer.Argument(help="A recipe of the list.")],
-    folder: Annotated[Path, typer.Argument(help="Folder to copy it to.")] = Path(),
-    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
+    name: str, folder: Annotated[Path, typer.Argument()] = Path(), *, force: bool = False
 ) -> None:
-    """Copy a recipe with the files that it reads."""
+    """Copy a recipe with the files that it reads.
+
+    Args:
+        name: A recipe of the list.
+        folder: Folder to copy it to.
+        force: Overwrite existing files.
+    """
     from kbkit.workflows.gallery import copy_recipe
 
     first, *others = copy_recipe(name, folder, force=force)
@@ -81,8 +75,8 @@ def copy(
     say(f"wrote {first}{more}; `kbkit build {first}` builds it")
 
 
-@recipes.command()
-def check(recipe: Recipe, as_json: AsJson = False) -> None:
+@command(recipes)
+def check(recipe: Recipe, *, as_json: bool = False) -> None:
     """Check a recipe for errors."""
     from kbkit.workflows.gallery import check_recipe
 
@@ -97,25 +91,24 @@ def check(recipe: Recipe, as_json: AsJson = False) -> None:
         raise typer.Exit(EXIT_ERROR)
 
 
-@app.command()
+@command(app)
 def build(
     recipe: Recipe,
-    site: Annotated[bool, typer.Option(help="Also build the site.")] = True,
-    yes: Annotated[
-        bool,
-        typer.Option("--yes", "-y", help="Let the recipe's language model exceed its `limit`."),
-    ] = False,
-    trust: Trust = False,
-    engine: Annotated[
-        str,
-        typer.Option(
-            metavar="ENGINE",
-            help="Where the work runs: local, dask, or dask:ADDRESS, such as dask:tcp://10.0.0.5:8786.",
-        ),
-    ] = "local",
-    as_json: AsJson = False,
+    *,
+    site: bool = True,
+    yes: bool = False,
+    trust: bool = False,
+    engine: str = "local",
+    as_json: bool = False,
 ) -> None:
-    """Build or update a recipe's knowledge base and site."""
+    """Build or update a recipe's knowledge base and site.
+
+    Args:
+        site: Also build the site.
+        yes: Let the recipe's language model exceed its `limit`.
+        engine: Where the work runs: local, dask, or dask:ADDRESS, such as
+            dask:tcp://10.0.0.5:8786.
+    """
     from kbkit.recipes import load_recipe
     from kbkit.workflows.builder import build as build_recipe
 
@@ -142,20 +135,23 @@ def build(
         raise typer.Exit(EXIT_NOTHING_READ)
 
 
-@app.command()
+@command(app)
 def notebook(
     recipe: Recipe,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The notebook (default: NAME.ipynb).")
-    ] = None,
-    workspace: Annotated[
-        Path | None, typer.Option(help="Workspace that the notebook builds into.")
-    ] = None,
-    run: Annotated[bool, typer.Option("--run", help="Also run it and keep the output.")] = False,
-    trust: Trust = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    *,
+    output: Path | None = None,
+    workspace: Path | None = None,
+    run: bool = False,
+    trust: bool = False,
+    force: bool = False,
 ) -> None:
-    """Write a notebook that builds a recipe."""
+    """Write a notebook that builds a recipe.
+
+    Args:
+        output: The notebook (default: NAME.ipynb).
+        workspace: Workspace that the notebook builds into.
+        run: Also run it and keep the output.
+    """
     from kbkit.workflows.notebook import run_notebook, write_notebook
 
     path = write_notebook(
@@ -168,28 +164,30 @@ def notebook(
         say("ran it; open it in Jupyter to see the results")
 
 
-@app.command()
+@command(app)
 def init(
-    place: Annotated[
-        str, typer.Argument(help="An address, folder, file, OpenAPI description or Python package.")
-    ],
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The recipe (default: NAME.yaml).")
-    ] = None,
-    name: Annotated[str, typer.Option(help="Name of the knowledge base.")] = "",
-    description: Annotated[str, typer.Option(help="Its description, in a sentence.")] = "",
-    license: Annotated[str, typer.Option(help="License of the documents.")] = "",
-    question: Annotated[
-        list[str] | None,
-        typer.Option(help="A golden question and its page: 'QUESTION = PAGE'. Repeatable."),
-    ] = None,
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Ask nothing; use the values that were found.")
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
-    allow_private: AllowPrivate = False,
+    place: str,
+    *,
+    output: Path | None = None,
+    name: str = "",
+    description: str = "",
+    license: str = "",
+    question: list[str] | None = None,
+    yes: bool = False,
+    force: bool = False,
+    allow_private: bool = False,
 ) -> None:
-    """Write a first recipe for a site, folder or package."""
+    """Write a first recipe for a site, folder or package.
+
+    Args:
+        place: An address, folder, file, OpenAPI description or Python package.
+        output: The recipe (default: NAME.yaml).
+        name: Name of the knowledge base.
+        description: Its description, in a sentence.
+        license: License of the documents.
+        question: A golden question and its page: 'QUESTION = PAGE'. Repeatable.
+        yes: Ask nothing; use the values that were found.
+    """
     from kbkit.workflows.drafts import check_free, draft_recipe, write_draft
 
     if output is not None and not force:

@@ -1,4 +1,4 @@
-"""Command line options for sources."""
+"""Commands for the sources of a knowledge base, and the options that describe sources."""
 
 from __future__ import annotations
 
@@ -8,73 +8,110 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from kbkit.cli import AsJson, Name, Options, app, open_workspace, takes, with_options
-from kbkit.cli.terminal import print_listing, say
+from kbkit.cli import app, command
+from kbkit.cli.terminal import listing, say
 from kbkit.models.values import pluralize
 
 if TYPE_CHECKING:
     from kbkit.models import SourceInfo
-    from kbkit.recipes import AnySource
+    from kbkit.workspace import Workspace
+
+_PLACES = ("crawl", "page", "files", "package", "openapi", "jsonl", "parquet")
 
 
-_PLACES: Options = {
-    "crawl": ("", list[str], "Crawl a site from this address."),
-    "page": ("", list[str], "Read one page."),
-    "files": ("", list[str], "Read files: a glob, a file or a folder."),
-    "package": ("", list[str], "Read the API of an installed Python package."),
-    "openapi": ("--openapi", list[str], "Read an API description: a file or an address."),
-    "jsonl": ("", list[str], "Read JSON lines with uri, title and content."),
-    "parquet": ("", list[str], "Read a Parquet file with uri, title and content."),
-    "mirror": ("", str, "Read saved HTML: a folder or archive (with --base-url), or a WARC."),
-    "base_url": ("", str, "Address that the saved pages come from."),
-}
-_OPTIONS: Options = {
-    "introspect": ("--introspect", bool, "Package: also import it, which runs its code."),
-    "limit": ("", int, "Maximum documents a source (default: crawl 1,000, others 100,000)."),
-    "include": ("", list[str], "Glob of paths to read. Repeatable."),
-    "exclude": ("", list[str], "Glob of paths to skip. Repeatable."),
-    "depth": ("", int, "Crawl: maximum links from the start (default: no limit)."),
-    "sitemap": ("--sitemap/--no-sitemap", bool, "Crawl: also read sitemaps (default: yes)."),
-    "concurrency": ("", int, "Crawl: concurrent requests, 1 to 32 (default: 4)."),
-    "delay": ("", float, "Web: minimum seconds between requests."),
-    "provider": ("", str, "Web: trafilatura, browser or firecrawl."),
-    "document_type": ("--type", str, "Type of the documents (default: detected)."),
-    "tags": ("--tag", list[str], "Tag of the documents."),
-    "license": ("", str, "License of documents that state none."),
-    "attribution": ("", str, "Credit for documents that state none."),
-    "allow_private": ("--allow-private", bool, "Allow loopback and private addresses."),
-}
+def source_specs(
+    *,
+    crawl: list[str] | None = None,
+    page: list[str] | None = None,
+    files: list[str] | None = None,
+    package: list[str] | None = None,
+    openapi: Annotated[list[str] | None, typer.Option("--openapi")] = None,
+    jsonl: list[str] | None = None,
+    parquet: list[str] | None = None,
+    mirror: str | None = None,
+    base_url: str | None = None,
+    introspect: bool = False,
+    limit: int | None = None,
+    include: list[str] | None = None,
+    exclude: list[str] | None = None,
+    depth: int | None = None,
+    sitemap: bool | None = None,
+    concurrency: int | None = None,
+    delay: float | None = None,
+    provider: str | None = None,
+    document_type: Annotated[str | None, typer.Option("--type")] = None,
+    tags: list[str] | None = None,
+    license: str | None = None,
+    attribution: str | None = None,
+    allow_private: bool = False,
+) -> list[Any]:
+    """Return the sources, each with the options that it has.
 
-
-@with_options({**_PLACES, **_OPTIONS})
-def source_specs(**given: Any) -> list[AnySource]:
-    """Return the sources, each with the options that it has."""
+    Args:
+        crawl: Crawl a site from this address.
+        page: Read one page.
+        files: Read files: a glob, a file or a folder.
+        package: Read the API of an installed Python package.
+        openapi: Read an API description: a file or an address.
+        jsonl: Read JSON lines with uri, title and content.
+        parquet: Read a Parquet file with uri, title and content.
+        mirror: Read saved HTML: a folder or archive (with --base-url), or a WARC.
+        base_url: Address that the saved pages come from.
+        introspect: Package: also import it, which runs its code.
+        limit: Maximum documents a source (default: crawl 1,000, others 100,000).
+        include: Glob of paths to read. Repeatable.
+        exclude: Glob of paths to skip. Repeatable.
+        depth: Crawl: maximum links from the start (default: no limit).
+        sitemap: Crawl: also read sitemaps (default: yes).
+        concurrency: Crawl: concurrent requests, 1 to 32 (default: 4).
+        delay: Web: minimum seconds between requests.
+        provider: Web: trafilatura, browser or firecrawl.
+        document_type: Type of the documents (default: detected).
+        tags: Tag of the documents.
+        license: License of documents that state none.
+        attribution: Credit for documents that state none.
+        allow_private: Allow loopback and private addresses.
+    """
+    given = {
+        name: value
+        for name, value in locals().items()
+        if value is not None and (value is not False or name == "sitemap")
+    }
     from kbkit.recipes import parse_source
 
-    mirror, base_url = given["mirror"], given["base_url"]
     if mirror is None and base_url is not None:
         raise typer.BadParameter("--base-url needs --mirror")
     specs: list[dict[str, Any]] = [
         {"type": kind, _place(kind, place): place}
         for kind in _PLACES
-        if kind not in ("mirror", "base_url")
-        for place in given[kind] or ()
+        for place in given.pop(kind, ())
     ]
     if mirror is not None:
-        specs.append({"type": "mirror", "path": mirror, "base_url": base_url})
+        specs.append({"type": "mirror", "path": given.pop("mirror")})
     options = _options_by_type()
-    for name, (spelling, _, _) in _OPTIONS.items():
-        if given[name] in (None, []):
-            continue
+    for name, value in given.items():
         takers = [spec for spec in specs if name in options[spec["type"]]]
         for spec in takers:
-            spec[name] = given[name]
+            spec[name] = value
         if not takers:
             *others, last = (f"--{kind}" for kind, names in options.items() if name in names)
             kinds = f"{', '.join(others)} or {last}" if others else last
-            shown = spelling.rpartition("/")[2] or f"--{name.replace('_', '-')}"
-            raise typer.BadParameter(f"{shown} needs {kinds}")
+            raise typer.BadParameter(f"{_SPELLED.get(name, f'--{name}')} goes with {kinds}")
     return [parse_source(spec) for spec in specs]
+
+
+_SPELLED = {"sitemap": "--no-sitemap", "document_type": "--type", "tags": "--tag"}
+
+
+def some_specs(*, specs: Annotated[list[Any], source_specs]) -> list[Any]:
+    """Return sources, at least one."""
+    if not specs:
+        raise typer.BadParameter("name a source, such as --crawl URL, --files GLOB or --jsonl FILE")
+    return specs
+
+
+Specs = Annotated[list[Any], source_specs]
+SomeSpecs = Annotated[list[Any], some_specs]
 
 
 _WEB = re.compile("https?://")
@@ -100,83 +137,73 @@ sources = typer.Typer(help="Manage the sources of a knowledge base.", no_args_is
 app.add_typer(sources, name="sources")
 
 Source = Annotated[str, typer.Argument(help="Its location, or the start of its id.")]
+KeepDocuments = Annotated[
+    bool | None,
+    typer.Option(
+        "--keep-documents/--delete-documents", help="Keep or delete its documents (default: ask)."
+    ),
+]
+_show = listing(
+    "id type documents enabled location",
+    "no sources; add one with `kbkit add NAME`",
+    id=lambda source: source.id[:8],
+)
 
 
-@sources.command("list")
-def list_(name: Name, as_json: AsJson = False) -> None:
+@command(sources, "list", show=_show)
+def list_(ws: Workspace, name: str) -> list[SourceInfo]:
     """List the sources of a knowledge base."""
-    with open_workspace() as workspace:
-        infos = list(workspace[name].sources)
-    _print(infos, as_json, f"{name} has no sources; add one with `kbkit add {name}`")
+    return list(ws[name].sources)
 
 
-@sources.command()
-@takes(source_specs, "specs")
-def add(name: Name, specs: list[Any], as_json: AsJson = False) -> None:
+@command(sources, show=_show)
+def add(ws: Workspace, name: str, *, specs: SomeSpecs) -> list[SourceInfo]:
     """Add sources without reading them."""
-    if not specs:
-        raise typer.BadParameter("name a source, such as --crawl URL, --files GLOB or --jsonl FILE")
-    with open_workspace() as workspace:
-        added = workspace[name].sources.add(specs)
-    _print(added, as_json)
+    added = ws[name].sources.add(specs)
     say(f"`kbkit refresh {name}` reads new documents")
+    return added
 
 
-@sources.command("set")
+@command(sources, "set", show=_show)
 def set_(
-    name: Name,
+    ws: Workspace,
+    name: str,
     source: Source,
-    options: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="OPTION=VALUE...",
-            help="Recipe options, such as limit=500; an empty value restores the default.",
-        ),
-    ],
-    as_json: AsJson = False,
-) -> None:
-    """Change the options of a source."""
-    given = dict(_option(option) for option in options)
-    with open_workspace() as workspace:
-        changed = workspace[name].sources.update(source, **given)
-    _print([changed], as_json)
+    options: Annotated[list[str], typer.Argument(metavar="OPTION=VALUE...")],
+) -> list[SourceInfo]:
+    """Change the options of a source.
+
+    Args:
+        options: Recipe options, such as limit=500; an empty value restores the default.
+    """
+    changed = ws[name].sources.update(source, **dict(_option(option) for option in options))
     say(f"`kbkit refresh {name}` reads it with the new options")
+    return [changed]
 
 
-@sources.command()
-def enable(name: Name, source: Source, as_json: AsJson = False) -> None:
+@command(sources, show=_show)
+def enable(ws: Workspace, name: str, source: Source) -> list[SourceInfo]:
     """Enable a source."""
-    with open_workspace() as workspace:
-        _print([workspace[name].sources.enable(source)], as_json)
+    return [ws[name].sources.enable(source)]
 
 
-@sources.command()
-def disable(name: Name, source: Source, as_json: AsJson = False) -> None:
+@command(sources, show=_show)
+def disable(ws: Workspace, name: str, source: Source) -> list[SourceInfo]:
     """Disable a source; its documents stay."""
-    with open_workspace() as workspace:
-        _print([workspace[name].sources.disable(source)], as_json)
+    return [ws[name].sources.disable(source)]
 
 
-@sources.command()
+@command(sources)
 def remove(
-    name: Name,
-    source: Source,
-    keep_documents: Annotated[
-        bool | None,
-        typer.Option(
-            "--keep-documents/--delete-documents",
-            help="Keep or delete its documents (default: ask).",
-        ),
-    ] = None,
+    ws: Workspace, name: str, source: Source, *, keep_documents: KeepDocuments = None
 ) -> None:
     """Remove a source."""
-    with open_workspace() as workspace:
-        collection = workspace[name].sources
-        info = collection[source]
-        if keep_documents is None and info.documents:
-            question = f"Delete its {pluralize(info.documents)} too?"
-            keep_documents = not typer.confirm(question, default=False, err=True)
-        collection.remove(info.id, keep_documents=bool(keep_documents))
+    collection = ws[name].sources
+    info = collection[source]
+    if keep_documents is None and info.documents:
+        question = f"Delete its {pluralize(info.documents)} too?"
+        keep_documents = not typer.confirm(question, default=False, err=True)
+    collection.remove(info.id, keep_documents=bool(keep_documents))
     done = "stay" if keep_documents else "were deleted"
     say(f"removed {info.location}; its {pluralize(info.documents)} {done}")
 
@@ -192,13 +219,3 @@ def _option(text: str) -> tuple[str, Any]:
         return key.strip(), yaml.safe_load(value)
     except yaml.YAMLError:
         return key.strip(), value
-
-
-def _print(infos: list[SourceInfo], as_json: bool, empty: str = "") -> None:
-    print_listing(
-        infos,
-        as_json,
-        "id type documents enabled location",
-        empty=empty,
-        id=lambda source: source.id[:8],
-    )

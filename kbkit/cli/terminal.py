@@ -143,12 +143,6 @@ def printed(value: Any, as_json: bool) -> bool:
     return as_json
 
 
-def print_done(value: Any, as_json: bool, message: str) -> None:
-    """Print a changed value as JSON, or a message."""
-    if not printed(value, as_json):
-        say(message)
-
-
 def print_pairs(pairs: list[tuple[str, str]]) -> None:
     print_table(("", ""), pairs, styles=["bold", ""])
 
@@ -268,27 +262,24 @@ def _repeats(description: str, snippet: str) -> bool:
     return bool(begin) and description.startswith(begin[: len(description)])
 
 
-def print_listing(
-    rows: Sequence[Any],
-    as_json: bool,
-    columns: str,
-    *,
-    empty: str = "",
-    **computed: Callable[[Any], object],
-) -> None:
-    """Print values as JSON or as a table, or only a message if there are none.
+def listing(
+    columns: str, empty: str = "", **computed: Callable[[Any], object]
+) -> Callable[[Sequence[Any]], None]:
+    """Return a function that prints values as a table, or a message if there are none.
 
     Columns are attributes, or what the ``computed`` functions return for a value.
     """
-    if printed(rows, as_json):
-        return
-    if not rows and empty:
-        say(empty)
-        return
     names = columns.split()
     reads = [computed.get(name) or attrgetter(name) for name in names]
-    lines = ([values.shown(read(row)) for read in reads] for row in rows)
-    print_table([name.replace("_", " ") for name in names], lines)
+
+    def show(rows: Sequence[Any]) -> None:
+        if rows or not empty:
+            lines = ([values.shown(read(row)) for read in reads] for row in rows)
+            print_table([name.replace("_", " ") for name in names], lines)
+        else:
+            say(empty)
+
+    return show
 
 
 _WORD = re.compile(r"[^\W\d]")

@@ -7,73 +7,64 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kbkit.cli import (
-    EXIT_ERROR,
-    AllowPrivate,
-    AsJson,
-    app,
-    chosen_workspace,
-    open_workspace,
-    resumable,
-)
-from kbkit.cli.terminal import print_json, print_listing, print_table, printed, progress, say
+from kbkit.cli import EXIT_ERROR, app, chosen_workspace, command, open_workspace, resumable
+from kbkit.cli.terminal import listing, print_json, print_table, printed, progress, say
 from kbkit.mcp import MIN_TOKENS, SET_NAMES, USUAL_TOKENS, check_sets
 from kbkit.mcp.stdio import serve
-from kbkit.models import BundleInfo
 from kbkit.models.values import pluralize
 
 if TYPE_CHECKING:
-    from kbkit.models import Migration
+    from collections.abc import Sequence
+
+    from kbkit.models import BundleInfo, Migration, Restoration, Run
+    from kbkit.runtime.progress import OnProgress
+    from kbkit.workflows.embedding_models import ModelInfo
+    from kbkit.workspace import Workspace
 
 
-@app.command()
+TOOLS = f"Tool sets, separated by commas: {', '.join(SET_NAMES)}, all."
+Roots = Annotated[list[Path] | None, typer.Option("--root")]
+
+
+@command(app)
 def mcp(
-    tools: Annotated[
-        str,
-        typer.Option(
-            metavar="SETS", help=f"Tool sets, separated by commas: {', '.join(SET_NAMES)}, all."
-        ),
-    ] = "core",
-    allow_write: Annotated[
-        bool, typer.Option("--allow-write", help="Include tools that write.")
-    ] = False,
-    max_tokens: Annotated[
-        int, typer.Option(min=MIN_TOKENS, help="Maximum tokens of an answer.")
-    ] = USUAL_TOKENS,
-    roots: Annotated[
-        list[Path] | None,
-        typer.Option("--root", help="Folder that tools may read files from. Repeatable."),
-    ] = None,
+    *,
+    tools: Annotated[str, typer.Option("--tools", help=TOOLS)] = "core",
+    allow_write: bool = False,
+    max_tokens: Annotated[int, typer.Option(min=MIN_TOKENS)] = USUAL_TOKENS,
+    roots: Roots = None,
 ) -> None:
-    """Serve agents over MCP on standard input and output."""
+    """Serve agents over MCP on standard input and output.
+
+    Args:
+        allow_write: Include tools that write.
+        max_tokens: Maximum tokens of an answer.
+        roots: Folder that tools may read files from. Repeatable.
+    """
     sets = check_sets([name.strip() for name in tools.split(",") if name.strip()])
     serve(
         chosen_workspace(), sets, allow_write=allow_write, max_tokens=max_tokens, roots=roots or ()
     )
 
 
-@app.command()
-def migrate(
-    to: Annotated[
-        str,
-        typer.Option(
-            metavar="URL",
-            help="Where to: postgresql+psycopg://USER@HOST:PORT/DATABASE (an empty one; the "
-            "password may be in PGPASSWORD or ~/.pgpass), or a folder without a catalog.",
-        ),
-    ],
-    as_json: AsJson = False,
-) -> None:
-    """Move the workspace to PostgreSQL or to a folder."""
-    from kbkit.workflows.migration import migrate as move
-
-    with resumable("kbkit migrate"), progress() as on_progress:
-        done = move(chosen_workspace(), to=to, on_progress=on_progress)
-    if printed(done, as_json):
-        return
+def _print_migration(done: Migration) -> None:
     rows = ((table.name, f"{table.rows:,}", table.digest) for table in done.tables if table.rows)
     print_table(("table", "rows", "BLAKE2 of both"), rows)
     _print_locations(done)
+
+
+@command(app, show=_print_migration)
+def migrate(*, to: str) -> Migration:
+    """Move the workspace to PostgreSQL or to a folder.
+
+    Args:
+        to: Where to: postgresql+psycopg://USER@HOST:PORT/DATABASE (an empty one; the password may
+            be in PGPASSWORD or ~/.pgpass), or a folder without a catalog.
+    """
+    from kbkit.workflows.migration import migrate as move
+
+    with resumable("kbkit migrate"), progress() as on_progress:
+        return move(chosen_workspace(), to=to, on_progress=on_progress)
 
 
 def _print_locations(done: Migration) -> None:
@@ -102,30 +93,38 @@ app.add_typer(models, name="models")
 Model = Annotated[str, typer.Argument(help="A model of the list, or OWNER/MODEL of the hub.")]
 
 
-@models.command("list")
-def list_(as_json: AsJson = False) -> None:
+@command(
+    models,
+    "list",
+    show=listing(
+        "name dimensions megabytes cost languages license good_for installed",
+        installed=lambda model: model.installed or model.where,
+    ),
+)
+def list_() -> Sequence[ModelInfo]:
     """List embedding models and which are installed."""
     from kbkit.workflows.embedding_models import list_models
 
-    print_listing(
-        list_models(),
-        as_json,
-        "name dimensions megabytes cost languages license good_for installed",
-        installed=lambda model: model.installed or model.where,
-    )
-    if not as_json:
-        say("cost: time of a chunk, static vectors as 1, about")
+    say("cost: time of a chunk, static vectors as 1, about")
+    return list_models()
 
 
-@models.command()
+@command(models)
 def fetch(
     name: Model,
-    revision: Annotated[str, typer.Option(help="Branch, tag or commit.")] = "",
-    file: Annotated[str, typer.Option(help="Path of the ONNX file in the repository.")] = "",
-    sha256: Annotated[str, typer.Option(help="Expected SHA-256 of the ONNX file.")] = "",
-    allow_private: AllowPrivate = False,
+    *,
+    revision: str = "",
+    file: str = "",
+    sha256: str = "",
+    allow_private: bool = False,
 ) -> None:
-    """Download a model; resumes after an interruption."""
+    """Download a model; resumes after an interruption.
+
+    Args:
+        revision: Branch, tag or commit.
+        file: Path of the ONNX file in the repository.
+        sha256: Expected SHA-256 of the ONNX file.
+    """
     from kbkit.workflows.embedding_models import fetch_model
 
     with resumable(f"kbkit models fetch {name}"), progress() as on_progress:
@@ -140,12 +139,13 @@ def fetch(
     say(f"fetched {name} to {folder}; name it in a recipe: {{type: onnx, preset: {name}}}")
 
 
-@models.command()
-def remove(
-    name: Model,
-    forget: Annotated[bool, typer.Option("--forget", help="Also forget its hashes.")] = False,
-) -> None:
-    """Delete a downloaded model."""
+@command(models)
+def remove(name: Model, *, forget: bool = False) -> None:
+    """Delete a downloaded model.
+
+    Args:
+        forget: Also forget its hashes.
+    """
     from kbkit.workflows.embedding_models import remove_model
 
     remove_model(name, forget=forget)
@@ -157,16 +157,14 @@ Names = Annotated[
 ]
 
 
-@app.command()
-def doctor(
-    repair: Annotated[
-        bool, typer.Option("--repair", help="Rebuild damaged indexes from the catalog.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Check a workspace for damage."""
-    with open_workspace() as workspace:
-        health = workspace.doctor(repair=repair)
+@command(app)
+def doctor(ws: Workspace, *, repair: bool = False, as_json: bool = False) -> None:
+    """Check a workspace for damage.
+
+    Args:
+        repair: Rebuild damaged indexes from the catalog.
+    """
+    health = ws.doctor(repair=repair)
     if not printed({"sound": health.sound, **health.to_dict()}, as_json):
         for finding in health.findings:
             say(str(finding))
@@ -176,78 +174,26 @@ def doctor(
         raise typer.Exit(EXIT_ERROR)
 
 
-@app.command()
-def rebuild(names: Names = None) -> None:
+@command(app)
+def rebuild(ws: Workspace, names: Names = None) -> None:
     """Rebuild all indexes from the catalog."""
-    with open_workspace() as workspace:
-        done = workspace.rebuild(names)
-    say(f"rebuilt: {', '.join(done) or 'nothing'}")
+    say(f"rebuilt: {', '.join(ws.rebuild(names)) or 'nothing'}")
 
 
-@app.command()
-def runs(names: Names = None, as_json: AsJson = False) -> None:
-    """List past reads of sources, the latest first."""
-    with open_workspace() as workspace:
-        listed = workspace.runs(names)
-    print_listing(
-        listed,
-        as_json,
+@command(
+    app,
+    show=listing(
         "started_at seconds kb counts source",
-        empty="no source was read yet",
+        "no source was read yet",
         seconds=lambda run: run.seconds if run.finished_at else "unfinished",
-    )
+    ),
+)
+def runs(ws: Workspace, names: Names = None) -> list[Run]:
+    """List past reads of sources, the latest first."""
+    return ws.runs(names)
 
 
-Sign = Annotated[
-    Path | None,
-    typer.Option(metavar="KEYFILE", help="Sign it with this private Ed25519 key (PEM)."),
-]
-
-
-@app.command()
-def bundle(
-    places: Annotated[
-        list[str],
-        typer.Argument(metavar="[NAME]... FILE", help="Knowledge bases, then the file to write."),
-    ],
-    everything: Annotated[
-        bool, typer.Option("--all", help="Include all knowledge bases, files and entries.")
-    ] = False,
-    sign: Sign = None,
-    as_json: AsJson = False,
-) -> None:
-    """Write knowledge bases to one portable file."""
-    *names, file = places
-    if everything == bool(names):
-        raise typer.BadParameter("name knowledge bases and then a file, or give --all and a file")
-    with open_workspace() as workspace, progress() as on_progress:
-        kbs = None if everything else names
-        done = workspace.bundle(file, kbs=kbs, sign=sign, on_progress=on_progress)
-    _print_bundle(done, as_json)
-
-
-@app.command()
-def backup(
-    place: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE_OR_FOLDER", help="A new file, or a folder for one named after the time."
-        ),
-    ],
-    sign: Sign = None,
-    as_json: AsJson = False,
-) -> None:
-    """Write the whole workspace to one file."""
-    with open_workspace() as workspace, progress() as on_progress:
-        done = workspace.bundle(place, sign=sign, on_progress=on_progress)
-    _print_bundle(done, as_json)
-
-
-def _print_bundle(done: BundleInfo, as_json: bool) -> None:
-    for reason in done.skipped:
-        say(f"left out: {reason}")
-    if printed(done, as_json):
-        return
+def _print_bundle(done: BundleInfo) -> None:
     say(
         f"wrote {done.path}: {pluralize(len(done.knowledge_bases), 'knowledge base')}, "
         f"{pluralize(done.documents)}, {done.bytes / 1e6:,.1f} MB, in {done.seconds:,.1f} s"
@@ -255,33 +201,46 @@ def _print_bundle(done: BundleInfo, as_json: bool) -> None:
     )
 
 
-@app.command()
-def restore(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="The bundle.")],
-    name: Annotated[
-        str,
-        typer.Option(
-            "--as", metavar="NAME", help="New name of its knowledge base (default: unchanged)."
-        ),
-    ] = "",
-    verify: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PUBLICKEY", help="Restore only if this public Ed25519 key (PEM) signed it."
-        ),
-    ] = None,
-    trust: Annotated[
-        bool, typer.Option("--trust", help="Allow it to read its sources and use its models.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Restore a bundle or a backup."""
-    with open_workspace() as workspace, progress() as on_progress:
-        done = workspace.restore(
-            file, name=name, verify=verify, trust=trust, on_progress=on_progress
-        )
-    if printed(done, as_json):
-        return
+def _bundle(file: str, kbs: list[str] | None, sign: Path | None) -> BundleInfo:
+    with open_workspace() as ws, progress() as on_progress:
+        done = ws.bundle(file, kbs=kbs, sign=sign, on_progress=on_progress)
+    for reason in done.skipped:
+        say(f"left out: {reason}")
+    return done
+
+
+@command(app, show=_print_bundle)
+def bundle(
+    places: Annotated[list[str], typer.Argument(metavar="[NAME]... FILE")],
+    *,
+    everything: Annotated[bool, typer.Option("--all")] = False,
+    sign: Path | None = None,
+) -> BundleInfo:
+    """Write knowledge bases to one portable file.
+
+    Args:
+        places: Knowledge bases, then the file to write.
+        everything: Include all knowledge bases, files and entries.
+    """
+    *names, file = places
+    if everything == bool(names):
+        raise typer.BadParameter("name knowledge bases and then a file, or give --all and a file")
+    return _bundle(file, None if everything else names, sign)
+
+
+@command(app, show=_print_bundle)
+def backup(
+    place: Annotated[str, typer.Argument(metavar="FILE_OR_FOLDER")], *, sign: Path | None = None
+) -> BundleInfo:
+    """Write the whole workspace to one file.
+
+    Args:
+        place: A new file, or a folder for one named after the time.
+    """
+    return _bundle(place, None, sign)
+
+
+def _print_restored(done: Restoration) -> None:
     for kb in done.knowledge_bases:
         restored = f"restored {pluralize(kb.documents)}, {kb.ratings:,} ratings"
         say(f"{kb.name}: {restored}" + ("" if kb.new else "; existing data stayed"))
@@ -298,14 +257,35 @@ def restore(
     say(f"restored in {done.seconds:,.1f} s")
 
 
+@command(app, show=_print_restored)
+def restore(
+    ws: Workspace,
+    file: str,
+    *,
+    name: Annotated[str, typer.Option("--as")] = "",
+    verify: Path | None = None,
+    trust: bool = False,
+    on_progress: OnProgress | None,
+) -> Restoration:
+    """Restore a bundle or a backup.
+
+    Args:
+        file: The bundle.
+        name: New name of its knowledge base (default: unchanged).
+        verify: Restore only if this public Ed25519 key (PEM) signed it.
+        trust: Allow it to read its sources and use its models.
+    """
+    return ws.restore(file, name=name, verify=verify, trust=trust, on_progress=on_progress)
+
+
 config = typer.Typer(help="Show settings and where they come from.", no_args_is_help=True)
 app.add_typer(config, name="config")
 
 _SECRETS = ("panel_token", "database_url", "chroma_url", "chroma_token")
 
 
-@config.command("show")
-def show(as_json: AsJson = False) -> None:
+@command(config)
+def show(*, as_json: bool = False) -> None:
     """Show each setting with its value and origin."""
     from kbkit.runtime.config import setting_values, unknown_variables
 

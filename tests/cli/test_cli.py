@@ -157,15 +157,6 @@ def test_limit_include_and_exclude_narrow_a_crawl(here, site):
     assert [uri.removeprefix(site) for uri in uris(here, "c")] in ([""], ["index.html"])
 
 
-def test_limit_and_exclude_narrow_files(here, tmp_path):
-    for name in ("a", "b", "c"):
-        (tmp_path / f"{name}.md").write_text(f"# {name}\n\nText.\n")
-    here("new", "few", "--files", "*.md", "--limit", "2")
-    assert len(uris(here, "few")) == 2
-    here("new", "some", "--files", "*.md", "--exclude", "b.md")
-    assert [uri.rpartition("/")[2] for uri in uris(here, "some")] == ["a.md", "c.md"]
-
-
 def test_depth_and_labels_of_a_crawl(here, site):
     command = ("new", "a", "--crawl", site, "--allow-private", "--depth", "1", "--no-sitemap")
     labels = ("--type", "policy", "--tag", "house", "--license", "cc by 4.0")
@@ -253,14 +244,6 @@ def test_refresh_reports_changes(here, tmp_path):
     assert states == {"a": "current", "b": "gone"}
 
 
-def test_invalid_lines_are_reported_and_the_others_read(here, tmp_path):
-    path = write_lines(tmp_path / "a.jsonl", {"uri": "a", "title": "A", "text": "Apples."}, [])
-    outcome = here("new", "notes", "--jsonl", path)
-    assert outcome.code == 0
-    assert "1 new" in outcome.err
-    assert "line 2" in outcome.err
-
-
 def test_search_prints_hits_with_documented_keys(ask):
     hits = ask("search", "how long does black tea steep", "--json").json
     keys = "score kb document_id uri title heading_path anchor chunk_id text start end"
@@ -293,30 +276,17 @@ def test_context_is_printed_within_its_budget(ask, monkeypatch):
         assert says in outcome.err
 
 
-@pytest.mark.parametrize("mode", ["hybrid", "dense", "lexical"])
-def test_every_search_mode_answers(ask, mode):
-    found = ask("search", "black tea", "--mode", mode, "--json").json
-    assert found[0]["title"] == "Tea"
-
-
 @pytest.mark.parametrize(
     ("options", "titles"),
     [
         (["--kb", "food"], {"Bread"}),
-        (["--kb", "food", "--kb", "drinks"], {"Tea", "Milk", "Bread"}),
-        (["--tag", "hot"], {"Tea"}),
         (["--tag", "hot", "--tag", "cold"], set()),
         (["--type", "faq", "--type", "other"], {"Tea", "Milk", "Bread"}),
-        (["--type", "faq"], set()),
         (["--source", "http://x.org/"], {"Tea", "Milk"}),
-        (["--path", "*.html"], {"Tea", "Milk"}),
         (["--path", "tea*"], {"Tea"}),
         (["--after", "2020-01-31"], {"Tea", "Milk", "Bread"}),
         (["--before", "2020-01-31T12:00:00+01:00"], set()),
-        (["--min-rating", "4"], {"Milk"}),
-        (["--state", "current"], {"Tea", "Milk", "Bread"}),
-        (["--state", "stale"], set()),
-        (["--source", "http://x.org/", "--min-rating", "5", "--kb", "food"], set()),
+        (["--state", "current", "--min-rating", "4", "--kb", "drinks"], {"Milk"}),
     ],
 )
 def test_search_filters(ask, options, titles):
@@ -416,7 +386,7 @@ def test_documents_are_listed_whole_or_by_line(ask):
     assert found[1]["content"].startswith("# Tea")
     assert found[1]["tags"] == ["hot"]
     head, *plain = ask("documents", "drinks").out.splitlines()
-    assert head.split() == ["type", "state", "title", "URI"]
+    assert head.split() == ["document", "type", "state", "title", "uri"]
     assert [line.split()[-2:] for line in plain] == [[x["title"], x["uri"]] for x in found]
     listed = ask("documents", "drinks", "--json").json
     assert listed == [
@@ -452,7 +422,9 @@ def test_number_out_of_range_is_refused(run):
                 for value in ("nope", *ends):
                     refused = run(*path, *required, f"{option.opts[0]}={value}")
                     assert refused.code == 2
-                    message = r"'--[a-z-]+': Input should be (a valid (integer|number)|.* than)"
+                    message = (
+                        r"'--[a-z-]+'[^:]*: Input should be (a valid (integer|number)|.* than)"
+                    )
                     assert re.search(message, refused.err), (path, refused.err)
                     checked += 1
     assert checked > 60
