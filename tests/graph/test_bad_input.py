@@ -4,7 +4,7 @@ import pytest
 
 import kbkit
 from kbkit.annotation.gazetteer import NameGazetteer
-from kbkit.errors import ConflictError, NotFoundError
+from kbkit.errors import NotFoundError
 from kbkit.graph import building
 from kbkit.knowledge_base import handle_of
 from kbkit.recipes import KnowledgeBaseSpec, RulesAnnotation
@@ -139,20 +139,6 @@ def test_edits_by_hand_outlive_repeated_ingests(workspace, kb, tmp_path):
         assert graph.relations("shelf.get", name="raises") == []
         (returns,) = graph.relations("shelf.get", name="returns")
         assert (returns.weight, returns.note) == (0.25, "by hand")
-
-
-def test_conflicts_of_two_workspaces_are_errors(tmp_path):
-    with kbkit.open(tmp_path / "kb") as ann, kbkit.open(tmp_path / "kb") as bob:
-        seen = ann.graph.create("pool", by="ann")
-        theirs = bob.graph.entity("pool")
-        ann.graph.update(seen, description="By Ann.", by="ann")
-        with pytest.raises(ConflictError, match="changed by ann"):
-            bob.graph.update(theirs, description="By Bob.", by="bob")
-        bob.graph.update("pool", type="term", by="bob")
-        pool = ann.graph.entity("pool")
-        assert (pool.description, pool.type, pool.made_by) == ("By Ann.", "term", "bob")
-        with pytest.raises(ConflictError, match="changed again by bob"):
-            ann.graph.undo(by="ann")
 
 
 def test_gazetteer_of_twenty_thousand_names():

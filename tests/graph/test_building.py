@@ -174,25 +174,6 @@ def test_deleted_evidence_lowers_the_weight_and_ends_the_relation(workspace, kb)
     assert weights == pytest.approx([3 / 4, 2 / 3, 1 / 2])
 
 
-def test_edits_by_hand_outlive_rebuilds(workspace, kb):
-    graph = workspace.graph
-    fill(kb)
-    build(kb)
-    graph.update("shelf.Pool", description="Ours.", type="term", name="The Pool")
-    (raises,) = graph.relations("shelf.Pool.get", name="raises")
-    graph.delete(raises)
-    graph.delete("shelf.OtherError")
-    graph.relate("shelf.PoolError", "extends", "shelf.BaseError", weight=0.25, note="as read")
-    kb.add("pool", POOL + "\nMore.\n", source="http://x.org/pool.html")
-    build(kb)
-    pool = graph.entity("shelf.Pool")
-    assert (pool.name, pool.type, pool.description) == ("The Pool", "term", "Ours.")
-    assert graph.relations("shelf.Pool.get", name="raises") == []
-    assert not {each for each in edges(workspace) if "shelf.OtherError" in each}
-    (extends,) = graph.relations("shelf.PoolError", name="extends")
-    assert (extends.weight, extends.note, extends.by_hand) == (0.25, "as read", True)
-
-
 def test_merge_joins_relations_and_outlives_rebuilds(workspace, kb):
     graph = workspace.graph
     fill(kb)

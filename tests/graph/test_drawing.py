@@ -2,8 +2,6 @@
 
 import pytest
 
-from kbkit.errors import ConfigError, NotFoundError
-
 
 def names(layout):
     return {node.name for node in layout.nodes}
@@ -62,15 +60,6 @@ def test_merge_moves_no_other_nodes(workspace):
     after = {node.name: (node.x, node.y) for node in graph.layout().nodes}
     assert set(after) == set(before) - {"part 29"} | {"a new part"}
     assert all(after[name] == place for name, place in before.items() if name != "part 29")
-
-
-def test_invalid_arguments_are_errors(workspace):
-    with pytest.raises(ConfigError, match="limit"):
-        workspace.graph.layout(limit=2_001)
-    with pytest.raises(ConfigError, match="depth"):
-        workspace.graph.layout(depth=0)
-    with pytest.raises(NotFoundError, match="nothing of that name"):
-        workspace.graph.layout("nothing of that name")
 
 
 def test_layout_of_one_knowledge_base_has_its_names_and_documents(workspace):
