@@ -175,11 +175,11 @@ def undelete_kb(name: str, *, documents: Documents = None, to: str = "") -> None
         to: A new name, if the old one is taken.
     """
     if documents and to:
-        raise typer.BadParameter("--to goes with a knowledge base, not with --document")
+        raise typer.BadParameter("--to cannot be combined with --document")
     with open_workspace() as ws:
         if not documents:
             kb = ws.undelete(name, to=to)
-            say(f"{kb.name} is back, with {pluralize(kb.info().documents)}")
+            say(f"restored {kb.name}, with {pluralize(kb.info().documents)}")
             return
         kb = ws[name]
         for document in documents:
@@ -240,7 +240,7 @@ def rename(ws: Workspace, name: str, to: str) -> None:
         to: Its new name.
     """
     ws.rename(name, to=to)
-    say(f"{name} is called {to} now")
+    say(f"renamed {name} to {to}")
 
 
 @command(app)

@@ -188,7 +188,7 @@ def create(
         aliases=aliases or (),
         properties=_properties(properties),
     )
-    return Done(entity, f"made {plain(entity.name)}")
+    return Done(entity, f"created {plain(entity.name)}")
 
 
 @command(graph)

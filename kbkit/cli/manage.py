@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
-from shutil import rmtree
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kbkit.cli import app, chosen_workspace, command, finish, open_workspace, resumable
+from kbkit.cli import app, command, finish, open_workspace, resumable
 from kbkit.cli.sources import SomeSpecs, Specs
 from kbkit.cli.terminal import (
     listing,
@@ -23,7 +21,6 @@ from kbkit.cli.terminal import (
     to_json,
 )
 from kbkit.models.values import plain, pluralize
-from kbkit.runtime.config import Settings
 
 if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase
@@ -58,7 +55,7 @@ def new(
     """
     from kbkit.models import IngestReport
 
-    with _new_workspace() as workspace:
+    with open_workspace() as workspace:
         kb = workspace.create(name, description=description, embedding=embedding)
         if not specs:
             if as_json:
@@ -89,7 +86,7 @@ def add(name: str, *, specs: SomeSpecs, as_json: bool = False) -> None:
     "list",
     show=listing(
         "name documents chunks updated_at description",
-        "no knowledge bases yet; make one with `kbkit new` or `kbkit build`",
+        "no knowledge bases yet; create one with `kbkit new` or `kbkit build`",
     ),
 )
 def list_(ws: Workspace) -> list[KnowledgeBaseInfo]:
@@ -297,21 +294,6 @@ def _say_price(
 def _say_failed(problems: Iterable[Problem]) -> None:
     for problem in problems:
         say(f"failed: {problem.uri}: {problem.reason}")
-
-
-@contextmanager
-def _new_workspace() -> Iterator[Workspace]:
-    """Open the workspace; remove its folder if it is new and stays empty."""
-    existed, is_empty = (chosen_workspace() or Settings.load().workspace).exists(), False
-    try:
-        with open_workspace() as workspace:
-            try:
-                yield workspace
-            finally:
-                is_empty = not len(workspace)
-    finally:
-        if is_empty and not existed:
-            rmtree(workspace.path, ignore_errors=True)
 
 
 def _say_failed_sources(kb: KnowledgeBase, report: IngestReport) -> None:

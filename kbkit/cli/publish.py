@@ -333,7 +333,7 @@ def create(
     "list",
     show=listing(
         "name id scope kbs created_at expires_at used_at",
-        "no tokens; make one with `kbkit token create NAME`",
+        "no tokens; create one with `kbkit token create NAME`",
         kbs=lambda info: info.kbs or "all",
         expires_at=lambda info: info.expires_at or "never",
         used_at=lambda info: info.used_at or "never",

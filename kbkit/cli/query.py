@@ -209,7 +209,6 @@ def tune(
     *,
     questions: Path | None = None,
     judgements: Path | None = None,
-    also: list[str] | None = None,
     keep: bool = False,
     seed: int = 0,
     wait: bool = False,
@@ -217,19 +216,14 @@ def tune(
     """Learn search weights from questions with known answers.
 
     Args:
-        also: Also learn from this recipe or knowledge base. Repeatable.
         keep: Store the weights if they win on held-out questions.
         seed: Seed of the split into training and test.
     """
     name, ground_truth = _ground_truth(target, questions, judgements)
     with open_workspace() as workspace, progress() as on_progress:
         kb = _built(workspace, name, target)
-        others: dict[HasFeedback, Sequence[Question] | Judgements | None] = {}
-        for other in also or []:
-            recipe, theirs = _ground_truth(other, None, None)
-            others[_built(workspace, recipe, other)] = theirs
         return kb.feedback.tune(
-            ground_truth, others=others, keep=keep, seed=seed, wait=wait, on_progress=on_progress
+            ground_truth, keep=keep, seed=seed, wait=wait, on_progress=on_progress
         )
 
 

@@ -772,7 +772,6 @@ def test_nothing_readable_exits_with_3_and_reasons(here, tmp_path, source, says)
     outcome = here("new", "notes", *source)
     assert outcome.code == cli.EXIT_NOTHING_READ == 3
     assert says in outcome.err
-    assert not (tmp_path / "kb").exists()
     assert "no knowledge bases" in here("list").err
     here("new", "notes")
     here("sources", "add", "notes", *source)

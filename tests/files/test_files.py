@@ -80,7 +80,7 @@ def test_undelete_to_a_taken_path_is_refused(files):
     files.write("green.md", "green")
     deleted = files.delete("green.md")
     files.write("green.md", "newer")
-    with pytest.raises(PathExistsError, match="bring it back under another path"):
+    with pytest.raises(PathExistsError, match="restore it under another path"):
         files.undelete(deleted.id)
     assert files.trash() == [deleted]
 
@@ -117,7 +117,7 @@ def test_if_match_notices_other_programs(files):
     (files.path / "a.md").write_text("by an editor")
     with pytest.raises(VersionConflictError):
         files.append("a.md", "x", if_match=version)
-    with pytest.raises(VersionConflictError, match="is not there"):
+    with pytest.raises(VersionConflictError, match="does not exist"):
         files.write("new.md", "x", if_match=version)
 
 
