@@ -258,12 +258,12 @@ class Retriever:
         return now, snapshot, mask
 
     def _warm(self, row: KnowledgeBaseRow, snapshot: SegmentedSnapshot) -> None:
-        ready = (
+        ready = not is_worn(snapshot) and (
             scan_is_faster(snapshot, row.dimensions)
             or self.stores.vectors.is_open(row)
             or near_chunks.is_coded(snapshot)
         )
-        self.stores.warmer.searched(self.kb_id, ready=ready, worn=is_worn(snapshot))
+        self.stores.warmer.searched(self.kb_id, ready=ready)
 
     def _candidates(
         self, now: _State, snapshot: SegmentedSnapshot, encoded: EncodedQuery, mask: Mask | None

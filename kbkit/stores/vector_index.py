@@ -1,15 +1,14 @@
 """The vector index of each knowledge base, updated from the catalog.
 
 An open `VectorStore` may not see writes of other processes. The catalog records the last chunk in
-each collection (``knowledge_bases.applied_seq``). Searches score later chunks from the catalog; if
-there are many, they open the store again. One lock guards opening and writing.
+each collection (``knowledge_bases.applied_seq``). Searches score later chunks exactly; if there are
+many, they open the store again. One lock guards opening and writing.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +26,7 @@ from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.vector_collections import VectorCollections, has_payloads
 
 _REOPEN_BEHIND = 2_000
-"""Maximum chunks scored from the catalog; if more are missing, the store is opened again."""
+"""Maximum chunks missing in an open store; for more, it is opened again."""
 _TASK = "writing to the index of vectors"
 _BATCH = 100
 """Pending changes that are applied together when updates are batched."""
@@ -170,22 +169,20 @@ class VectorIndex:
             self._collections.drop_marked()
 
     def ask(self, row: KnowledgeBaseRow, query: NDArray[np.float32], k: int) -> NearestIds:
-        """Query the index; the answer is empty if it is unavailable."""
-        if not query.any() or k < 1:
-            return NearestIds((), sys.maxsize)
+        """Query the index; the answer is empty if it is not open, or unavailable."""
         with self._state.mutex:
-            if self._is_away:
+            if not self.is_open(row) or self._is_away:
                 return NearestIds((), 0)
             try:
-                if not self.is_open(row) or self._collections.behind(row) > _REOPEN_BEHIND:
+                if self._collections.behind(row) > _REOPEN_BEHIND:
                     # while another process writes, query the open store
                     with contextlib.suppress(ConflictError):
                         self._refresh(row.id)
-                ids = self._query(row, query, k)
-            except WorkspaceError as error:  # or a rebuild needs write permission
+                ids = self._store.nearest(row.collection, query, k)
+            except WorkspaceError as error:
                 self._note_unavailable(error)
                 return NearestIds((), 0)
-            return NearestIds(ids, self._collections.seq(row) if self.is_open(row) else 0)
+            return NearestIds(ids, self._collections.seq(row))
 
     @property
     def _is_away(self) -> bool:
@@ -210,23 +207,6 @@ class VectorIndex:
             pass
         except StoreUnreachableError as error:
             self._note_unavailable(error)
-
-    def _query(self, row: KnowledgeBaseRow, query: NDArray[np.float32], k: int) -> list[str]:
-        if not self.is_open(row) or not self._collections.seq(row):
-            return []
-        try:
-            return self._store.nearest(row.collection, query, k)
-        except StoreUnreachableError:
-            raise
-        except WorkspaceError:  # opening again repairs or rebuilds it
-            try:
-                with self._writing(wait=_READER_LOCK_SECONDS):
-                    self._collections.open()
-                    row = self._collections.made_sound(self._collections.row(row.id))
-                    return self._store.nearest(row.collection, query, k)
-            except ConflictError:
-                self._state.forget()  # the catalog scores all chunks for now
-                return []
 
     def _refresh(self, kb_id: str) -> None:
         with self._writing(wait=_READER_LOCK_SECONDS):

@@ -1,10 +1,12 @@
 """Fixtures: a catalog without a workspace, and a workspace."""
 
 import os
+from contextlib import suppress
 
 import pytest
 
 import kbkit
+from kbkit.errors import KbkitError
 from kbkit.stores.backend import FolderLocks
 from kbkit.stores.snapshots import near_chunks
 from kbkit.stores.snapshots.snapshots import Warmer
@@ -33,9 +35,14 @@ def kb_id(database):
 @pytest.fixture
 def index_asked(monkeypatch):
     """Searches open and ask the index of vectors, as if there were too many to scan."""
+
+    def searched(warmer, kb_id, **_):
+        with suppress(KbkitError):
+            warmer.vectors.open(kb_id)
+
     monkeypatch.setattr("kbkit.retrieval.corpora._SCAN_LIMIT", 0)
     monkeypatch.setattr(near_chunks, "is_coded", lambda _: False)
-    monkeypatch.setattr(Warmer, "searched", lambda self, kb_id, **_: self.vectors.open(kb_id))
+    monkeypatch.setattr(Warmer, "searched", searched)
     monkeypatch.setattr("kbkit.stores.vector_index._RETRY_SECONDS", 0.0)
 
 

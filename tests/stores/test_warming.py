@@ -109,10 +109,10 @@ def test_frequent_writes_do_not_rebuild_snapshots_each_time(folder):
         kb.add("mate", "Drunk from a gourd.")
         assert [kb.search("gourd")[0].title for _ in range(3)] == ["mate"] * 3
         for _ in range(3):
-            warmer.searched(kb.id, ready=True, worn=True)
+            warmer.searched(kb.id, ready=False)
         assert not warmers()
         warmer._again = -3600.0
-        warmer.searched(kb.id, ready=True, worn=True)
+        warmer.searched(kb.id, ready=False)
         warmer.close()
         assert warmer._again > 0
 

@@ -55,12 +55,6 @@ class ChunkTable:
     def __len__(self) -> int:
         return len(self.seqs)
 
-    def summary_scores(self, score: Score) -> NDArray[np.float32]:
-        """Score the summary of each document; 0 for documents without chunks."""
-        scores = score(self.summary_vectors)
-        scores[self.sizes == 0] = 0.0
-        return scores
-
     def shows(self, row: KnowledgeBaseRow) -> bool:
         return self.version == row.version and self.embedder == row.embedder
 

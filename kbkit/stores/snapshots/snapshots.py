@@ -193,8 +193,6 @@ def _shown(snapshot: SegmentedSnapshot) -> _Shown:
     return snapshot.version, snapshot.embedder, snapshot.summaries_version
 
 
-_WORN_PAUSE = 20
-"""Additional pause in seconds while the last snapshot still serves searches."""
 _PAUSE = 9
 """Pause after making a snapshot, as a multiple of the time it took."""
 
@@ -210,16 +208,15 @@ class Warmer:
     _again: float = 0.0
     _mutex: threading.Lock = field(default_factory=threading.Lock)
 
-    def searched(self, kb_id: str, *, ready: bool, worn: bool = False) -> None:
-        """Record a search; the second one without a ready snapshot starts the thread."""
-        if ready and not worn:
+    def searched(self, kb_id: str, *, ready: bool) -> None:
+        """Record a search; the second one that could be faster starts the thread."""
+        if ready:
             return
         with self._mutex:
             first = kb_id not in self._seen
             self._seen.add(kb_id)
             busy = self._thread is not None and self._thread.is_alive()
-            wait = self._again + (_WORN_PAUSE if ready else 0)
-            if first or busy or time.monotonic() < wait:
+            if first or busy or time.monotonic() < self._again:
                 return
             # not a daemon: the end of the process must not interrupt the import of chromadb
             self._thread = threading.Thread(target=self._warm, args=(kb_id,), name="kbkit-warmer")
