@@ -23,17 +23,11 @@ from docutils.readers.standalone import Reader
 from docutils.writers.html5_polyglot import HTMLTranslator, Writer
 
 from kbkit.sources.html.extract import markdown_of
-from kbkit.text.markdown.writing import code_span, fence, indent
+from kbkit.text.markdown.writing import CODE, CODE_ROLES, SILENT, VERSIONS, code_span, fence, indent
 
 _DIRECTIVE = re.compile(r"^[ \t]*\.\.[ \t]+(?:\|[^|\n]{1,80}\|[ \t]+)?([\w.+:-]{1,80}?)::", re.M)
 _ROLE = re.compile(r":([A-Za-z][\w.+:-]{0,60}):`")
 _TARGET = re.compile(r"^(.*?)\s*<([^<>]*)>$", re.DOTALL)
-_CODE = frozenset(
-    str.split("""
-        sourcecode code-block literalinclude prompt ipython doctest testcode testoutput plot
-        parsed-literal
-    """)
-)
 _OBJECTS = frozenset(
     str.split("""
         function class method attribute data exception staticmethod classmethod property
@@ -42,29 +36,13 @@ _OBJECTS = frozenset(
         module-attribute opcode pdbcommand
     """)
 )
-_SILENT = frozenset(
-    str.split("""
-        toctree index highlight currentmodule tabularcolumns rst-class contents sectionauthor
-        codeauthor include default-domain default-role module meta autosummary graphviz program
-    """)
-)
 _LABELS = {
-    "versionadded": "New in version",
-    "versionchanged": "Changed in version",
-    "versionremoved": "Removed in version",
-    "deprecated": "Deprecated since version",
+    **VERSIONS,
     "seealso": "See also",
     "todo": "To do",
     "availability": "Availability",
     "impl-detail": "Implementation detail",
 }
-_CODE_ROLES = frozenset(
-    str.split("""
-        func class meth attr mod data exc obj const file command option envvar samp kbd
-        program keyword token c:func py:func py:class py:meth py:attr py:mod py:data py:exc
-        py:obj setting lookup tfilter ttag djadmin source macro type member
-    """)
-)
 _SETTINGS = {
     "file_insertion_enabled": False,
     "raw_enabled": False,
@@ -141,7 +119,7 @@ def _role(  # noqa: PLR0917 - docutils passes them so
         shown = shown.rpartition(".")[2]
     shown = shown.lstrip("!~")
     short = name.lower()
-    if short in _CODE_ROLES:
+    if CODE_ROLES.fullmatch(short):
         return [nodes.literal(rawtext, shown)], []
     return [nodes.inline(rawtext, shown)], []
 
@@ -167,12 +145,12 @@ class _UnknownDirective(Directive):
         short = self.name.lower().rpartition(":")[2]
         argument = self.arguments[0].strip() if self.arguments else ""
         text = "\n".join(self.content)
-        if short in _CODE:
+        if short in CODE:
             if not text.strip():
                 return [nodes.paragraph("", argument)] if argument else []
             language = argument if re.fullmatch(r"[\w+#-]{1,30}", argument) else ""
             return [nodes.literal_block(text, text, classes=["code", language])]
-        if short in _SILENT and not (short == "program" and text):
+        if short == "toctree" or (short in SILENT and not (short == "program" and text)):
             return []
         if short == "class" and self.name == short and not text and "(" not in argument:
             return []  # names a style, in docutils; Sphinx's describes a class

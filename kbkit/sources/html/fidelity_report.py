@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html as html_text
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -110,12 +109,10 @@ class FidelityReport:
         return [("page", *KINDS), *rows, (f"all {len(rows):,}", *_figures(self.total, ""))]
 
     def _repr_html_(self) -> str:
-        def row(cells: tuple[str, ...], tag: str) -> str:
-            return "".join(f"<{tag}>{html_text.escape(cell)}</{tag}>" for cell in cells)
+        import pandas as pd
 
         head, *rest = self.rows()
-        body = "".join(f"<tr>{row(cells, 'td')}</tr>" for cells in rest)
-        return f"<table><tr>{row(head, 'th')}</tr>{body}</table>"
+        return str(pd.DataFrame(rest, columns=head).to_html(index=False, max_rows=20))
 
 
 def fidelity(

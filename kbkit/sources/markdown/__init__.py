@@ -30,7 +30,7 @@ from kbkit.sources.markdown.lines import (
 )
 from kbkit.text.markdown.extensions import note_anchor
 from kbkit.text.markdown.structure import split_anchor
-from kbkit.text.markdown.writing import KINDS, fence, title_of
+from kbkit.text.markdown.writing import CODE, KINDS, SILENT, VERSIONS, fence, title_of
 
 
 def commonmark(text: str, *, components: bool = False) -> str:
@@ -111,19 +111,7 @@ _LANGUAGE = re.compile(r"\{?[ \t]*\.?([A-Za-z0-9+#_-][\w+#.-]*)")
 _FOLDED = frozenset({"details", "dropdown", "spoiler", "collapse", "toggle"})
 _UNNAMED = frozenset({"html", "code-group", "div", "grid", "container", "tab-set", "figure"})
 """Containers whose argument is not a title."""
-_VERSIONS = {
-    "versionadded": "New in version",
-    "versionchanged": "Changed in version",
-    "versionremoved": "Removed in version",
-    "deprecated": "Deprecated since version",
-}
-_CODE = frozenset(
-    {"code-block", "code", "sourcecode", "code-cell", "ipython", "prompt", "parsed-literal"}
-)
 _PICTURES = frozenset({"image", "figure", "figure-md"})
-_DROPPED_DIRECTIVES = frozenset(
-    {"contents", "index", "raw", "meta", "comment", "tableofcontents", "highlight", "currentmodule"}
-)
 
 
 class _Unfolding:
@@ -281,7 +269,7 @@ class _Unfolding:
     def _directive(self, kind: str, title: str, body: list[str], depth: int) -> list[str]:
         options, body = options_of(body)
         kind = kind.lower().rpartition(":")[2]
-        if kind in _DROPPED_DIRECTIVES:
+        if kind in SILENT:
             return []
         if (block := _verbatim(kind, title, options, body)) is not None:
             return block
@@ -293,8 +281,8 @@ class _Unfolding:
         if kind in _PICTURES:
             picture = [f"![{options.get('alt', '')}]({title})", ""] if title else []
             return [*picture, *inner]
-        if kind in _VERSIONS:
-            label = f"{_VERSIONS[kind]} {title}".strip()
+        if kind in VERSIONS:
+            label = f"{VERSIONS[kind]} {title}".strip()
             return quoted(label, inner)
         if kind in KINDS or kind in _FOLDED:
             kind = options.get("type") or (kind if kind in KINDS else "details")
@@ -344,7 +332,7 @@ class _Unfolding:
 
 
 def _verbatim(kind: str, title: str, options: dict[str, str], body: list[str]) -> list[str] | None:
-    if kind in _CODE:
+    if kind in CODE:
         language = "" if kind == "parsed-literal" else title.split(" ", maxsplit=1)[0]
         code = fence("\n".join(body), language).split("\n")
         return [*caption(options.get("caption", "")), *code]

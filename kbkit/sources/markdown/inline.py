@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kbkit.text.markdown import Block, Kind, blocks, text_anchor
 from kbkit.text.markdown.extensions import note_anchor
 from kbkit.text.markdown.structure import CODE_SPAN, PAGE_MARK, split_anchor
-from kbkit.text.markdown.writing import code_span, safe_url
+from kbkit.text.markdown.writing import CODE_ROLES, code_span, safe_url
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -125,10 +125,6 @@ _TAGS = frozenset(
         summary sup svg table tbody td template textarea tfoot th thead tr tt u ul var video audio
         wbr canvas math
         """)
-)
-_CODE_ROLES = re.compile(
-    r"(?:(?:py|c|cpp|js|rst|std|sh)(?::\w+)*:)?(?:code|func|class|mod|meth|attr|data|exc|obj|const"
-    r"|literal|file|command|program|envvar|option|samp|confval|token|type|kbd|regexp|mimetype)(?:-\w+)?"
 )
 _REFERENCES = frozenset({"ref", "numref", "std:ref", "std:numref"})
 _DEEPEST = 6
@@ -337,7 +333,7 @@ def _role(match: re.Match[str], writer: _LineWriter) -> str:
         goal = titled["goal"]
         return f"[{titled['title']}]({goal}{'' if goal.endswith('.md') else '.md'})"
     label = titled["title"] if titled else text
-    if _CODE_ROLES.fullmatch(role):
+    if CODE_ROLES.fullmatch(role):
         return code_span(label.removeprefix("~") if titled else label.lstrip("~!"))
     if role in {"doc", "download"} and not titled:
         name = label.rpartition("/")[2]

@@ -225,6 +225,32 @@ KINDS = frozenset(
 )
 """Names of admonitions in Markdown dialects."""
 
+# names of Sphinx's directives and roles, in reStructuredText and MyST
+CODE = frozenset(
+    str.split("""
+        sourcecode code-block code code-cell literalinclude prompt ipython doctest testcode
+        testoutput plot parsed-literal
+        """)
+)
+SILENT = frozenset(
+    str.split("""
+        index highlight currentmodule tabularcolumns rst-class contents tableofcontents
+        sectionauthor codeauthor include default-domain default-role module meta autosummary
+        graphviz program raw comment
+        """)
+)
+VERSIONS = {
+    "versionadded": "New in version",
+    "versionchanged": "Changed in version",
+    "versionremoved": "Removed in version",
+    "deprecated": "Deprecated since version",
+}
+CODE_ROLES = re.compile(
+    r"(?:(?:py|c|cpp|js|rst|std|sh)(?::\w+)*:)?(?:func|class|meth|attr|mod|data|exc|obj|const|code"
+    r"|literal|file|command|option|envvar|samp|kbd|program|keyword|token|setting|lookup|tfilter|ttag"
+    r"|djadmin|source|macro|type|member|confval|regexp|mimetype)(?:-\w+)?"
+)
+
 _SHOWN = {
     word: style
     for style, words in {
