@@ -23,7 +23,6 @@ from kbkit.models import (
     ExportReport,
     ImportReport,
     IngestReport,
-    Mode,
     Progress,
     SiteArchive,
     SourceDocument,
@@ -46,6 +45,12 @@ class JobRun:
     @property
     def kb(self) -> KnowledgeBase:
         return self.workspace[self.arguments["kb"]]
+
+    def options(self, *names: str) -> dict[str, Any]:
+        """Return the given ones of some arguments."""
+        return {
+            each: self.arguments[each] for each in names if self.arguments.get(each) is not None
+        }
 
     @property
     def calls(self) -> dict[str, Any]:
@@ -76,10 +81,9 @@ def evaluate(run: JobRun) -> Any:
     retrieval, against = arguments.get("retrieval"), arguments.get("against")
     evaluation = run.kb.feedback.evaluate(
         _ground_truth(arguments),
-        mode=arguments.get("mode", Mode.HYBRID),
+        **run.options("mode", "k"),
         retrieval=None if retrieval is None else RetrievalSpec.model_validate(retrieval),
         against=RetrievalSpec.model_validate(against) if isinstance(against, Mapping) else against,
-        k=arguments.get("k", 10),
         wait=arguments.get("improve", False),
         on_progress=run.tell,
     )
@@ -91,8 +95,8 @@ def tune(run: JobRun) -> Any:
     arguments = run.arguments
     report = run.kb.feedback.tune(
         _ground_truth(arguments),
-        keep=arguments.get("keep", False),
-        seed=arguments.get("seed", 0),
+        others=others or None,
+        **run.options("keep", "seed"),
         wait=arguments.get("improve", False),
         on_progress=run.tell,
     )
@@ -113,11 +117,11 @@ _OPTIONS = ("build", "standalone", "pages_only", "model", "graph", "files", "ent
 
 def export(run: JobRun) -> Any:
     """Export to an archive, kept for a day, or with ``publish`` to the site."""
-    kb, arguments = run.kb, run.arguments
-    options = {name: arguments[name] for name in _OPTIONS if arguments.get(name) is not None}
+    kb = run.kb
+    options = run.options(*_OPTIONS)
     archive = uuid4().hex
     try:
-        if arguments.get("publish"):
+        if run.arguments.get("publish"):
             return _site_archive(kb.export(on_progress=run.tell, **options))
         place = run.workspace.path / DOWNLOADS / kb.id
         place.mkdir(parents=True, exist_ok=True)
@@ -210,15 +214,12 @@ def import_sources(run: JobRun) -> Any:
 
 
 def refresh(run: JobRun) -> Any:
-    local = run.arguments.get("local", False)
-    return _result(run.kb, run.kb.refresh(local=local, **run.calls))
+    return _result(run.kb, run.kb.refresh(**run.options("local"), **run.calls))
 
 
 def configure(run: JobRun) -> Any:
     spec = KnowledgeBaseSpec.model_validate(run.arguments["spec"])
-    options: dict[str, Any] = {
-        name: run.arguments.get(name) for name in ("description", "if_match")
-    }
+    options = run.options("description", "if_match")
     return _result(run.kb, run.kb.configure(spec, **options, **run.calls))
 
 
@@ -230,8 +231,7 @@ def improve(run: JobRun) -> Any:
 
 
 def expand(run: JobRun) -> Any:
-    options: dict[str, Any] = {name: run.arguments.get(name) for name in ("llm", "questions")}
-    return run.kb.documents.expand(**options, **run.calls)
+    return run.kb.documents.expand(**run.options("llm", "questions"), **run.calls)
 
 
 def _document(values: Mapping[str, Any]) -> Any:

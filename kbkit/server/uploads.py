@@ -105,7 +105,7 @@ _SAFE_HEADERS = {
 
 @dataclass(frozen=True)
 class FileConditions:
-    """Range and cache conditions of a request for a file."""
+    """The part of a file that a request is for."""
 
     bytes_range: Annotated[
         str | None,
@@ -120,16 +120,6 @@ class FileConditions:
         str | None,
         Header(description="An `ETag`: another version is returned as a whole.", max_length=200),
     ] = None
-    if_none_match: Annotated[
-        str | None,
-        Header(
-            description="An `ETag`: this version is not returned again (304).", max_length=1_000
-        ),
-    ] = None
-
-    def has(self, etag: str) -> bool:
-        etags = (each.strip().removeprefix("W/") for each in (self.if_none_match or "").split(","))
-        return any(each in ("*", etag) for each in etags)
 
     def range_of(self, size: int, etag: str) -> tuple[int, int] | None:
         """Return start and end of the requested bytes; ``None`` for all. Raises `ValueError`."""
@@ -162,9 +152,6 @@ def file_response(
         "ETag": etag,
         "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}",
     }
-    if conditions.has(etag):
-        content.close()
-        return Response(status_code=304, headers=headers)
     try:
         span = conditions.range_of(size, etag)
     except ValueError:
@@ -218,7 +205,6 @@ def file_responses(model: Any = None) -> dict[int | str, dict[str, Any]]:
             },
             "content": binary,
         },
-        304: {"description": "Not changed"},
         **error_responses(416),
     }
 
