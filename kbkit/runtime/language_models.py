@@ -134,7 +134,7 @@ def json_object(answer: str, longest: int) -> Mapping[str, Any]:
     try:
         value, _ = json.JSONDecoder().raw_decode(answer, answer.index("{"))
     except (ValueError, RecursionError):
-        raise AnswerError(f"did not answer with JSON, but {plain(answer)[:80]!r}") from None
+        raise AnswerError(f"answered without JSON: {plain(answer)[:80]!r}") from None
     result: Mapping[str, Any] = value
     return result
 

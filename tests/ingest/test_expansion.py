@@ -215,7 +215,7 @@ def test_model_with_only_unusable_replies_is_given_up(workspace):
     kb = filled(workspace, 20)
     with serve(lambda page: "Certainly!") as service:
         model = ScriptedLLM(api_base=service.address)
-        with pytest.raises(LanguageModelError, match="did not answer with JSON"):
+        with pytest.raises(LanguageModelError, match="answered without JSON"):
             kb.documents.expand(model)
         assert len(service.asked) == 5
         service.answer = lambda page: "Certainly!" if len(written(kb)) else about(page)
