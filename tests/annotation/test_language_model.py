@@ -278,7 +278,7 @@ def test_failing_or_useless_model_ends_the_work_and_keeps_annotations(workspace)
     for n in range(20):
         other.add(f"Tea {n}", f"The text {n} says no more.\n")
     with serve(lambda prompt: "Certainly!") as service:
-        with pytest.raises(LanguageModelError, match="did not answer with JSON, but 'Certainly!'"):
+        with pytest.raises(LanguageModelError, match="answered without JSON: 'Certainly!'"):
             annotate(other, service, batch_size=1)
         assert len(service.asked) == 5 * 2
 
