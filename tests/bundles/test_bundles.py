@@ -198,7 +198,7 @@ def test_taken_names_and_trashed_knowledge_bases_are_refused(drinks, full, tmp_p
             workspace.restore(full, name="several")
         workspace.restore(drinks, name="tea")
         assert workspace["tea"].search("green tea")
-        with pytest.raises(ConflictError, match="there already, as 'tea'"):
+        with pytest.raises(ConflictError, match="already exists, as 'tea'"):
             workspace.restore(drinks, name="copy")
         workspace.rename("tea", to="drinks")
         workspace.delete("drinks")
