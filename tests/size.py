@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "kbkit"
-BUDGET = {"modules": 338, "code": 70_805, "docstrings": 8_900}
+BUDGET = {"modules": 337, "code": 68_900, "docstrings": 9_350}
 """Lower these when the package has shrunk."""
 _NO_CODE = {
     tokenize.COMMENT,

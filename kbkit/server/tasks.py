@@ -95,7 +95,6 @@ def tune(run: JobRun) -> Any:
     arguments = run.arguments
     report = run.kb.feedback.tune(
         _ground_truth(arguments),
-        others=others or None,
         **run.options("keep", "seed"),
         wait=arguments.get("improve", False),
         on_progress=run.tell,

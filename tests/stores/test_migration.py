@@ -165,7 +165,9 @@ def test_lost_server_costs_at_most_one_batch(folder, postgres, monkeypatch):
             postgres.stop(signal.SIGQUIT)
 
     try:
-        with pytest.raises(WorkspaceError, match=r"check that the server can be reached.*run this again"):
+        with pytest.raises(
+            WorkspaceError, match=r"check that the server can be reached.*run this again"
+        ):
             kbkit.migrate(folder, to=url, on_progress=stop)
         with pytest.raises(WorkspaceError, match="check that the server can be reached"):
             kbkit.migrate(folder, to=url)
@@ -312,7 +314,9 @@ def test_unreachable_targets_are_explained(folder, tmp_path, postgres, monkeypat
     assert not (tmp_path / "nothing").exists()
     for address in ("mysql://ann:s3cret@db/kb", "postgresql://ann:s3cret@db:port/kb"):
         refuses(ConfigError, "cannot be read; write postgresql", address)
-    refuses(WorkspaceError, "server can be reached", "postgresql+psycopg://ann:s3cret@127.0.0.1:1/kb")
+    refuses(
+        WorkspaceError, "server can be reached", "postgresql+psycopg://ann:s3cret@127.0.0.1:1/kb"
+    )
     wrong = postgres.url("postgres", "secretive", "s3cret")
     refuses(WorkspaceError, "check the user and the password", wrong)
     refuses(WorkspaceError, "createdb", postgres.url("nowhere"))
