@@ -96,7 +96,7 @@ def source_specs(
         if not takers:
             *others, last = (f"--{kind}" for kind, names in options.items() if name in names)
             kinds = f"{', '.join(others)} or {last}" if others else last
-            raise typer.BadParameter(f"{_SPELLED.get(name, f'--{name}')} goes with {kinds}")
+            raise typer.BadParameter(f"{_SPELLED.get(name, f'--{name}')} needs {kinds}")
     return [parse_source(spec) for spec in specs]
 
 

@@ -364,7 +364,7 @@ class Finding(Value):
 
     Attributes:
         part: ``catalog``, ``configuration``, ``vectors``, ``embedder``, ``index``, ``snapshot``,
-            ``jobs``, ``tokens``, ``files`` or ``entries``.
+            ``files`` or ``entries``.
         kb: Name of the knowledge base; empty for the whole workspace.
         mended: Whether it was repaired.
     """
