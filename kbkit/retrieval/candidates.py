@@ -32,7 +32,6 @@ from kbkit.text import subject_key
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-Postings = tuple[NDArray[np.integer], NDArray[np.integer]]
 
 
 @dataclass(frozen=True, slots=True)

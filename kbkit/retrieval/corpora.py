@@ -8,7 +8,7 @@ all chunks. Source: MaxScore, Turtle and Flood, "Query Evaluation: Strategies an
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,9 +20,7 @@ from kbkit.retrieval.candidates import (
     Candidates,
     EncodedQuery,
     Mask,
-    Postings,
     Rows,
-    Scores,
     beside,
     cosines,
     lowest_of_best,
@@ -42,6 +40,7 @@ from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.snapshots import near_chunks
 from kbkit.stores.snapshots.chunk_table import ChunkTable
 from kbkit.stores.snapshots.segments import SegmentedSnapshot
+from kbkit.stores.snapshots.snapshot import Postings
 from kbkit.stores.vector_index import NearestIds, VectorIndex
 from kbkit.text.analysis import analyzer
 
@@ -88,9 +87,6 @@ class SnapshotCorpus:
         return not scan_is_faster(self.chunks, self.row.dimensions) and near_chunks.is_coded(
             self.chunks
         )
-
-    def postings(self, terms: Sequence[str]) -> dict[str, Postings]:
-        return self.chunks.holding(terms)
 
     def nearest(self, size: int, limit: int, mask: Mask | None) -> Rows:
         """Return the nearest chunks, best first, from Chroma or codes, then from a scan."""
@@ -178,14 +174,6 @@ class SnapshotCorpus:
         if self._cosines is None:
             return np.zeros(len(self.chunks), np.float32)
         return self._cosines
-
-    def vectors(self, rows: Rows) -> Matrix:
-        return self.chunks.vectors_of(rows)
-
-    def coverage(self, rows: Rows, terms: Sequence[str]) -> tuple[Scores, Scores]:
-        titles, headings = self.chunks.coverage(rows, terms)
-        whole = max(1, len(terms))
-        return titles / whole, headings / whole
 
 
 _SLACK = 1e-4
@@ -283,7 +271,7 @@ def find_candidates(
     corpus: SnapshotCorpus, query: EncodedQuery, mask: Mask | None = None
 ) -> Candidates:
     chunks, of_language = corpus.chunks, analyzer(query.language)
-    postings = corpus.postings(query.terms)
+    postings = chunks.holding(query.terms)
     statistics = CorpusStatistics(
         chunks=len(chunks),
         average_length=chunks.average_length,
@@ -328,17 +316,18 @@ def find_candidates(
         others.append(graph.rows(mask))
     chosen, ranked = merge_candidates(dense, lexical, size, np.concatenate(others))
     owners = chunks.owners[chosen]
-    title, heading = corpus.coverage(chosen, query.terms)
+    title, heading = chunks.coverage(chosen, query.terms)
+    whole = max(1, len(query.terms))
     return Candidates(
         seqs=chunks.seqs[chosen],
         ranked=ranked,
         document_ids=[chunks.document_ids[i] for i in owners.tolist()],
         sizes=chunks.sizes[owners],
-        title=title,
-        heading=heading,
+        title=title / whole,
+        heading=heading / whole,
         lengths=chunks.lengths[chosen].tolist(),
         counts=_counts_of(postings, chosen),
-        vectors=corpus.vectors(chosen),
+        vectors=chunks.vectors_of(chosen),
         statistics=statistics,
         pages=documents.of_candidates(chunks, owners),
         learned=learned,

@@ -15,7 +15,6 @@ from kbkit.models import Mode
 from kbkit.retrieval.candidates import (
     EncodedQuery,
     Mask,
-    Postings,
     QueryGraph,
     Rows,
     Scores,
@@ -28,6 +27,7 @@ from kbkit.retrieval.query import NamedEntity, entities_in
 from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.snapshots.near_chunks import NearSummaries, near_summaries
 from kbkit.stores.snapshots.segments import SegmentedSnapshot
+from kbkit.stores.snapshots.snapshot import Postings
 
 _DECIMALS = 6
 """Decimals of the mean summary; further digits depend on the order of documents."""

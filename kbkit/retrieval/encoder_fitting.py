@@ -59,7 +59,7 @@ def is_due(transaction: Transaction, row: KnowledgeBaseRow) -> bool:
 def is_outdated(
     transaction: Transaction, row: KnowledgeBaseRow, target: EncoderTarget = "chunks"
 ) -> bool:
-    now, _ = corpus.corpus_size(transaction, row.id)
+    now = corpus.count_chunks(transaction, row.id)
     if not now:
         return False
     state = ratings.encoder_state(transaction, row.id, target)

@@ -112,7 +112,7 @@ class VectorStore:
     """Named collections of vectors, by id, searched by cosine.
 
     It is rebuilt from the catalog if lost. Calls are serialised. This base class stores nothing:
-    then searches score all vectors of a catalog on a server.
+    then searches score all vectors.
 
     Attributes:
         suffix: End of its collection names, after a dot; others belong to another store.

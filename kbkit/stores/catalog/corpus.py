@@ -64,15 +64,6 @@ def vectors_by_id(
     return vectors_of(transaction, dimensions, [seqs[one] for one in ids])
 
 
-def corpus_size(transaction: Transaction, kb_id: str) -> tuple[int, int]:
-    row = transaction.execute(
-        sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(chunks.c.length), 0)).where(
-            chunks.c.kb_id == kb_id
-        )
-    ).one()
-    return row[0], int(row[1])
-
-
 class ChunkTerms(NamedTuple):
     """A chunk for the search index."""
 

@@ -24,7 +24,6 @@ from kbkit.text.analysis import analyzer
 
 _AT_ONCE = 2_000
 _TEXTS = 100
-_TERMS_AT_ONCE = 500
 _LENGTH = 0.01
 """Tolerance of a 16-bit unit vector's length."""
 
