@@ -103,7 +103,7 @@ class FilesReader:
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
         """Read the files in the order of their names."""
         paths, root = files_of(self._spec, context.base)
-        entries = nav_entries(root, paths) if root else {}
+        entries = nav_entries(root) if root else {}
         self._names = _names(paths, root) if root else {}
         place = context.place or DiskPlace.of(self._spec.path, context.base)
         waiting: deque[_Waiting] = deque()

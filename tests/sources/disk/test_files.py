@@ -10,7 +10,7 @@ import pytest
 from kbkit.errors import SourceError
 from kbkit.export.pages.sections import section_tree
 from kbkit.models import DocumentType
-from kbkit.models.documents import DEPTH, Crumb, Navigation
+from kbkit.models.documents import Crumb, Navigation
 from kbkit.recipes import FilesSource, JsonlSource, MirrorSource
 from kbkit.sources import Outcome, SourceContext, SourceEvent, open_reader
 
@@ -209,46 +209,6 @@ def test_endless_navigation_is_ignored(tmp_path: Path) -> None:
     lines += [f"a{n}: &a{n} [{', '.join([f'{{x: *a{n - 1}}}'] * 10)}]" for n in range(1, 19)]
     (tmp_path / "mkdocs.yml").write_text("\n".join([*lines, "nav: *a18", "docs_dir: ."]))
     assert events(FilesSource(path="."), tmp_path)["a.md"].document.metadata == {}
-
-
-def test_toctrees_of_sphinx_order_pages(tmp_path: Path) -> None:
-    pages = {
-        "index.rst": "Home\n====\n\n.. toctree::\n   :maxdepth: 2\n   :caption: First\n\n"
-        "   intro\n   Deep things <deep>\n   self\n   https://elsewhere.example/\n   gone\n\n"
-        "Words.\n\n.. toctree::\n\n   api/index.rst\n",
-        "intro.rst": "Intro\n=====\n\nWords.\n",
-        "deep.md": "# Deep\n\n```{toctree}\n---\nhidden:\n---\n/deeper\nindex\n```\n",
-        "deeper.rst": "Deeper\n======\n\nWords.\n",
-        "api/index.rst": "API\n===\n\n.. toctree::\n   :glob:\n\n   *\n",
-        "api/b.rst": "B\n=\n\nWords.\n",
-        "api/a.rst": "A\n=\n\nWords.\n",
-        "lost.rst": "Lost\n====\n\n:orphan: yes\n\nWords.\n",
-    }
-    write(tmp_path / "docs/source", pages)
-    first = Crumb("First")
-    deep = Crumb("Deep things", "docs/source/deep.md")
-    api = Crumb("index", "docs/source/api/index.rst")
-    assert navigation(tmp_path, "docs/source") == {
-        "index.rst": Navigation((), "docs/source/intro.rst"),
-        "intro.rst": Navigation((first,), deep.uri),
-        "deep.md": Navigation((first,), "docs/source/deeper.rst"),
-        "deeper.rst": Navigation((first, deep), api.uri),
-        "api/index.rst": Navigation((), "docs/source/api/a.rst"),
-        "api/a.rst": Navigation((api,), "docs/source/api/b.rst"),
-        "api/b.rst": Navigation((api,), ""),
-        "lost.rst": Navigation(),
-    }
-    assert navigation(tmp_path, "docs")["source/intro.rst"].breadcrumbs == (first,)
-
-
-def test_circular_toctrees_end(tmp_path: Path) -> None:
-    for number in range(60):
-        entry = f".. toctree::\n\n   p{(number + 1) % 60}\n   index\n   ../../../etc/passwd\n"
-        (tmp_path / f"p{number}.rst").write_text(f"Page\n====\n\n{entry}")
-    (tmp_path / "index.rst").write_text("Top\n===\n\n.. toctree::\n\n   p0\n   p59\n")
-    places = navigation(tmp_path, ".")
-    assert len(places) == 61
-    assert len(places["p59.rst"].breadcrumbs) <= DEPTH
 
 
 def test_files_without_a_suffix_are_read_and_old_formats_reported(tmp_path: Path) -> None:
