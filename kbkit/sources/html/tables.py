@@ -235,6 +235,14 @@ def admonition_kind(element: Element) -> str:
     return next((word for word in words if word in KINDS and word not in _GENERAL), "")
 
 
+def only_child(element: Element, tag: str) -> Element | None:
+    """Return the only child of an element, if it has that tag and no text beside it."""
+    if [child.tag for child in element] != [tag]:
+        return None
+    alone = not ((element.text or "") + (element[0].tail or "")).strip()
+    return element[0] if alone else None
+
+
 def _first(element: Element) -> Element | None:
     for part in element.iterdescendants():
         tag = part.tag

@@ -373,8 +373,12 @@ class MarkdownWriter:
             return self._blocks(element)
         elif "admonition" not in (element.get("class") or ""):
             return self._definitions(element) if element.tag == "dl" else self._blocks(element)
-        blocks = title + self._blocks(element)
-        return [quote("\n\n".join(blocks))] if blocks else []
+        table = tables.only_child(element, "table")
+        if table is not None:  # the table exists only for its border
+            inner = [block for cell in tables.table_cells(table) for block in self._laid_out(cell)]
+        else:
+            inner = self._blocks(element)
+        return [quote("\n\n".join(title + inner))] if title + inner else []
 
     def _title(self, element: Element, named: Element) -> str:
         text = self._spans.line(named)

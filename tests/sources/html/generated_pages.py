@@ -60,7 +60,7 @@ PAGES = {
         "<p>brew - make tea out of water and leaves</p></div></div>"
         '<div id="content"><h2 id="_use">SYNOPSIS</h2><p>brew LEAVES</p></div>',
         "# brew(1)\n\n## SYNOPSIS {#_use}\n\nbrew LEAVES\n",
-        "# brew(1)\n\n## NAME {#_name}\n\nbrew - make tea out of water and leaves\n\n"
+        "# brew(1) {#header}\n\n## NAME {#_name}\n\nbrew - make tea out of water and leaves\n\n"
         "## SYNOPSIS {#_use}\n\nbrew LEAVES\n",
         ("words", "headings", "anchors"),
     ),
@@ -69,7 +69,7 @@ PAGES = {
         '<div id="module-header"><p class="caption">Kitchen.Kettle</p></div>'
         "<div><h1>Kinds</h1><p>There are two kinds.</p></div></div>",
         "# Kinds\n\nThere are two kinds.\n",
-        "# Kitchen.Kettle\n\n# Kinds\n\nThere are two kinds.\n",
+        "Kitchen.Kettle\n\n# Kinds\n\nThere are two kinds.\n",
         ("words",),
         _numbered(
             '<div id="package-header"><span class="caption">kitchen-1.0</span></div>'
@@ -93,7 +93,7 @@ PAGES = {
     "code whose lines are elements": GeneratedPage(
         '<h1>Clock</h1><p>So:</p><div class="fragment"><div class="line"><span class="lineno">1</span>'
         '<a href="c.html">Clock</a> clock;</div><div class="line"><span class="lineno">2</span>'
-        '    clock.wind();</div><div class="ttc"><div class="ttname">Clock</div><div>Tells the hour'
+        '    clock.wind();</div><div class="ttc" id="c"><div class="ttname">Clock</div><div>Tells the hour'
         "</div></div></div>",
         "# Clock\n\nSo:\n\n1[Clock](https://docs.example/c.html) clock;\n\n2 clock.wind();\n\nClock\n\n"
         "Tells the hour\n",
@@ -117,14 +117,14 @@ PAGES = {
         "not boiled</td></tr><tr><td>Sencha</td><td>2</td></tr></table>",
         "# Teas\n\n| Tea | Minutes |\n| --- | --- |\n| Green teas are not boiled | Green teas are not "
         "boiled |\n| Sencha | 2 |\n",
-        "# Teas\n\n| Tea | Minutes |\n| --- | --- |\n| Green teas are not boiled | |\n| Sencha | 2 |\n",
+        "# Teas\n\n| Tea | Minutes |\n| --- | --- |\n| Green teas are not boiled |  |\n| Sencha | 2 |\n",
         ("surplus",),
     ),
     "a table with a cell that holds blocks": GeneratedPage(
         "<h1>Members</h1><table><tr><td colspan='2'><h2>Functions</h2></td></tr><tr><td>Time</td>"
         "<td>elapsed()</td></tr><tr><td>void</td><td>restart()</td></tr></table>",
         "# Members\n\n**Functions**\n\nTime\n\nelapsed()\n\nvoid\n\nrestart()\n",
-        "# Members\n\n## Functions\n\n| Time | elapsed() |\n| --- | --- |\n| void | restart() |\n",
+        "# Members\n\n## Functions\n\n|  |  |\n| --- | --- |\n| Time | elapsed() |\n| void | restart() |\n",
         ("headings", "rows"),
     ),
     "content that is called related": GeneratedPage(
@@ -143,7 +143,7 @@ PAGES = {
         "Next: [Pouring](https://docs.example/n.html), Up: [Brewing](https://docs.example/u.html) "
         "\\[[Contents](https://docs.example/t.html)\\]\\[[Index](https://docs.example/i.html)\\]\n\n"
         "## Steeping\n\nLeaves stay in the water.\n",
-        "## Steeping\n\nLeaves stay in the water.\n",
+        "# Manual\n\n## Steeping\n\nLeaves stay in the water.\n",
         ("surplus",),
     ),
     "links to the source": GeneratedPage(
@@ -159,11 +159,11 @@ PAGES = {
         "boil(water):\n    return heat(water)</code></pre></details><p>Boils.</p></dd></dl></main>",
         "# kettle\n\n## def boil(water) {#boil}\n\n**Expand source code**\n\n```python\ndef boil("
         "water):\n    return heat(water)\n```\n\nBoils.\n",
-        "# kettle\n\n## def boil(water) {#boil}\n\nBoils.\n",
+        "# kettle\n\n## `def boil(water)` {#boil}\n\nBoils.\n",
         ("surplus",),
     ),
     "sources folded behind a button": GeneratedPage(
-        '<main><h1>kettle</h1><section id="boil"><div><input id="b" type="checkbox"><span>def boil('
+        '<main><h1>kettle</h1><section id="boil"><input id="b" type="checkbox"><div><span>def boil('
         'water)</span><label for="b"><span>View Source</span></label></div><a class="headerlink" href="#boil">'
         '</a><div class="code"><pre><a href="#L-1">def</a> boil(water):\n    return heat(water)'
         "</pre></div><p>Boils.</p></section></main>",
