@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterable, Iterator
 from itertools import dropwhile, islice
-from typing import Any
 
 from kbkit.models import License
 from kbkit.models.licenses import known_address, known_name
@@ -279,14 +277,9 @@ def bare_title(named: str, common: Collection[int]) -> str:
     return named
 
 
-_LD_LENGTH = 200_000  # most characters of a page's JSON-LD
-_LD_NODES = 200
 _FOOT_LENGTH = 5_000  # most characters of a footer; a larger one holds content
 _FEET = 20
 _SEVERAL = 3  # most licenses that are named
-_OTHER_WORKS = re.compile(
-    r"Image|Video|Audio|Media|Photograph|Software|Organization|Person|Product|BreadcrumbList"
-)
 _LICENSE = frozenset({"license", "licence", "dcterms.license", "dc.license"})
 _RIGHTS = frozenset(
     str.split("""
@@ -311,10 +304,7 @@ _URL = re.compile(r"https?://[^\s<>\"')]+")
 
 
 def page_license(root: Element, base: str) -> License:
-    linked = _merged(_linked(root, base))
-    data = _json_ld(root, base)
-    meta = _meta(root, base)
-    best = linked.or_else(data).or_else(meta)
+    best = _merged(_linked(root, base)).or_else(_meta(root, base))
     return best if best and best.attribution else best.or_else(_foot(root, base))
 
 
@@ -359,60 +349,6 @@ def _meta(root: Element, base: str) -> License:
         elif name in _RIGHTS:
             license = license.or_else(rights_license(content))
     return license
-
-
-def _json_ld(root: Element, base: str) -> License:
-    license = License()
-    length = 0
-    for script in root.iter("script"):
-        if (script.get("type") or "").partition(";")[0].strip().lower() != "application/ld+json":
-            continue
-        text = script.text or ""
-        length += len(text)
-        if length > _LD_LENGTH:
-            break
-        try:
-            values = json.loads(text)
-        except (ValueError, RecursionError):
-            continue
-        for node in _works(values):
-            license = license.or_else(_work(node, base))
-    return license
-
-
-def _works(values: Any) -> Iterator[dict[str, Any]]:
-    """Yield JSON-LD nodes about the page, not about pictures and programs with own licenses."""
-    waiting = [values]
-    seen = 0
-    while waiting and seen < _LD_NODES:
-        seen += 1
-        node = waiting.pop(0)
-        if isinstance(node, list):
-            waiting += node[:_LD_NODES]
-        elif isinstance(node, dict) and not _OTHER_WORKS.search(str(node.get("@type", ""))[:200]):
-            yield node
-            waiting += [node[key] for key in ("@graph", "mainEntity") if key in node]
-
-
-def _work(node: dict[str, Any], base: str) -> License:
-    """Return the license of a schema.org creative work (``license``, ``copyrightNotice``)."""
-    stated = node.get("license")
-    licenses = []
-    for each in stated if isinstance(stated, list) else [stated]:
-        if isinstance(each, dict):
-            licenses.append(License.stated(each.get("name"), each.get("url") or each.get("@id")))
-        elif isinstance(each, str):
-            address = web_address(base, each) if "/" in each and " " not in each.strip() else ""
-            licenses.append(License.stated(each, address))
-    holder = node.get("copyrightHolder")
-    if isinstance(holder, list):
-        holder = next(iter(holder), None)
-    if isinstance(holder, dict):
-        holder = holder.get("name")
-    if isinstance(holder, str) and (year := str(node.get("copyrightYear") or "")):
-        holder = f"© {year} {holder}"
-    credit = node.get("copyrightNotice") or node.get("creditText") or holder
-    return _merged(licenses).or_else(License.stated(attribution=credit))
 
 
 def _foot(root: Element, base: str) -> License:
