@@ -341,6 +341,8 @@ def _parameter(parameter: Parameter, hint: Any, text: str) -> Parameter:
     name, is_option = parameter.name, parameter.kind is Parameter.KEYWORD_ONLY
     info = copy(notes[0]) if notes else typer.Option() if is_option else typer.Argument()
     info.help = text or info.help or _HELP.get(name, "")
+    if not is_option:
+        info.metavar = info.metavar or name.upper()
     if is_option and info.default is ...:
         usual = f"--{name.replace('_', '-')}" if parameter.default is False else ""
         info.param_decls = tuple(_SPELLED.get(name, usual).split())
