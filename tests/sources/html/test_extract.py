@@ -19,7 +19,6 @@ from kbkit.sources.html.fidelity import KINDS, Fidelity, recurring, survey
 from kbkit.sources.html.images import kept_image
 from kbkit.sources.html.regions import SiteTemplate
 from kbkit.sources.html.tables import grid
-from kbkit.text.markdown.rendering import render
 from kbkit.text.markdown.writing import code_span, escape, fence, safe_url
 from tests.manuals import MANUALS, manual
 from tests.sources.html.generated_pages import read_site
@@ -449,59 +448,3 @@ def test_tab_panels_in_articles_keep_their_labels(kind: str) -> None:
     assert page.article
     assert "\n\n**Debian**\n\nThe program apt" in page.content
     assert "\n\n**Fedora**\n\nThe program dnf" in page.content
-
-
-def read(body: str) -> str:
-    html = f"<body><main><h1>Head</h1><p>These words are enough to be read.</p>{body}</main></body>"
-    return extract(html, "https://h/x", alone=False).content
-
-
-def test_radio_buttons_of_a_form_are_no_tabs() -> None:
-    form = "".join(f'<input type="radio" id="{n}"><label for="{n}">{n}</label>' for n in "ab")
-    assert "**" not in read(form)
-
-
-def test_definition_lists_in_cells_do_not_break_the_table() -> None:
-    rows = "".join(
-        f'<tr><td><dl class="c macro"><dt id="c.{name}"><span>{name}</span></dt><dd></dd></dl></td>'
-        "<td><p>yes</p></td></tr>"
-        for name in ("NDIM", "SIMPLE")
-    )
-    table = f"<table><thead><tr><th>Request</th><th>shape</th></tr></thead>{rows}</table>"
-    expected = "| Request | shape |\n| --- | --- |\n| `NDIM` | yes |\n| `SIMPLE` | yes |"
-    assert expected in read(table)
-
-
-def mi(name: str) -> str:
-    return f"<mi>{name}</mi>"
-
-
-@pytest.mark.parametrize(
-    ("html", "text"),
-    [
-        ("<ruby>東京<rt>とうきょう</rt></ruby>", "東京(とうきょう)"),
-        ("<ruby>東京<rp>(</rp><rt>とうきょう</rt><rp>)</rp></ruby>", "東京(とうきょう)"),
-        (
-            f"<math><mfrac>{mi('a')}<mrow>{mi('b')}{mi('c')}</mrow></mfrac></math>",
-            r"$\frac{a}{bc}$",
-        ),
-        (f"<math><msubsup>{mi('x')}{mi('i')}{mi('n')}</msubsup></math>", "${x}_{i}^{n}$"),
-        (f"<math><mroot>{mi('x')}<mn>3</mn></mroot></math>", r"$\sqrt[3]{x}$"),
-        (f"<math><msqrt>{mi('x')}<mo>%</mo></msqrt></math>", r"$\sqrt{x\%}$"),
-        (f"<math>{mi('x')}<mo>+</mo>{mi('y')}</math>", "x+y"),
-        (
-            f"<math><msup>{mi('x')}<mtext>the <b>end</b> of</mtext></msup></math>",
-            r"${x}^{\text{the end of}}$",
-        ),
-    ],
-)
-def test_ruby_and_formulas_become_text(html: str, text: str) -> None:
-    assert f"\n\nIs {text}.\n" in read(f"<p>Is {html}.</p>")
-
-
-def test_formulas_of_mathml_are_rendered() -> None:
-    total = "<munderover><mo>∑</mo><mi>i</mi><mo>∞</mo></munderover>"
-    html = f"<math>{total}<msup><mi>α</mi><mrow><mo>−</mo><mn>2</mn></mrow></msup></math>"
-    content = read(f"<p>Is {html}.</p>")
-    assert r"${\sum }_{i}^{\infty }{\alpha }^{-2}$" in content
-    assert "<msubsup>" in render(content, lambda _: None).html

@@ -401,6 +401,12 @@ RULES = {
             '<tr style="display:none;"><td>Kettle</td><td>Boils</td></tr></table>'
         ): "|  |  |\n| --- | --- |\n| +Pots | All |",
     },
+    "terms in cells stay in the table": {
+        "<table><thead><tr><th>Request</th><th>shape</th></tr></thead><tr><td><dl class='c macro'>"
+        "<dt id='c.N'><span>NDIM</span></dt><dd></dd></dl></td><td><p>yes</p></td></tr></table>": (
+            "| Request | shape |\n| --- | --- |\n| `NDIM` | yes |"
+        )
+    },
     "cells that hold blocks end the table": {
         (
             "<table><tr><th>Option</th><th>Meaning</th></tr><tr><td>-a</td><td>All.</td></tr><tr>"
@@ -499,6 +505,24 @@ RULES = {
         "<p><b>pour</b> <i>cup</i> and <b>sip</b></p>": "**pour** *cup* and **sip**",
         "<p><b>pour</b>, <i>cup</i></p>": "**pour**, *cup*",
     },
+    "ruby and formulas become text": {
+        "<p><ruby>東京<rt>とうきょう</rt></ruby></p>": "東京(とうきょう)",
+        "<p><ruby>東京<rp>(</rp><rt>とうきょう</rt><rp>)</rp></ruby></p>": "東京(とうきょう)",
+        (
+            "<p><math><mfrac><mi>a</mi><mrow><mi>b</mi><mi>c</mi></mrow></mfrac></math></p>"
+        ): r"$\frac{a}{bc}$",
+        "<p><math><msubsup><mi>x</mi><mi>i</mi><mi>n</mi></msubsup></math></p>": "${x}_{i}^{n}$",
+        "<p><math><mroot><mi>x</mi><mn>3</mn></mroot></math></p>": r"$\sqrt[3]{x}$",
+        "<p><math><msqrt><mi>x</mi><mo>%</mo></msqrt></math></p>": r"$\sqrt{x\%}$",
+        "<p><math><mi>x</mi><mo>+</mo><mi>y</mi></math></p>": "x+y",
+        "<p><math><msup><mi>x</mi><mtext>the <b>end</b> of</mtext></msup></math></p>": (
+            r"${x}^{\text{the end of}}$"
+        ),
+    },
+    "radio buttons of a form are no tabs": {
+        '<input type="radio" id="a"><label for="a">a</label>'
+        '<input type="radio" id="b"><label for="b">b</label>': "ab"
+    },
     "blocks keep their anchors": {
         (
             "<p id='first'>It is a pan.</p><ul><li id='one'>One item.</li><li><a name='two'></a>"
@@ -574,6 +598,14 @@ RULES = {
 @pytest.mark.parametrize("rule", RULES)
 def test_html_becomes_markdown(rule: str) -> None:
     assert {html: markdown(html) for html in RULES[rule]} == RULES[rule]
+
+
+def test_formulas_of_mathml_are_rendered() -> None:
+    total = "<munderover><mo>∑</mo><mi>i</mi><mo>∞</mo></munderover>"
+    html = f"<math>{total}<msup><mi>α</mi><mrow><mo>−</mo><mn>2</mn></mrow></msup></math>"
+    text = markdown(f"<p>Is {html}.</p>")
+    assert text == r"Is ${\sum }_{i}^{\infty }{\alpha }^{-2}$."
+    assert "<msubsup>" in render(text, lambda _: None).html
 
 
 def test_titles_of_admonitions_have_at_most_eighty_signs() -> None:
