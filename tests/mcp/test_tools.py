@@ -168,7 +168,7 @@ def test_files_are_written_read_listed_and_deleted(agent):
     assert {"plans", "kb", "kb/kitchen"} <= set(paths)
     assert "plans/a.md" in [row["path"] for row in agent.values("kb_tree")["files"]]
     assert agent.values("kb_delete", path="plans")["path"] == "plans"
-    assert "nothing" in agent.error("kb_list", path="plans").lower()
+    assert "no such file" in agent.error("kb_list", path="plans").lower()
     assert "plans" in agent.error("kb_delete", path="plans")
     assert "plans" in agent.error("kb_tree", path="plans")
 

@@ -182,7 +182,7 @@ def _fetcher(options: FetchOptions) -> Fetcher:
     return Fetcher(**asdict(options))
 
 
-READER_VERSION = 8  # raise it to read unchanged pages again
+READER_VERSION = 9  # raise it to read unchanged pages again
 
 _MARK = "kbkit:"
 
