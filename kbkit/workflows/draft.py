@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, metadata, packages_distributions
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from kbkit.recipes import parse_recipe
 from kbkit.recipes.schema import SLUG
 from kbkit.sources.formats import FORMATS
 from kbkit.sources.openapi import ApiDescription, is_openapi
+from kbkit.sources.package import distribution_of
 from kbkit.sources.untrusted import load_values
 
 
@@ -143,13 +143,8 @@ def is_package(name: str) -> bool:
 
 
 def draft_of_package(name: str) -> Draft:
-    about: Any = {}
-    for distribution in packages_distributions().get(name.partition(".")[0], []):
-        try:
-            about = metadata(distribution)
-            break
-        except PackageNotFoundError:
-            continue
+    package = distribution_of(name)
+    about: Any = package.metadata if package else {}
     version = about.get("Version") or "?"
     named = plain((about.get("License-Expression") or about.get("License") or "").strip())
     stated = License.stated(named) if len(named) <= _LICENSE else License()

@@ -57,13 +57,26 @@ class CodeOrigin:
 
 
 def origin_of(name: str) -> CodeOrigin:
+    package = distribution_of(name)
+    if package is None:
+        return CodeOrigin()
+    version, repository = package.version or "", _declared_repository(package)
+    return CodeOrigin(package.metadata["Name"], version, repository, _license(package))
+
+
+def distribution_of(name: str) -> metadata.Distribution | None:
+    """Return the installed distribution of a module.
+
+    `importlib.metadata.packages_distributions` would look at each file of all distributions.
+    """
     top = name.partition(".")[0]
-    for distribution in metadata.packages_distributions().get(top, [top]):
-        with suppress(metadata.PackageNotFoundError):
-            package = metadata.distribution(distribution)
-            version, repository = package.version or "", _declared_repository(package)
-            return CodeOrigin(distribution, version, repository, _license(package))
-    return CodeOrigin()
+    with suppress(metadata.PackageNotFoundError):
+        return metadata.distribution(top)
+    owned = re.compile(rf"^{re.escape(top)}[/.]", re.MULTILINE)
+    for package in metadata.distributions():
+        if owned.search(package.read_text("RECORD") or ""):
+            return package
+    return None
 
 
 def _license(package: metadata.Distribution) -> License:
