@@ -399,7 +399,7 @@ def test_page_that_scripts_navigate_to_is_read_instead(site, context, page) -> N
     site.pages[path] = page("Home")
     events = crawl(f"{site.url}/", context)
     assert set(texts(events, site)) == {path}
-    assert reasons(events, site) == {"/": f"skipped: leads on to {site.url}{path} (meta refresh)"}
+    assert reasons(events, site) == {"/": f"skipped: redirects to {site.url}{path} (meta refresh)"}
 
 
 def test_application_without_text_fails(site, context) -> None:
