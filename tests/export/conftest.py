@@ -125,21 +125,13 @@ def in_node(node, index, tmp_path, queries, *options, model=""):
 
 
 def assert_same_hits(hits, expected, message=""):
-    """Compare hits of the engine with those of Python.
-
-    Equal scores differ by rounding: they may have another order, and another may be the last one.
-    """
-    scores = [hit.score for hit in expected]
-    assert [hit["score"] for hit in hits] == pytest.approx(scores), message
-    theirs = _rows_by_score((hit["score"], hit["row"]) for hit in hits)
-    ours = _rows_by_score((hit.score, hit.chunk) for hit in expected)
-    last = max(1, len(ours) - 1) if len(expected) >= LIMIT else len(ours)
-    assert theirs[:last] == ours[:last], message
-
-
-def _rows_by_score(pairs):
-    groups = itertools.groupby(pairs, lambda pair: round(pair[0], 9))
-    return [sorted(row for _, row in group) for _, group in groups]
+    """Compare ten hits of the engine with Python's: pass more, since equal scores may swap."""
+    scores = {hit.chunk: hit.score for hit in expected}
+    rows = [hit["row"] for hit in hits]
+    assert len(set(rows)) == len(rows) == min(LIMIT, len(expected)), message
+    best = pytest.approx([hit.score for hit in expected[:LIMIT]])
+    assert [hit["score"] for hit in hits] == best, message
+    assert [scores.get(row, 0.0) for row in rows] == best, message
 
 
 def headings_of(kb):

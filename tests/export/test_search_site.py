@@ -105,9 +105,9 @@ def test_engine_ranks_by_summaries_like_python(node, tmp_path, monkeypatch, embe
     assert len(queries) > 40
     moved = 0
     for query, hits in zip(queries, in_node(node, index, tmp_path, queries), strict=True):
-        expected = index.search(query)
+        expected = index.search(query, 50)
         assert_same_hits(hits, expected, query)
-        moved += [hit.chunk for hit in expected] != [hit.chunk for hit in other.search(query)]
+        moved += [hit.chunk for hit in expected] != [hit.chunk for hit in other.search(query, 50)]
     assert moved > len(queries) / 3
     assert {name[0] for name in index.read} == {"c", "t", "v", "x"}, "core and clusters"
     assert "c/0" in index.read or "c/1" in index.read
@@ -129,7 +129,7 @@ def test_vector_of_a_long_query_uses_its_first_words(node, tmp_path):
     assert as_many.tolist() == all_of_them.tolist()
     assert as_many.tolist() != fewer.tolist()
     for query, hits in zip(queries, in_node(node, index, tmp_path, queries), strict=True):
-        assert_same_hits(hits, index.search(query))
+        assert_same_hits(hits, index.search(query, 50))
 
 
 def test_unfinished_word_is_completed_while_typing(node, index, tmp_path):
