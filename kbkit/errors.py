@@ -247,7 +247,7 @@ class PathExistsError(FilesError, ConflictError):
 
 
 class VersionConflictError(FilesError, ConflictError):
-    """A file, an entry or a document does not have the expected version."""
+    """A file, entry, document, entity or relation does not have the expected version."""
 
 
 class NotUniqueError(FilesError):

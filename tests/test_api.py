@@ -28,7 +28,7 @@ NAMES = {
     "sources": "add disable enable paths remove to_frame update",
     "feedback": "agreement evaluate judgements judging pool tune",
     "graph": """
-        create delete edits entities entity export gaps layout merge names neighbors passages path
+        create delete edits entities entity export gaps layout merge neighbors passages path
         refuse relate relation relations suggestions to_frame to_json to_networkx undo update
     """,
     "plot": "chunks documents map ratings",

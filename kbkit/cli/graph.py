@@ -17,7 +17,7 @@ from kbkit.models.values import plain, pluralize
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kbkit.models import About, Entity, Gap, GraphEdit, MergeSuggestion, Step, Subject
+    from kbkit.models import About, Entity, Gap, GraphEdit, MergeSuggestion, Relation, Step, Subject
     from kbkit.workspace import Workspace
 
 
@@ -97,7 +97,16 @@ def path(ws: Workspace, source: AnyTarget, target: AnyTarget) -> list[Step]:
     return steps
 
 
-@command(graph, "relations")
+@command(
+    graph,
+    "relations",
+    show=listing(
+        "source name target weight made_by evidence note",
+        source=lambda each: each.source_name,
+        target=lambda each: each.target_name,
+        evidence=lambda each: each.evidence[:1],
+    ),
+)
 def list_relations(
     ws: Workspace,
     target: str | None = None,
@@ -105,24 +114,14 @@ def list_relations(
     name: str | None = None,
     by: str | None = None,
     limit: Count = 50,
-    as_json: bool = False,
-) -> None:
+) -> list[Relation]:
     """List relations, the strongest first.
 
     Args:
         target: Only relations of this thing (default: all).
         name: Only relations with this name, such as raises.
     """
-    relations = ws.graph.relations(target, name=name, by=by, limit=limit)
-    if printed(relations, as_json):
-        return
-    names = ws.graph.names([end for each in relations for end in (each.source, each.target)])
-    listing(
-        "source name target weight made_by evidence note",
-        source=lambda each: names[each.source],
-        target=lambda each: names[each.target],
-        evidence=lambda each: each.evidence[:1],
-    )(relations)
+    return ws.graph.relations(target, name=name, by=by, limit=limit)
 
 
 @command(graph, show=listing("name kind reason start", start=lambda gap: gap.start[:1]))

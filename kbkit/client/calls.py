@@ -22,7 +22,7 @@ import httpx
 
 from kbkit import errors
 from kbkit.errors import ConfigError, KbkitError, LimitError, LocalOnlyError, ServerError
-from kbkit.models.values import Target, to_json
+from kbkit.models.values import to_json
 from kbkit.runtime.validation import explained_method
 
 P = ParamSpec("P")
@@ -70,12 +70,9 @@ class Request(Generic[T]):
 
     @property
     def parameters(self) -> tuple[tuple[str, str], ...]:
-        """Query parameters as pairs of strings; the kind of a target is another parameter."""
+        """Query parameters as pairs of strings."""
         pairs: list[tuple[str, str]] = []
         for name, value in self.query.items():
-            if isinstance(value, Target):
-                pairs += [(name, value.id), (f"{name}_kind", value.kind.value)]
-                continue
             values = value if isinstance(value, list | tuple) else (value,)
             pairs += [(name, _parameter(each)) for each in values if each is not None]
         return tuple(pairs)

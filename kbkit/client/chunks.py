@@ -100,6 +100,8 @@ class AsyncChunks(ChunksCalls, AsyncCollection[Chunk]):
     """Chunks of a knowledge base on a server, awaited."""
 
 
+Rated = Annotated[str | Target, str]
+"""Id of a chunk or document, URI of a document, or the target."""
 _TARGET = f"{BASE}/targets/{{target}}/ratings"
 
 
@@ -118,7 +120,7 @@ class RatingsCalls(CollectionCalls[Rating]):
 
     @call(f"POST {_TARGET}")
     def add(
-        self, target: str | Target, score: int, *, query: str = "", note: str = "", rater: str = ""
+        self, target: Rated, score: int, *, query: str = "", note: str = "", rater: str = ""
     ) -> Rating:
         """Rate a chunk or a document. Ratings are appended; the last of a rater counts."""
 
@@ -127,11 +129,11 @@ class RatingsCalls(CollectionCalls[Rating]):
         """Delete a mistaken rating; the one before it counts again."""
 
     @call(f"GET {_TARGET}")
-    def of(self, target: str | Target) -> builtins.list[Rating]:
+    def of(self, target: Rated) -> builtins.list[Rating]:
         """List the ratings of a chunk or document, oldest first, even if it is gone."""
 
     @call(f"GET {_TARGET}", key="total")
-    def total(self, target: str | Target) -> RatingTotal | None:
+    def total(self, target: Rated) -> RatingTotal | None:
         """Return average and number of ratings of a chunk or document; ``None`` without any."""
 
     @call(f"GET {BASE}/stats", key="ratings")

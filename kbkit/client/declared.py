@@ -31,7 +31,7 @@ from urllib.parse import parse_qsl, quote
 
 from kbkit.client.calls import Request, Steps, steps
 from kbkit.errors import ConfigError
-from kbkit.models import Entity, GraphEdit
+from kbkit.models import Entity, GraphEdit, Target
 from kbkit.models.values import from_dict, to_json
 from kbkit.runtime.validation import check_integer, check_text
 
@@ -197,6 +197,8 @@ def _sent(name: str, value: Any, hint: Any) -> Any:
         return value.id
     if kinds >= {str, Sequence} and isinstance(value, tuple(kinds - {Sequence})):
         return [_sent(name, value, Any)]
+    if isinstance(value, Target):
+        return value.key
     if isinstance(value, str):
         return check_text(name, value)
     if Sequence in kinds and not converters and isinstance(value, Iterable):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from kbkit.client.calls import Awaited, Blocking, Request, Steps, steps
+from kbkit.client.calls import Awaited, Blocking, Steps, steps
 from kbkit.client.declared import call, stamp
-from kbkit.graph import Labels, as_frame, as_networkx, write
+from kbkit.graph import as_frame, as_networkx, write
 from kbkit.models import (
     Entity,
     Gap,
@@ -21,13 +20,11 @@ from kbkit.models import (
     Relation,
     Step,
     Target,
-    TargetKind,
     from_dict,
 )
 from kbkit.runtime.validation import check_properties
 
 if TYPE_CHECKING:
-    import httpx
     import networkx as nx
     import pandas as pd
 
@@ -40,16 +37,8 @@ Named = str | Target | Entity
 Properties = Annotated[Mapping[str, Any], check_properties]
 
 
-def _distinct(targets: Iterable[Target]) -> list[Target]:
-    return list(dict.fromkeys(targets))
-
-
 def _first(answer: Any) -> Entity:
     return from_dict(Entity, answer["data"][0])
-
-
-def _labels(answer: Any) -> dict[Target, str]:
-    return {from_dict(Target, each["target"]): each["name"] for each in answer["data"]}
 
 
 class GraphCalls:
@@ -84,10 +73,6 @@ class GraphCalls:
     @call(f"GET {_AT}/relationships/between")
     def relation(self, source: Named, name: str, target: Named) -> Relation:
         """Return a relation by its ends, to change or delete it."""
-
-    @call(f"POST {_AT}/names", read=_labels)
-    def names(self, targets: Annotated[Iterable[Target], _distinct]) -> dict[Target, str]:
-        """Return labels of targets: entity names, titles, headings of chunks."""
 
     @call(f"GET {_AT}/neighbors")
     def neighbors(
@@ -183,9 +168,8 @@ class GraphCalls:
         weight: float = 1.0,
         note: str = "",
         by: str = "",
-        expected: datetime | None = None,
     ) -> Relation:
-        """Create or change a relation by hand."""
+        """Create a relation by hand, or change one of your own or of documents."""
 
     @call(f"POST {_AT}/merge")
     def merge(self, keep: str | Entity, other: str | Entity, *, by: str = "") -> Entity:
@@ -210,17 +194,17 @@ class GraphCalls:
     @steps
     def to_networkx(self) -> Steps[nx.MultiDiGraph]:
         """Return all relations as a directed networkx graph with nodes named by kind and id."""
-        return as_networkx(*(yield _ALL))
+        return as_networkx((yield from GraphCalls.to_json(self)))
 
     @steps
     def to_frame(self) -> Steps[pd.DataFrame]:
         """Return all relations as a DataFrame, the strongest first, indexed by number."""
-        return as_frame(*(yield _ALL))
+        return as_frame((yield from GraphCalls.to_json(self)))
 
     @steps
     def export(self, path: str | Path) -> Steps[Path]:
         """Write all relations to a file on this machine, for other programs."""
-        return write(Path(path), *(yield _ALL))
+        return write(Path(path), (yield from GraphCalls.to_json(self)))
 
 
 class RemoteGraph(GraphCalls, Blocking):
@@ -232,30 +216,3 @@ class RemoteGraph(GraphCalls, Blocking):
 
 class AsyncGraph(GraphCalls, Awaited):
     """Graph of a remote workspace; each call is awaited."""
-
-
-def _read_all(response: httpx.Response) -> tuple[list[Relation], Labels]:
-    answer = response.json()
-    labels = {_target(node["id"]): (node["name"], node["type"]) for node in answer["nodes"]}
-    relations = [
-        Relation(
-            edge["id"],
-            _target(edge["source"]),
-            edge["name"],
-            _target(edge["target"]),
-            edge["weight"],
-            tuple(edge["evidence"]),
-            edge["made_by"],
-            note=edge["note"],
-        )
-        for edge in answer["edges"]
-    ]
-    return relations, labels
-
-
-def _target(node: str) -> Target:
-    kind, _, id_ = node.partition(":")
-    return Target(TargetKind(kind), id_)
-
-
-_ALL = Request("GET", _AT, _read_all)

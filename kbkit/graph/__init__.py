@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,70 +17,76 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-Labels = Mapping[Target, tuple[str, str]]
-"""Labels and kinds of targets."""
+Values = Mapping[str, Any]
+"""Nodes and edges as JSON values; see `as_json`."""
 
 _NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML excludes even escaped (XML 1.0, production 2)."""
 
 
-def as_json(relations: Sequence[Relation], labels: Labels) -> dict[str, Any]:
+def as_json(
+    relations: Sequence[Relation], labels: Mapping[Target, tuple[str, str]]
+) -> dict[str, Any]:
     """Return nodes and edges as JSON values; node ids start with their kind."""
     return {
         "nodes": [
-            {"id": node_id(target), "kind": target.kind.value, "name": name, "type": type_}
+            {"id": target.key, "kind": target.kind.value, "name": name, "type": type_}
             for target, (name, type_) in labels.items()
         ],
         "edges": [
             {
                 "id": each.id,
-                "source": node_id(each.source),
-                "target": node_id(each.target),
+                "source": each.source.key,
+                "target": each.target.key,
                 "name": each.name,
-                **_support(each),
+                "weight": each.weight,
+                "evidence": list(each.evidence),
+                "made_by": each.made_by,
+                "note": each.note,
             }
             for each in relations
         ],
     }
 
 
-def as_networkx(relations: Sequence[Relation], labels: Labels) -> nx.MultiDiGraph:
+def as_networkx(values: Values) -> nx.MultiDiGraph:
     """Convert to a networkx graph; edge keys are the names of relations."""
     import networkx as nx
 
     graph = nx.MultiDiGraph()
-    for target, (name, type_) in labels.items():
-        graph.add_node(node_id(target), kind=target.kind.value, name=name, type=type_)
-    for each in relations:
-        values = _support(each) | {"name": each.name, "evidence": " ".join(each.evidence)}
-        graph.add_edge(node_id(each.source), node_id(each.target), key=each.name, **values)
+    for node in values["nodes"]:
+        graph.add_node(node["id"], **{name: node[name] for name in ("kind", "name", "type")})
+    for edge in values["edges"]:
+        data = {name: edge[name] for name in ("name", "weight", "made_by", "note")}
+        data["evidence"] = " ".join(edge["evidence"])
+        graph.add_edge(edge["source"], edge["target"], key=edge["name"], **data)
     return graph
 
 
-def as_graphml(relations: Sequence[Relation], labels: Labels) -> bytes:
+def as_graphml(values: Values) -> bytes:
     """Convert to GraphML in UTF-8; characters invalid in XML become U+FFFD."""
     from networkx import write_graphml
 
-    legible = partial(_NOT_IN_XML.sub, "\ufffd")
-    edges = [
-        replace(
-            each, name=legible(each.name), note=legible(each.note), made_by=legible(each.made_by)
-        )
-        for each in relations
-    ]
-    nodes = {target: (legible(name), type_) for target, (name, type_) in labels.items()}
+    legible = {kind: [_legible(each) for each in items] for kind, items in values.items()}
     written = BytesIO()
-    write_graphml(as_networkx(edges, nodes), written)
+    write_graphml(as_networkx(legible), written)
     return written.getvalue()
 
 
-def write(file: Path, relations: Sequence[Relation], labels: Labels) -> Path:
+def _legible(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: _NOT_IN_XML.sub("\ufffd", value) if isinstance(value, str) else value
+        for name, value in item.items()
+    }
+
+
+def write(file: Path, values: Values) -> Path:
     if file.suffix not in (".graphml", ".json"):
         raise ConfigError(f"{file}: name a file that ends with .graphml or .json")
     content = (
-        as_graphml(relations, labels)
+        as_graphml(values)
         if file.suffix == ".graphml"
-        else json.dumps(as_json(relations, labels), ensure_ascii=False).encode("utf-8", "replace")
+        else json.dumps(values, ensure_ascii=False).encode("utf-8", "replace")
     )
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -92,34 +96,23 @@ def write(file: Path, relations: Sequence[Relation], labels: Labels) -> Path:
     return file
 
 
-def as_frame(relations: Sequence[Relation], labels: Labels) -> pd.DataFrame:
+def as_frame(values: Values) -> pd.DataFrame:
     import pandas as pd
 
+    nodes = {node["id"]: node for node in values["nodes"]}
     rows = [
         {
-            "source": labels[each.source][0],
-            "relation": each.name,
-            "target": labels[each.target][0],
-            "weight": each.weight,
-            "source_kind": each.source.kind.value,
-            "target_kind": each.target.kind.value,
-            "source_id": each.source.id,
-            "target_id": each.target.id,
-            **_support(each),
+            "source": nodes[edge["source"]]["name"],
+            "relation": edge["name"],
+            "target": nodes[edge["target"]]["name"],
+            "weight": edge["weight"],
+            "source_kind": nodes[edge["source"]]["kind"],
+            "target_kind": nodes[edge["target"]]["kind"],
+            "source_id": Target.of_key(edge["source"]).id,
+            "target_id": Target.of_key(edge["target"]).id,
+            **{name: edge[name] for name in ("evidence", "made_by", "note")},
         }
-        for each in relations
+        for edge in values["edges"]
     ]
-    return pd.DataFrame(rows, index=pd.Index([each.id for each in relations], name="id"))
-
-
-def _support(relation: Relation) -> dict[str, Any]:
-    return {
-        "weight": relation.weight,
-        "evidence": list(relation.evidence),
-        "made_by": relation.made_by,
-        "note": relation.note,
-    }
-
-
-def node_id(target: Target) -> str:
-    return f"{target.kind.value}:{target.id}"
+    index = pd.Index([edge["id"] for edge in values["edges"]], name="id")
+    return pd.DataFrame(rows, index=index)

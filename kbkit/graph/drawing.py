@@ -12,7 +12,6 @@ from scipy import sparse
 from scipy.sparse import csgraph
 from scipy.spatial import cKDTree
 
-from kbkit.graph import node_id
 from kbkit.models import GraphLayout, LayoutEdge, LayoutNode, Target, TargetKind
 from kbkit.stores.catalog import relations
 from kbkit.stores.catalog.database import Transaction
@@ -214,7 +213,7 @@ def drawing(
             near |= dict.fromkeys(target for target, _, _ in walk)
         chosen = list(near)
     else:
-        chosen = sorted(strengths, key=lambda each: (-strengths[each], node_id(each)))
+        chosen = sorted(strengths, key=lambda each: (-strengths[each], each.key))
     labels = relations.labels(transaction, chosen if types or around else chosen[:limit])
     nodes = [each for each in chosen if each in labels and (not types or labels[each][1] in types)]
     nodes = [*dict.fromkeys([*(each for each in around if each in labels), *nodes])]
@@ -254,13 +253,13 @@ def _layout(
         for node in nodes
     }
     places = positions(
-        {node_id(node): radius for node, radius in radii.items()},
-        [(node_id(edge.source), node_id(edge.target), edge.weight) for edge in edges],
-        {node_id(node): place for node, place in before.items()},
+        {node.key: radius for node, radius in radii.items()},
+        [(edge.source.key, edge.target.key, edge.weight) for edge in edges],
+        {node.key: place for node, place in before.items()},
     )
-    order = sorted(nodes, key=lambda node: (-strengths[node], node_id(node)))
+    order = sorted(nodes, key=lambda node: (-strengths[node], node.key))
     numbers = {node: number for number, node in enumerate(order)}
-    drawn = [LayoutNode(node, *labels[node], *places[node_id(node)], radii[node]) for node in order]
+    drawn = [LayoutNode(node, *labels[node], *places[node.key], radii[node]) for node in order]
     lines = [
         LayoutEdge(numbers[edge.source], numbers[edge.target], edge.name, round(edge.weight, 3))
         for edge in edges

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from kbkit.errors import ConfigError, ImpossibleError, NotFoundError
@@ -169,9 +168,8 @@ class Editing:
         weight: float = 1.0,
         note: str = "",
         by: str = "",
-        expected: datetime | None = None,
     ) -> Relation:
-        """Create or change a relation by hand.
+        """Create a relation by hand, or change one of your own or of documents.
 
         Args:
             source: Start: an entity by id or name, a chunk or document by id, a document by URI, a
@@ -181,12 +179,11 @@ class Editing:
             weight: Strength, above 0 to 1.
             note: Note for readers.
             by: Name of the editor; by default ``KBKIT_RATER`` or the login name.
-            expected: To change a relation: its ``seen_at`` as you read it.
 
         Raises:
             ConfigError: A value is invalid, or both ends are the same.
             NotFoundError: An end does not exist.
-            ConflictError: A person already created it with other values.
+            ConflictError: Another person created it, with other values; delete it first.
         """
         if not is_share(weight):
             raise ConfigError(f"weight={weight!r}: give a number above 0, at most 1")
@@ -201,14 +198,7 @@ class Editing:
             ends = (start.kind.value, start.id, name, end.kind.value, end.id)
             with noted(transaction, what, made_by, relation=ends):
                 return relations.relate(
-                    transaction,
-                    start,
-                    name,
-                    end,
-                    weight=float(weight),
-                    note=note,
-                    made_by=made_by,
-                    expected=expected,
+                    transaction, start, name, end, weight=float(weight), note=note, made_by=made_by
                 )
 
     def merge(self, keep: str | Entity, other: str | Entity, *, by: str = "") -> Entity:

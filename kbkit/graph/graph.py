@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -146,12 +146,6 @@ class Graph(Editing):
             f"{source} has no relation {name!r} to {target}; list the relations to see all"
         )
 
-    def names(self, targets: Iterable[Target]) -> dict[Target, str]:
-        """Return labels of targets: entity names, titles, headings of chunks."""
-        with self._database.read() as transaction:
-            labels = relations.labels(transaction, list(dict.fromkeys(targets)))
-        return {target: name for target, (name, _) in labels.items()}
-
     def neighbors(
         self, target: Named, *, depth: int = 1, relation: str | Sequence[str] = (), limit: int = 50
     ) -> list[Step]:
@@ -289,11 +283,16 @@ class Graph(Editing):
 
     def to_json(self) -> dict[str, Any]:
         """Return all relations and their ends as JSON values (``nodes`` and ``edges``)."""
-        return as_json(*self._whole())
+        with self._read() as transaction:
+            listed = relations.listed(transaction)
+            made = [Target(TargetKind.ENTITY, each.id) for each in entities.by_hand(transaction)]
+            ends = [end for each in listed for end in (each.source, each.target)]
+            labels = relations.labels(transaction, list(dict.fromkeys([*ends, *made])))
+            return as_json(listed, labels)
 
     def to_networkx(self) -> nx.MultiDiGraph:
         """Return all relations as a directed networkx graph; nodes are named by kind and id."""
-        return as_networkx(*self._whole())
+        return as_networkx(self.to_json())
 
     def export(self, path: str | Path) -> Path:
         """Write all relations to a ``.graphml`` or ``.json`` file, overwriting it.
@@ -304,20 +303,11 @@ class Graph(Editing):
             ConfigError: The path has another suffix.
             WorkspaceError: The file cannot be written.
         """
-        return write(Path(path), *self._whole())
+        return write(Path(path), self.to_json())
 
     def to_frame(self) -> pd.DataFrame:
         """Return all relations as a DataFrame, the strongest first, indexed by number."""
-        return as_frame(*self._whole())
-
-    def _whole(self) -> tuple[list[Relation], dict[Target, tuple[str, str]]]:
-        with self._read() as transaction:
-            listed = relations.listed(transaction)
-            made = [Target(TargetKind.ENTITY, each.id) for each in entities.by_hand(transaction)]
-            ends = dict.fromkeys(
-                [*(end for each in listed for end in (each.source, each.target)), *made]
-            )
-            return listed, relations.labels(transaction, list(ends))
+        return as_frame(self.to_json())
 
     @contextmanager
     def _read(self) -> Iterator[Transaction]:

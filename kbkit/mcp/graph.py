@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -11,7 +10,7 @@ from typing_extensions import TypedDict
 from kbkit.mcp.core import KbName
 from kbkit.mcp.replies import Budget, Quotes, Reply, listing, short
 from kbkit.mcp.tools import Limit, Tools, listed
-from kbkit.models import About, Entity, Relation, Step, Target
+from kbkit.models import About, Entity, Relation, Step
 from kbkit.models.values import pluralize
 from kbkit.retrieval.delimiting import LINE_TOKENS, cut, one_line
 
@@ -126,17 +125,15 @@ def add(tools: Tools) -> None:
         note: str = "",
     ) -> Reply:
         """Store a relation between two things."""
-        graph = tools.workspace.graph
-        stored = graph.relate(source, relation, target, note=note)
-        return _related(stored, graph.names([stored.source, stored.target]))
+        return _related(tools.workspace.graph.relate(source, relation, target, note=note))
 
 
 _MAX_ALIASES = 5
 
 
-def _related(relation: Relation, names: Mapping[Target, str]) -> Reply:
+def _related(relation: Relation) -> Reply:
     quotes = Quotes()
-    source, target = (short(names.get(end, end.id)) for end in (relation.source, relation.target))
+    source, target = short(relation.source_name), short(relation.target_name)
     line = f"{source} --{short(relation.name)}--> {target}"
     return Reply(
         f"Related.\n{quotes.note}\n{quotes.value(line)}",

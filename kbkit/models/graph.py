@@ -24,7 +24,7 @@ class Entity(Value):
         chunks: Number of chunks that mention it.
         made_by: Last editor; ``""`` if no person edited it.
         by_hand: Whether a person edited it, so that rebuilds keep it.
-        updated_at: Time of the last edit; pass it as ``expected`` with a change.
+        updated_at: Time of the last edit.
     """
 
     id: str
@@ -50,9 +50,10 @@ class Relation(Value):
         evidence: Ids of supporting chunks.
         made_by: Last editor, or kbkit.
         created_at: When it was first seen.
-        seen_at: When it was last seen in a text or changed by a person; pass it as ``expected``
-            with a change.
+        seen_at: When it was last seen in a text or changed by a person.
         by_hand: Whether a person edited it, so that rebuilds keep it.
+        source_name: Label of the source: an entity's name, a title, or headings of a chunk.
+        target_name: Label of the target.
     """
 
     id: int
@@ -66,6 +67,8 @@ class Relation(Value):
     seen_at: datetime | None = None
     note: str = ""
     by_hand: bool = False
+    source_name: str = ""
+    target_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -330,6 +330,16 @@ class Target(Value):
     kind: TargetKind
     id: str
 
+    @property
+    def key(self) -> str:
+        """Kind and id, such as ``file:notes/pools.md``."""
+        return f"{self.kind.value}:{self.id}"
+
+    @classmethod
+    def of_key(cls, key: str) -> Target:
+        kind, _, id_ = key.partition(":")
+        return cls(TargetKind(kind), id_)
+
     def __str__(self) -> str:
         return self.id
 

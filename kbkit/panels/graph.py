@@ -12,7 +12,6 @@ import traitlets
 from traitlets import Bunch
 
 from kbkit.errors import ConfigError, ConflictError, NotFoundError
-from kbkit.graph import node_id
 from kbkit.graph.graph import MAX_DRAWN, Graph
 from kbkit.knowledge_base import handle_of
 from kbkit.models import (
@@ -48,14 +47,9 @@ _MAX_ALIASES = 40
 _MAX_PROPERTIES = 40
 
 
-def target_of(node: str) -> Target:
-    kind, _, id_ = node.partition(":")
-    return Target(TargetKind(kind), id_)
-
-
 def item(target: Target, name: str, type_: str) -> dict[str, str]:
     return {
-        "id": node_id(target),
+        "id": target.key,
         "name": render.plain(name, _NAME) or "(no visible name)",
         "type": render.plain(type_, 80) or "entity",
     }
@@ -83,7 +77,7 @@ def picture(layout: GraphLayout) -> dict[str, Any]:
 
 def gap(value: Gap) -> dict[str, str]:
     return {
-        "id": node_id(value.target),
+        "id": value.target.key,
         "kind": value.kind.value,
         "name": render.plain(value.name, _NAME) or "(no visible name)",
         "reason": render.plain(value.reason, _DESCRIPTION),
@@ -345,7 +339,7 @@ class GraphPanel(JobPanel):
         now = None
         if isinstance(error, ConflictError) and message.get("what") == "update" and not field:
             node = text_in(message, "id")
-            now = fields(self._graph.entity(target_of(node).id))
+            now = fields(self._graph.entity(Target.of_key(node).id))
         return {"text": text, "field": field, "now": now}
 
     def _do_look(self, _message: Mapping[str, Any]) -> Answer:
@@ -354,7 +348,7 @@ class GraphPanel(JobPanel):
         return {}
 
     def _do_details(self, message: Mapping[str, Any]) -> Answer:
-        target = target_of(text_in(message, "id"))
+        target = Target.of_key(text_in(message, "id"))
         steps = self._graph.neighbors(target, limit=_NEIGHBORS)
         hits = self._graph.passages(target)
         entity = None
@@ -373,7 +367,7 @@ class GraphPanel(JobPanel):
         return details(entity, title, steps, hits)
 
     def _do_around(self, message: Mapping[str, Any]) -> Answer:
-        target = target_of(text_in(message, "id"))
+        target = Target.of_key(text_in(message, "id"))
         limit = min(self.size_box.value, 250)
         return picture(self._graph.layout(target, kbs=self._kbs(), limit=limit))
 
@@ -397,7 +391,7 @@ class GraphPanel(JobPanel):
         return self._changed(f"Created: {entity.name}", entity)
 
     def _do_update(self, message: Mapping[str, Any]) -> Answer:
-        id_ = target_of(text_in(message, "id")).id
+        id_ = Target.of_key(text_in(message, "id")).id
         seen = self._graph.entity(id_) if message.get("over") else self._seen.get(id_)
         if seen is None:
             raise NotFoundError("this entity is not open here; select it again")
@@ -416,14 +410,14 @@ class GraphPanel(JobPanel):
         return self._changed(f"Saved: {changed.name}", changed)
 
     def _do_delete(self, message: Mapping[str, Any]) -> Answer:
-        id_ = target_of(text_in(message, "id")).id
+        id_ = Target.of_key(text_in(message, "id")).id
         entity = self._seen.get(id_) or self._graph.entity(id_)
         self._graph.delete(entity, by=self.rater)
         self.entity = None
         return self._changed(f"Deleted: {entity.name}", None)
 
     def _do_relate(self, message: Mapping[str, Any]) -> Answer:
-        selected = target_of(text_in(message, "id"))
+        selected = Target.of_key(text_in(message, "id"))
         other = self._graph.entity(text_in(message, "target"))
         ends = (selected, other) if message.get("forward", True) else (other, selected)
         try:
@@ -450,12 +444,12 @@ class GraphPanel(JobPanel):
         return self._changed(f"Deleted: relation {relation.name}", None)
 
     def _do_merge(self, message: Mapping[str, Any]) -> Answer:
-        pair = [target_of(text_in(message, each)).id for each in ("keep", "merge")]
+        pair = [Target.of_key(text_in(message, each)).id for each in ("keep", "merge")]
         merged = self._graph.merge(pair[0], pair[1], by=self.rater)
         return self._changed(f"Merged into {merged.name}", merged)
 
     def _do_refuse(self, message: Mapping[str, Any]) -> Answer:
-        pair = [target_of(text_in(message, each)).id for each in ("keep", "merge")]
+        pair = [Target.of_key(text_in(message, each)).id for each in ("keep", "merge")]
         self._graph.refuse(pair[0], pair[1], by=self.rater)
         return self._changed("Saved: they are not the same", None, redraw=False)
 

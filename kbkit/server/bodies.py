@@ -5,15 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, Field, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from kbkit.entries.skill_file import MAX_DESCRIPTION_LENGTH, MAX_TAGS, MAX_TITLE_LENGTH
 from kbkit.entries.slugs import MAX_LENGTH
-from kbkit.errors import ArgumentError, VersionConflictError
-from kbkit.models import EntryInfo, EntryStatus, Target, TargetKind
+from kbkit.errors import VersionConflictError
+from kbkit.models import EntryInfo, EntryStatus
 from kbkit.retrieval.context import MIN_TOKENS
-from kbkit.runtime.validation import check_text
 from kbkit.server.parameters import Body, Options, number
 from kbkit.server.uploads import Content
 
@@ -113,20 +112,6 @@ MAX_NAME = 500
 MAX_IN_GRAPH = 100_000
 _NAME = {"type": "string", "minLength": 1, "maxLength": MAX_NAME, "pattern": r"[^\s]"}
 _WORD = {"type": "string", "pattern": "^[a-z0-9_]{1,80}$"}
-_TARGET = {
-    "anyOf": [
-        {"type": "string", "maxLength": 8_000},
-        {
-            "type": "object",
-            "properties": {
-                "kind": {"type": "string", "enum": list(TargetKind)},
-                "id": {"type": "string"},
-            },
-            "required": ["kind", "id"],
-            "additionalProperties": False,
-        },
-    ]
-}
 _MAX_NAMES = 1_000
 _OF = "Id or name of an entity."
 _BY = "Author; by default the caller."
@@ -138,22 +123,8 @@ def _limited(names: Any) -> Any:
     return names
 
 
-def target_of(value: Any, kind: str | None = None) -> Any:
-    if isinstance(value, dict):
-        if set(value) != {"kind", "id"}:
-            raise ArgumentError(f"{str(value)[:200]}: give an id or name, or a kind with an id")
-        value, kind = value["id"], value["kind"]
-    if kind is None:
-        return check_text("target", value)
-    try:
-        return Target(TargetKind(kind), check_text("id", value))
-    except ValueError:
-        kinds = ", ".join(TargetKind)
-        raise ArgumentError(f"kind={kind!r}: choose from {kinds}") from None
-
-
 # Python validates these with better messages; the schema only documents valid values.
-Named = Annotated[Any, BeforeValidator(target_of), WithJsonSchema(_TARGET)]
+Named = Annotated[Any, WithJsonSchema({"type": "string", "maxLength": 8_000})]
 Name = Annotated[Any, WithJsonSchema(_NAME)]
 Names = Annotated[
     Any,
@@ -199,7 +170,6 @@ class NewRelation(Body):
     weight: Weight = Field(1.0, description="How strong it is.")
     note: Text = Field("", description="Free text.")
     by: By = ""
-    expected: AwareDatetime | None = Field(None, description="`seen_at` of the relation to change.")
 
 
 class Pair(Body):
@@ -215,16 +185,6 @@ class UndoRequest(Options):
 
     edit: Number | None = Field(None, description="Number of the edit; by default the last one.")
     by: By = ""
-
-
-class Targets(Body):
-    """Targets to name."""
-
-    targets: Annotated[
-        list[Any],
-        Field(max_length=10_000),
-        WithJsonSchema({"type": "array", "maxItems": 10_000, "items": _TARGET["anyOf"][1]}),
-    ]
 
 
 class Picture(Options):

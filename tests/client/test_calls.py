@@ -107,7 +107,7 @@ def test_arguments_fill_path_query_and_body() -> None:
     assert edit.json == {"op": "edit", "new": "x", "tags": ["t"], "author": "ann"}
     assert edit.headers == {"If-Match": '"7"'}
     linked = _sent(Calls.linked(remote, Target(TargetKind.FILE, "a.md"), (1, 5)))
-    expected = (("target", "a.md"), ("target_kind", "file"), ("least", "1"), ("most", "5"))
+    expected = (("target", "file:a.md"), ("least", "1"), ("most", "5"))
     assert (linked.parameters, linked.json) == (expected, None)
 
 

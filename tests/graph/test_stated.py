@@ -36,11 +36,9 @@ def spec(service, **more):
 
 
 def stated(workspace, made_by="kbkit"):
-    relations = workspace.graph.relations("open_pool")
-    names = workspace.graph.names([end for each in relations for end in (each.source, each.target)])
     return {
-        (names[each.source], each.name, names[each.target])
-        for each in relations
+        (each.source_name, each.name, each.target_name)
+        for each in workspace.graph.relations("open_pool")
         if each.made_by == made_by and each.name not in ("defined_in", "co_occurs")
     }
 

@@ -3,8 +3,8 @@
 import pytest
 
 import kbkit
+from kbkit.models import Target
 from kbkit.panels import GraphPanel
-from kbkit.panels.graph import target_of
 from tests.panels.conftest import ask
 
 HOSTILE = "<script>boom()</script> \u202egnp.exe \x07 " + "long " * 80
@@ -220,7 +220,7 @@ def test_malformed_messages_of_a_page_change_nothing(panel, scratch):
     panel._view._handle_custom_msg({"event": "ask", "number": "x", "what": "undo"}, [])
     assert scratch.graph.to_json() == before
     with pytest.raises(ValueError, match="nothing"):
-        target_of("nothing")
+        Target.of_key("nothing")
 
 
 def test_empty_graph_says_what_to_do(tmp_path):

@@ -128,7 +128,6 @@ read   all      GET    /api/knowledge/graph/passages
 read   all      GET    /api/knowledge/graph/path
 read   all      GET    /api/knowledge/graph/gaps
 read   all      GET    /api/knowledge/graph/suggestions
-read   all      POST   /api/knowledge/graph/names
 read   all      POST   /api/knowledge/graph/layout
 read   some     GET    /api/knowledge/subjects
 read   some     GET    /api/knowledge/about
@@ -333,7 +332,6 @@ class Served:
             "POST /api/knowledge/graph/relationships": {"source": "a", "name": "b", "target": "c"},
             "POST /api/knowledge/graph/merge": {"keep": "a", "other": "b"},
             "POST /api/knowledge/graph/refuse": {"keep": "a", "other": "b"},
-            "POST /api/knowledge/graph/names": {"targets": []},
         }
         return bodies.get(f"{route.method} {route.path}", {})
 

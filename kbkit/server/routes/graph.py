@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import Depends, Path, Query
 from pydantic import BaseModel, Field
 
 from kbkit.access import Caller as AccessCaller
-from kbkit.errors import ArgumentError, ConflictError, VersionConflictError
 from kbkit.graph.graph import Graph
 from kbkit.models import (
     About,
@@ -39,13 +35,11 @@ from kbkit.server.bodies import (
     NewRelation,
     Pair,
     Picture,
-    Targets,
     UndoRequest,
     changed_at,
-    target_of,
 )
 from kbkit.server.parameters import Cursor, find_page, integer
-from kbkit.server.responses import IfMatch, Page, Paged
+from kbkit.server.responses import IfMatch, Paged
 from kbkit.server.routing import Created, Routes
 
 routes = Routes("/api/knowledge/graph", "graph")
@@ -74,15 +68,15 @@ EntityOf = Annotated[
 ]
 LimitOf = Annotated[int, limited("Maximum results.", 50)]
 Depth = Annotated[int, integer("depth", "Relations to follow.", 1, 5, 1)]
-Ref = Annotated[str, Query(min_length=1, max_length=2_000)]
-RelationName = Annotated[str, Query(max_length=80)]
-Kind = Annotated[
-    str | None,
+Ref = Annotated[
+    str,
     Query(
-        description="Kind of a target given by id; by default detected.",
-        json_schema_extra={"enum": list(TargetKind)},
+        min_length=1,
+        max_length=2_000,
+        description="Name or id of an entity, id of a chunk or document, a URI, or `KIND:ID`.",
     ),
 ]
+RelationName = Annotated[str, Query(max_length=80)]
 Several = Annotated[list[str] | None, Query(max_length=1_000)]
 By = Annotated[str, Query(max_length=200)]
 OnlyBy = Annotated[str | None, Query(max_length=200, description="Only of this author.")]
@@ -93,13 +87,6 @@ class WholeGraph(BaseModel):
 
     nodes: list[dict[str, Any]] = Field(description="Each with `id`, `kind`, `name`, `type`.")
     edges: list[dict[str, Any]] = Field(description="Between ids of nodes.")
-
-
-class Called(BaseModel):
-    """Label of a target."""
-
-    target: Target
-    name: str
 
 
 @routes.get("", model=WholeGraph)
@@ -156,8 +143,7 @@ def update_entity(
     graph: GraphOf, caller: Caller, id: EntityOf, body: EntityChange, expected: IfMatch
 ) -> Entity:
     """Change an entity; omitted fields stay."""
-    with _as_seen(graph, id, expected) as entity:
-        return graph.update(entity, **_values(body, caller))
+    return graph.update(_as_seen(graph, id, expected), **_values(body, caller))
 
 
 @routes.delete("/entities/{id:path}", WRITE)
@@ -165,8 +151,7 @@ def delete_entity(
     graph: GraphOf, caller: Caller, id: EntityOf, expected: IfMatch, by: By = ""
 ) -> None:
     """Delete an entity; chunks stay, and rebuilds do not restore it."""
-    with _as_seen(graph, id, expected) as entity:
-        graph.delete(entity, by=by or caller.name)
+    graph.delete(_as_seen(graph, id, expected), by=by or caller.name)
 
 
 @routes.get("/relationships")
@@ -175,16 +160,13 @@ def list_relationships(
     graph: GraphOf,
     limit: LimitOf,
     target: Ref | None = None,
-    target_kind: Kind = None,
     name: Annotated[str | None, Query(max_length=80, description="Only with this name.")] = None,
     by: OnlyBy = None,
     cursor: Cursor = "",
 ) -> Paged[Relation]:
     """List relations, of one target or all, strongest first."""
-    none = target is None and target_kind is None
-    end = None if none else target_of(target or "", target_kind)
     return find_page(
-        lambda first: graph.relations(end, name=name, by=by, limit=first), limit, cursor
+        lambda first: graph.relations(target, name=name, by=by, limit=first), limit, cursor
     )
 
 
@@ -194,16 +176,8 @@ def create_relationship(graph: GraphOf, caller: Caller, body: NewRelation) -> Re
     return graph.relate(**_values(body, caller))
 
 
-def _relation(
-    *,
-    graph: GraphOf,
-    source: Ref,
-    name: RelationName,
-    target: Ref,
-    source_kind: Kind = None,
-    target_kind: Kind = None,
-) -> Relation:
-    return graph.relation(target_of(source, source_kind), name, target_of(target, target_kind))
+def _relation(graph: GraphOf, source: Ref, name: RelationName, target: Ref) -> Relation:
+    return graph.relation(source, name, target)
 
 
 RelationOf = Annotated[Relation, Depends(_relation)]
@@ -221,8 +195,7 @@ def delete_relationship(
 ) -> None:
     """Delete a relation; creating it again restores it."""
     seen = relation.seen_at if expected is None else changed_at(expected)
-    with _conflicts(relation.seen_at, seen):
-        graph.delete(replace(relation, seen_at=seen), by=by or caller.name)
+    graph.delete(replace(relation, seen_at=seen), by=by or caller.name)
 
 
 @routes.post("/merge", WRITE)
@@ -256,36 +229,24 @@ def undo_graph_edit(graph: GraphOf, caller: Caller, body: UndoRequest) -> GraphE
 
 @routes.get("/neighbors")
 def list_neighbors(
-    *,
-    graph: GraphOf,
-    target: Ref,
-    target_kind: Kind = None,
-    depth: Depth,
-    relation: Several = None,
-    limit: LimitOf,
+    *, graph: GraphOf, target: Ref, depth: Depth, relation: Several = None, limit: LimitOf
 ) -> list[Step]:
     """List what a target is related to, nearest and strongest first."""
-    end = target_of(target, target_kind)
-    return graph.neighbors(end, depth=depth, relation=relation or (), limit=limit)
+    return graph.neighbors(target, depth=depth, relation=relation or (), limit=limit)
 
 
 @routes.get("/passages")
 def list_passages(
-    graph: GraphOf,
-    target: Ref,
-    limit: Annotated[int, limited("Maximum passages.", 5)],
-    target_kind: Kind = None,
+    graph: GraphOf, target: Ref, limit: Annotated[int, limited("Maximum passages.", 5)]
 ) -> list[Hit]:
     """List passages that define a target, then those that mention it, clearest first."""
-    return graph.passages(target_of(target, target_kind), limit=limit)
+    return graph.passages(target, limit=limit)
 
 
 @routes.get("/path")
-def find_path(
-    graph: GraphOf, source: Ref, target: Ref, source_kind: Kind = None, target_kind: Kind = None
-) -> list[Step]:
+def find_path(graph: GraphOf, source: Ref, target: Ref) -> list[Step]:
     """Find the path between two targets; empty if nothing connects them."""
-    return graph.path(target_of(source, source_kind), target_of(target, target_kind))
+    return graph.path(source, target)
 
 
 @routes.get("/gaps")
@@ -305,15 +266,6 @@ def list_suggestions(
 ) -> list[MergeSuggestion]:
     """List pairs of entities that may be the same, likeliest first."""
     return graph.suggestions(limit=limit)
-
-
-@routes.post("/names", READ, model=Page[Called])
-def list_names(graph: GraphOf, body: Targets) -> list[dict[str, Any]]:
-    """Return labels of targets; missing ones are left out."""
-    targets = [target_of(each) for each in body.targets]
-    if wrong := [each for each in targets if not isinstance(each, Target)]:
-        raise ArgumentError(f"targets: {wrong[0][:200]!r}: give a kind with an id")
-    return [{"target": each, "name": name} for each, name in graph.names(targets).items()]
 
 
 @routes.post("/layout", READ)
@@ -357,21 +309,7 @@ def read_about(
     return workspace.about(query, kbs=caller.restrict(kbs), limit=limit)
 
 
-@contextmanager
-def _as_seen(graph: Graph, name: str, expected: str | None) -> Iterator[str | Entity]:
+def _as_seen(graph: Graph, name: str, expected: str | None) -> str | Entity:
     if expected is None:
-        yield name
-        return
-    node = graph.entity(name)
-    with _conflicts(node.updated_at, changed_at(expected)):
-        yield replace(node, updated_at=changed_at(expected))
-
-
-@contextmanager
-def _conflicts(now: datetime | None, expected: datetime | None) -> Iterator[None]:
-    try:
-        yield
-    except ConflictError as error:
-        if now == expected:
-            raise
-        raise VersionConflictError(str(error)) from error
+        return name
+    return replace(graph.entity(name), updated_at=changed_at(expected))

@@ -12,7 +12,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from kbkit.errors import ConflictError, NotFoundError
+from kbkit.errors import ConflictError, NotFoundError, VersionConflictError
 from kbkit.models import Entity, SubjectKind
 from kbkit.stores.catalog.database import Transaction, containing
 from kbkit.stores.catalog.schema import chunks
@@ -171,7 +171,7 @@ def check_unchanged(
     if changed != expected:
         who = f" by {by}" if by else ""
         when = f" at {changed:%Y-%m-%d %H:%M:%S} UTC" if changed else ""
-        raise ConflictError(
+        raise VersionConflictError(
             f"{what!r} was changed{who}{when}, after you looked at it; look at it again, and "
             "repeat your change"
         )

@@ -7,6 +7,7 @@ A deleted relation keeps its row, so that no rebuild restores it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -122,7 +123,6 @@ def relate(
     weight: float,
     note: str,
     made_by: str,
-    expected: datetime | None = None,
 ) -> Relation:
     """Create or change a relation by hand, or restore a deleted one."""
     for end in (source, target):
@@ -144,16 +144,13 @@ def relate(
         made = relations.insert().values(**values, **new_values, created_at=now)
         relation_id = transaction.execute(made.returning(relations.c.id)).scalar_one()
         return get(transaction, relation_id)
-    exists = row.deleted_at is None
-    if exists and row.by_hand and expected is None and (row.weight, row.note) != (weight, note):
+    is_of_another = row.deleted_at is None and row.by_hand and row.made_by != made_by
+    if is_of_another and (row.weight, row.note) != (weight, note):
         when = f"{row.seen_at:%Y-%m-%d %H:%M:%S} UTC"
         raise ConflictError(
             f"{row.made_by or 'somebody'} made this relation at {when}, with weight "
-            f"{row.weight:g} and note {row.note!r}; to change it, look at it and hand over its "
-            "`seen_at` as `expected`"
+            f"{row.weight:g} and note {row.note!r}; to change it, delete it first"
         )
-    if expected is not None:
-        entities.check_unchanged(name, row.seen_at, row.made_by, expected)
     transaction.update(relations, relations.c.id == row.id, **new_values)
     return get(transaction, row.id)
 
@@ -183,7 +180,12 @@ def of(transaction: Transaction, ids: Sequence[int], evidence: int = 5) -> list[
         if len(listed_) < evidence:
             listed_.append(chunk_id)
     aliases = entities.aliases_of(transaction)
-    return [_relation(rows[id_], aliases, support.get(id_, ())) for id_ in ids if id_ in rows]
+    ordered = [_relation(rows[id_], aliases, support.get(id_, ())) for id_ in ids if id_ in rows]
+    named = labels(transaction, {end for each in ordered for end in (each.source, each.target)})
+    return [
+        replace(each, source_name=named[each.source][0], target_name=named[each.target][0])
+        for each in ordered
+    ]
 
 
 def listed(
