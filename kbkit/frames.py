@@ -9,8 +9,11 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from datetime import datetime
+from enum import StrEnum
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING, Any
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 from urllib.parse import unquote, urlsplit
 
 from kbkit.models import (
@@ -19,12 +22,10 @@ from kbkit.models import (
     Chunk,
     Document,
     DocumentState,
-    DocumentType,
     KnowledgeBaseInfo,
     License,
     Rating,
     SourceInfo,
-    StatementType,
 )
 from kbkit.models.hits import TIME, typed_frame
 from kbkit.models.licenses import KEYS as LICENSE_KEYS
@@ -35,12 +36,29 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-_TYPES = [kind.value for kind in DocumentType]
+_TYPES = {str: "string", int: "Int64", float: "float64", bool: "bool", datetime: TIME}
 _STATES = [state.value for state in DocumentState]
 _NO_FOLDER = "(top)"
 _SNIPPET = 160
 _ROWS = 20
 """Rows of a collection in a notebook."""
+
+
+def columns(kind: type, names: str, **others: str | list[str]) -> dict[str, str | list[str]]:
+    """Return the pandas types of columns, by name.
+
+    Columns are fields of a dataclass, have one of the ``others`` types, or are texts.
+    """
+    hints = get_type_hints(kind)
+    return {name: others.get(name) or _type_of(hints.get(name, str)) for name in names.split()}
+
+
+def _type_of(hint: Any) -> str | list[str]:
+    given = {*get_args(hint)} - {NoneType} if isinstance(hint, UnionType) else {hint}
+    (kind,) = given if len(given) == 1 else (object,)
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return [each.value for each in kind]
+    return _TYPES.get(kind, "object")
 
 
 def workspace_frame(infos: Iterable[KnowledgeBaseInfo]) -> pd.DataFrame:
@@ -49,21 +67,13 @@ def workspace_frame(infos: Iterable[KnowledgeBaseInfo]) -> pd.DataFrame:
     ``documents`` counts searchable ones, ``current`` and ``stale``, but not ``gone``. ``pending``
     chunks are searched, but not in Chroma yet.
     """
-    types = {
-        "name": "string",
-        "description": "string",
-        "documents": "Int64",
-        "chunks": "Int64",
-        "current": "Int64",
-        "stale": "Int64",
-        "gone": "Int64",
-        "pending": "Int64",
-        "source_types": "object",
-        "embedder": "string",
-        "dimensions": "Int64",
-        "created_at": TIME,
-        "updated_at": TIME,
-    }
+    numbers = dict.fromkeys(_STATES, "Int64")
+    types = columns(
+        KnowledgeBaseInfo,
+        "name description documents chunks current stale gone pending source_types embedder "
+        "dimensions created_at updated_at",
+        **numbers,
+    )
     rows = [
         asdict(info) | {state: info.states.get(state, 0) for state in _STATES} for info in infos
     ]
@@ -77,23 +87,13 @@ def documents_frame(documents: Iterable[Document]) -> pd.DataFrame:
     ``fetched_at`` is the time when the source last confirmed the content. ``license`` is an SPDX
     name or the stated text (see `kbkit.models.License`).
     """
-    types = {
-        "id": "string",
-        "uri": "string",
-        "title": "string",
-        "description": "string",
-        "document_type": _TYPES,
-        "state": _STATES,
-        "fetched_at": TIME,
-        "folder": "category",
-        "tags": "object",
-        "length": "Int64",
-        "license": "string",
-        "license_url": "string",
-        "attribution": "string",
-        "metadata": "object",
-        "content": "string",
-    }
+    types = columns(
+        Document,
+        "id uri title description document_type state fetched_at folder tags length license "
+        "license_url attribution metadata content",
+        folder="category",
+        length="Int64",
+    )
     documents = list(documents)
     rows = [
         {**document.to_dict()}
@@ -111,18 +111,11 @@ def chunks_frame(chunks: Iterable[Chunk]) -> pd.DataFrame:
     ``start`` and ``end`` are character offsets in the document; ``page`` counts from 1 and is
     missing if the source has no pages.
     """
-    types = {
-        "id": "string",
-        "document_id": "string",
-        "position": "Int64",
-        "heading_path": "object",
-        "anchor": "string",
-        "page": "Int64",
-        "start": "Int64",
-        "end": "Int64",
-        "length": "Int64",
-        "text": "string",
-    }
+    types = columns(
+        Chunk,
+        "id document_id position heading_path anchor page start end length text",
+        length="Int64",
+    )
     rows = [asdict(chunk) | {"length": chunk.end - chunk.start} for chunk in chunks]
     return typed_frame(rows, types).set_index("id")
 
@@ -133,24 +126,11 @@ def annotations_frame(annotated: Iterable[AnnotatedChunk]) -> pd.DataFrame:
     ``start`` and ``end`` are character offsets in the chunk; ``domains``, ``entities``,
     ``problems``, ``resolutions`` and ``contexts`` are tuples of texts.
     """
-    types = {
-        "chunk_id": "string",
-        "title": "string",
-        "section": "string",
-        "frame": [frame.value for frame in StatementType],
-        "confidence": "float64",
-        "normalized_text": "string",
-        "domains": "object",
-        "entities": "object",
-        "problems": "object",
-        "resolutions": "object",
-        "contexts": "object",
-        "start": "Int64",
-        "end": "Int64",
-        "text": "string",
-        "annotator": "string",
-        "uri": "string",
-    }
+    types = columns(
+        Annotation,
+        "chunk_id title section frame confidence normalized_text domains entities problems "
+        "resolutions contexts start end text annotator uri",
+    )
     rows = [
         asdict(annotation)
         | {
@@ -171,16 +151,12 @@ def ratings_frame(ratings: Iterable[Rating]) -> pd.DataFrame:
 
     ``average`` and ``raters`` summarize the target; the last rating of each rater counts.
     """
-    types = {
-        "id": "Int64",
-        "target": "string",
-        "target_type": ["chunk", "document"],
-        "score": "Int64",
-        "query": "string",
-        "rater": "string",
-        "note": "string",
-        "created_at": TIME,
-    }
+    types = columns(
+        Rating,
+        "id target target_type score query rater note created_at",
+        target="string",
+        target_type=["chunk", "document"],
+    )
     frame = typed_frame(
         [
             asdict(rating) | {"target": rating.target.id, "target_type": rating.target.kind.value}
@@ -196,19 +172,11 @@ def ratings_frame(ratings: Iterable[Rating]) -> pd.DataFrame:
 
 def sources_frame(sources: Iterable[SourceInfo]) -> pd.DataFrame:
     """Return sources as a DataFrame, oldest first, indexed by id."""
-    types = {
-        "id": "string",
-        "type": "category",
-        "location": "string",
-        "base": "string",
-        "from_recipe": "bool",
-        "created_at": TIME,
-        "options": "object",
-        "name": "string",
-        "enabled": "bool",
-        "documents": "int64",
-        "version": "string",
-    }
+    types = columns(
+        SourceInfo,
+        "id type location base from_recipe created_at options name enabled documents version",
+        type="category",
+    )
     return typed_frame([asdict(source) for source in sources], types).set_index("id")
 
 
@@ -243,17 +211,13 @@ def map_frame(
 def places_frame(
     rows: Iterable[Mapping[str, Any]], variance: Sequence[float], chunks: int
 ) -> pd.DataFrame:
-    types = {
-        "id": "string",
-        "x": "float64",
-        "y": "float64",
-        "title": "string",
-        "section": "string",
-        "snippet": "string",
-        "document_type": _TYPES,
-        "folder": "category",
-        "uri": "string",
-    }
+    types = columns(
+        Document,
+        "id x y title section snippet document_type folder uri",
+        x="float64",
+        y="float64",
+        folder="category",
+    )
     frame = typed_frame([dict(row) for row in rows], types).set_index("id")
     frame.attrs["variance"] = tuple(variance)
     frame.attrs["chunks"] = chunks
