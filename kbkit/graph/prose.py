@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
@@ -100,55 +102,18 @@ UNMARKED = {ord(_OPEN): None, ord(_CLOSE): None}
 """Translation that removes the characters of marks from a text."""
 
 
-_VERBS = {
-    "depends_on": (r"depends? (?:up)?on|rel(?:y|ies) on|(?:is|are) built on(?: top of)?", ""),
-    "handles": (r"handles?|catch(?:es)?", r"handled|caught"),
-    "extends": (
-        r"extends?|inherits? from|subclass(?:es)? of|(?:is|are) (?:an? |the )?"
-        r"(?:subclass(?:es)?|subtype|extension|derived class) of|derives? from|is derived from",
-        r"extended|subclassed",
-    ),
-    "replaces": (
-        r"replaces?|supersedes?|(?:is|are) (?:an? )?(?:drop-in |modern )?replacements? for",
-        r"replaced|superseded",
-    ),
-    "raises": (r"raises?|throws?", r"raised|thrown"),
-    "returns": (r"returns?", r"returned"),
-    "configures": (r"configures?|controls", r"configured|controlled"),
-    "requires": (r"requires?|needs?", r"required|needed"),
-    "contains": (r"contains?|consists? of|comprises?|includes", r""),
-    "alias_of": (
-        r"(?:is|are) (?:now )?(?:just )?(?:an? |another )?(?:alias(?:es)?|synonyms?|name|shorthand|"
-        r"abbreviation|shortcut) (?:for|of)|(?:is|are) (?:the same as|short for|equivalent to)|"
-        r"stands for",
-        "",
-    ),
-    "deprecated_by": (
-        r"(?:is|are|was|were|has been|have been) deprecated (?:in favou?r of|and replaced by|by)",
-        "",
-    ),
-    "implements": (r"implements?", r"implemented"),
-    "calls": (r"calls?|invokes?", r"called|invoked"),
-}
-"""Active and passive verbs of each relation; ``""`` for none."""
+_VERBS = tomllib.loads(Path(__file__).with_name("verbs.toml").read_text("utf-8"))
 
-_KIND = (
-    r"(?:\s+(?:functions?|methods?|class(?:es)?|modules?|directives?|objects?|commands?|options?|"
-    r"statements?|types?|exceptions?|errors?|decorator|attribute|instances?|interface|API|pragma))?"
-)
-_HELPERS = r"(?:\s+(?:also|can|will|may|must|should|that|which|now|simply|always|only|then|itself|\
-automatically|currently|internally|usually|often|optionally|directly|instead|would|might))*"
-_ARTICLE = (
-    r"(?:\s+(?:an?|the|any|all|its|new|another|standard|built-in|instance|instances|of|object|"
-    r"subclass|following|either|same|corresponding|underlying))*"
-)
+_KIND = rf"(?:\s+(?:{_VERBS['kinds']}))?"
+_HELPERS = rf"(?:\s+(?:{_VERBS['helpers']}))*"
+_ARTICLE = rf"(?:\s+(?:{_VERBS['articles']}))*"
 _LIST = re.compile(rf"\s*(?:,|,?\s+(?:or|and))(?:\s+(?:an?|the))?\s+{_NAME}")
 _DENIES = re.compile(r"\b(?:not|never|cannot|without|rather|no|nor|neither|unless)\b|n['’]t\b")
 _LISTED = frozenset({"raises", "contains", "requires", "returns", "handles", "inherits"})
 
 _ACTIVE = [
     (relation, re.compile(rf"{_NAME}{_KIND}{_HELPERS}\s+(?:{active}){_ARTICLE}\s+{_NAME}"))
-    for relation, (active, _) in _VERBS.items()
+    for relation, active in _VERBS["active"].items()
 ]
 _PASSIVE = [
     (
@@ -158,54 +123,20 @@ _PASSIVE = [
             rf"(?:{passive})\s+by{_ARTICLE}\s+{_NAME}"
         ),
     )
-    for relation, (_, passive) in _VERBS.items()
-    if passive
+    for relation, passive in _VERBS["passive"].items()
 ]
-
-_BEGIN = r"^\W*(?:It |This (?:function|method|module|class|directive|command) |(?:May|Can|Will) )?"
-_TARGET = rf"{_ARTICLE}\s+{_NAME}"
+_PARTS = {
+    "begin": _VERBS["begin"],
+    "target": rf"{_ARTICLE}\s+{_NAME}",
+    "name": _NAME,
+    "kind": _KIND,
+}
 _OF_OWNER = [
-    (relation, re.compile(pattern, re.IGNORECASE))
-    for relation, pattern in (
-        ("raises", rf"{_BEGIN}(?:also )?(?:raises?|throws?){_TARGET}"),
-        (
-            "raises",
-            rf"(?:an?\s+|the\s+)?{_NAME}{_KIND}\s+(?:is|are|will be|may be|can be)"
-            r"\s+(?:raised|thrown)(?!\s+by)",
-        ),
-        ("raises", rf"\b(?:it|this) (?:will |may |can )?(?:raises?|throws?){_TARGET}"),
-        (
-            "returns",
-            rf"{_BEGIN}returns?{_TARGET}(?=\s+(?:object|instance|if|for|with|containing"
-            r"|representing|that|on|when)|[.,;:]|$)",
-        ),
-        (
-            "extends",
-            rf"{_BEGIN}(?:inherits? from|(?:is )?(?:an? |the )?subclass of|extends?){_TARGET}",
-        ),
-        (
-            "alias_of",
-            rf"{_BEGIN}(?:is )?(?:an? )?(?:(?:deprecated|old|convenience) )?"
-            rf"(?:alias|synonym) (?:for|of){_TARGET}",
-        ),
-        ("calls", rf"{_BEGIN}(?:simply )?(?:calls|invokes){_TARGET}"),
-        ("requires", rf"{_BEGIN}requires{_TARGET}"),
-        ("implements", rf"{_BEGIN}implements{_TARGET}"),
-        (
-            "deprecated_by",
-            rf"\bdeprecated\b[^.]{{0,80}}?(?:\buse|in favou?r of|replaced by){_TARGET}",
-        ),
-        ("inherits", rf"^\W*(?-i:Bases):\s*{_NAME}"),
-    )
+    (each["relation"], re.compile(each["pattern"].format_map(_PARTS), re.IGNORECASE))
+    for each in _VERBS["of_section"]
 ]
 
-CUE = re.compile(
-    r"\b(?:depend|rel(?:y|ies) on|built on|handle|catch|extend|inherit|subclass|subtype|deriv|"
-    r"replace|supersede|raise|throw|return|configure|control|require|need|contain|consist|compris|"
-    r"include|alias|synonym|short|same as|equivalent|stands for|deprecated|implement|call|invoke|"
-    r"caught|thrown|Bases:)",
-    re.IGNORECASE,
-)
+CUE = re.compile(rf"\b(?:{_VERBS['cue']})", re.IGNORECASE)
 """Cheap test before `stated`."""
 
 
