@@ -270,8 +270,8 @@ def test_it_fits_and_everybody_can_use_it(lab: Lab):
     pictures = {}
     for theme in ("Dark", "Light"):
         lab.theme(f"JupyterLab {theme}")
+        lab.page.wait_for_function(_HAS_COLOUR_OF_MARK, arg=lab.canvas.element_handle())
         for width in (1100, 1200):
             resize(lab.page, width, 900)
-        lab.page.wait_for_function(_HAS_COLOUR_OF_MARK, arg=lab.canvas.element_handle())
         pictures[theme] = lab.picture()
     assert pictures["Light"] != pictures["Dark"], "the picture has the colours of the theme"

@@ -68,7 +68,6 @@ class GraphView {
     this.details = null;
     this.asked = 0;
     this.timer = 0;
-    const { signal } = this.ended;
     this.query = make("input", {
       type: "search",
       id: `${this.name}-query`,
@@ -122,7 +121,6 @@ class GraphView {
     );
     this.status = make("p", { class: "kb-graph-status", role: "status" });
     this.probe = make("span", { class: "kb-graph-probe", "aria-hidden": "true" }, make("span"));
-    this.probe.addEventListener("transitionend", () => this.readLooks(), { signal });
     const label = make("label", { for: this.query.id }, "Find");
     const bar = make(
       "div",
@@ -143,7 +141,13 @@ class GraphView {
     // a panel is filled before it is attached to the page, which has its colours
     const sizes = new ResizeObserver(() => this.readLooks());
     sizes.observe(this.root);
-    this.ended.signal.addEventListener("abort", () => sizes.disconnect());
+    // JupyterLab, VS Code and the site mark the body with the name of the theme
+    const themes = new MutationObserver(() => this.readLooks());
+    themes.observe(document.body, { attributes: true });
+    this.ended.signal.addEventListener("abort", () => {
+      sizes.disconnect();
+      themes.disconnect();
+    });
   }
 
   close() {
