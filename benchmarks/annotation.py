@@ -26,7 +26,7 @@ from typing import Any
 from _corpora import report, table
 
 from kbkit.annotation import Passage
-from kbkit.annotation.gazetteer import GazetteerName, NameGazetteer
+from kbkit.annotation.gazetteer import NameGazetteer
 from kbkit.annotation.problems import RulesAnnotator
 from kbkit.models import (
     Annotation,
@@ -38,6 +38,7 @@ from kbkit.models import (
     StatementType,
     SubjectKind,
 )
+from kbkit.stores.catalog.subjects import GivenName
 from kbkit.text import subject_key
 
 LABELS = Path(__file__).parents[1] / "tests" / "annotation" / "labelled"
@@ -165,10 +166,10 @@ def _rows(folder: Path, name: str = "chunks.jsonl") -> list[dict[str, Any]]:
 
 def _gazetteers(folder: Path) -> dict[str, NameGazetteer]:
     """Return each manual's names that could occur in its labelled chunks."""
-    names: defaultdict[str, list[GazetteerName]] = defaultdict(list)
+    names: defaultdict[str, list[GivenName]] = defaultdict(list)
     for line in (folder / "names.jsonl").read_text("utf-8").splitlines():
         manual, name, kind, confirmed, documents, defines = json.loads(line)
-        names[manual].append(GazetteerName(name, EntityType(kind), confirmed, documents, defines))
+        names[manual].append(GivenName(name, EntityType(kind), confirmed, documents, defines))
     return {manual: NameGazetteer(given) for manual, given in names.items()}
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from kbkit.annotation.gazetteer import GazetteerName, NameGazetteer
+from kbkit.annotation.gazetteer import NameGazetteer
 from kbkit.annotation.names import REVISION, names_of
 from kbkit.models import Annotation, Chunk, Document, Progress
 from kbkit.recipes import AnyAnnotation, LlmAnnotation, NameSpec, NoAnnotation, PluginAnnotation
@@ -80,10 +80,7 @@ class AnnotationMaker:
         with self.database.read() as transaction:
             given = subjects.given_names(transaction, self.kb_id)
             before = subjects.annotated_with(transaction, self.kb_id)
-        gazetteer = NameGazetteer(
-            (GazetteerName(*each) for each in given),
-            {spec.name: spec.aliases for spec in self.curated},
-        )
+        gazetteer = NameGazetteer(given, {spec.name: spec.aliases for spec in self.curated})
         stale = self._holding(gazetteer.changes_since(before))
         done, total = 0, len(stale) + self.left()
         for seqs in self._parts(stale):

@@ -18,6 +18,7 @@ from ahocorasick_rs import AhoCorasick, MatchKind
 
 from kbkit.annotation.terms import CODE, MARK, Spelling, Spellings, fold_and_mark, matches_in
 from kbkit.models import EntityType, SubjectKind
+from kbkit.stores.catalog.subjects import GivenName
 from kbkit.text import subject_key
 
 MAX_NAME_LENGTH = 120
@@ -56,36 +57,18 @@ class Mention(NamedTuple):
     name: str
 
 
-class GazetteerName(NamedTuple):
-    """A name and the documents that define it.
-
-    Attributes:
-        confirmed: Whether at least one document defines it.
-        of: The name of which it is another spelling, or ``""``.
-    """
-
-    name: str
-    type: EntityType = EntityType.NAME
-    confirmed: bool = True
-    documents: int = 1
-    defines: int = 0
-    of: str = ""
-
-
 class NameGazetteer:
     """Finds names of documents, of a recipe and of people in texts."""
 
     def __init__(
-        self,
-        names: Iterable[GazetteerName] = (),
-        curated: Mapping[str, Iterable[str]] | None = None,
+        self, names: Iterable[GivenName] = (), curated: Mapping[str, Iterable[str]] | None = None
     ) -> None:
         self._keys: set[str] = set()
         self.types: dict[str, EntityType] = {}
         """Types by name."""
         rules = Spellings()
         for name, aliases in (curated or {}).items():
-            self._take(rules, _GroupOf([GazetteerName(name, EntityType.NAME)]), curated=True)
+            self._take(rules, _GroupOf([GivenName(name, EntityType.NAME)]), curated=True)
             for alias in aliases:
                 self._alias(rules, alias, name)
         for group in _groups(names):
@@ -283,8 +266,8 @@ def _wordy(text: str, at: int) -> bool:
 
 
 class _GroupOf:
-    def __init__(self, names: list[GazetteerName]) -> None:
-        best = max(names, key=lambda one: (one.defines, one.documents, one.confirmed, one.name))
+    def __init__(self, names: list[GivenName]) -> None:
+        best = max(names, key=lambda one: (one.defined, one.documents, one.confirmed, one.name))
         self.key = subject_key(SubjectKind.ENTITY, best.name)
         self.name = best.name
         self.type = best.type
@@ -297,8 +280,8 @@ class _GroupOf:
         self.counts = any(one.confirmed for one in names) or documents >= needed
 
 
-def _groups(names: Iterable[GazetteerName]) -> Iterator[_GroupOf]:
-    by_key: defaultdict[str, list[GazetteerName]] = defaultdict(list)
+def _groups(names: Iterable[GivenName]) -> Iterator[_GroupOf]:
+    by_key: defaultdict[str, list[GivenName]] = defaultdict(list)
     for given in names:
         if 0 < len(given.name) <= MAX_NAME_LENGTH:
             key = subject_key(SubjectKind.ENTITY, given.name)

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbkit.annotation.gazetteer import GazetteerName, NameGazetteer
+from kbkit.annotation.gazetteer import NameGazetteer
 from kbkit.models import EntityType as T
+from kbkit.stores.catalog.subjects import GivenName
 
 
 def mentions(gazetteer, text):
@@ -17,7 +18,7 @@ def names_in(gazetteer, text):
 
 
 def known(*names, **curated):
-    return NameGazetteer([GazetteerName(name, kind) for name, kind in names], curated=curated)
+    return NameGazetteer([GivenName(name, kind) for name, kind in names], curated=curated)
 
 
 def test_only_whole_identifiers_are_found():
@@ -116,9 +117,9 @@ def test_unambiguous_end_of_a_qualified_name_is_a_mention():
 
 
 def test_candidate_of_two_documents_is_a_name():
-    one = GazetteerName("Thunder Lizard", T.NAME, confirmed=False, documents=1)
+    one = GivenName("Thunder Lizard", T.NAME, confirmed=False, documents=1)
     assert mentions(NameGazetteer([one]), "the Thunder Lizard") == []
-    two = [one, GazetteerName("thunder lizards", T.TERM, confirmed=False, documents=1)]
+    two = [one, GivenName("thunder lizards", T.TERM, confirmed=False, documents=1)]
     assert len(mentions(NameGazetteer(two), "the Thunder Lizard")) == 1
     assert "Thunder Lizards" in NameGazetteer(two)
     assert "Thunder Lizards" not in NameGazetteer([one])
@@ -136,9 +137,7 @@ def test_no_names_or_no_text_give_no_mentions():
 
 
 def test_gazetteer_of_twenty_thousand_symbols():
-    names = [
-        GazetteerName(f"mod{n % 997}.Class{n % 5003}.meth_{n}", T.SYMBOL) for n in range(20_000)
-    ]
+    names = [GivenName(f"mod{n % 997}.Class{n % 5003}.meth_{n}", T.SYMBOL) for n in range(20_000)]
     gazetteer = NameGazetteer(names)
     assert len(gazetteer) == 20_000
     expected = ["mod77.Class77.meth_77", "mod5.Class5.meth_5"]
@@ -153,7 +152,7 @@ _WORDS = st.lists(_WORD, max_size=30).map("".join)
 
 @given(_WORDS, st.lists(_WORDS, max_size=6))
 def test_mentions_are_in_order_and_do_not_overlap(text, names):
-    gazetteer = NameGazetteer(GazetteerName(name) for name in names)
+    gazetteer = NameGazetteer(GivenName(name) for name in names)
     end = 0
     for mention in gazetteer.find(text):
         assert end <= mention.start < mention.end <= len(text)

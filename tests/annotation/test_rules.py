@@ -4,17 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbkit.annotation.gazetteer import GazetteerName, NameGazetteer
+from kbkit.annotation.gazetteer import NameGazetteer
 from kbkit.annotation.problems import RulesAnnotator
 from kbkit.models import EntityType as T
 from kbkit.models import StatementType
+from kbkit.stores.catalog.subjects import GivenName
 from tests.annotation.documents import passage
 
 TYPES = {
     **{"connection pool": T.TERM, "pool.Pool.acquire": T.SYMBOL, "--size": T.FLAG},
     **{"PoolTimeout": T.ERROR, "PoolTimeoutError": T.ERROR},
 }
-NAMES = NameGazetteer([GazetteerName(name, kind) for name, kind in TYPES.items()])
+NAMES = NameGazetteer([GivenName(name, kind) for name, kind in TYPES.items()])
 
 
 def annotations(text, path=(), **about):

@@ -285,13 +285,18 @@ _ROWS, _FIELDS = "\x1e", "\x1f"
 
 
 class GivenName(NamedTuple):
-    """A name in documents with its most frequent type; `defined` counts definitions."""
+    """A name in documents with its most frequent type.
+
+    Attributes:
+        confirmed: Whether at least one document marks or defines it.
+        defined: Number of definitions.
+    """
 
     name: str
-    type: EntityType
-    confirmed: bool
-    documents: int
-    defined: int
+    type: EntityType = EntityType.NAME
+    confirmed: bool = True
+    documents: int = 1
+    defined: int = 0
 
 
 def unread(transaction: Transaction, kb_id: str, revision: int, limit: int) -> list[Document]:
