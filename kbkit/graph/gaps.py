@@ -22,7 +22,7 @@ from kbkit.stores.catalog import relations as edge_rows
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph import BadQuery, CountedEntity
 from kbkit.stores.catalog.subjects import entity_id
-from kbkit.text import stop_words
+from kbkit.text import singular, stop_words
 
 MIN_DOCUMENTS = 3
 """Minimum documents that mention an undescribed name."""
@@ -229,9 +229,8 @@ def _last(name: str) -> str:
     return name.partition("(")[0].lstrip("@").split(" ")[-1].rpartition(".")[2]
 
 
-MIN_SPELLING = 90.0
-"""Similarity of two spellings, 0 to 100 (normalized Indel similarity of rapidfuzz)."""
-_MAX_COMPARED = 5_000
+_MIN_LENGTH = 6  # of a phrase with another spelling
+_SHORT_WORD = 4  # a shorter or equal word has one spelling
 _SUGGESTED_ACRONYM = re.compile(r"[A-Z][A-Za-z]*[A-Z]s?|[A-Z]{2,8}")
 _LONG_DESCRIPTION = 40
 _DIGITS = re.compile(r"\d+")
@@ -285,78 +284,36 @@ def _definitions(entities: Sequence[CountedEntity]) -> Iterator[MergeSuggestion]
             by_text[text].append(entity)
     for same in by_text.values():
         if len(same) == 2:  # if more share a description, it is boilerplate
-            keep, other = _ranked(*same)
+            keep, other = sorted(same, key=_most_mentioned)
             if _last_part(keep.name) == _last_part(other.name):
                 yield _suggestion(keep, other, "definition", f"both are “{keep.description}”", 0.75)
 
 
 def _spellings(entities: Sequence[CountedEntity]) -> Iterator[MergeSuggestion]:
-    """Suggest phrases with almost the same spelling; not identifiers."""
-    from rapidfuzz import fuzz, process
-
-    phrases = sorted(
-        (
-            entity
-            for entity in entities
-            if entity.type in (EntityType.TERM, EntityType.NAME, "")
-            and len(entity.name) >= 6
-            and entity.chunks
-        ),
-        key=lambda entity: (-entity.chunks, entity.id),
-    )[:_MAX_COMPARED]
-    names = [" ".join(re.split(r"[\s\-_]+", entity.name.lower())) for entity in phrases]
-    for start in range(0, len(phrases), 500):
-        scores = process.cdist(
-            names[start : start + 500], names, scorer=fuzz.ratio, score_cutoff=MIN_SPELLING
-        )
-        for row, column in zip(*scores.nonzero(), strict=True):
-            first, second = phrases[start + row], phrases[column]
-            if start + row >= column or not _is_same_phrase(names[start + row], names[column]):
-                continue
-            keep, other = _ranked(first, second)
-            yield _suggestion(
-                keep,
-                other,
-                "spelling",
-                f"written {scores[row, column]:.0f} % alike; {keep.name} in {keep.chunks} "
-                f"passages, {other.name} in {other.chunks}",
-                float(scores[row, column]) / 100 * 0.9,
-            )
+    """Suggest phrases that differ in hyphens, plurals or British spelling; not identifiers."""
+    by_spelling: defaultdict[object, list[CountedEntity]] = defaultdict(list)
+    for entity in entities:
+        is_phrase = entity.type in (EntityType.TERM, EntityType.NAME, "")
+        if is_phrase and len(entity.name) >= _MIN_LENGTH and entity.chunks:
+            by_spelling[_spelling(entity.name)].append(entity)
+    for same in by_spelling.values():
+        keep, *others = sorted(same, key=_most_mentioned)
+        for other in others:
+            counts = f"{keep.name} in {keep.chunks} passages, {other.name} in {other.chunks}"
+            yield _suggestion(keep, other, "spelling", f"spelled alike; {counts}", 0.85)
 
 
-def _is_same_phrase(first: str, second: str) -> bool:
-    if _DIGITS.findall(first) != _DIGITS.findall(second):
-        return False
-    ones, others = first.split(), second.split()
-    if first.replace(" ", "") == second.replace(" ", ""):
-        return True
-    if len(ones) != len(others):
-        return False
-    different = [(a, b) for a, b in zip(ones, others, strict=True) if a != b]
-    return len(different) == 1 and _is_variant(*different[0])
+def _spelling(name: str) -> tuple[str, tuple[str, ...]]:
+    words = [singular(word) for word in re.split(r"[\s\-_]+", name.lower())]
+    american = [
+        word.replace("our", "or").replace("z", "s") if len(word) > _SHORT_WORD else word
+        for word in words
+    ]
+    return "".join(american), tuple(_DIGITS.findall(name))
 
 
-def _is_variant(first: str, second: str) -> bool:
-    """Whether words differ only in form: ``serialise``, ``serialize``; ``indexes``, ``index``."""
-    short, long = sorted((first, second), key=len)
-    if min(len(first), len(second)) < 4:
-        return False
-    if long.startswith(short):
-        return long[len(short) :] in {"s", "es", "d", "ed"}
-    return first.translate(_SPELLED) == second.translate(_SPELLED) or (
-        first.replace("our", "or") == second.replace("our", "or")
-    )
-
-
-_SPELLED = str.maketrans({"z": "s"})
-
-
-def _ranked(first: CountedEntity, second: CountedEntity) -> tuple[CountedEntity, CountedEntity]:
-    return (
-        (first, second)
-        if (first.chunks, second.id) >= (second.chunks, first.id)
-        else (second, first)
-    )
+def _most_mentioned(entity: CountedEntity) -> tuple[int, str]:
+    return -entity.chunks, entity.id
 
 
 def _last_part(name: str) -> str:

@@ -140,11 +140,21 @@ def test_acronyms_are_suggested_and_spellings_without_passages_are_not(workspace
     assert "first letters" in suggestion.evidence
 
 
-def test_spellings_in_passages_are_suggested_and_opposites_are_not(workspace, kb):
-    spellings = "The **serialisation rule** and **serialization rule**"
-    add_pages(kb, f"{spellings}, **input file** and **output file**.", 4)
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("serialisation rule", "serialization rule"),
+        ("colour map", "color map"),
+        ("backend pool", "back-end pool"),
+        ("workers queue", "worker queue"),
+    ],
+)
+def test_spellings_in_passages_are_suggested_and_opposites_are_not(workspace, kb, pair):
+    others = "**input file**, **output file**, **phase 1 build** and **phase 2 build**"
+    add_pages(kb, f"The **{pair[0]}** and **{pair[1]}**, {others}.", 4)
     (suggestion,) = workspace.graph.suggestions()
-    assert set(suggestion.names) == {"serialisation rule", "serialization rule"}
+    assert set(suggestion.names) == set(pair)
+    assert "spelled alike" in suggestion.evidence
 
 
 def test_refused_and_merged_pairs_are_not_suggested_again(workspace):
