@@ -203,6 +203,10 @@ HOSTILE = {
     "short vector": (set_to("vectors", vector=ONE), "length"),
     "vector of no chunk": (lambda g: packed(edited(g, "chunks", list.clear)), "names no chunk"),
     "chunk without a vector": (lambda g: packed(edited(g, "vectors", list.clear)), "vectors"),
+    "chunks of one number": (
+        lambda g: packed(edited(g, "chunks", lambda r: r.append({**r[0], "id": "0" * 32}))),
+        "vectors",
+    ),
     "chunk twice": (lambda g: packed(edited(g, "chunks", lambda r: r.append(dict(r[0])))), "fit"),
     "state": (set_to("documents", state="odd"), "state"),
     "unknown setting": (config(language="english", spell="x"), "configured in a way"),

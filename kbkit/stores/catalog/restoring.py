@@ -1,7 +1,7 @@
 """Restore the rows of a bundle, in one transaction.
 
-A new knowledge base keeps all its ids. An existing one gets only missing documents and ratings;
-those that people deleted are not restored. Restoring twice changes nothing.
+A new knowledge base keeps all its ids. An existing one gets only missing ratings. Restoring twice
+changes nothing.
 """
 
 from __future__ import annotations
@@ -31,19 +31,10 @@ from kbkit.stores.catalog import (
 from kbkit.stores.catalog.bundled import Values
 from kbkit.stores.catalog.database import Row, Transaction
 from kbkit.stores.catalog.knowledge_bases import MAX_DIMENSIONS, KnowledgeBaseRow
-from kbkit.stores.catalog.schema import (
-    chunks,
-    deleted_documents,
-    documents,
-    name_uses,
-    runs,
-    sources,
-)
+from kbkit.stores.catalog.schema import chunks, deleted_documents, documents, name_uses, runs
 from kbkit.stores.catalog.schema import knowledge_bases as bases
 from kbkit.stores.catalog.schema import ratings as all_ratings
 
-_ONE_PER_KB = ("query_encoders", "summary_encoders", "gazetteers", "built_graphs")
-"""Tables with one derived row per knowledge base."""
 _MAX_USES = 100_000
 """Maximum knowledge bases of one name, whose ids a bundle computes."""
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -61,8 +52,8 @@ class _Base:
     values: Values
     shift: int = 0  # added to the versions of a new one
     documents: int = 0
+    chunks: int = 0
     ratings: int = 0
-    chunks: dict[str, int | None] = field(default_factory=dict)
     rated: set[str] = field(default_factory=set)
 
 
@@ -75,11 +66,9 @@ class Restorer:
     name: str
     trust: bool
     _bases: dict[str, _Base] = field(default_factory=dict)
-    _sources: dict[str, str] = field(default_factory=dict)
-    _new_sources: set[str] = field(default_factory=set)
+    _sources: set[str] = field(default_factory=set)
     _runs: dict[int, int] = field(default_factory=dict)
     _documents: set[str] = field(default_factory=set)
-    _existing: set[str] = field(default_factory=set)
     _seqs: dict[int, int] = field(default_factory=dict)
     _dimensions: dict[Any, int] = field(default_factory=dict)
     _relations: dict[int, int] = field(default_factory=dict)
@@ -96,7 +85,7 @@ class Restorer:
             "name_uses": self._name_use,
             "sources": self._source,
             "documents": self._document,
-            "deleted_documents": self._deleted,
+            "deleted_documents": self._of_source,
             "chunks": self._chunk,
             "ratings": self._rating,
             "relations": self._relation,
@@ -107,7 +96,7 @@ class Restorer:
                 self._store_bases()
                 continue
             stored = self._store(table, steps.get(table.name) or self._step(table))
-            if table.name == "vectors" and stored != len(self._seqs):
+            if table.name == "vectors" and stored != sum(b.chunks for b in self._bases.values()):
                 raise _bad(table, stored, "chunks lack their vectors")
         if self._relations:
             graph_writing.settle(self.transaction)
@@ -142,7 +131,9 @@ class Restorer:
                 raise _bad(table, number, str(error)) from None
             if fault := self._fault(table, row):
                 raise _bad(table, number, fault)
-            yield row
+            base = self._bases.get(row.get("kb_id", ""))
+            if base is None or base.row is None or table is all_ratings:
+                yield row
 
     def _fault(self, table: Table, values: Values) -> str:
         if table is bases:
@@ -180,8 +171,6 @@ class Restorer:
         for values in checked:
             base = self._place(values)
             self._bases[base.id] = base
-            if base.row is not None:
-                self._existing |= self._existing_ids(base.id)
 
     def _place(self, values: Values) -> _Base:
         kb_id, name = values["id"], self.name or values["name"]
@@ -196,7 +185,7 @@ class Restorer:
         if row and self.name not in ("", row.name):
             raise ConflictError(
                 f"this knowledge base already exists, as {row.name!r}; leave out --as to add "
-                "what it lacks, or restore a copy in another workspace"
+                "missing ratings, or restore a copy in another workspace"
             )
         if row:
             return _Base(kb_id, row, values)
@@ -213,14 +202,6 @@ class Restorer:
         copying.insert(self.transaction, bases, [shown])
         return base
 
-    def _existing_ids(self, kb_id: str) -> set[str]:
-        ids: set[str] = set()
-        for table in (documents, deleted_documents):
-            query = sa.select(table.c.id, table.c.uri).where(table.c.kb_id == kb_id)
-            for row in self.transaction.execute(query):
-                ids |= {row.id, f"{kb_id} {row.uri}"}
-        return ids
-
     def _name_use(self, values: Values) -> Values:
         of_name = name_uses.c.name == values["name"]
         times = self.transaction.execute(sa.select(name_uses.c.times).where(of_name)).scalar()
@@ -229,58 +210,24 @@ class Restorer:
 
     # ---- sources and documents
 
-    def _source(self, values: Values) -> Values | None:
-        base = self._bases[values["kb_id"]]
-        if base.row is not None:
-            query = sa.select(sources.c.id).where(
-                sources.c.kb_id == base.id, sources.c.key == values["key"]
-            )
-            existing = self.transaction.execute(query).scalar()
-            if existing:
-                self._sources[values["id"]] = existing
-                return None
-        self._sources[values["id"]] = values["id"]
-        self._new_sources.add(values["id"])
+    def _source(self, values: Values) -> Values:
+        self._sources.add(values["id"])
         return values | {"enabled": values["enabled"] and self.trust}
 
-    def _document(self, values: Values) -> Values | None:
-        base = self._bases[values["kb_id"]]
-        if not self._existing.isdisjoint((values["id"], f"{base.id} {values['uri']}")):
-            return None
-        self._require_same_config(base)
+    def _document(self, values: Values) -> Values:
         self._documents.add(values["id"])
-        base.documents += 1
-        return values | {
-            "source_id": self._sources.get(values["source_id"]),
-            "run_id": self._runs.get(values["run_id"]),
-        }
+        self._bases[values["kb_id"]].documents += 1
+        return self._of_source(values) | {"run_id": self._runs.get(values["run_id"])}
 
-    def _deleted(self, values: Values) -> Values | None:
-        if self._bases[values["kb_id"]].row is not None:
-            return None
-        return values | {"source_id": self._sources.get(values["source_id"])}
-
-    def _require_same_config(self, base: _Base) -> None:
-        if base.row is None:
-            return
-        options = (
-            ("embedder", base.row.embedder, base.values["embedder"]),
-            ("dimensions", base.row.dimensions, base.values["dimensions"]),
-            ("analyzer", base.row.analyzer, base.values["analyzer"]),
-            ("language", base.row.config.get("language"), base.values["config"].get("language")),
-        )
-        for name, here, other in options:
-            if here != other:
-                raise ConflictError(
-                    f"{base.row.name}: the bundle has documents that it lacks, of another {name} "
-                    f"({other!r}, and {here!r} here); restore them in another workspace"
-                )
+    def _of_source(self, values: Values) -> Values:
+        source_id = values["source_id"]
+        return values | {"source_id": source_id if source_id in self._sources else None}
 
     def _chunk(self, values: Values) -> Values | None:
         if values["document_id"] not in self._documents:
             return None
         seq = self._seqs[values["seq"]] = self._next(chunks.c.seq)
-        self._bases[values["kb_id"]].chunks[values["id"]] = seq
+        self._bases[values["kb_id"]].chunks += 1
         return values | {"seq": seq}
 
     # ---- ratings, the graph and other tables
@@ -315,9 +262,10 @@ class Restorer:
         return values | {"alias_of": self._subjects.get(main_id) or main_id}
 
     def _step(self, table: Table) -> Callable[[Values], Values | None]:
-        keys = tuple(table.primary_key.columns.keys())
-        shared = table.name in ("entities", "merges")
-        existing = self._keys(table) if shared or "kb_id" in keys else set()
+        keys = tuple(table.primary_key)
+        existing = set[tuple[Any, ...]]()
+        if table.name in ("entities", "merges"):  # shared by all knowledge bases
+            existing = {tuple(row) for row in self.transaction.execute(sa.select(*keys))}
         numbers: dict[str, dict[int, int]] = {
             "chunk_seq": self._seqs,
             "run_id": self._runs,
@@ -326,31 +274,21 @@ class Restorer:
         numbers = {name: new for name, new in numbers.items() if name in table.c}
         stored: dict[str, Collection[Any]] = {
             "document_id": self._documents,
-            "source_id": self._new_sources,
+            "source_id": self._sources,
         }
         stored = numbers | {name: ids for name, ids in stored.items() if name in table.c}
 
         def step(values: Values) -> Values | None:
-            base = self._bases.get(values.get("kb_id", ""))
-            if base is not None and base.row is not None and table.name in _ONE_PER_KB:
-                return None
             if any(values[name] not in ids for name, ids in stored.items()):
                 return None
             new = values | {name: ids[values[name]] for name, ids in numbers.items()}
-            if base is not None and "version" in new:
-                new["version"] = self._version(table, base, new["version"])
+            if "version" in new and table.name not in ("summaries", "summary_vectors"):
+                new["version"] += self._bases[new["kb_id"]].shift
             if table is runs:
                 new["id"] = self._runs[values["id"]] = self._next(runs.c.id)
-            key = tuple(new[name] for name in keys)
-            return None if key in existing else new
+            return None if tuple(new[key.name] for key in keys) in existing else new
 
         return step
-
-    def _version(self, table: Table, base: _Base, version: int) -> int:
-        of_summaries = table.name in ("summaries", "summary_vectors")
-        if base.row is None:
-            return version if of_summaries else version + base.shift
-        return base.row.summaries_version + 1 if of_summaries else base.row.version + 1
 
     def _next(self, column: sa.Column[int]) -> int:
         table = column.table
@@ -358,25 +296,14 @@ class Restorer:
         self._numbers[table] = (self.transaction.last_number(column) if last is None else last) + 1
         return self._numbers[table]
 
-    def _keys(self, table: Table) -> set[tuple[Any, ...]]:
-        query = sa.select(*table.primary_key)
-        if "kb_id" in table.c:
-            query = query.where(table.c.kb_id.in_([base.id for base in self._bases.values()]))
-        return {tuple(row) for row in self.transaction.execute(query)}
-
     def _finish(self, base: _Base) -> RestoredKnowledgeBase:
         for target in base.rated:
             ratings.add_up(self.transaction, base.id, target)
         row = knowledge_bases.get_by_id(self.transaction, base.id)
         if base.row is None:
             outbox.begin(self.transaction, row)
-        elif base.chunks or base.documents:
-            outbox.add(self.transaction, base.id, base.chunks)
-            knowledge_bases.touch(self.transaction, base.id)
-            version = row.summaries_version + 1
-            knowledge_bases.change(self.transaction, base.id, summaries_version=version)
         return RestoredKnowledgeBase(
-            row.name, base.row is None, base.documents, len(base.chunks), base.ratings
+            row.name, base.row is None, base.documents, base.chunks, base.ratings
         )
 
 
