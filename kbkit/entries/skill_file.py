@@ -8,13 +8,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import StrEnum
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Annotated, Any
 
-from kbkit.entries.strict_yaml import Path, YamlMapping, leaf_end, read_yaml
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
+
+from kbkit.entries.strict_yaml import YamlMapping, leaf_end, read_yaml
 from kbkit.errors import ConfigError, EntryFormatError
 from kbkit.models import EntrySource, EntryStatus, Vote
 from kbkit.runtime.validation import check_text
@@ -28,45 +37,100 @@ MAX_TAGS = 100
 _PLAIN = re.compile(r"[A-Za-z_][\w ./()-]*(?<! )")
 # words that YAML parsers may not read as text
 _WORDS = frozenset(["true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf"])
-_FIELDS = (
-    "id",
-    "title",
-    "description",
-    "tags",
-    "category",
-    "status",
-    "rating",
-    "source",
-    "origin_task_id",
-    "created_at",
-    "updated_at",
-)
 _MARK = re.compile(rb"<{7}|\|{7}|={7}|>{7}")
 _EXAMPLE = '{"timestamp": "2026-01-31T12:00:00Z", "rater": "anna", "score": 5}'
-_Choice = TypeVar("_Choice", bound=StrEnum)
 
 
-@dataclass(frozen=True, slots=True)
-class SkillFile:
-    """Content of a ``skill.yaml`` with defaults.
+def read_time(value: Any) -> datetime:
+    """Parse a time in ISO 8601; without a zone it is in UTC."""
+    try:
+        at = datetime.fromisoformat(value.strip())
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, AttributeError, OverflowError):
+        raise ValueError("must be a time such as 2026-01-31T12:00:00Z") from None
 
-    Attributes:
-        votes: Votes that a person wrote into it below ``rating``; others are in ``votes.jsonl``.
-    """
 
-    text: str
-    id: str
-    title: str
-    description: str
-    tags: tuple[str, ...]
-    category: str
-    status: EntryStatus
-    votes: tuple[Vote, ...]
-    source: EntrySource
-    origin_task_id: str
-    created_at: datetime | None
-    updated_at: datetime | None
-    extra: Mapping[str, Any]
+def _scalar(value: Any) -> Any:
+    """Convert a scalar to text without lone surrogates, which cannot be stored."""
+    if isinstance(value, str | int | float):
+        return str(value).encode(errors="replace").decode()
+    return value
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _tags(value: Any) -> tuple[str, ...]:
+    given = value.split(",") if isinstance(value, str) else value
+    if not _is_list(given) or any(isinstance(each, dict | list) for each in given):
+        raise ValueError("must be a list of words")
+    texts = (_scalar(each) for each in given if each is not None)
+    words = (_one_line(each).removeprefix("#")[:MAX_TITLE_LENGTH] for each in texts)
+    tags = tuple(dict.fromkeys(filter(None, words)))
+    if len(tags) > MAX_TAGS:
+        raise ValueError(f"has more than {MAX_TAGS}")
+    return tags
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+_Text = Annotated[str, BeforeValidator(_scalar), StringConstraints(strip_whitespace=True)]
+_Line = Annotated[_Text, AfterValidator(_one_line)]
+_Time = Annotated[datetime, BeforeValidator(read_time)]
+
+
+class _Fields(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_empty(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        return {key: value for key, value in values.items() if value not in (None, "")}
+
+
+class _Vote(_Fields):
+    timestamp: _Time
+    rater: Annotated[str, BeforeValidator(_scalar)] = ""
+    score: int = Field(strict=True, ge=1, le=5)
+
+    @property
+    def vote(self) -> Vote:
+        return Vote(self.timestamp, self.rater, self.score)
+
+
+class _Rating(_Fields):
+    votes: tuple[_Vote, ...] = ()
+
+
+class SkillFile(_Fields):
+    """Content of a ``skill.yaml`` with defaults."""
+
+    id: _Line = Field("", max_length=200)
+    title: _Line = Field("", max_length=MAX_TITLE_LENGTH)
+    description: _Text = Field("", max_length=MAX_DESCRIPTION_LENGTH)
+    tags: Annotated[tuple[str, ...], BeforeValidator(_tags)] = ()
+    category: _Line = Field("", max_length=MAX_TITLE_LENGTH)
+    status: EntryStatus = EntryStatus.ACTIVE
+    rating: _Rating = _Rating()
+    source: EntrySource = EntrySource.MANUAL
+    origin_task_id: _Line = Field("", max_length=500)
+    created_at: _Time | None = None
+    updated_at: _Time | None = None
+    extra: dict[str, Any] = {}
+    text: str = ""
+
+    @property
+    def votes(self) -> tuple[Vote, ...]:
+        """Votes that a person wrote into it; others are in ``votes.jsonl``."""
+        return tuple(each.vote for each in self.rating.votes)
+
+
+_FIELDS = [name for name in SkillFile.model_fields if name not in ("extra", "text")]
 
 
 def read_skill(data: bytes) -> SkillFile:
@@ -89,99 +153,21 @@ def _decoded(data: bytes) -> str:
 
 def _read(text: str) -> SkillFile:
     mapping = read_yaml(text)
-    return SkillFile(
-        text=text,
-        id=_text(mapping, "id", 200),
-        title=_text(mapping, "title", MAX_TITLE_LENGTH),
-        description=_text(mapping, "description", MAX_DESCRIPTION_LENGTH, lines=True),
-        tags=_tags(mapping),
-        category=_text(mapping, "category", MAX_TITLE_LENGTH),
-        status=_choice(mapping, "status", EntryStatus.ACTIVE),
-        votes=_votes(mapping),
-        source=_choice(mapping, "source", EntrySource.MANUAL),
-        origin_task_id=_text(mapping, "origin_task_id", 500),
-        created_at=_time(mapping, "created_at"),
-        updated_at=_time(mapping, "updated_at"),
-        extra={key: value for key, value in mapping.values.items() if key not in _FIELDS},
-    )
-
-
-def _text(mapping: YamlMapping, key: str, limit: int, *, lines: bool = False) -> str:
-    value = mapping.values.get(key)
-    if value is None:
-        return ""
-    if isinstance(value, dict | list):
-        raise mapping.fault((key,), "must be a string")
-    text = str(value).strip()
-    if len(text) > limit:
-        raise mapping.fault((key,), f"has more than {limit:,} characters")
-    return text if lines else " ".join(text.split())
-
-
-def _tags(mapping: YamlMapping) -> tuple[str, ...]:
-    value = mapping.values.get("tags")
-    if isinstance(value, str):
-        value = value.split(",")
-    if value is None:
-        return ()
-    if not isinstance(value, list) or any(isinstance(each, dict | list) for each in value):
-        raise mapping.fault(("tags",), "must be a list of words")
-    if len(value) > MAX_TAGS:
-        raise mapping.fault(("tags",), f"has more than {MAX_TAGS}")
-    texts = (str(each).strip() for each in value if each is not None)
-    return tuple(dict.fromkeys(each[:MAX_TITLE_LENGTH] for each in texts if each))
-
-
-def _choice(mapping: YamlMapping, key: str, default: _Choice) -> _Choice:
-    value = mapping.values.get(key)
-    if value in (None, ""):
-        return default
+    own = {key: mapping.values[key] for key in _FIELDS if key in mapping.values}
+    extra = {key: value for key, value in mapping.values.items() if key not in own}
     try:
-        return type(default)(value)
-    except ValueError:
-        raise mapping.fault((key,), f"must be {', '.join(type(default))}") from None
+        return SkillFile(**own, extra=extra, text=text)
+    except ValidationError as error:
+        path, reason = _first(error)
+        raise mapping.fault(path, reason) from None
 
 
-def _time(mapping: YamlMapping, key: str) -> datetime | None:
-    value = mapping.values.get(key)
-    if value in (None, ""):
-        return None
-    try:
-        return read_time(value)
-    except ValueError:
-        raise mapping.fault((key,), "must be a time such as 2026-01-31T12:00:00Z") from None
-
-
-def _votes(mapping: YamlMapping) -> tuple[Vote, ...]:
-    rating = mapping.values.get("rating") or {}
-    if not isinstance(rating, dict):
-        raise mapping.fault(("rating",), "must have average, count and votes")
-    votes = rating.get("votes") or []
-    if not isinstance(votes, list):
-        raise mapping.fault(("rating", "votes"), "must be a list")
-    return tuple(_vote(mapping, vote, number) for number, vote in enumerate(votes))
-
-
-def _vote(mapping: YamlMapping, value: Any, number: int) -> Vote:
-    path: Path = ("rating", "votes", number)
-    if not isinstance(value, dict):
-        raise mapping.fault(path, "must have score, timestamp and rater")
-    try:
-        return vote_of(value)
-    except ValueError as error:
-        raise mapping.fault((*path, error.args[0]), error.args[1]) from None
-
-
-def vote_of(values: Mapping[str, Any]) -> Vote:
-    score, rater, time = (values.get(name) for name in ("score", "rater", "timestamp"))
-    if isinstance(score, bool) or not isinstance(score, int) or not 1 <= score <= 5:
-        raise ValueError("score", "must be an integer from 1 to 5")
-    try:
-        at = read_time(time)
-    except ValueError:
-        raise ValueError("timestamp", "must be a time such as 2026-01-31T12:00:00Z") from None
-    name = "" if rater is None else str(rater)
-    return Vote(at, name.encode(errors="replace").decode(), score)  # JSON may have lone surrogates
+def _first(error: ValidationError) -> tuple[tuple[str | int, ...], str]:
+    """Return the path and the reason of the first wrong value."""
+    first = error.errors(include_url=False)[0]
+    if first["type"] == "model_type":
+        return first["loc"], "must be a mapping"
+    return first["loc"], first["msg"].removeprefix("Value error, ")
 
 
 @lru_cache(maxsize=4)  # a vote reads the same lines three times
@@ -192,9 +178,10 @@ def read_votes(data: bytes) -> tuple[Vote, ...]:
         if not line.strip() or _MARK.match(line):
             continue
         try:
-            votes.append(vote_of(dict(json.loads(line))))
-        except (ValueError, TypeError, RecursionError) as error:
-            reason = " ".join(error.args) if len(error.args) == 2 else "is not a vote"
+            votes.append(_Vote.model_validate(json.loads(line)).vote)
+        except (ValueError, RecursionError) as error:
+            path, why = _first(error) if isinstance(error, ValidationError) else ((), "")
+            reason = f"{path[0]}: {why}" if path else "is not a vote"
             raise EntryFormatError(
                 f"{VOTES}: line {number}, column 1: {reason}; write a line such as "
                 f"{_EXAMPLE}, or delete it",
@@ -206,17 +193,6 @@ def read_votes(data: bytes) -> tuple[Vote, ...]:
 
 def vote_lines(votes: Iterable[Vote]) -> bytes:
     return "".join(f"{json.dumps(vote.to_dict())}\n" for vote in votes).encode()
-
-
-def read_time(value: Any) -> datetime:
-    """Parse a time in ISO 8601; without a zone it is in UTC."""
-    if not isinstance(value, str):
-        raise ValueError("no time")
-    at = datetime.fromisoformat(value.strip())
-    try:
-        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
-    except OverflowError:
-        raise ValueError("no time that has a zone") from None
 
 
 def time_text(at: datetime) -> str:
@@ -315,41 +291,31 @@ def _value(value: Any) -> str:
 
 
 def checked(**arguments: Any) -> dict[str, Any]:
-    values = {
-        key: value if key in ("tags", "status") else check_text(key, value)
-        for key, value in arguments.items()
-    }
-    for key in ("title", "category"):
-        if key in values:
-            values[key] = " ".join(values[key].split())
-            if len(values[key]) > MAX_TITLE_LENGTH:
-                raise ConfigError(
-                    f"{key}: has more than {MAX_TITLE_LENGTH} characters; say it shorter"
-                )
-    if values.get("title") == "":
-        raise ConfigError("title: is empty; describe the entry in one line")
-    if len(values.get("description", "")) > MAX_DESCRIPTION_LENGTH:
-        raise ConfigError(
-            f"description: has more than {MAX_DESCRIPTION_LENGTH:,} characters; say "
-            "more in the prompt or the readme"
-        )
-    if "description" in values:
-        values["description"] = values["description"].strip()
-    if "tags" in values:
-        values["tags"] = _checked_tags(values["tags"])
+    """Check and clean values of an entry.
+
+    Raises:
+        ConfigError: A value is wrong; the message begins with its name.
+    """
+    values = dict(arguments)
+    for key in values.keys() - {"tags", "status"}:
+        values[key] = check_text(key, values[key])
     if "status" in values:
-        values["status"] = checked_status(values["status"]).value
-    return values
-
-
-def _checked_tags(tags: Any) -> tuple[str, ...]:
-    if isinstance(tags, str) or not isinstance(tags, Sequence):
-        raise ConfigError(f"tags={tags!r}: give a list of words, such as ['logs', 'python']")
-    cleaned = (" ".join(check_text("tags", each).split()).removeprefix("#") for each in tags)
-    cleaned_tags = tuple(dict.fromkeys(each[:MAX_TITLE_LENGTH] for each in cleaned if each))
-    if len(cleaned_tags) > MAX_TAGS:
-        raise ConfigError(f"tags: more than {MAX_TAGS}")
-    return cleaned_tags
+        values["status"] = checked_status(values["status"])
+    if "tags" in values:
+        if not _is_list(values["tags"]):
+            raise ConfigError(
+                f"tags={values['tags']!r}: give a list of words, such as ['logs', 'python']"
+            )
+        values["tags"] = [check_text("tags", each) for each in values["tags"]]
+    if not values.get("title", "x").strip():
+        raise ConfigError("title: is empty; describe the entry in one line")
+    own = {key: value for key, value in values.items() if key in _FIELDS}
+    try:
+        skill = SkillFile(**own)
+    except ValidationError as error:
+        path, reason = _first(error)
+        raise ConfigError(f"{path[0]}: {reason}") from None
+    return values | {key: getattr(skill, key) for key in own}
 
 
 def checked_status(status: str | EntryStatus) -> EntryStatus:
