@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
 
 from kbkit.errors import (
     ConfigError,
@@ -103,6 +105,23 @@ _ENCODED = re.compile(r"%(?:2e|2f|5c|00)", re.IGNORECASE)
 _UNITS = ("K", "M", "G", "T")
 
 
+class MemoryCommand(BaseModel):
+    """A command of the memory tool."""
+
+    command: Literal["view", "create", "str_replace", "insert", "delete", "rename"]
+    path: str = Field("", description=f"Below {ROOT}; not for rename.")
+    view_range: list[int] | None = Field(
+        None, description="view: first and last line; -1 is the end.", min_length=2, max_length=2
+    )
+    file_text: str | None = Field(None, description="create")
+    old_str: str | None = Field(None, description="str_replace: text that occurs once.")
+    new_str: str | None = Field(None, description="str_replace")
+    insert_line: int | None = Field(None, description="insert: after this line; 0 is the top.")
+    insert_text: str | None = Field(None, description="insert")
+    old_path: str | None = Field(None, description="rename")
+    new_path: str | None = Field(None, description="rename")
+
+
 class MemoryAnswer(str):
     """Answer for the model; ``is_error`` marks a failed command."""
 
@@ -159,32 +178,7 @@ class MemoryTool:
     @property
     def schema(self) -> dict[str, Any]:
         """Return the JSON schema of the arguments, for APIs where a tool is a function."""
-        text, line = {"type": "string"}, {"type": "integer"}
-        return {
-            "type": "object",
-            "properties": {
-                "command": {"type": "string", "enum": list(self._commands)},
-                "path": {**text, "description": f"Begins with {ROOT}; not for rename."},
-                "view_range": {
-                    "type": "array",
-                    "items": line,
-                    "minItems": 2,
-                    "maxItems": 2,
-                    "description": "view: first and last line, from 1; -1 is the last line.",
-                },
-                "file_text": {**text, "description": "create: content of the file."},
-                "old_str": {
-                    **text,
-                    "description": "str_replace: text that occurs once in the file.",
-                },
-                "new_str": {**text, "description": "str_replace: the replacement."},
-                "insert_line": {**line, "description": "insert: after this line; 0 is the top."},
-                "insert_text": {**text, "description": "insert: the text to insert."},
-                "old_path": {**text, "description": "rename: where it is."},
-                "new_path": {**text, "description": "rename: the new path."},
-            },
-            "required": ["command"],
-        }
+        return MemoryCommand.model_json_schema()
 
     def handle(self, command: Mapping[str, Any] | str | Any) -> MemoryAnswer:
         """Run a model's command, and return the answer for it.

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated, Literal
+from inspect import Parameter
+from typing import TYPE_CHECKING, Annotated, Any
 
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
+from pydantic.fields import FieldInfo
 from typing_extensions import TypedDict
 
+from kbkit.files.memory_tool import MemoryCommand
 from kbkit.mcp.replies import Budget, PartValues, Reply, listing, part_reply, shortened
 from kbkit.mcp.tools import Tools, listed
 from kbkit.retrieval.delimiting import one_line
@@ -115,53 +119,30 @@ def add(tools: Tools) -> None:
         message = f"{deleted.path} is in the trash."
         return Reply(message, {"path": deleted.path, "version": ""})
 
-    @tools.write(MemoryReply, destructive=True, idempotent=False)
-    def memory(
-        *,
-        command: Literal["view", "create", "str_replace", "insert", "delete", "rename"],
-        path: Annotated[str, Field(description="Below /memories; not for rename.")] = "",
-        view_range: Annotated[
-            list[int] | None,
-            Field(
-                description="view: first and last line; -1 is the end.", min_length=2, max_length=2
-            ),
-        ] = None,
-        file_text: Annotated[str | None, Field(description="create")] = None,
-        old_str: Annotated[
-            str | None, Field(description="str_replace: text that occurs once.")
-        ] = None,
-        new_str: Annotated[str | None, Field(description="str_replace")] = None,
-        insert_line: Annotated[
-            int | None, Field(description="insert: after this line; 0 is the top.")
-        ] = None,
-        insert_text: Annotated[str | None, Field(description="insert")] = None,
-        old_path: Annotated[str | None, Field(description="rename")] = None,
-        new_path: Annotated[str | None, Field(description="rename")] = None,
-        budget: Budget,
-    ) -> Reply:
+    def memory(*, budget: Budget, **arguments: Any) -> Reply:
         """Your notes, files below /memories that last: view, create, change, delete, rename."""
-        arguments = {
-            "command": command,
-            "path": path,
-            "view_range": view_range,
-            "file_text": file_text,
-            "old_str": old_str,
-            "new_str": new_str,
-            "insert_line": insert_line,
-            "insert_text": insert_text,
-            "old_path": old_path,
-            "new_path": new_path,
-        }
         values = {name: value for name, value in arguments.items() if value is not None}
         answer = tools.workspace.files.memory_tool().handle(values)
         if answer.is_error:
             raise ToolError(str(answer))
-        if command in _COMMANDS_WITH_CONTENT:
+        if arguments["command"] in _COMMANDS_WITH_CONTENT:
             return part_reply(
                 answer, name="memory", heading="", values={}, budget=budget, numbered=False
             )
         text = shortened(answer, budget.room // 2 - 40)
         return Reply(text, {"note": "", "text": text, "next_cursor": ""})
+
+    budget = inspect.signature(memory).parameters["budget"]
+    parameters = [_parameter(name, field) for name, field in MemoryCommand.model_fields.items()]
+    memory.__signature__ = inspect.Signature([*parameters, budget])  # type: ignore[attr-defined]
+    tools.write(MemoryReply, destructive=True, idempotent=False)(memory)
+
+
+def _parameter(name: str, field: FieldInfo) -> Parameter:
+    default = Parameter.empty if field.is_required() else field.default
+    about = Field(description=field.description)
+    annotation = Annotated[field.annotation, about, *field.metadata]
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def _descendants(tree: FileTree) -> Iterator[FileInfo]:
