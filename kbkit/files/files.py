@@ -25,6 +25,7 @@ from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.runtime.validation import check_text, explained
 from kbkit.stores.catalog import indexed_files as catalog
 from kbkit.stores.catalog import knowledge_bases
+from kbkit.stores.catalog.indexed_files import FileRecord
 from kbkit.stores.stores import Stores
 
 FOLDER = "files"
@@ -63,17 +64,11 @@ class Files:
         """
         if parts := self._of_knowledge_bases(path):
             return self._shown.list(parts)
-        folder = joined(parts_of(path))
         items = self._store.list(path)
-        records = self._index.look_up(catalog.listed, folder)
-        oldest = self._index.look_up(catalog.oldest, folder) if items and items[0].is_folder else {}
-        infos = [
-            _info(item, created=oldest.get(item.path))
-            if item.is_folder
-            else self._info_of(item, records.get(item.path))
-            for item in items
-        ]
-        if not folder and self._shown.names():
+        names = [item.path for item in items if not item.is_folder]
+        records = self._index.look_up(catalog.of, names)
+        infos = [self._info_of(item, records.get(item.path)) for item in items]
+        if not parts_of(path) and self._shown.names():
             infos.append(self._shown.root())
             infos.sort(key=lambda info: (not info.is_folder, info.path))
         return infos
@@ -88,8 +83,7 @@ class Files:
             return self._shown.info(parts)
         item = self._store.stat(path)
         if item.is_folder:
-            above = item.path.rpartition("/")[0]
-            return _info(item, created=self._index.look_up(catalog.oldest, above).get(item.path))
+            return _info(item)
         record = self._index.known(item.path)
         return _of(self._store.read(path), record.created if record else None)
 
@@ -414,13 +408,14 @@ class Files:
             record = self._index.known(stored.path)
         return _of(stored, record.created if record else None)
 
-    def _info_of(self, item: Item, record: tuple[int, int, str, int] | None) -> FileInfo:
+    def _info_of(self, item: Item, record: FileRecord | None) -> FileInfo:
+        if item.is_folder:
+            return _info(item)
         if record is None:
             return _of(self._store.read(item.path))
-        size, changed, digest, created = record
-        if (item.about.st_size, item.about.st_mtime_ns) != (size, changed):
-            return _of(self._store.read(item.path), created)
-        return _info(item, digest, created)
+        if (item.about.st_size, item.about.st_mtime_ns) != (record.size, record.changed):
+            return _of(self._store.read(item.path), record.created)
+        return _info(item, record.digest, record.created)
 
     def __repr__(self) -> str:
         return f"<Files in {str(self.path)!r}>"

@@ -34,7 +34,7 @@ class FileInfo(Value):
     Attributes:
         path: Path from the root.
         size: Bytes; 0 for a folder.
-        created_at: Creation time; of a folder, that of its oldest file.
+        created_at: Creation time.
         version: Version of a file's content, for ``if_match``.
         read_only: Whether it mirrors a knowledge base.
     """

@@ -142,20 +142,6 @@ def test_creation_times_are_kept(tmp_path):
         assert files.undelete("b/c.md", to="d.md").created_at == created
 
 
-def test_folder_is_as_old_as_its_oldest_file(tmp_path, files):
-    created = files.write("a/b/c.md", "one").created_at
-    wait_for_a_later_time(tmp_path, created)
-    files.write("a/d.md", "two")
-    files.write("ab/e.md", "three")
-    assert files.info("a").created_at == created
-    assert files.info("a/b").created_at <= created
-    assert files.info("a").changed_at > created
-    assert {info.path: info.created_at <= created for info in files.list()} == {
-        "a": True,
-        "ab": False,
-    }
-
-
 def test_list_has_versions_for_if_match(files):
     files.write("a.md", "one")
     (files.path / "b.md").write_text("by an editor")

@@ -86,27 +86,6 @@ def of(transaction: Transaction, paths: Collection[str]) -> dict[str, FileRecord
     return {row[0]: FileRecord(*row) for row in transaction.execute(query)}
 
 
-def listed(transaction: Transaction, folder: str) -> dict[str, tuple[int, int, str, int]]:
-    start = len(folder) + 2 if folder else 1
-    inside = ~sa.func.substr(files.c.path, start).contains("/")
-    columns = (files.c.size, files.c.changed, files.c.digest, files.c.created)
-    query = sa.select(files.c.path, *columns).where(_below(files.c.path, folder), inside)
-    rows = transaction.execute(query).all()
-    return {path: (size, changed, digest, made) for path, size, changed, digest, made in rows}
-
-
-def oldest(transaction: Transaction, folder: str) -> dict[str, int]:
-    """Map each subfolder to the creation time of its oldest file."""
-    above = f"{folder}/" if folder else ""
-    query = sa.select(files.c.path, files.c.created).where(_below(files.c.path, folder))
-    oldest_of: dict[str, int] = {}
-    for path, created in transaction.execute(query.order_by(files.c.created)):
-        name, slash, _ = path.removeprefix(above).partition("/")
-        if slash:
-            oldest_of.setdefault(above + name, created)
-    return oldest_of
-
-
 def note(transaction: Transaction, new_records: Sequence[FileRecord]) -> None:
     _remove(transaction, files, [record.path for record in new_records])
     transaction.insert(files, [record._asdict() for record in new_records])
