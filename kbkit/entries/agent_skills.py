@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from kbkit.entries.learning import read_folder
-from kbkit.entries.skill_file import MAX_TAGS, NAME, VOTES, new_skill, scalar, vote_lines
-from kbkit.entries.slugs import slug_fault, slug_of, unique
-from kbkit.entries.store import PROMPT, README, StoredEntry, private_folder
+from kbkit.entries.skill_file import MAX_TAGS, NAME, VOTES, new_skill, scalar
+from kbkit.entries.slugs import slug_fault, slug_of
+from kbkit.entries.store import PROMPT, README, StoredEntry, private_folder, renewed
 from kbkit.entries.strict_yaml import YamlMapping, read_yaml
 from kbkit.errors import EntryFormatError, FilesError, MissingPathError, PathExistsError
 from kbkit.files.directory import Directory
@@ -245,21 +244,13 @@ def _entry(
 def entry_files(
     skill: Skill, before: StoredEntry | None, ids: Mapping[str, str]
 ) -> dict[str, bytes]:
-    now = datetime.now(UTC)
-    previous = before.skill if before is not None else None
-    others = {each for slug, each in ids.items() if slug != skill.slug}
     values = {
         **skill.values,
-        "id": (previous.id if previous else "") or unique(skill.slug, others),
-        "source": (previous.source if previous else EntrySource.MANUAL).value,
-        "origin_task_id": previous.origin_task_id if previous else "",
-        "created_at": (previous.created_at if previous else None) or now,
-        "updated_at": now,
+        "source": EntrySource.MANUAL if before is None else before.skill.source,
+        "origin_task_id": "" if before is None else before.skill.origin_task_id,
+        **renewed(before, skill.slug, ids),
     }
-    files = {**skill.files, NAME: new_skill(values, skill.extra).encode()}
-    if before is not None and before.rating.count:
-        files[VOTES] = vote_lines(before.rating.votes)
-    return files
+    return {**skill.files, NAME: new_skill(values, skill.extra).encode()}
 
 
 def _string(at: Path, mapping: YamlMapping, key: str) -> str:

@@ -20,7 +20,6 @@ from kbkit.entries.store import (
     EntryStore,
     StoredEntry,
     checked_files,
-    differs,
     entry_of,
     info_of,
     title_of,
@@ -46,6 +45,7 @@ from kbkit.retrieval.context import MIN_TOKENS, Findings
 from kbkit.runtime.config import Settings
 from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.runtime.validation import check_integer, check_text, explained
+from kbkit.stores.catalog.indexed_files import list_entries
 from kbkit.stores.stores import Stores
 
 SORTS = ("rating", "updated", "title")
@@ -122,7 +122,8 @@ class Entries:
             raise ConfigError(f"sort={sort!r}: choose from {', '.join(SORTS)}")
         limit = None if limit is None else check_integer("limit", limit, 1)
         start = check_integer("offset", offset, 0)
-        records = self._index.listed(
+        records = self._index.look_up(
+            list_entries,
             status=None if status is None else checked_status(status).value,
             category=None if category is None else check_text("category", category),
             tag=None if tag is None else check_text("tag", tag),
@@ -500,17 +501,12 @@ class Entries:
             for place in agent_skills.find_skills(Path(folder))
         ]
         with self._store.locked():
-            before = {
-                skill.slug: self._store.read_entry(skill.slug)
-                for skill in skills
-                if self._store.look(skill.slug) is not None
-            }
+            before = {skill.slug: self._store.existing(skill.slug) for skill in skills}
             ids = self._index.ids()
             for skill in skills:
-                was = before.get(skill.slug)
+                was = before[skill.slug]
                 files = agent_skills.entry_files(skill, was, ids)
-                if was is None or differs(was, files):
-                    self._store.place(skill.slug, files, replace=was is not None)
+                self._store.renew(skill.slug, files, was)
         self._index.level()
         return tuple(self.read(skill.slug) for skill in skills)
 
@@ -541,7 +537,7 @@ def open_entries(
     stores.require_home()
     store = EntryStore(stores.folder / ENTRIES, stores.locks)
     index = EntryIndex(store, stores, knowledge_base)
-    lookup = EntryLookup(store, stores.database, knowledge_base)
+    lookup = EntryLookup(store, index, knowledge_base)
     learner = learning.Learner(store, index, stores)
     return Entries(store, index, lookup, learner, settings)
 

@@ -7,11 +7,10 @@ for the document of an entry are written to its folder.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
-from typing import Any
 
 from kbkit.entries.skill_file import NAME, VOTES, vote_lines
 from kbkit.entries.slugs import unique
@@ -25,7 +24,7 @@ from kbkit.entries.store import (
     time_of,
 )
 from kbkit.errors import FilesError
-from kbkit.files.index import TICK, improve, put_documents
+from kbkit.files.index import TICK, FolderIndex, improve, put_documents
 from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base import KnowledgeBase, handle_of
 from kbkit.models import EntrySource, EntryStatus, EntrySyncReport, Problem, Progress, Vote
@@ -33,7 +32,6 @@ from kbkit.models.files import ENTRIES
 from kbkit.runtime.progress import OnProgress
 from kbkit.stores.catalog import indexed_files, knowledge_bases, ratings, writing
 from kbkit.stores.catalog.indexed_files import EntryRecord
-from kbkit.stores.stores import Stores
 
 _BATCH = 100
 
@@ -41,20 +39,13 @@ _BATCH = 100
 _MAX_WATCHED = 500  # entries whose files are polled
 
 
-class EntryIndex:
+class EntryIndex(FolderIndex):
     """Index of a workspace's entries."""
 
-    def __init__(
-        self, store: EntryStore, stores: Stores, knowledge_base: Callable[[], KnowledgeBase]
-    ) -> None:
-        self._store = store
-        self._stores = stores
-        self._database = stores.database
-        self._knowledge_base = knowledge_base
+    _store: EntryStore
 
     def revision(self) -> str:
-        with self._database.read() as transaction:
-            states = [knowledge_bases.state(transaction, ENTRIES)]
+        states = [self.look_up(knowledge_bases.state, ENTRIES)]
         with suppress(OSError):
             for folder in sorted(self._store.root.iterdir())[:_MAX_WATCHED]:
                 for name in (NAME, VOTES):
@@ -64,13 +55,7 @@ class EntryIndex:
         return sha256("\n".join(states).encode("utf-8", "replace")).hexdigest()
 
     def records(self) -> dict[str, EntryRecord]:
-        with self._database.read() as transaction:
-            return indexed_files.entry_records(transaction)
-
-    def listed(self, **conditions: Any) -> list[EntryRecord]:
-        """List entries in order; see `kbkit.stores.catalog.indexed_files.list_entries`."""
-        with self._database.read() as transaction:
-            return indexed_files.list_entries(transaction, **conditions)
+        return self.look_up(indexed_files.entry_records)
 
     def ids(self) -> dict[str, str]:
         return {slug: record.id for slug, record in self.records().items()}
@@ -106,8 +91,7 @@ class EntryIndex:
         slugs = {each.document_id: slug for slug, each in records.items() if each.document_id}
         if not slugs:
             return {}
-        with self._database.read() as transaction:
-            votes_by_document = indexed_files.document_ratings(transaction, ENTRIES, slugs)
+        votes_by_document = self.look_up(indexed_files.document_ratings, ENTRIES, slugs)
         return {slugs[known_id]: votes for known_id, votes in votes_by_document.items()}
 
     def _level(

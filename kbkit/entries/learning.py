@@ -6,23 +6,14 @@ import hashlib
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from kbkit.embedding.static import count_tokens
 from kbkit.entries.index import EntryIndex
-from kbkit.entries.skill_file import (
-    NAME,
-    VOTES,
-    SkillFile,
-    edited,
-    read_skill,
-    vote_lines,
-    without_votes,
-)
-from kbkit.entries.slugs import slug_fault, slug_of, unique
-from kbkit.entries.store import PROMPT, README, EntryStore, StoredEntry, differs
+from kbkit.entries.skill_file import NAME, VOTES, SkillFile, edited, read_skill, without_votes
+from kbkit.entries.slugs import slug_fault, slug_of
+from kbkit.entries.store import PROMPT, README, EntryStore, renewed
 from kbkit.errors import (
     ConflictError,
     EntryFormatError,
@@ -40,7 +31,6 @@ from kbkit.retrieval.context import ContextFact, Findings
 from kbkit.retrieval.delimiting import cut, fenced, instructions, one_line
 from kbkit.stores.backend import Locks
 from kbkit.stores.catalog import indexed_files as catalog
-from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.indexed_files import PRIOR_SCORE, PRIOR_VOTES, EntryRecord
 from kbkit.stores.stores import Stores
 
@@ -212,18 +202,21 @@ class Learner:
         with self._store.locked():
             ids = self._index.ids()
             slug = next((each for each, known_as in ids.items() if known_as == slug), slug)
-            exists = self._store.look(slug) is not None
-            before = self._store.read_entry(slug) if exists else None
+            before = self._store.existing(slug)
             if before is not None and before.skill.source is not EntrySource.AUTO:
                 raise ConflictError(
                     f"{slug}: a person wrote the entry of that slug; give what the task left "
                     f"another title in {place / NAME}, or rename the entry"
                 )
-            files[NAME] = _skill_text(skill, before, slug, ids, task_id).encode()
-            if before is not None and before.rating.count:
-                files[VOTES] = vote_lines(before.rating.votes)
-            if before is None or differs(before, files):
-                self._store.place(slug, files, replace=before is not None)
+            values = {
+                "title": skill.title,
+                "status": skill.status if before is None else before.skill.status,
+                "source": EntrySource.AUTO,
+                "origin_task_id": task_id or skill.origin_task_id,
+                **renewed(before, slug, ids),
+            }
+            files[NAME] = edited(without_votes(skill), values).encode()
+            self._store.renew(slug, files, before)
         return slug
 
     def learn_finished(self, folder: Path | None) -> list[Problem]:
@@ -244,28 +237,7 @@ class Learner:
         return [Problem(each, row.problem) for each, row in self._learned().items() if row.problem]
 
     def _learned(self) -> Mapping[str, Any]:
-        with self._database.read() as transaction:
-            return catalog.learned(transaction)
-
-
-def _skill_text(
-    skill: SkillFile, before: StoredEntry | None, slug: str, ids: Mapping[str, str], task_id: str
-) -> str:
-    now = datetime.now(UTC)
-    previous = before.skill if before is not None else None
-    others = {known_as for other, known_as in ids.items() if other != slug}
-    return edited(
-        without_votes(skill),
-        {
-            "id": (previous.id if previous else "") or unique(slug, others),
-            "title": skill.title,
-            "status": (previous or skill).status.value,
-            "source": EntrySource.AUTO.value,
-            "origin_task_id": task_id or skill.origin_task_id,
-            "created_at": (previous.created_at if previous else None) or now,
-            "updated_at": now,
-        },
-    )
+        return self._index.look_up(catalog.learned)
 
 
 def finished(folder: Path) -> Iterator[tuple[str, Path, str]]:
@@ -314,15 +286,14 @@ class EntryLookup:
     """Finds the entries that fit a prompt."""
 
     def __init__(
-        self, store: EntryStore, database: Database, knowledge_base: Callable[[], KnowledgeBase]
+        self, store: EntryStore, index: EntryIndex, knowledge_base: Callable[[], KnowledgeBase]
     ) -> None:
         self._store = store
-        self._database = database
+        self._index = index
         self._knowledge_base = knowledge_base
 
     def find(self, prompt: str, limit: int) -> list[Found]:
-        with self._database.read() as transaction:
-            records = catalog.entry_records(transaction)
+        records = self._index.records()
         usable = {
             slug: record
             for slug, record in records.items()

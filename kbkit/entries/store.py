@@ -15,8 +15,8 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from kbkit.entries.skill_file import NAME, VOTES, SkillFile, read_skill, read_votes
-from kbkit.entries.slugs import check_slug, slug_fault
+from kbkit.entries.skill_file import NAME, VOTES, SkillFile, read_skill, read_votes, vote_lines
+from kbkit.entries.slugs import check_slug, slug_fault, unique
 from kbkit.errors import (
     ConfigError,
     EntryFormatError,
@@ -76,22 +76,9 @@ class StoredEntry(NamedTuple):
 
     @property
     def version(self) -> str:
-        skill = self.skill
-        parts = [
-            skill.id,
-            skill.title,
-            skill.description,
-            skill.tags,
-            skill.category,
-            skill.status,
-            skill.source,
-            skill.origin_task_id,
-            skill.extra,
-        ]
-        digest = hashlib.blake2b(
-            json.dumps(parts, sort_keys=True, default=str).encode("utf-8", "surrogatepass"),
-            digest_size=8,
-        )
+        values = self.skill.model_dump(exclude={"rating", "created_at", "updated_at", "text"})
+        text = json.dumps(list(values.values()), sort_keys=True, default=str)
+        digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8)
         for path in sorted(self.files):
             if path not in (NAME, VOTES):
                 digest.update(f"{path}\0{version(self.files[path])}\0".encode())
@@ -213,6 +200,18 @@ class EntryStore(FileStore):
                     root.remove(f"{_NEXT}{slug}")
                 raise
 
+    def existing(self, slug: str) -> StoredEntry | None:
+        return None if self.look(slug) is None else self.read_entry(slug)
+
+    def renew(self, slug: str, files: dict[str, bytes], before: StoredEntry | None) -> None:
+        """Write a whole entry, with the votes of the existing one, unless only times differ."""
+        if before is None:
+            self.place(slug, files)
+        elif before._replace(skill=read_skill(files[NAME]), files=files).version != before.version:
+            votes = before.rating.votes
+            kept = {VOTES: vote_lines(votes)} if votes else {}
+            self.place(slug, {**files, **kept}, replace=True)
+
     def write_all(
         self, slug: str, files: Mapping[str, bytes | None], before: Mapping[str, bytes]
     ) -> None:
@@ -292,9 +291,15 @@ def _put_file(folder: Directory, parts: tuple[str, ...], data: bytes, shown: str
         _put_file(child, tuple(rest), data, shown)
 
 
-def differs(before: StoredEntry, files: Mapping[str, bytes]) -> bool:
-    """Whether new files differ from an entry's, except for times."""
-    return before._replace(skill=read_skill(files[NAME]), files=files).version != before.version
+def renewed(before: StoredEntry | None, slug: str, ids: Mapping[str, str]) -> dict[str, Any]:
+    """Return id and times for the ``skill.yaml`` of a new version of an entry."""
+    skill, now = before.skill if before is not None else None, datetime.now(UTC)
+    others = {entry_id for other, entry_id in ids.items() if other != slug}
+    return {
+        "id": (skill.id if skill else "") or unique(slug, others),
+        "created_at": (skill.created_at if skill else None) or now,
+        "updated_at": now,
+    }
 
 
 def _skill(slug: str, data: bytes) -> SkillFile:

@@ -94,8 +94,8 @@ def saying_done(what: str) -> Iterator[None]:
         raise
 
 
-class FileIndex:
-    """The documents of a workspace's files."""
+class FolderIndex:
+    """Documents and records of a folder."""
 
     def __init__(
         self, store: FileStore, stores: Stores, knowledge_base: Callable[[], KnowledgeBase]
@@ -110,6 +110,10 @@ class FileIndex:
     ) -> _T:
         with self._database.read() as transaction:
             return query(transaction, *args, **named)
+
+
+class FileIndex(FolderIndex):
+    """The documents of a workspace's files."""
 
     def level(
         self,

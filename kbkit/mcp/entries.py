@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -10,13 +10,9 @@ from typing_extensions import TypedDict
 from kbkit.errors import KbkitError
 from kbkit.mcp.replies import Budget, PartValues, Reply, listing, part_reply, short
 from kbkit.mcp.tools import Limit, Score, Tools, listed
-from kbkit.models import EntryInfo
+from kbkit.models import Entry, EntryInfo
 from kbkit.models.values import pluralize
 from kbkit.retrieval.delimiting import LINE_TOKENS, cut
-
-if TYPE_CHECKING:
-    from kbkit.mcp.tools import Tools, listed
-    from kbkit.models import Entry
 
 Slug = Annotated[str, Field(description="Name of the entry.")]
 

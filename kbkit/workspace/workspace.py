@@ -321,8 +321,7 @@ class Workspace(WorkspaceSearches):
         """Restore a bundle, all or nothing, without crawling or embedding.
 
         A missing knowledge base is restored with all its ids. An existing one gets missing
-        documents and ratings; its own documents, and those deleted by hand, do not change. Files
-        and entries never replace existing ones.
+        ratings only. Files and entries never replace existing ones.
 
         Args:
             path: The file.
