@@ -73,13 +73,23 @@ def test_votes_count(entries, logs):
 
 def test_entries_are_filtered_sorted_and_paged(entries, logs):
     for number in range(5):
-        entries.create(f"Draft {number}", status="draft", tags=["many"])
+        entries.create(
+            f"Draft {number}",
+            status="draft",
+            tags=["many"],
+            category="Mixed",
+            readme=f"Number {number} of five.",
+        )
     page = entries.list(status=EntryStatus.DRAFT, sort="title", limit=2, offset=1)
     assert [each.title for each in page] == ["Draft 1", "Draft 2"]
     assert (page.total, page.offset) == (5, 1)
     assert len(entries.list(tag="many", limit=None)) == 5
     assert entries.list(tag="many", offset=9).entries == ()
     assert [each.slug for each in entries.list(tag="LOGS", text="NGINX")] == [logs.slug]
+    found = entries.list(category="MIXED", text="NUMBER 2")
+    assert [each.slug for each in found] == ["draft-2"]
+    entries.update("draft-0", description="Last")
+    assert entries.list(sort="updated").entries[0].slug == "draft-0"
     assert entries.list().entries[0].slug == logs.slug  # the best rated first
     for wrong in ({"sort": "size"}, {"status": "gone"}, {"limit": 0}, {"offset": -1}):
         with pytest.raises(errors.ConfigError, match=next(iter(wrong))):
@@ -148,6 +158,9 @@ def test_entry_errors(entries, logs):
     cases = [
         (errors.ConfigError, "^title: is empty", lambda: entries.create(" ")),
         (errors.ConfigError, "^title=7", lambda: entries.create(7)),
+        (errors.ConfigError, "^title: .*300", lambda: entries.create("x" * 301)),
+        (errors.ConfigError, "^description: ", lambda: entries.create("T", description="x" * 5001)),
+        (errors.ConfigError, "^category=3", lambda: entries.create("T", category=3)),
         (errors.ConfigError, "^tags='x'", lambda: entries.create("T", tags="x")),
         (errors.ConfigError, "^status='x'", lambda: entries.create("T", status="x")),
         (errors.InvalidPathError, "is not a valid slug", lambda: entries.create("T", slug="A b")),

@@ -107,7 +107,12 @@ def test_file_errors(files):
     files.mkdir("d")
     cases = [
         (errors.MissingPathError, "none.md: no such file or folder", lambda: files.read("none.md")),
+        (errors.MissingPathError, "none: no such", lambda: files.list("none")),
+        (errors.MissingPathError, "d/x: no such", lambda: files.info("d/x")),
+        (errors.MissingPathError, "none: no such", lambda: files.tree("none")),
+        (errors.MissingPathError, "none: no such", lambda: files.insert("none", 0, "b")),
         (errors.IsFolderError, "d", lambda: files.read("d")),
+        (errors.IsFolderError, "d", lambda: files.view("d", (1, 2))),
         (errors.IsFolderError, "root", lambda: files.read("")),
         (errors.NotFolderError, "f.md", lambda: files.list("f.md")),
         (errors.PathExistsError, "f.md", lambda: files.move("d", "f.md")),

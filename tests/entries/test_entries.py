@@ -71,21 +71,6 @@ def test_slugs_are_derived_checked_and_unique(entries):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "name"),
-    [
-        ({"title": "x" * 301}, "title"),
-        ({"description": "x" * 5_001}, "description"),
-        ({"category": 3}, "category"),
-        ({"files": {"code/x": 3}}, "files"),
-    ],
-)
-def test_invalid_fields_are_named(entries, wrong, name):
-    with pytest.raises(ConfigError, match=f"^{name}"):
-        entries.create(**{"title": "Right", **wrong})
-    assert not entries.path.exists() or not list(entries.path.iterdir())
-
-
-@pytest.mark.parametrize(
     "path",
     [
         "../x",
@@ -157,22 +142,6 @@ def test_compact_empties_the_trash(ws):
     ws.entries.delete("gone")
     assert ws.compact().entries == 1
     assert ws.entries.trash() == []
-
-
-def test_entries_are_filtered_and_sorted(entries):
-    parse_logs(entries)
-    entries.create("Bake bread", category="Kitchen", tags=["Oven"], status="draft")
-    entries.create("Brew tea", category="kitchen", readme="Two minutes.", status="deprecated")
-    entries.update("brew-tea", description="Hot")
-
-    def slugs(**filters):
-        return [each.slug for each in entries.list(**filters)]
-
-    assert slugs(sort="updated")[0] == "brew-tea"
-    assert slugs(category="KITCHEN", sort="title") == ["bake-bread", "brew-tea"]
-    assert slugs(tag="oven") == ["bake-bread"]
-    assert slugs(text="two MINUTES") == ["brew-tea"]
-    assert slugs(text="nowhere") == []
 
 
 def test_list_orders_by_rating_and_number_of_votes(entries):
