@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kbkit.entries.learning import read_folder
-from kbkit.entries.skill_file import MAX_TAGS, NAME, VOTES, new_skill, scalar
+from kbkit.entries.skill_file import MAX_TAGS, MAX_TITLE_LENGTH, NAME, VOTES, new_skill, scalar
 from kbkit.entries.slugs import slug_fault, slug_of
 from kbkit.entries.store import PROMPT, README, StoredEntry, private_folder, renewed
 from kbkit.entries.strict_yaml import YamlMapping, read_yaml
@@ -195,11 +195,12 @@ def _values(at: Path, mapping: YamlMapping, name: str) -> tuple[dict[str, Any], 
     if status not in tuple(EntryStatus):
         status = EntryStatus.ACTIVE.value
     tags = [" ".join(tag.split()) for tag in rest.pop("tags", "").split(",")]
+    title = rest.pop("title", "") or name.replace("-", " ").capitalize()
     values = {
-        "title": rest.pop("title", "") or name.replace("-", " ").capitalize(),
+        "title": _cut(title, MAX_TITLE_LENGTH),
         "description": description,
         "tags": list(dict.fromkeys(filter(None, tags)))[:MAX_TAGS],
-        "category": rest.pop("category", ""),
+        "category": _cut(rest.pop("category", ""), MAX_TITLE_LENGTH),
         "status": status,
     }
     extra: dict[str, Any] = {key: _string(at, mapping, key) for key in _OWN}

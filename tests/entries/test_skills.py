@@ -104,6 +104,16 @@ def test_fields_of_skills_are_kept(ws, tmp_path):
     assert faults(tmp_path / "out/pdf-forms") == []
 
 
+def test_long_titles_of_skills_are_cut(entries, tmp_path):
+    long = "word " * 100
+    place = skill(
+        tmp_path, front=f"description: x\nmetadata:\n  title: {long}\n  category: {long}\n"
+    )
+    (entry,) = entries.import_skills(place)
+    cut = f"{long[:294]}…"
+    assert (entry.title, entry.category) == (cut, cut)
+
+
 def test_non_latin_names_get_a_slug(ws, tmp_path):
     place = skill(tmp_path, name="größe-日本")
     assert faults(place) == []
