@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import builtins
-import os
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -189,47 +188,28 @@ class AsyncFiles(FilesCalls, Awaited):
         return AsyncMemoryTool(files, folder)
 
 
-MAX_FILES = 5_000
-MAX_BYTES = 100_000_000
-
-
-def read_folder(folder: Path) -> dict[str, bytes]:
-    """Read the files of a folder by relative path, without hidden ones."""
-    if not folder.is_dir():
-        raise MissingPathError(f"{folder}: no such folder")
-    contents: dict[str, bytes] = {}
-    size = 0
-    try:
-        for above, folders, files in os.walk(folder):
-            folders[:] = sorted(each for each in folders if not each.startswith("."))
-            for name in (*folders, *sorted(files)):
-                path = Path(above, name)
-                if name.startswith("."):
-                    continue
-                if path.is_symlink():
-                    raise EntryFormatError(
-                        f"{path}: is a link, and links are not followed; nothing was imported"
-                    )
-                if not path.is_file():
-                    continue
-                size += path.stat().st_size
-                if size > MAX_BYTES or len(contents) >= MAX_FILES:
-                    raise EntryFormatError(
-                        f"{folder}: has more than {MAX_FILES:,} files or {MAX_BYTES / 1e6:g} MB"
-                    )
-                contents[path.relative_to(folder).as_posix()] = path.read_bytes()
-    except OSError as error:
-        raise FilesError(f"{folder}: cannot be read ({error.strerror})") from error
-    if not contents:
-        raise MissingPathError(f"{folder}: has no files")
-    return contents
-
-
 def knowledge(folder: Path) -> dict[str, bytes]:
-    """Read the ``.knowledge`` that a task left in a folder, or the folder itself."""
+    """Read the ``.knowledge`` of a task's folder, or the folder itself, without hidden files."""
     place = folder.expanduser().absolute()
-    inner = place / ".knowledge"
-    return read_folder(inner if place.name != inner.name and inner.is_dir() else place)
+    if place.name != ".knowledge" and (place / ".knowledge").is_dir():
+        place /= ".knowledge"
+    if not (place / "skill.yaml").exists():
+        raise MissingPathError(f"{place}: has no skill.yaml; name a folder `.knowledge` of a task")
+    contents: dict[str, bytes] = {}
+    try:
+        for path in sorted(place.rglob("*")):
+            name = path.relative_to(place)
+            if any(part.startswith(".") for part in name.parts):
+                continue
+            if path.is_symlink():
+                raise EntryFormatError(
+                    f"{path}: is a link, and links are not followed; nothing was imported"
+                )
+            if path.is_file():
+                contents[name.as_posix()] = path.read_bytes()
+    except OSError as error:
+        raise FilesError(f"{place}: cannot be read ({error.strerror})") from error
+    return contents
 
 
 def as_json(files: Mapping[str, str | bytes | None]) -> dict[str, Any]:
