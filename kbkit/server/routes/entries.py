@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import Depends, Path, Query, Response
 
@@ -25,14 +25,7 @@ from kbkit.server.bodies import EntryChange, EntryList, NewEntry, NewSlug, NewVo
 from kbkit.server.responses import IfMatch
 from kbkit.server.routes.files import Undelete
 from kbkit.server.routing import Created, Routes
-from kbkit.server.uploads import (
-    ConditionsOf,
-    Folder,
-    RevisionOf,
-    bytes_of,
-    file_response,
-    file_responses,
-)
+from kbkit.server.uploads import Folder, RevisionOf, bytes_of, file_response, file_responses
 
 routes = Routes("/api/entries", "entries")
 trash = Routes("/api/trash", "trash")
@@ -52,19 +45,13 @@ EntriesOf = Annotated[Entries, Depends(entries_of)]
 def list_entries(
     *,
     entries: EntriesOf,
-    status: Annotated[
-        str | None,
-        Query(description="Only of this status.", json_schema_extra={"enum": list(EntryStatus)}),
-    ] = None,
+    status: Annotated[EntryStatus | None, Query(description="Only of this status.")] = None,
     category: Annotated[str | None, Query(max_length=500, description="Only of this.")] = None,
     tag: Annotated[str | None, Query(max_length=500, description="Only with this.")] = None,
     text: Annotated[str, Query(max_length=500, description="Only those that contain this.")] = "",
     sort: Annotated[
-        str,
-        Query(
-            description="`rating`: best first; `updated`: newest first; `title`.",
-            json_schema_extra={"enum": ["rating", "updated", "title"]},
-        ),
+        Literal["rating", "updated", "title"],
+        Query(description="`rating`: best first; `updated`: newest first; `title`."),
     ] = "rating",
     page: Annotated[int, Query(ge=1, le=1_000_000, description="Number of the page, from 1.")] = 1,
     limit: Annotated[int, Query(ge=1, le=1_000, description="Entries of a page.")] = 50,
@@ -172,16 +159,14 @@ def list_artifacts(entries: EntriesOf, slug: SlugOf) -> tuple[EntryFile, ...]:
 @routes.get("/{slug}/artifacts/{path:path}", response_class=Response, responses=file_responses())
 def read_artifact(
     entries: EntriesOf,
-    conditions: ConditionsOf,
     slug: SlugOf,
     path: Annotated[str, Path(max_length=4_000, description="Within the entry.")],
 ) -> Response:
-    """Return a file of an entry. Browsers download it, and never run it."""
+    """Return a file of an entry, or a range of it. Browsers download it, and never run it."""
     file = entries.open(slug, path)
     about = os.fstat(file.fileno())
-    return file_response(
-        file, path.rpartition("/")[2], f"{about.st_mtime_ns:x}-{about.st_size:x}", conditions
-    )
+    version = f"{about.st_mtime_ns:x}-{about.st_size:x}"
+    return file_response(file, path.rpartition("/")[2], version)
 
 
 @trash.get("/entries")

@@ -22,7 +22,7 @@ from kbkit.server.access import WRITE, Caller, WorkspaceOf
 from kbkit.server.parameters import Body
 from kbkit.server.responses import IfMatch, Page, answer, page
 from kbkit.server.routing import Routes
-from kbkit.server.uploads import ConditionsOf, RevisionOf, file_response, file_responses
+from kbkit.server.uploads import RevisionOf, file_response, file_responses
 
 routes = Routes("/api/files", "files")
 trash = Routes("/api/trash", "trash")
@@ -181,7 +181,6 @@ def read_file(
     *,
     files: FilesOf,
     caller: Caller,
-    conditions: ConditionsOf,
     path: PathOf,
     form: Annotated[
         Form,
@@ -223,7 +222,7 @@ def read_file(
         raise IsFolderError(f"{error} (GET {place} lists all)") from None
     parts = parts_of(path)
     current = files.info(path).version if parts[:1] == (ROOT,) else version(data)
-    return file_response(data, parts[-1], current, conditions)
+    return file_response(data, parts[-1], current)
 
 
 @routes.put("/{path:path}", WRITE, openapi_extra=_TEXT_BODY)

@@ -25,7 +25,7 @@ from kbkit.server.parameters import Options
 from kbkit.server.responses import MCP, METADATA, Wait, base_url, problem
 from kbkit.server.routing import Routes, Work
 from kbkit.server.tasks import archive_of
-from kbkit.server.uploads import ConditionsOf, file_response, file_responses
+from kbkit.server.uploads import file_response, file_responses
 from kbkit.workspace import rater_of
 
 exports = Routes("/api/knowledge/bases/{name}/exports", "sites")
@@ -74,12 +74,10 @@ def export_base(kb: Kb, body: NewExport, caller: Caller, work: Work) -> Response
 
 
 @exports.get("/{archive}", responses=file_responses())
-def fetch_export(
-    kb: Kb, archive: ArchiveId, workspace: WorkspaceOf, conditions: ConditionsOf
-) -> Response:
+def fetch_export(kb: Kb, archive: ArchiveId, workspace: WorkspaceOf) -> Response:
     """Fetch an archive (ZIP) that an export wrote; it is kept for a day."""
     place = archive_of(workspace, kb, archive)
-    return file_response(place.open("rb"), f"{kb.name}.zip", archive, conditions)
+    return file_response(place.open("rb"), f"{kb.name}.zip", archive)
 
 
 @routes.get("/site/{name}")
