@@ -5,15 +5,23 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    StrictFloat,
+    StrictInt,
+    WithJsonSchema,
+)
 
 from kbkit.entries.skill_file import MAX_DESCRIPTION_LENGTH, MAX_TAGS, MAX_TITLE_LENGTH
 from kbkit.entries.slugs import MAX_LENGTH
 from kbkit.errors import VersionConflictError
 from kbkit.models import EntryInfo, EntryStatus
 from kbkit.retrieval.context import MIN_TOKENS
-from kbkit.server.parameters import Body, Options, number
+from kbkit.runtime.validation import check_text
+from kbkit.server.parameters import NOT_BLANK, WHOLE, Body, Options
 from kbkit.server.uploads import Content
 
 MAX = 1_000_000
@@ -28,24 +36,15 @@ class EntryList(BaseModel):
     page: int = Field(description="Number of this page, from 1.")
 
 
-# Python validates these with better messages; the schema only documents valid values.
 FilePath = Annotated[str, Field(min_length=1)]
-Title = Annotated[
-    Any, WithJsonSchema({"type": "string", "maxLength": MAX_TITLE_LENGTH, "pattern": r"\S"})
-]
-Line = Annotated[Any, WithJsonSchema({"type": "string", "maxLength": MAX_TITLE_LENGTH})]
-Description = Annotated[
-    Any, WithJsonSchema({"type": "string", "maxLength": MAX_DESCRIPTION_LENGTH})
-]
-Text = Annotated[Any, WithJsonSchema({"type": "string"})]
-Tags = Annotated[
-    Any, WithJsonSchema({"type": "array", "items": {"type": "string"}, "maxItems": MAX_TAGS})
-]
-Prompt = Annotated[Any, WithJsonSchema({"type": "string", "pattern": r"[^\s]"})]
-Limit = Annotated[Any, number("limit", 1, MAX)]
-Tokens = Annotated[Any, number("max_tokens", MIN_TOKENS, MAX)]
-Status = Annotated[Any, WithJsonSchema({"type": "string", "enum": list(EntryStatus)})]
-Slug = Annotated[Any, WithJsonSchema({"type": "string", "maxLength": MAX_LENGTH, "pattern": _SLUG})]
+Title = Annotated[str, Field(max_length=MAX_TITLE_LENGTH, json_schema_extra={"pattern": NOT_BLANK})]
+Line = Annotated[str, Field(max_length=MAX_TITLE_LENGTH)]
+Description = Annotated[str, Field(max_length=MAX_DESCRIPTION_LENGTH)]
+Tags = Annotated[list[str], Field(max_length=MAX_TAGS)]
+Prompt = Annotated[str, Field(json_schema_extra={"pattern": NOT_BLANK})]
+Limit = Annotated[StrictInt, Field(ge=1, le=MAX), WHOLE]
+Tokens = Annotated[StrictInt, Field(ge=MIN_TOKENS, le=MAX), WHOLE]
+Slug = Annotated[str, Field(max_length=MAX_LENGTH, json_schema_extra={"pattern": _SLUG})]
 
 
 class NewEntry(Body):
@@ -54,11 +53,11 @@ class NewEntry(Body):
     title: Title = Field(description="One line.")
     slug: Slug = Field("", description="Name of its folder; by default made from the title.")
     description: Description = Field("", description="Its purpose, which search uses.")
-    prompt: Text = Field("", description="Instructions for an agent.")
-    readme: Text = Field("", description="Readme for people.")
-    tags: Tags = Field((), description="Free labels.")
+    prompt: str = Field("", description="Instructions for an agent.")
+    readme: str = Field("", description="Readme for people.")
+    tags: Tags = Field([], description="Free labels.")
     category: Line = Field("", description="Its domain.")
-    status: Status = Field("active", description="Whether it is in use.")
+    status: EntryStatus = Field(EntryStatus.ACTIVE, description="Whether it is in use.")
     files: dict[FilePath, Content] = Field(
         default_factory=dict, description="Other files, by path within it: text, or `base64`."
     )
@@ -69,11 +68,11 @@ class EntryChange(Body):
 
     title: Title | None = Field(None, description="One line.")
     description: Description | None = Field(None, description="Its purpose.")
-    prompt: Text | None = Field(None, description="Instructions for an agent.")
-    readme: Text | None = Field(None, description="Readme for people.")
+    prompt: str | None = Field(None, description="Instructions for an agent.")
+    readme: str | None = Field(None, description="Readme for people.")
     tags: Tags | None = Field(None, description="Free labels.")
     category: Line | None = Field(None, description="Its domain.")
-    status: Status | None = Field(None, description="Whether it is in use.")
+    status: EntryStatus | None = Field(None, description="Whether it is in use.")
     files: dict[FilePath, Content | None] = Field(
         default_factory=dict,
         description="Files to write, by path within it: text, or `base64`; null deletes one.",
@@ -110,32 +109,47 @@ class Task(Body):
 
 MAX_NAME = 500
 MAX_IN_GRAPH = 100_000
-_NAME = {"type": "string", "minLength": 1, "maxLength": MAX_NAME, "pattern": r"[^\s]"}
-_WORD = {"type": "string", "pattern": "^[a-z0-9_]{1,80}$"}
-_MAX_NAMES = 1_000
+_TARGET = {
+    "anyOf": [
+        {"type": "string", "maxLength": 8_000},
+        {
+            "type": "object",
+            "properties": {
+                "kind": {"type": "string", "enum": list(TargetKind)},
+                "id": {"type": "string"},
+            },
+            "required": ["kind", "id"],
+            "additionalProperties": False,
+        },
+    ]
+}
 _OF = "Id or name of an entity."
 _BY = "Author; by default the caller."
 
 
-def _limited(names: Any) -> Any:
-    if isinstance(names, list) and len(names) > _MAX_NAMES:
-        raise PydanticCustomError("too_long", f"more than {_MAX_NAMES:,} names")
-    return names
+def target_of(value: Any, kind: str | None = None) -> Any:
+    if isinstance(value, dict):
+        if set(value) != {"kind", "id"}:
+            raise ArgumentError(f"{str(value)[:200]}: give an id or name, or a kind with an id")
+        value, kind = value["id"], value["kind"]
+    if kind is None:
+        return check_text("target", value)
+    try:
+        return Target(TargetKind(kind), check_text("id", value))
+    except ValueError:
+        kinds = ", ".join(TargetKind)
+        raise ArgumentError(f"kind={kind!r}: choose from {kinds}") from None
 
 
-# Python validates these with better messages; the schema only documents valid values.
-Named = Annotated[Any, WithJsonSchema({"type": "string", "maxLength": 8_000})]
-Name = Annotated[Any, WithJsonSchema(_NAME)]
-Names = Annotated[
-    Any,
-    BeforeValidator(_limited),
-    WithJsonSchema({"type": "array", "items": _NAME, "maxItems": _MAX_NAMES}),
+Named = Annotated[Any, BeforeValidator(target_of), WithJsonSchema(_TARGET)]
+Name = Annotated[
+    str, Field(min_length=1, max_length=MAX_NAME, json_schema_extra={"pattern": NOT_BLANK})
 ]
-Word = Annotated[Any, WithJsonSchema(_WORD)]
-
-Properties = Annotated[Any, WithJsonSchema({"type": "object", "additionalProperties": True})]
-Weight = Annotated[Any, WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": 1})]
-Number = Annotated[Any, number("edit", 1, 2**53)]
+Names = Annotated[list[Name], Field(max_length=1_000)]
+Word = Annotated[str, Field(json_schema_extra={"pattern": "^[a-z0-9_]{1,80}$"})]
+Properties = dict[str, Any]
+Weight = Annotated[StrictFloat, Field(gt=0, le=1)]
+Number = Annotated[StrictInt, Field(ge=1, le=2**53), WHOLE]
 By = Annotated[str, Field(max_length=200, description=_BY)]
 
 
@@ -144,9 +158,9 @@ class NewEntity(Body):
 
     name: Name = Field(description="Its name.")
     type: Word = Field("name", description="Its type.")
-    description: Text = Field("", description="Description in a sentence.")
+    description: str = Field("", description="Description in a sentence.")
     properties: Properties | None = Field(None, description="Further properties.")
-    aliases: Names = Field((), description="Other names.")
+    aliases: Names = Field([], description="Other names.")
     by: By = ""
 
 
@@ -155,7 +169,7 @@ class EntityChange(Body):
 
     name: Name | None = Field(None, description="New name.")
     type: Word | None = Field(None, description="Its type.")
-    description: Text | None = Field(None, description="Description in a sentence.")
+    description: str | None = Field(None, description="Description in a sentence.")
     properties: Properties | None = Field(None, description="Replace the existing ones.")
     aliases: Names | None = Field(None, description="Replace the existing ones.")
     by: By = ""
@@ -168,7 +182,7 @@ class NewRelation(Body):
     name: Word = Field(description="Name of the relation, such as `depends_on`.")
     target: Named = Field(description="Its end.")
     weight: Weight = Field(1.0, description="How strong it is.")
-    note: Text = Field("", description="Free text.")
+    note: str = Field("", description="Free text.")
     by: By = ""
 
 
@@ -195,11 +209,11 @@ class Picture(Options):
         description="Start nodes; by default hubs.",
         json_schema_extra={"maxItems": 1_000},
     )
-    depth: Annotated[Any, number("depth", 1, 5)] = 2
+    depth: Annotated[StrictInt, Field(ge=1, le=5), WHOLE] = 2
     type: list[str] = Field(default_factory=list, description="Only nodes of these types.")
     relation: list[str] = Field(default_factory=list, description="Only relations of these names.")
     kbs: list[str] | None = Field(None, description="Only of these knowledge bases.")
-    limit: Annotated[Any, number("limit", 1, 2_000)] = 500
+    limit: Annotated[StrictInt, Field(ge=1, le=2_000), WHOLE] = 500
 
 
 def changed_at(version: str) -> datetime | None:

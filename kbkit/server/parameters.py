@@ -1,41 +1,39 @@
 """Parameters of routes.
 
-OpenAPI describes valid values, but kbkit checks most of them later, for its own error messages.
+OpenAPI describes valid values; kbkit checks some of them later, for its own error messages.
 """
-# no `from __future__ import annotations`: annotations use local variables
 
-import re
+from __future__ import annotations
+
 from base64 import urlsafe_b64decode
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 from json import loads
 from typing import Annotated, Any, TypeVar
 
-from fastapi import Depends, Path, Query
+from fastapi import Path, Query
 from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
     StrictBool,
+    StrictInt,
     TypeAdapter,
     WithJsonSchema,
 )
 
 from kbkit.client.declared import write_cursor
-from kbkit.errors import ConfigError, NotFoundError
-from kbkit.models import DocumentType, Mode
+from kbkit.errors import NotFoundError
+from kbkit.models import DocumentType
 from kbkit.models.reports import MAX_QUERY_LENGTH
 from kbkit.models.searches import condition_types
 from kbkit.models.values import valid
-from kbkit.runtime.validation import check_integer
 from kbkit.server.responses import Paged
 
 T = TypeVar("T")
 
 MAX = 1_000
 """Maximum items of a list."""
-_WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 
 class Body(BaseModel):
@@ -48,48 +46,21 @@ class Options(Body):
     """Base of bodies that may be omitted: all fields have defaults."""
 
 
-def _json_schema(**schema: Any) -> WithJsonSchema:
-    return WithJsonSchema(schema)
-
-
 def whole(value: Any) -> Any:
     """Return an integer for a JSON number such as 5.0."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def check_number(name: str, value: Any, low: int, high: int) -> int:
-    """Check an integer against the bounds of Python and of the server."""
-    checked = check_integer(name, whole(value), low)
-    if checked > high:
-        raise ConfigError(f"{name}={checked}: a server takes {high:,} at most")
-    return checked
-
-
-def integer(name: str, description: str, low: int, high: int, default: int | None) -> Any:
-    """Dependency for an integer query parameter, with Python's error message."""
-    shape = {"type": "integer", "minimum": low, "maximum": high}
-    if default is not None:
-        shape["default"] = default
-
-    async def read(
-        value: Annotated[
-            str | None, Query(alias=name, description=description), _json_schema(**shape)
-        ] = None,
-    ) -> int | None:
-        if value is None:
-            return default
-        whole_value = int(value) if _WHOLE.fullmatch(value) else value
-        return check_number(name, whole_value, low, high)
-
-    return Depends(read)
+WHOLE = BeforeValidator(whole)
+"""For integers; in JSON, 5.0 is one too."""
 
 
 FormBoolean = Annotated[
     StrictBool, BeforeValidator(lambda value: {"true": True, "false": False}.get(value, value))
 ]
 """A boolean in a form."""
-Limit = Annotated[int, integer("limit", "Page size.", 1, MAX, 100)]
-FewLimit = Annotated[int, integer("limit", "Maximum results.", 1, MAX, 10)]
+Limit = Annotated[int, Query(description="Page size.", ge=1, le=MAX)]
+FewLimit = Annotated[int, Query(description="Maximum results.", ge=1, le=MAX)]
 
 
 def read_cursor(cursor: str, *kinds: type) -> tuple[Any, ...] | None:
@@ -137,7 +108,7 @@ def _start(cursor: str) -> int:
 Cursor = Annotated[
     str,
     Query(description="`next_cursor` of the previous page."),
-    _json_schema(type="string", pattern="^[A-Za-z0-9_-]*$", maxLength=8_000),
+    WithJsonSchema({"type": "string", "pattern": "^[A-Za-z0-9_-]*$", "maxLength": 8_000}),
 ]
 ChunkId = Annotated[str, Path(description="Id of a chunk.", min_length=1, max_length=200)]
 
@@ -164,50 +135,18 @@ KbNames = Annotated[
 ]
 
 # kbkit strips whitespace before it checks that a query is not empty
-_NOT_BLANK = r"[^\s]"
-QUERY_SHAPE = {
-    "type": "string",
-    "pattern": _NOT_BLANK,
-    "description": f"A question or some words; {MAX_QUERY_LENGTH:,} characters are read.",
-}
-QueryText = Annotated[Any, WithJsonSchema(QUERY_SHAPE)]
-
-
-SearchMode = Annotated[
-    Any,
-    _json_schema(
-        type="string",
-        enum=list(Mode),
-        description="`hybrid`, `dense` (by meaning only) or `lexical` (by words only).",
+NOT_BLANK = r"[^\s]"
+QueryText = Annotated[
+    str,
+    Field(
+        description=f"A question or some words; {MAX_QUERY_LENGTH:,} characters are read.",
+        json_schema_extra={"pattern": NOT_BLANK},
     ),
 ]
-
-
-GraphWeight = Annotated[
-    Any,
-    _json_schema(
-        anyOf=[{"type": "number", "minimum": 0, "maximum": 5}, {"type": "null"}],
-        description="Weight of graph relations; by default the knowledge bases' setting.",
-    ),
+FewHits = Annotated[StrictInt, Field(description="Maximum hits.", ge=1, le=MAX), WHOLE]
+AnyType = Annotated[
+    DocumentType | None, Field(description="Type of document; detected by default.")
 ]
-
-
-def number(name: str, low: int, high: int) -> BeforeValidator:
-    """Check an integer field of any type as Python does, for its error message."""
-
-    def check(value: Any) -> int | None:
-        return None if value is None else check_number(name, value, low, high)
-
-    return BeforeValidator(check, json_schema_input_type=Annotated[int, Field(ge=low, le=high)])
-
-
-def one_of(kind: type[StrEnum], description: str) -> Any:
-    shape = {"anyOf": [{"type": "string", "enum": list(kind)}, {"type": "null"}]}
-    return Annotated[Any, _json_schema(**shape, description=description)]
-
-
-FewHits = Annotated[Any, number("limit", 1, MAX), Field(description="Maximum hits.")]
-AnyType = one_of(DocumentType, "Type of document; detected by default.")
 
 
 def _condition(kind: TypeAdapter[Any]) -> dict[str, Any]:
@@ -232,18 +171,17 @@ def _whole_conditions(value: Any) -> Any:
     }
 
 
-FiltersField = Annotated[
-    Any,
+_Conditions = Annotated[
+    dict[str, Any],
     BeforeValidator(_whole_conditions),
-    _json_schema(
-        anyOf=[
-            {
-                "type": "object",
-                "properties": {name: _condition(kind) for name, kind in condition_types().items()},
-                "additionalProperties": False,
-            },
-            {"type": "null"},
-        ],
-        description="Conditions on passages and their documents.",
+    WithJsonSchema(
+        {
+            "type": "object",
+            "properties": {name: _condition(kind) for name, kind in condition_types().items()},
+            "additionalProperties": False,
+        }
     ),
+]
+FiltersField = Annotated[
+    _Conditions | None, Field(description="Conditions on passages and their documents.")
 ]

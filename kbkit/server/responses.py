@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from http import HTTPStatus
@@ -119,7 +120,6 @@ def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
         409: "Not possible in the current state",
         412: "Changed meanwhile, or does not match `If-Match`",
         413: "Too large",
-        416: "No such range",
         422: "Invalid request",
         429: "Too many requests; wait as `Retry-After` says",
         503: "Not available now",
@@ -188,6 +188,8 @@ log = logging.getLogger("kbkit.server")
 
 _MAX_FAULTS = 10
 _MAX_NAME_LENGTH = 80
+_WITHOUT_VALUE = frozenset({"missing", "extra_forbidden", "json_invalid", "string_unicode"})
+"""Types of faults without a value to show: the fields are wrong, or the body is."""
 
 # The first class that matches decides.
 _STATUS: dict[type[errors.KbkitError], int] = {
@@ -274,8 +276,9 @@ def _messages(error: RequestValidationError) -> str:
     faults = error.errors()
     messages = []
     for each in faults[:_MAX_FAULTS]:
-        place = ".".join(str(part)[:_MAX_NAME_LENGTH] for part in each["loc"])
-        messages.append(f"{place}: {each['msg']}")
+        place = ".".join(str(part)[:_MAX_NAME_LENGTH] for part in each["loc"][1:] or each["loc"])
+        shown = f"={reprlib.repr(each['input'])}" if each["type"] not in _WITHOUT_VALUE else ""
+        messages.append(f"{place}{shown}: {each['msg']}")
     if len(faults) > _MAX_FAULTS:
         messages.append(f"and {len(faults) - _MAX_FAULTS:,} more")
     return "; ".join(messages)
@@ -294,7 +297,8 @@ def add_handlers(app: FastAPI) -> None:
         kinds = {fault["type"] for fault in error.errors()}
         if "value_error" in kinds:  # other faults may belong to other members of a union
             return problem(_messages(error), 409, errors.ImpossibleError)
-        return problem(_messages(error), 422, errors.ArgumentError)
+        kind = errors.ArgumentError if kinds <= _WITHOUT_VALUE else errors.ConfigError
+        return problem(_messages(error), 422, kind)
 
     @app.exception_handler(HTTPException)
     def of_http(request: Request, error: HTTPException) -> JSONResponse:

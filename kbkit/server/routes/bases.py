@@ -9,7 +9,6 @@ from fastapi import Depends, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, WithJsonSchema
 
 from kbkit.access import Scope
-from kbkit.errors import ConfigError
 from kbkit.knowledge_base import KnowledgeBase
 from kbkit.models import (
     Compaction,
@@ -35,7 +34,6 @@ from kbkit.server.parameters import (
     Limit,
     Options,
     SomeKb,
-    integer,
     keyset_page,
     offset_page,
     read_cursor,
@@ -50,8 +48,7 @@ SLUG = {
     "pattern": "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$",
     "not": {"enum": ["files", "entries"]},
 }
-Slug = Annotated[Any, WithJsonSchema(SLUG)]
-MaybeSlug = Annotated[Any, WithJsonSchema({"anyOf": [SLUG, {"type": "null"}]})]
+Slug = Annotated[str, WithJsonSchema(SLUG)]
 
 
 class NewBase(Body):
@@ -70,7 +67,7 @@ class NewBase(Body):
 class BaseChange(Body):
     """Changes of a knowledge base; omitted fields stay."""
 
-    name: MaybeSlug = None
+    name: Slug | None = None
     description: str | None = None
     """Description of its topic."""
 
@@ -78,7 +75,7 @@ class BaseChange(Body):
 class NewName(Options):
     """New name of a deleted knowledge base."""
 
-    to: MaybeSlug = None
+    to: Slug | None = None
     """By default the old name."""
 
 
@@ -102,7 +99,7 @@ class Stats(BaseModel):
 
 @routes.get("/bases")
 def list_bases(
-    workspace: WorkspaceOf, caller: Caller, limit: Limit, cursor: Cursor = ""
+    workspace: WorkspaceOf, caller: Caller, limit: Limit = 100, cursor: Cursor = ""
 ) -> Paged[KnowledgeBaseInfo]:
     """List the knowledge bases, in order of name, with their figures."""
     infos = {info.name: info for info in workspace.list()}
@@ -114,8 +111,6 @@ def create_base(
     body: NewBase, workspace: WorkspaceOf, caller: Caller
 ) -> Created[KnowledgeBaseInfo]:
     """Create an empty knowledge base."""
-    if not isinstance(body.name, str):
-        raise ConfigError(f"name={body.name!r:.80}: give a text")
     caller.require_kb(body.name)
     kb = workspace.create(**dict(body))
     return Created(kb.info(), f"/api/knowledge/bases/{kb.name}")
@@ -129,7 +124,7 @@ def read_base(kb: Kb) -> KnowledgeBaseInfo:
 
 @routes.get("/bases/{name}/stats", model=Stats)
 def read_base_stats(
-    kb: Kb, depth: Annotated[int, integer("depth", "Levels of folders to count.", 0, 20, 2)]
+    kb: Kb, depth: Annotated[int, Query(description="Levels of folders to count.", ge=0, le=20)] = 2
 ) -> dict[str, Any]:
     """Return figures of a knowledge base, with documents by tag and folder."""
     return {
@@ -149,7 +144,7 @@ def change_base(
 ) -> KnowledgeBaseInfo:
     """Rename or describe a knowledge base."""
     if body.name is not None:
-        caller.require_kb(_text(body.name))
+        caller.require_kb(body.name)
         kb = workspace.rename(kb.name, to=body.name, if_match=expected)
         expected = None
     if body.description is not None:
@@ -172,7 +167,7 @@ def delete_base(
 
 @routes.get("/trash")
 def list_deleted_bases(
-    workspace: WorkspaceOf, caller: Caller, limit: Limit, cursor: Cursor = ""
+    workspace: WorkspaceOf, caller: Caller, limit: Limit = 100, cursor: Cursor = ""
 ) -> Paged[DeletedKnowledgeBase]:
     """List deleted knowledge bases that can be restored, newest first."""
     deleted = workspace.trash()
@@ -187,7 +182,7 @@ def undelete_base(
     """Restore a deleted knowledge base, by name or id."""
     deleted = [each.name for each in workspace.trash() if name in (each.name, each.id)]
     caller.require_kb(deleted[0] if deleted else name)
-    to = "" if body.to is None else _text(body.to)
+    to = body.to or ""
     if to:
         caller.require_kb(to)
     return workspace.undelete(name, to=to).info()
@@ -204,12 +199,6 @@ def compact_workspace(workspace: WorkspaceOf, caller: Caller) -> Compaction:
 def read_base_spec(kb: Kb) -> KnowledgeBaseSpec:
     """Return the settings: chunking, embedding, retrieval, storage, site."""
     return kb.spec
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ConfigError(f"{value!r:.80}: give a text")
-    return value
 
 
 document_routes = Routes("/api/knowledge", "documents")
@@ -330,7 +319,7 @@ def list_documents(
     caller: Caller,
     conditions: Annotated[DocumentConditions, Depends()],
     content: Annotated[bool, Query(description="Whether to include their text.")] = False,
-    limit: Limit,
+    limit: Limit = 100,
     cursor: Cursor = "",
 ) -> Paged[Document]:
     """List documents in order of URI."""
@@ -345,23 +334,24 @@ def read_document(
     *,
     document: Name,
     kb: Holder,
-    start: Annotated[int, integer("start", "First character, from 0.", 0, _LENGTH, 0)],
-    end: Annotated[int | None, integer("end", "Character after the last.", 0, _LENGTH, None)],
-    first: Annotated[
-        int | None,
-        integer("first_chunk", "Position of the first chunk, from 0.", 0, _MAX_CHUNKS, None),
-    ],
-    last: Annotated[
-        int | None, integer("last_chunk", "Position of the last chunk.", 0, _MAX_CHUNKS, None)
-    ],
+    start: Annotated[int, Query(description="First character, from 0.", ge=0, le=_LENGTH)] = 0,
+    end: Annotated[
+        int | None, Query(description="Character after the last.", ge=0, le=_LENGTH)
+    ] = None,
+    first_chunk: Annotated[
+        int | None, Query(description="Position of the first chunk, from 0.", ge=0, le=_MAX_CHUNKS)
+    ] = None,
+    last_chunk: Annotated[
+        int | None, Query(description="Position of the last chunk.", ge=0, le=_MAX_CHUNKS)
+    ] = None,
     section: Annotated[
         str, Query(description="Only below this heading, by its text or anchor.", max_length=1_000)
     ] = "",
 ) -> DocumentPart:
     """Read a document: whole, a section, or a range of characters or chunks."""
     chunks = None
-    if first is not None or last is not None:
-        chunks = first or 0, _MAX_CHUNKS if last is None else last
+    if first_chunk is not None or last_chunk is not None:
+        chunks = first_chunk or 0, _MAX_CHUNKS if last_chunk is None else last_chunk
     return kb.documents.part(document, section=section, start=start, end=end, chunks=chunks)
 
 
@@ -380,7 +370,9 @@ def delete_document(document: Name, kb: Holder, if_match: IfMatch) -> None:
 
 
 @document_routes.get("/bases/{name}/trash")
-def list_deleted_documents(kb: Kb, limit: Limit, cursor: Cursor = "") -> Paged[DeletedDocument]:
+def list_deleted_documents(
+    kb: Kb, limit: Limit = 100, cursor: Cursor = ""
+) -> Paged[DeletedDocument]:
     """List deleted documents that can be restored, newest first."""
     return offset_page(kb.documents.trash(), limit, cursor)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import Depends, Path, Query, Response
-from pydantic import BaseModel, BeforeValidator, Field, StrictBool, WithJsonSchema
+from pydantic import BaseModel, Field, StrictBool, StrictInt
 
 from kbkit.knowledge_base import KnowledgeBase, handle_of
 from kbkit.models import (
@@ -23,6 +23,7 @@ from kbkit.models import (
 )
 from kbkit.server.access import READ, WRITE, Caller, Kb, WorkspaceOf, holder_of
 from kbkit.server.parameters import (
+    WHOLE,
     Body,
     ChunkId,
     ChunkIds,
@@ -33,11 +34,9 @@ from kbkit.server.parameters import (
     Limit,
     Options,
     SomeKb,
-    integer,
     keyset_page,
     offset_page,
     read_cursor,
-    whole,
 )
 from kbkit.server.responses import Page, Paged, Wait, answer
 from kbkit.server.routing import Routes, Work
@@ -88,8 +87,8 @@ Holder = Annotated[KnowledgeBase, Depends(_holder)]
 def read_chunk(
     chunk: ChunkId,
     kb: Holder,
-    before: Annotated[int, integer("before", "Maximum chunks before it.", 0, 1_000, 0)],
-    after: Annotated[int, integer("after", "Maximum chunks after it.", 0, 1_000, 0)],
+    before: Annotated[int, Query(description="Maximum chunks before it.", ge=0, le=1_000)] = 0,
+    after: Annotated[int, Query(description="Maximum chunks after it.", ge=0, le=1_000)] = 0,
 ) -> list[Chunk]:
     """Read a chunk with its neighbours, in document order."""
     return kb.context(chunk, before=before, after=after)
@@ -102,7 +101,7 @@ def list_similar_chunks(chunk: ChunkId, kb: Holder, body: Similar) -> Hits:
 
 
 @routes.get("/chunks/{chunk}/related")
-def list_related_chunks(chunk: ChunkId, kb: Holder, limit: FewLimit) -> list[RelatedChunk]:
+def list_related_chunks(chunk: ChunkId, kb: Holder, limit: FewLimit = 10) -> list[RelatedChunk]:
     """Find chunks that share rare subjects with a chunk."""
     return kb.related(chunk, limit=limit)
 
@@ -111,7 +110,7 @@ def list_related_chunks(chunk: ChunkId, kb: Holder, limit: FewLimit) -> list[Rel
 def list_chunks(
     *,
     kb: Kb,
-    limit: Limit,
+    limit: Limit = 100,
     document: Annotated[
         str, Query(description="Only those of this document, by id or URI.", max_length=4_000)
     ] = "",
@@ -131,9 +130,9 @@ def list_chunks(
 def map_chunks(
     kb: Kb,
     limit: Annotated[
-        int, integer("limit", "Maximum chunks; a random sample of more.", 1, 5_000, 2_000)
-    ],
-    seed: Annotated[int, integer("seed", "Seed of the random sample.", 0, 2**32 - 1, 0)],
+        int, Query(description="Maximum chunks; a random sample of more.", ge=1, le=5_000)
+    ] = 2_000,
+    seed: Annotated[int, Query(description="Seed of the random sample.", ge=0, lt=2**32)] = 0,
 ) -> dict[str, Any]:
     """Project chunk vectors onto the plane of the greatest variance."""
     frame = kb.chunks.embedding_map(limit=limit, seed=seed)
@@ -157,9 +156,7 @@ TargetName = Annotated[
         max_length=4_000,
     ),
 ]
-Score = Annotated[
-    Any, BeforeValidator(whole), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 5})
-]
+Score = Annotated[StrictInt, Field(ge=1, le=5), WHOLE]
 
 
 class NewRating(Body):
@@ -190,7 +187,7 @@ def rate_chunk(chunk: ChunkId, kb: Holder, body: NewRating, caller: Caller) -> R
 
 
 @rating_routes.get("/bases/{name}/ratings")
-def list_ratings(kb: Kb, limit: Limit, cursor: Cursor = "") -> Paged[Rating]:
+def list_ratings(kb: Kb, limit: Limit = 100, cursor: Cursor = "") -> Paged[Rating]:
     """List the ratings of chunks and documents, oldest first."""
     (after,) = read_cursor(cursor, int) or (0,)
     ratings = kb.ratings.list(after=after, limit=limit)
@@ -267,7 +264,9 @@ def list_annotations(
 
 
 @annotation_routes.get("/annotated-chunks")
-def list_annotated_chunks(*, kb: Kb, limit: Limit, cursor: Cursor = "") -> Paged[AnnotatedChunk]:
+def list_annotated_chunks(
+    *, kb: Kb, limit: Limit = 100, cursor: Cursor = ""
+) -> Paged[AnnotatedChunk]:
     """List annotated chunks, in order of URI."""
     uri, place = read_cursor(cursor, str, int) or ("", -1)
     chunks = kb.annotations.chunks(after=(uri, place), limit=limit)

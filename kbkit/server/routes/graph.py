@@ -38,8 +38,8 @@ from kbkit.server.bodies import (
     UndoRequest,
     changed_at,
 )
-from kbkit.server.parameters import Cursor, find_page, integer
-from kbkit.server.responses import IfMatch, Paged
+from kbkit.server.parameters import Cursor, find_page
+from kbkit.server.responses import IfMatch, Page, Paged
 from kbkit.server.routing import Created, Routes
 
 routes = Routes("/api/knowledge/graph", "graph")
@@ -55,8 +55,8 @@ GraphOf = Annotated[Graph, Depends(_graph)]
 """Needs access to the whole workspace."""
 
 
-def limited(description: str, default: int) -> Any:
-    return integer("limit", description, 1, MAX_IN_GRAPH, default)
+def limited(description: str) -> Any:
+    return Query(description=description, ge=1, le=MAX_IN_GRAPH)
 
 
 def _values(body: Any, caller: AccessCaller) -> dict[str, Any]:
@@ -66,15 +66,12 @@ def _values(body: Any, caller: AccessCaller) -> dict[str, Any]:
 EntityOf = Annotated[
     str, Path(min_length=1, max_length=MAX_NAME, description="Id of the entity, or its name.")
 ]
-LimitOf = Annotated[int, limited("Maximum results.", 50)]
-Depth = Annotated[int, integer("depth", "Relations to follow.", 1, 5, 1)]
-Ref = Annotated[
-    str,
-    Query(
-        min_length=1,
-        max_length=2_000,
-        description="Name or id of an entity, id of a chunk or document, a URI, or `KIND:ID`.",
-    ),
+LimitOf = Annotated[int, limited("Maximum results.")]
+Depth = Annotated[int, Query(description="Relations to follow.", ge=1, le=5)]
+Ref = Annotated[str, Query(min_length=1, max_length=2_000)]
+RelationName = Annotated[str, Query(max_length=80)]
+Kind = Annotated[
+    TargetKind | None, Query(description="Kind of a target given by id; by default detected.")
 ]
 RelationName = Annotated[str, Query(max_length=80)]
 Several = Annotated[list[str] | None, Query(max_length=1_000)]
@@ -99,7 +96,7 @@ def read_graph(graph: GraphOf) -> Any:
 def list_entities(
     *,
     graph: GraphOf,
-    limit: LimitOf,
+    limit: LimitOf = 50,
     query: Annotated[str, Query(max_length=MAX_NAME, description="Part of the name.")] = "",
     type: Several = None,
     kbs: Several = None,
@@ -125,7 +122,7 @@ def create_entity(graph: GraphOf, caller: Caller, body: NewEntity) -> Created[En
 
 @routes.get("/entities/{id:path}/neighbors")
 def list_entity_neighbors(
-    graph: GraphOf, id: EntityOf, depth: Depth, limit: LimitOf, relation: Several = None
+    graph: GraphOf, id: EntityOf, depth: Depth = 1, limit: LimitOf = 50, relation: Several = None
 ) -> list[Step]:
     """List what an entity is related to, nearest and strongest first."""
     target = Target(TargetKind.ENTITY, id)
@@ -158,7 +155,7 @@ def delete_entity(
 def list_relationships(
     *,
     graph: GraphOf,
-    limit: LimitOf,
+    limit: LimitOf = 50,
     target: Ref | None = None,
     name: Annotated[str | None, Query(max_length=80, description="Only with this name.")] = None,
     by: OnlyBy = None,
@@ -213,7 +210,7 @@ def refuse_suggestion(graph: GraphOf, caller: Caller, body: Pair) -> None:
 @routes.get("/edits")
 def list_graph_edits(
     graph: GraphOf,
-    limit: Annotated[int, limited("Maximum edits.", 20)],
+    limit: Annotated[int, limited("Maximum edits.")] = 20,
     by: OnlyBy = None,
     cursor: Cursor = "",
 ) -> Paged[GraphEdit]:
@@ -229,7 +226,13 @@ def undo_graph_edit(graph: GraphOf, caller: Caller, body: UndoRequest) -> GraphE
 
 @routes.get("/neighbors")
 def list_neighbors(
-    *, graph: GraphOf, target: Ref, depth: Depth, relation: Several = None, limit: LimitOf
+    *,
+    graph: GraphOf,
+    target: Ref,
+    target_kind: Kind = None,
+    depth: Depth = 1,
+    relation: Several = None,
+    limit: LimitOf = 50,
 ) -> list[Step]:
     """List what a target is related to, nearest and strongest first."""
     return graph.neighbors(target, depth=depth, relation=relation or (), limit=limit)
@@ -237,7 +240,10 @@ def list_neighbors(
 
 @routes.get("/passages")
 def list_passages(
-    graph: GraphOf, target: Ref, limit: Annotated[int, limited("Maximum passages.", 5)]
+    graph: GraphOf,
+    target: Ref,
+    limit: Annotated[int, limited("Maximum passages.")] = 5,
+    target_kind: Kind = None,
 ) -> list[Hit]:
     """List passages that define a target, then those that mention it, clearest first."""
     return graph.passages(target, limit=limit)
@@ -252,8 +258,8 @@ def find_path(graph: GraphOf, source: Ref, target: Ref) -> list[Step]:
 @routes.get("/gaps")
 def list_gaps(
     graph: GraphOf,
-    limit: Annotated[int, limited("Maximum of each kind.", 10)],
-    kind: Annotated[str | None, Query(json_schema_extra={"enum": list(GapKind)})] = None,
+    limit: Annotated[int, limited("Maximum of each kind.")] = 10,
+    kind: GapKind | None = None,
     kbs: Several = None,
 ) -> list[Gap]:
     """List gaps of the documentation, most important first."""
@@ -262,7 +268,7 @@ def list_gaps(
 
 @routes.get("/suggestions")
 def list_suggestions(
-    graph: GraphOf, limit: Annotated[int, limited("Maximum pairs.", 20)]
+    graph: GraphOf, limit: Annotated[int, limited("Maximum pairs.")] = 20
 ) -> list[MergeSuggestion]:
     """List pairs of entities that may be the same, likeliest first."""
     return graph.suggestions(limit=limit)
@@ -279,10 +285,8 @@ def list_subjects(
     *,
     workspace: WorkspaceOf,
     caller: Caller,
-    limit: Annotated[
-        int | None, integer("limit", "Maximum; by default all.", 1, MAX_IN_GRAPH, None)
-    ],
-    kind: Annotated[str | None, Query(json_schema_extra={"enum": list(SubjectKind)})] = None,
+    limit: Annotated[int | None, limited("Maximum; by default all.")] = None,
+    kind: SubjectKind | None = None,
     like: Annotated[str, Query(max_length=500, description="Part of a name.")] = "",
     kbs: Several = None,
 ) -> list[Subject]:
@@ -302,7 +306,7 @@ def read_about(
             json_schema_extra={"pattern": r"[^\s]"},
         ),
     ],
-    limit: Annotated[int, limited("Maximum of each kind.", 20)],
+    limit: Annotated[int, limited("Maximum of each kind.")] = 20,
     kbs: Several = None,
 ) -> About:
     """Find chunks, documents and entities about a subject."""

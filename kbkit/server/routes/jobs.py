@@ -14,13 +14,13 @@ from fastapi import Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from kbkit.access import Caller as AccessCaller
-from kbkit.errors import NotFoundError
 from kbkit.models import Health, Job, Run
 from kbkit.server.access import ADMIN, WRITE, Caller, JobsOf, WorkspaceOf
 from kbkit.server.jobs import Jobs
 from kbkit.server.parameters import Cursor, KbsQuery, Limit, Options, offset_page
 from kbkit.server.responses import Paged, Wait
 from kbkit.server.routing import Routes, Work
+from kbkit.stores.catalog.runs import unknown_job
 
 routes = Routes("/api/jobs", "jobs")
 maintenance = Routes("/api/knowledge", "maintenance")
@@ -40,7 +40,7 @@ JobId = Annotated[str, Path(description="Id of the job.", max_length=64)]
 
 
 @routes.get("")
-def list_jobs(jobs: JobsOf, caller: Caller, limit: Limit, cursor: Cursor = "") -> Paged[Job]:
+def list_jobs(jobs: JobsOf, caller: Caller, limit: Limit = 100, cursor: Cursor = "") -> Paged[Job]:
     """List jobs, newest first."""
     return offset_page([job for job in jobs.list() if _may_see(caller, job)], limit, cursor)
 
@@ -109,7 +109,7 @@ def _may_see(caller: AccessCaller, job: Job) -> bool:
 def _visible_job(jobs: Jobs, caller: AccessCaller, job_id: str) -> Job:
     job = jobs.get(job_id)
     if not _may_see(caller, job):
-        raise NotFoundError(f"no job {job_id!r}: it never was, or ended some days ago")
+        raise unknown_job(job_id)  # the same as for one that never existed
     return job
 
 
@@ -121,7 +121,11 @@ class Examination(Options):
 
 @maintenance.get("/runs")
 def list_runs(
-    workspace: WorkspaceOf, caller: Caller, limit: Limit, kb: KbsQuery = None, cursor: Cursor = ""
+    workspace: WorkspaceOf,
+    caller: Caller,
+    kb: KbsQuery = None,
+    limit: Limit = 100,
+    cursor: Cursor = "",
 ) -> Paged[Run]:
     """List when sources were read, with duration and outcome, newest first."""
     names = caller.restrict(kb) if kb else caller.visible(workspace)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import Response
-from pydantic import BaseModel, BeforeValidator, Field, StrictBool, StrictInt
+from pydantic import BaseModel, Field, StrictBool, StrictFloat, StrictInt
 
 from kbkit.access import Caller as AccessCaller
 from kbkit.access import Scope
@@ -21,19 +21,16 @@ from kbkit.retrieval.context import MIN_TOKENS
 from kbkit.server.access import READ, WRITE, Caller, Kb, SearchesOf, WorkspaceOf
 from kbkit.server.parameters import (
     MAX,
+    WHOLE,
     Body,
     Cursor,
     FewHits,
     FiltersField,
-    GraphWeight,
     KbNames,
     Limit,
     Options,
     QueryText,
-    SearchMode,
-    number,
     offset_page,
-    whole,
 )
 from kbkit.server.responses import Paged, Wait, answer, json_answer
 from kbkit.server.routing import Routes, Work
@@ -69,10 +66,12 @@ class SearchBody(Asked):
     """A search."""
 
     limit: FewHits = 10
-    mode: SearchMode = "hybrid"
+    mode: Mode = Mode.HYBRID
+    """`hybrid`, `dense` (by meaning only) or `lexical` (by words only)."""
     retrieval: RetrievalSpec | None = None
     """Ranking settings, instead of the knowledge bases'."""
-    graph: GraphWeight = None
+    graph: Annotated[StrictFloat, Field(ge=0, le=5)] | None = None
+    """Weight of graph relations; by default the knowledge bases' setting."""
 
 
 class AskBody(Asked):
@@ -84,9 +83,9 @@ class AskBody(Asked):
 class ContextBody(Asked):
     """A question to collect a context for."""
 
-    max_tokens: Annotated[Any, number("max_tokens", MIN_TOKENS, _TOKENS)] = 2000
+    max_tokens: Annotated[StrictInt, Field(ge=MIN_TOKENS, le=_TOKENS), WHOLE] = 2000
     """Maximum tokens of the text."""
-    limit: Annotated[Any, number("limit", 1, MAX)] | None = None
+    limit: Annotated[StrictInt, Field(ge=1, le=MAX), WHOLE] | None = None
     """Maximum passages; by default the server's setting."""
 
 
@@ -116,10 +115,10 @@ _AT_ONCE = 100
 """Maximum queries measured within a request; a job measures more."""
 
 _MAX_SEED = 2**32 - 1
-Seed = Annotated[Any, number("seed", 0, _MAX_SEED)]
+Seed = Annotated[StrictInt, Field(ge=0, le=_MAX_SEED), WHOLE]
 _MAX_QUERIES = 100_000
 Questions = Annotated[list[Question], Field(min_length=1, max_length=_MAX_QUERIES)]
-Grade = Annotated[StrictInt, BeforeValidator(whole), Field(ge=0, le=100)]
+Grade = Annotated[StrictInt, Field(ge=0, le=100), WHOLE]
 ChunkGrades = Annotated[dict[str, Grade], Field(min_length=1)]
 Grades = Annotated[dict[str, ChunkGrades], Field(min_length=1, max_length=_MAX_QUERIES)]
 
@@ -142,7 +141,7 @@ class EvaluationBody(GroundTruth):
     """Ranking settings, instead of the knowledge base's."""
     against: Mode | RetrievalSpec | None = None
     """Baseline: another mode, or other settings."""
-    k: Annotated[Any, number("k", 1, 100)] = 10
+    k: Annotated[StrictInt, Field(ge=1, le=100), WHOLE] = 10
     """Hits that Recall@k counts."""
     improve: StrictBool = False
     """Embed with models first (needs the scope write)."""
@@ -165,9 +164,9 @@ class PoolBody(Body):
     """A query to judge."""
 
     query: QueryText
-    limit: Annotated[Any, number("limit", 1, 100)] = 10
+    limit: Annotated[StrictInt, Field(ge=1, le=100), WHOLE] = 10
     """Hits of each mode."""
-    unshown: Annotated[Any, number("unshown", 0, 100)] = 5
+    unshown: Annotated[StrictInt, Field(ge=0, le=100), WHOLE] = 5
     """Candidates drawn at random from further down."""
     seed: Seed = 0
     """Seed of the order and of the drawn candidates."""
@@ -192,7 +191,7 @@ class Pool(BaseModel):
 
 
 @measure_routes.get("/judgements")
-def list_judgements(kb: Kb, limit: Limit, cursor: Cursor = "") -> Paged[Judgement]:
+def list_judgements(kb: Kb, limit: Limit = 100, cursor: Cursor = "") -> Paged[Judgement]:
     """List graded judgements from ratings with a query."""
     return offset_page(kb.feedback.judgements(), limit, cursor)
 

@@ -170,7 +170,9 @@ def improve_base(kb: Kb, body: Improve, caller: Caller, work: Work) -> Response:
 
 
 @routes.get("/bases/{name}/sources")
-def list_sources(kb: Kb, caller: Caller, limit: Limit, cursor: Cursor = "") -> Paged[SourceInfo]:
+def list_sources(
+    kb: Kb, caller: Caller, limit: Limit = 100, cursor: Cursor = ""
+) -> Paged[SourceInfo]:
     """List the sources of a knowledge base, oldest first."""
     return offset_page([redacted(each, caller) for each in kb.sources], limit, cursor)
 

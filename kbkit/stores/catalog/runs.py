@@ -249,8 +249,12 @@ def add(transaction: Transaction, job: Job, arguments: Mapping[str, Any]) -> Non
 def get(transaction: Transaction, job_id: str) -> Job:
     row = transaction.execute(sa.select(jobs).where(jobs.c.id == job_id)).first()
     if row is None:
-        raise NotFoundError(f"no job {job_id!r}: it never existed, or ended some days ago")
+        raise unknown_job(job_id)
     return _job(row)
+
+
+def unknown_job(job_id: str) -> NotFoundError:
+    return NotFoundError(f"no job {job_id!r}: it never existed, or ended some days ago")
 
 
 def arguments_of(transaction: Transaction, job_id: str) -> Mapping[str, Any]:
