@@ -12,7 +12,6 @@ of the class or function. A package is imported on first use only.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -25,27 +24,6 @@ EMBEDDERS = "kbkit.embedders"
 """Group of factories of a `kbkit.embedding.Embedder`."""
 ANNOTATORS = "kbkit.annotators"
 """Group of factories of a `kbkit.annotation.Annotator`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plugin:
-    """A factory that an installed package provides."""
-
-    name: str
-    group: str
-    target: str
-    """Location as ``module:attribute``."""
-    distribution: str
-
-
-def installed(group: str) -> list[Plugin]:
-    """List plugins by name, without importing them."""
-    plugins: dict[tuple[str, str], Plugin] = {}
-    for point in entry_points(group=group):
-        plugins.setdefault(
-            (point.name, point.value), Plugin(point.name, group, point.value, _maker(point))
-        )
-    return sorted(plugins.values(), key=lambda plugin: (plugin.name, plugin.target))
 
 
 def make(group: str, name: str, options: Mapping[str, Any], parts: tuple[str, ...]) -> Any:
@@ -70,7 +48,7 @@ def find(group: str, name: str) -> EntryPoint:
     kind = _kind(group)
     points = {point.value: point for point in entry_points(group=group, name=name)}
     if not points:
-        names = ", ".join(plugin.name for plugin in installed(group)) or "none"
+        names = ", ".join(sorted(entry_points(group=group).names)) or "none"
         raise ImpossibleError(
             f"{name!r}: no installed package provides {_a(kind)} of that name (there are: {names})"
         )

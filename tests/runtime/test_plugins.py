@@ -11,7 +11,6 @@ from kbkit.annotation import annotator_of
 from kbkit.embedding import open_embedder
 from kbkit.errors import ConfigError, RecipeError
 from kbkit.recipes import NoAnnotation, PluginAnnotation, PluginEmbedding, PluginSource, load_recipe
-from kbkit.runtime.plugins import EMBEDDERS, SOURCES, installed
 
 CODE = """
 from kbkit.models import SourceDocument
@@ -61,14 +60,6 @@ def package(tmp_path, monkeypatch):
     sys.modules.pop("wikikit", None)
 
 
-def test_plugins_are_listed_without_being_loaded(package):
-    names = [plugin.name for plugin in installed(SOURCES)]
-    assert names == ["empty", "lost", "wiki"]
-    (embedder,) = installed(EMBEDDERS)
-    assert (embedder.target, embedder.distribution) == ("kbkit.testing:HashEmbedder", "wikikit 1.2")
-    assert "wikikit" not in sys.modules
-
-
 def test_recipe_with_plugin_source_and_embedder(package, tmp_path):
     path = tmp_path / "recipe.yaml"
     path.write_text(
@@ -92,7 +83,7 @@ def test_recipe_with_plugin_source_and_embedder(package, tmp_path):
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("weki", {}, r"no installed package provides a source of that name \(there are: empty"),
+        ("weki", {}, r"package provides a source of that name \(there are: empty, lost, wiki\)"),
         ("wiki", {"room": 1}, "cannot be created with these options"),
         ("empty", {}, "is not a source: it lacks type, exhaustive, events"),
         ("lost", {}, "cannot be created"),
