@@ -1,11 +1,10 @@
 import json
 from concurrent.futures import ThreadPoolExecutor
 
-import pandas as pd
 import pytest
 
 import kbkit
-from kbkit.errors import ConfigError, NotFoundError, VersionConflictError
+from kbkit.errors import ConfigError, NotFoundError
 from kbkit.models import DocumentState
 from kbkit.recipes import ChunkingSpec, JsonlSource, KnowledgeBaseSpec, StorageSpec
 from kbkit.stores import vector_index as vector_store
@@ -39,24 +38,6 @@ def chroma_records(kb):
     records = collection.get(include=["metadatas", "documents"])
     client.close()
     return records
-
-
-def test_chunk_is_a_span_of_its_document(kb):
-    kb.add("Tea", TEA)
-    (document,) = kb.documents
-    chunks = list(kb.chunks)
-    assert [chunk.anchor for chunk in chunks][-2:] == ["green", "black"]
-    for chunk in chunks:
-        assert document.content[chunk.start : chunk.end] == chunk.text
-
-
-def test_added_document_is_found_at_once(kb):
-    added = kb.add("Tea", TEA, tags=["drinks"], document_type="faq", metadata={"by": "me"})
-    hit = kb.search("how long does black tea steep")[0]
-    assert (hit.chunk.document_id, hit.chunk.anchor) == (added.id, "black")
-    assert hit.tags == ("drinks",)
-    assert hit.document_type == "faq"
-    assert kb.documents[added.id].metadata == {"by": "me"}
 
 
 def test_every_mode_ranks_and_explains_scores(kb):
@@ -165,17 +146,6 @@ def test_rating_must_be_1_to_5(kb, score):
         kb.rate(added.id, score)
 
 
-def test_rating_needs_an_existing_target(kb):
-    with pytest.raises(NotFoundError, match="nothing-here"):
-        kb.rate("nothing-here", 3)
-
-
-@pytest.mark.parametrize("query", ["", " \n"])
-def test_empty_query_is_an_error(kb, query):
-    with pytest.raises(ConfigError, match="empty"):
-        kb.search(query)
-
-
 ODD = [
     '"',
     "NEAR(a b)",
@@ -195,23 +165,6 @@ def test_odd_queries_are_answered(kb, query):
     kb.add("Tea", TEA)
     for mode in ("hybrid", "dense", "lexical"):
         assert len(kb.search(query, mode=mode)) <= 10
-
-
-def test_empty_knowledge_base_gives_empty_results(kb):
-    assert len(kb.search("anything")) == 0
-    assert kb.search("anything").to_frame().empty
-    assert kb.documents.to_frame().empty
-    assert kb.chunks.to_frame().empty
-    assert kb.ratings.to_frame().empty
-
-
-def test_frames_have_types_and_an_index(kb):
-    kb.add("Tea", TEA)
-    assert kb.documents.to_frame().index.name == "id"
-    assert isinstance(kb.documents.to_frame()["fetched_at"].dtype, pd.DatetimeTZDtype)
-    frame = kb.search("tea").to_frame()
-    assert list(frame.index) == list(range(1, len(frame) + 1))
-    assert frame["cosine"].dtype == float
 
 
 def test_reprs_show_hostile_text_as_text(kb):
@@ -268,20 +221,6 @@ def test_document_cannot_be_emptied(kb, wrong):
     assert kb.documents[added.id].title == "Tea"
 
 
-def test_if_match_refuses_outdated_versions(kb):
-    added = kb.add("Tea", "Green tea steeps two minutes.")
-    assert kb.documents[added.id].content_hash == added.content_hash != ""
-    changed = kb.documents.update(added.id, title="Green tea", if_match=added.content_hash)
-    assert changed.content_hash != added.content_hash
-    with pytest.raises(VersionConflictError, match="read it again"):
-        kb.documents.update(added.id, title="Black tea", if_match=added.content_hash)
-    with pytest.raises(VersionConflictError, match="read it again"):
-        kb.documents.delete(added.id, if_match=added.content_hash)
-    assert kb.documents[added.id].title == "Green tea"
-    kb.documents.delete(added.id, if_match=changed.content_hash)
-    assert added.id not in kb.documents
-
-
 def test_concurrent_changes_of_different_fields_are_kept(kb):
     added = kb.add("Tea", "Green tea.")
 
@@ -298,50 +237,6 @@ def test_concurrent_changes_of_different_fields_are_kept(kb):
     assert document.content == "Green tea steeps."
     assert document.title != "Tea"
     assert "number" in document.metadata
-
-
-def test_documents_are_listed_in_pages_and_filtered(kb):
-    for number in range(7):
-        tags = ["even"] if number % 2 == 0 else []
-        kb.add(f"Page {number}", "Text.", source=f"https://x.org/a{number}", tags=tags)
-    first = kb.documents.list(limit=3)
-    rest = kb.documents.list(after=first[-1].uri)
-    assert [one.uri for one in (*first, *rest)] == [one.uri for one in kb.documents.list()]
-    assert not any(one.content for one in (*first, *rest))
-    even = kb.documents.list(filters={"tags": ["even"]})
-    assert [one.title for one in even] == ["Page 0", "Page 2", "Page 4", "Page 6"]
-    assert kb.documents.list(filters={"tags": "even"}, after=even[1].uri, limit=1) == [even[2]]
-    with pytest.raises(ConfigError, match=r"heading.* documents are listed by"):
-        kb.documents.list(filters={"heading": "x"})
-    with pytest.raises(ConfigError, match="limit=0"):
-        kb.documents.list(limit=0)
-
-
-def test_chunks_are_listed_in_pages(kb):
-    for number in range(3):
-        kb.add(f"Page {number}", "# A\n\nOne.\n\n# B\n\nTwo.\n", source=f"https://x.org/a{number}")
-    uris = {one.id: one.uri for one in kb.documents}
-    pages, after = [], ("", -1)
-    while page := kb.chunks.list(after=after, limit=2):
-        pages += page
-        after = uris[page[-1].document_id], page[-1].position
-    assert pages == kb.chunks.list() == list(kb.chunks)
-    assert len(pages) == 6
-
-
-def test_source_is_not_remembered_on_request(kb, tmp_path):
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "tea.md").write_text("# Tea\n\nGreen tea steeps.\n")
-    (tmp_path / "docs" / "bad.pdf").write_bytes(b"no PDF")
-    report = kb.ingest({"type": "files", "path": "docs"}, base=tmp_path, remember=False)
-    assert (report.new, report.documents) == (1, (kb.documents["docs/tea.md"].id,))
-    assert [one.uri for one in (*report.failed, *report.skipped)] == ["docs/bad.pdf"]
-    assert not len(kb.sources)
-    again = kb.ingest({"type": "files", "path": "docs"}, base=tmp_path, remember=False)
-    assert (again.new, again.same, again.documents) == (0, 1, report.documents)
-    missing = kb.ingest({"type": "files", "path": "nowhere"}, base=tmp_path, remember=False)
-    assert [one.uri for one in missing.failed] == ["nowhere"]
-    assert "no such file" in missing.failed[0].reason
 
 
 @pytest.mark.parametrize(

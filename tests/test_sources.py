@@ -150,17 +150,6 @@ def test_ids_may_be_shortened_and_names_ambiguous(kb, folder):
     assert kb.sources[one.id[:8]].id == one.id
 
 
-def test_new_with_an_unreadable_source_creates_nothing(run, folder):
-    code, _, err = run("new", "b4", "--package", "no_such_package")
-    assert code == 3
-    assert "b4 was not created" in err
-    assert run("new", "Not A Slug")[0] == 1
-    assert json.loads(run("list", "--json")[1]) == []
-    assert run("new", "b3", "--files", "docs")[0] == 0
-    assert run("new", "b4", "--package", "no_such_package")[0] == 3
-    assert [one["name"] for one in json.loads(run("list", "--json")[1])] == ["b3"]
-
-
 def test_refresh_with_a_failed_source_exits_with_3(run, folder):
     run("new", "b3", "--files", "docs", "--files", "more")
     (folder / "docs").rename(folder / "gone")

@@ -15,19 +15,6 @@ from kbkit.errors import (
 )
 
 
-def test_folders_are_drawn(files):
-    assert files.list() == files.roots() == files.trash() == []
-    assert str(files.tree()) == "."
-    files.write("projects/tea/green.md", "# Green\n")
-    files.write("today.md", "")
-    assert str(files.tree()) == (
-        ".\n├── projects/\n│   └── tea/\n│       └── green.md\n└── today.md"
-    )
-    assert str(files.tree("projects", depth=1)) == "projects\n└── tea/"
-    assert files.tree().to_dict()["children"][0]["info"]["path"] == "projects"
-    assert files.view("projects") == "projects\n└── tea/\n    └── green.md"
-
-
 def test_files_are_a_plain_folder(tmp_path):
     with kbkit.open(tmp_path / "ws") as workspace:
         workspace.files.write("a/b.md", "zwölf\r\n")

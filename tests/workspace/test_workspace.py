@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 import kbkit
-from kbkit.errors import ConfigError, ConflictError, InvalidNameError, NotFoundError, WorkspaceError
+from kbkit.errors import ConfigError, InvalidNameError, NotFoundError, WorkspaceError
 
 
 @pytest.fixture
@@ -25,16 +25,6 @@ def collections(workspace):
         return {name for (name,) in connection.execute("SELECT name FROM collections")}
 
 
-def test_created_knowledge_base_is_listed(workspace, tmp_path):
-    workspace.create("notes", description="Mine")
-    workspace["notes"].add("Tea", "Steep for three minutes.")
-    with kbkit.open(tmp_path / "kb") as other:
-        (info,) = other.list()
-    assert (info.name, info.description, info.documents, info.chunks) == ("notes", "Mine", 1, 1)
-    assert info.embedder.startswith("static:")
-    assert info.created_at <= info.updated_at
-
-
 @pytest.mark.parametrize("name", ["", "A", "a b", "-a", "a-", "../x", "a" * 64, "ü"])
 def test_invalid_name_is_refused(workspace, name):
     with pytest.raises(InvalidNameError, match="cannot name a knowledge base"):
@@ -45,16 +35,6 @@ def test_one_letter_name_works_despite_chroma_limit(workspace):
     kb = workspace.create("a")
     kb.add("Tea", "Steep for three minutes.")
     assert len(kb.search("tea")) == 1
-
-
-def test_taken_and_missing_names_are_clear_errors(workspace):
-    workspace.create("notes")
-    with pytest.raises(ConflictError, match="'notes'"):
-        workspace.create("notes")
-    with pytest.raises(NotFoundError, match="did you mean 'notes'"):
-        workspace["note"]
-    with pytest.raises(NotFoundError):
-        workspace.delete("note")
 
 
 def test_deletion_leaves_no_rows_or_collections(workspace):
