@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, time
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -149,78 +149,19 @@ def json_value(value: Any) -> Any:
     return value.isoformat() if isinstance(value, date | time) else str(value)
 
 
-_UNTYPED = re.compile(
-    r"(?:what-?s-?new|change-?logs?|changes|news|history|release-?(?:notes?|log|s)?|releases|"
-    r"relnotes|blogs?|posts?|authors?|contributors|credits|download|about|search|index|genindex|"
-    r"contents|toc|sitemap|home|roadmap|todo|(?:py-)?modindex|help|help-doc)"
-)
-_NAMES = {
-    DocumentType.FAQ: r"\w*faqs?|q-and-a|qna|frequently-asked-questions",
-    DocumentType.TUTORIAL: (
-        r"\w*tutorial(?:-?\d+)?|tutorial-[\w-]+|quick-?start|getting-?started|"
-        r"first-steps|walkthrough"
-    ),
-    DocumentType.POLICY: (
-        r"licen[cs]es?|copying|copyright|legal|code-of-conduct|terms-of-(?:use|service)|"
-        r"(?:privacy|security|cookie|acceptable-use)-policy|privacy"
-    ),
-    DocumentType.REFERENCE: (
-        r"glossary|api|api-?reference|apidocs?|reference|cli-reference|"
-        r"cli|command-?line(?:-?(?:reference|interface|options))?"
-    ),
-}
-"""Patterns of documents' names, in order of precedence."""
-_FOLDERS = {
-    name: kind
-    for kind, names in {
-        DocumentType.TUTORIAL: (
-            "quickstart quick-start getting-started howto how-to howtos how-tos walkthroughs "
-            "codelab codelabs lessons"
-        ),
-        DocumentType.FAQ: "faq faqs",
-        DocumentType.REFERENCE: (
-            "reference references ref api apidoc apidocs api-reference api-docs c-api capi "
-            "c3ref javadoc library stdlib command commands cmd cmds cmdref man man-pages "
-            "manpages glossary syntax mod functions"
-        ),
-        DocumentType.MANUAL: (
-            "guide guides user-guide userguide users-guide developer-guide dev-guide "
-            "admin-guide handbook topics runbook runbooks"
-        ),
-        DocumentType.API_SPEC: "openapi swagger rest-api",
-    }.items()
-    for name in names.split()
-}
-_LESSONS = re.compile(r"tutorials?(?:-[\w-]+)?")
-_TITLES = {
-    DocumentType.FAQ: r"\bFAQs?\b|frequently asked questions",
-    DocumentType.POLICY: (
-        r"(?:privacy|security|cookie|acceptable use) policy$|terms of (?:use|service)|"
-        r"^(?:contributor )?code of conduct$|^(?:the )?[\w -]{0,20}\blicen[cs]e$|\bcopyright$"
-    ),
-    DocumentType.TUTORIAL: (
-        r"\btutorial\b|^getting started\b|^quick ?-?start\b|"
-        r"^first steps\b|\bwalkthrough$|^your first\b"
-    ),
-    DocumentType.API_SPEC: r"^[\w -]*\b(?:REST|HTTP|GraphQL) API$|\bOpenAPI spec",
-    DocumentType.REFERENCE: (
-        r"\b(?:api|class|struct|union|interface|namespace|module|package|file|header|"
-        r"command|cli|options?|directives?|settings?|configuration|function|library|"
-        r"language|syntax|quick|protocol) reference(?: guide)?$|"
-        r"^reference(?: guide)?$|^API\b|^glossary$|"
-        r"^[\w:.<>~]+ (?:class|struct|interface|enum|namespace|module)$"
-    ),
-    DocumentType.MANUAL: (
-        r"^guide to\b|(?<!style )\bguide$|\bhandbook$|\brunbook\b|"
-        r"\b(?:user|administrator)['’]?s?['’]? manual$"
-    ),
-}
-"""Patterns in titles, in any case, in order of precedence."""
-_NOT_TITLES = re.compile(
-    r"^(?:what['’]s new|change ?log|release notes?|news|changes in|release \d)|"
-    r"\brelease notes?$|\bversion [\d.]+$",
-    re.I,
-)
+_SIGNS = tomllib.loads(Path(__file__).with_name("document_types.toml").read_text("utf-8"))
+
+
+def _patterns(signs: Mapping[str, list[str]]) -> dict[DocumentType, re.Pattern[str]]:
+    return {
+        DocumentType(kind): re.compile("|".join(parts), re.IGNORECASE)
+        for kind, parts in signs.items()
+    }
+
+
+_NAMES, _FOLDERS, _TITLES = (_patterns(_SIGNS[part]) for part in ("names", "folders", "titles"))
+_UNTYPED = re.compile("|".join(_SIGNS["untyped"]))
+_NOT_TITLES = re.compile("|".join(_SIGNS["untyped_titles"]), re.IGNORECASE)
 _HEADING = re.compile(r"(?m)^#{1,6} (.+?)[ \t]*(?:\{#[^}\n]*\})?[ \t]*$")
 _MANUAL_PAGE = re.compile(r"^[\w.+:-]+\(\d\w{0,3}\)")
 _SIGNATURE = re.compile(
@@ -242,7 +183,9 @@ def detect(
     uri: str, title: str, content: str, template: DocumentType | None = None
 ) -> DocumentType:
     folders, name = _path(uri)
-    if name and (named := _type_by_name(name)):
+    if _UNTYPED.fullmatch(name):
+        return DocumentType.OTHER
+    if (named := _type_by(_NAMES, name)) is not None:
         return named
     if _NOT_TITLES.search(title) or (not folders and not name):
         return DocumentType.OTHER
@@ -250,7 +193,7 @@ def detect(
     inner = headings[1:] if content.startswith("# ") or headings[:1] == [title] else headings
     if folders[-1:] != [name]:
         for kind, pattern in _TITLES.items():
-            if re.search(pattern, title, re.IGNORECASE):
+            if pattern.search(title):
                 return kind
     if template is not None:
         return template
@@ -260,7 +203,7 @@ def detect(
     for folder in reversed(folders if len(content) >= _SHORT else []):
         if _UNTYPED.fullmatch(folder):
             return DocumentType.OTHER
-        by_folder = DocumentType.TUTORIAL if _LESSONS.fullmatch(folder) else _FOLDERS.get(folder)
+        by_folder = _type_by(_FOLDERS, folder)
         if by_folder is DocumentType.MANUAL and described > _FEW:
             return DocumentType.OTHER  # folder and page disagree
         if by_folder is not None:
@@ -280,10 +223,8 @@ def _path(uri: str) -> tuple[list[str], str]:
     return segments[:-1], name
 
 
-def _type_by_name(name: str) -> DocumentType | None:
-    if _UNTYPED.fullmatch(name):
-        return DocumentType.OTHER
-    return next((kind for kind, pattern in _NAMES.items() if re.fullmatch(pattern, name)), None)
+def _type_by(patterns: Mapping[DocumentType, re.Pattern[str]], name: str) -> DocumentType | None:
+    return next((kind for kind, pattern in patterns.items() if pattern.fullmatch(name)), None)
 
 
 def _is_manual_page(headings: Iterable[str]) -> bool:
