@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import dropwhile
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -15,14 +17,13 @@ from kbkit.text.markdown.writing import resolve
 
 Element = Any  # lxml ships no types
 
-BLOCKS = frozenset(
-    str.split("""
-        address article aside blockquote body caption center dd details dir div dl dt
-        fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html
-        legend li listing main menu nav ol p plaintext pre section summary table tbody
-        td tfoot th thead tr ul xmp
-        """)
-)
+NAMES = {
+    kind: frozenset(names.split())
+    for kind, names in tomllib.loads(
+        Path(__file__).with_name("names.toml").read_text("utf-8")
+    ).items()
+}
+BLOCKS = NAMES["blocks"]
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _IN_HEAD = frozenset(
     {"base", "basefont", "bgsound", "link", "meta", "noframes", "noscript", "script", "style"}
@@ -156,11 +157,7 @@ def web_address(base: str, href: str | None) -> str:
     return url if url.startswith(("http://", "https://")) else ""
 
 
-SELF_LINKS = frozenset(
-    str.split("""
-        headerlink anchorjs-link hash-link header-anchor heading-anchor permalink anchor-link
-        """)
-)
+SELF_LINKS = NAMES["self_links"]
 _SELF_LINK_TEXTS = frozenset(
     {"", "#", "¶", "§", "🔗", "link", "permalink", "anchor", "\uf0c1", "∞", "^", "↑", "↩"}
 )

@@ -11,6 +11,7 @@ from lxml import etree
 from kbkit.sources.html import (
     BLOCKS,
     HEADINGS,
+    NAMES,
     SELF_LINKS,
     Element,
     classes,
@@ -35,43 +36,14 @@ from kbkit.sources.html.navigation import (
     trails,
 )
 
-_DROPPED_TAGS = str.split(
-    "script style noscript template nav button select textarea iframe frame object embed applet "
-    "svg canvas audio video input dialog link meta base title datalist map colgroup"
-)
+_DROPPED_TAGS = NAMES["dropped_tags"]
 _SITE_LINKS = 3  # links from which a header or footer belongs to the site
 _FOOT = 40  # most words of a footer that one link makes a site's
 _PARTS = frozenset({"main", "article", "section", "blockquote", "figure"})
 _DROPPED_ROLES = frozenset({"navigation", "search", "banner", "menu", "menubar", "toolbar"})
-# class names and ids of controls, which are never content
-_CONTROLS = frozenset(
-    str.split("""
-        copybtn copy-button btn-copy copy-btn clipboard-copy
-        zeroclipboard-container
-        sr-only visually-hidden screen-reader-text skip-link skip-to-content skipto
-        mw-editsection viewcode-link viewcode-back edit-page edit-this-page edit-page-link
-        md-feedback md-source-file theme-doc-version-badge rst-versions cookie-banner
-        onlyprint only-print print-only printonly visible-print visible-print-block
-        share-buttons social-share printfooter source_code method-source-code method-click-advice
-        dropdown-menu
-        """)
-)
-# controls whose names may also mark a part of the page, if it has headings
-_AMBIGUOUS_CONTROLS = frozenset(
-    str.split("edit-page edit-this-page printfooter share-buttons social-share cookie-banner")
-)
-# names of navigation; they count only for elements that are mostly links
-_NAVIGATION = frozenset(
-    str.split("""
-        sphinxsidebar related breadcrumb breadcrumbs theme-doc-breadcrumbs
-        theme-doc-toc-mobile theme-doc-footer pagination pagination-nav pager prev-next-area
-        prev-next-bottom rst-footer-buttons md-sidebar md-footer md-header toc tocnav
-        table-of-contents on-this-page local-toc toctitle navbar navheader navfooter nav-path
-        navpath navigation topnav bottomnav subnav sub-nav sidebar site-footer site-header
-        page-footer catlinks mainmenu submenu searchmenu tablist menu
-        noprint no-print d-print-none hidden-print
-        """)
-)
+_CONTROLS = NAMES["controls"]
+_AMBIGUOUS_CONTROLS = NAMES["ambiguous_controls"]
+_NAVIGATION = NAMES["navigation"]
 _RESULTS = frozenset({"search-results", "searchresults", "search-result"})
 _NAVIGATION |= _RESULTS
 _LINKED = 0.5  # share of the words of navigation that are links

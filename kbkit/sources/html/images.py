@@ -19,7 +19,7 @@ from lxml import etree
 from kbkit.models import Image
 from kbkit.models.values import plain
 from kbkit.paths import bytes_of
-from kbkit.sources.html import Element, normalized_text
+from kbkit.sources.html import NAMES, Element, normalized_text
 from kbkit.sources.untrusted import untrusted_xml
 
 MAX_BYTES = 5_000_000  # of one picture
@@ -32,13 +32,7 @@ _IMAGE = re.compile(
 _NAMESPACE = "http://www.w3.org/2000/svg"
 _SVG = f"{{{_NAMESPACE}}}"
 _XLINK = "{http://www.w3.org/1999/xlink}href"
-_NAMES = str.split("""
-    svg g defs symbol use path rect circle ellipse line polyline polygon text tspan textPath
-    title desc linearGradient radialGradient stop clipPath mask pattern marker filter
-    feBlend feColorMatrix feComposite feFlood feGaussianBlur feMerge feMergeNode feOffset
-    feDropShadow feComponentTransfer feFuncA feFuncB feFuncG feFuncR style switch
-""")
-_ELEMENTS = frozenset(_SVG + name for name in _NAMES)
+_ELEMENTS = frozenset(_SVG + name for name in NAMES["svg_tags"])
 _ATTRIBUTE = re.compile(r"(?!on)(?:[a-z][\w-]*|\{http://www\.w3\.org/XML/1998/namespace\}space)")
 _FETCHES = re.compile(r"url\(\s*['\"]?(?!#)|@import|@font-face|expression|javascript:|\\", re.I)
 
@@ -147,18 +141,7 @@ _AROUND = frozenset(
 _LABELS = 12  # most texts of a drawing in its alternative text
 _ALT = 300  # characters
 
-_CAPITALS = {
-    name.lower(): name
-    for name in (
-        *_NAMES,
-        *str.split("""
-            viewBox preserveAspectRatio gradientUnits gradientTransform spreadMethod clipPathUnits
-            maskUnits maskContentUnits patternUnits patternContentUnits patternTransform markerUnits
-            markerWidth markerHeight refX refY stdDeviation textLength lengthAdjust startOffset
-            pathLength filterUnits primitiveUnits
-            """),
-    )
-}
+_CAPITALS = {name.lower(): name for name in NAMES["svg_tags"] | NAMES["svg_attributes"]}
 """SVG names by their lower-case form, which HTML parsers yield."""
 
 

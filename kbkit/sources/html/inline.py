@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from itertools import islice, pairwise, takewhile
 
-from kbkit.sources.html import BLOCKS, PREFORMATTED, Element, classes, normalized_text, texts_of
+from kbkit.sources.html import (
+    BLOCKS,
+    NAMES,
+    PREFORMATTED,
+    Element,
+    classes,
+    normalized_text,
+    texts_of,
+)
 from kbkit.text.markdown.writing import (
     BREAK,
     SPACE,
@@ -270,22 +278,9 @@ _LANGUAGES = {
     "pycon3": "pycon",
     "c++": "cpp",
     "shell-session": "console",
-    **dict.fromkeys(
-        str.split("""
-            default none text plaintext txt notranslate nohighlight no-highlight guess block
-            wrapper example table box sample source code literal-block
-            """),
-        "",
-    ),
+    **dict.fromkeys(NAMES["no_languages"], ""),
 }
-_BARE_LANGUAGES = frozenset(
-    str.split("""
-        bash c clojure console cpp csharp css diff dockerfile elixir erlang go graphql groovy
-        haskell html http ini java javascript js json julia kotlin lua makefile markdown nix
-        ocaml perl php powershell protobuf pycon python r ruby rust scala sh shell sql swift toml
-        typescript xml yaml zsh
-        """)
-)
+_BARE_LANGUAGES = NAMES["languages"]
 
 
 def lines_of_code(element: Element) -> str | None:

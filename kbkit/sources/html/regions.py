@@ -18,6 +18,7 @@ from lxml import etree
 from kbkit.sources.html import (
     BLOCKS,
     HEADINGS,
+    NAMES,
     Element,
     anchor,
     classes,
@@ -322,12 +323,7 @@ _DECLARED = etree.XPath(
     " | //meta[starts-with(@property, 'article:') or starts-with(@name, 'article:')]"
     " | //meta[@property='og:type' or @name='og:type'][contains(@content, 'article')])"
 )
-_ARTICLE_NAMES = frozenset(
-    str.split("""
-        comments comment-list commentlist comments-area respond comment-respond disqus_thread
-        byline author entry-author post-author p-author
-        """)
-)
+_ARTICLE_NAMES = NAMES["article"]
 _LEADS = frozenset({"p", "div", "section", "h2", "h3"})
 _LEAD_WORDS = 8  # fewest words; bylines and dates have fewer
 _MAX_LEAD = 50  # blocks looked at

@@ -9,7 +9,7 @@ from itertools import islice
 
 from lxml import etree
 
-from kbkit.sources.html import HEADINGS, Element, classes, drop_tree, normalized_text
+from kbkit.sources.html import HEADINGS, NAMES, Element, classes, drop_tree, normalized_text
 from kbkit.sources.html.inline import code_text
 from kbkit.text.markdown.writing import KINDS, bold, indent
 
@@ -192,12 +192,7 @@ def _item(names: list[str], place: str, blocks: list[str]) -> str:
     return "\n\n".join([first, *(indent(block, "    ") for block in rest)])
 
 
-ADMONITIONS = frozenset(
-    str.split("""
-        admonition admonitionblock theme-admonition alert callout note warning tip hint
-        caution important danger error attention seealso custom-block
-        """)
-)
+ADMONITIONS = NAMES["admonitions"]
 
 _TITLES = frozenset(
     f"{name}title" for name in ("admonition-", "admonition", "alert-", "callout-", "custom-block-")

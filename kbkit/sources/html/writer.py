@@ -13,6 +13,7 @@ from collections.abc import Callable
 from kbkit.sources.html import (
     BLOCKS,
     HEADINGS,
+    NAMES,
     PREFORMATTED,
     Element,
     anchor,
@@ -52,13 +53,7 @@ _MARK = re.compile(r"^-(?=   )", re.MULTILINE)
 _NO_PARAGRAPH = re.compile(r"`{3}|[|>]|#{1,6} |-   |\d+\. |\$\$|---$|.*\}$", re.DOTALL)
 _NOTES = frozenset({"doc-footnote", "doc-endnote"})
 _NOTE_LISTS = frozenset({"footnote", "citation"})
-_API_LISTS = frozenset(
-    str.split("""
-        class function method attribute data exception describe module property
-        staticmethod classmethod c cpp py js rst std option envvar macro type struct
-        member enum
-        """)
-)
+_API_LISTS = NAMES["api_lists"]
 
 
 _DEEPEST = 6

@@ -10,7 +10,7 @@ from enum import IntEnum
 from itertools import accumulate, islice
 from urllib.parse import unquote, urljoin, urlsplit
 
-from kbkit.sources.html import HEADINGS, Element, joined
+from kbkit.sources.html import HEADINGS, NAMES, Element, joined
 from kbkit.sources.html.fidelity.runs import (
     Runs,
     TextRun,
@@ -85,16 +85,7 @@ _LINKED, _SAME = 0.6, 0.8  # shares of words that are links, or also on other pa
 _NAMES = 4  # most unlinked words beside links to translations
 _STEPS = 40  # most words of a line of links to neighbours
 _NAVIGATION_ROLES = frozenset({"navigation", "search", "menu", "menubar", "toolbar", "directory"})
-# names count only for elements with mostly links or shared text
-_NAVIGATION_NAMES = frozenset(
-    str.split("""
-        bottomnav breadcrumb breadcrumbs footer global-nav globaltoc localtoc mainmenu menu nav
-        navbar nav-bar navigation navfooter navheader nav-path navpath page-footer page-nav pager
-        pagination
-        prev-next prevnext sidebar sidenav site-footer site-header submenu subnav tablist tabs tabs2
-        toc tocnav topbar topnav toptoolbar
-        """)
-)
+_NAVIGATION_NAMES = NAMES["menus"]
 _STEP_KEYS = frozenset("nphu")  # next, previous, home and up in DocBook and Texinfo
 _STEP = re.compile(
     r"\b(?:next|prev|previous|up|top|home|contents|index|back|forward)\b|[«»←→‹›]", re.IGNORECASE

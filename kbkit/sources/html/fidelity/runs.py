@@ -11,6 +11,7 @@ from kbkit.sources.html import (
     BLOCKS,
     HEADINGS,
     HTTP_HEAD,
+    NAMES,
     PREFORMATTED,
     Element,
     drop_tree,
@@ -19,25 +20,9 @@ from kbkit.sources.html import (
 )
 
 _BLOCKS = BLOCKS | {"dialog", "optgroup", "option", "search", "title"}
-_UNSEEN = frozenset(
-    str.split("""
-        applet audio button canvas datalist dialog embed frame head iframe input link meta noframes
-        noscript object script select style svg template textarea title video
-        """)
-)
-_UNSEEN_CLASSES = frozenset(
-    str.split("""
-        sr-only visually-hidden screen-reader-text screenreader-only a11y-only ttc copybtn
-        copy-button search-results onlyprint print-only visible-print source_code method-source-code
-        method-click-advice mw-editsection mw-jump-link skip-link printfooter dropdown-menu
-        """)
-)
-_LINE_NUMBERS = frozenset(
-    str.split("""
-        linenos lineno linenums linenumber line-number line-numbers line-numbers-wrapper
-        line-numbers-rows linenodiv blob-num rouge-gutter gutter
-        """)
-)
+_UNSEEN = NAMES["unseen_tags"]
+_UNSEEN_CLASSES = NAMES["unseen_classes"]
+_LINE_NUMBERS = NAMES["line_numbers"]
 _HIDDEN = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
 _MARKS = frozenset(
     {"", "#", "¶", "§", "🔗", "◆", "◆ ", "link", "permalink", "anchor", "\uf0c1", "∞"}
