@@ -29,10 +29,10 @@ import trafilatura
 from _corpora import EVAL, report, table
 
 from kbkit.sources.decode import decode
+from kbkit.sources.fidelity_report import FidelityReport, PageFidelity
 from kbkit.sources.html import regions
 from kbkit.sources.html.extract import ExtractedPage, extract
 from kbkit.sources.html.fidelity import KINDS, Fidelity, recurring, survey
-from kbkit.sources.html.fidelity_report import FidelityReport, PageFidelity
 from kbkit.sources.html.site_extractor import SiteExtractor
 
 ARTICLES = EVAL / "articles"

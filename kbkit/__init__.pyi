@@ -51,8 +51,8 @@ from kbkit.recipes import SiteSpec as SiteSpec
 from kbkit.recipes import StaticEmbedding as StaticEmbedding
 from kbkit.recipes import StorageSpec as StorageSpec
 from kbkit.recipes import load_recipe as load_recipe
-from kbkit.sources.html.fidelity_report import FidelityReport as FidelityReport
-from kbkit.sources.html.fidelity_report import fidelity as fidelity
+from kbkit.sources.fidelity_report import FidelityReport as FidelityReport
+from kbkit.sources.fidelity_report import fidelity as fidelity
 from kbkit.workflows.builder import BuildReport as BuildReport
 from kbkit.workflows.builder import build as build
 from kbkit.workflows.migration import migrate as migrate

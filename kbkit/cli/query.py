@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase
     from kbkit.recipes import Question
     from kbkit.runtime.progress import OnProgress
-    from kbkit.sources.html.fidelity_report import FidelityReport
+    from kbkit.sources.fidelity_report import FidelityReport
     from kbkit.workspace import Workspace
 
 
@@ -246,9 +246,9 @@ def fidelity(
     """Measure how well pages convert to Markdown.
 
     Args:
-        place: An HTML file, a folder of HTML, or the address of a page.
+        place: An HTML file, a folder or archive of them, or the address of a page.
     """
-    from kbkit.sources.html.fidelity_report import fidelity as measure
+    from kbkit.sources.fidelity_report import fidelity as measure
 
     return measure(place, allow_private=allow_private, on_progress=on_progress)
 

@@ -38,6 +38,7 @@ _MEMBERS = 2_000_000
 _PAGES = frozenset({".html", ".htm", ".xhtml"})
 _DOCSET = "Contents/Resources/Documents"
 _TARS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
+ARCHIVES = (".zip", *_TARS)
 _DAMAGED = (
     tarfile.TarError,
     zipfile.BadZipFile,
@@ -87,7 +88,7 @@ def read_pages(path: Path, accept: PathFilter) -> Iterator[StoredPage]:
         return _tar_pages(path, accept)
     raise SourceError(
         f"{path.name}: not a folder of pages, nor an archive that kbkit reads "
-        f"(.zip, {', '.join(_TARS)}, .warc, .warc.gz)"
+        f"({', '.join(ARCHIVES)}, .warc, .warc.gz)"
     )
 
 

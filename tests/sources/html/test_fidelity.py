@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,8 +15,8 @@ from kbkit.models import KnowledgeBaseInfo, SourceDocument
 from kbkit.recipes import MirrorSource
 from kbkit.sources import SourceContext
 from kbkit.sources.archives import MirrorReader
+from kbkit.sources.fidelity_report import FidelityReport, PageFidelity
 from kbkit.sources.html.fidelity import KINDS, Fidelity, recurring, survey
-from kbkit.sources.html.fidelity_report import FidelityReport, PageFidelity
 from kbkit.workflows.builder import BuildReport
 from tests.sources.html.generated_pages import PAGES
 
@@ -247,10 +248,21 @@ def test_folder_and_file_are_measured(tmp_path: Path) -> None:
     assert "guide.html" in report._repr_html_()
     alone = fidelity(tmp_path / "deep/guide.html")
     assert alone.total.to_dict() == report.total.to_dict()
+    with zipfile.ZipFile(tmp_path / "site.zip", "w") as archive:
+        archive.writestr("deep/guide.html", PAGE)
+    assert fidelity(tmp_path / "site.zip").total.to_dict() == report.total.to_dict()
     with pytest.raises(SourceError, match="no such file or folder"):
         fidelity(tmp_path / "nowhere")
     with pytest.raises(SourceError, match=r"127\.0\.0\.1"):
         fidelity("http://127.0.0.1:1/")
+
+
+def test_measured_address_obeys_robots_txt(site) -> None:
+    site.pages |= {"/robots.txt": "User-agent: *\nDisallow: /no", "/yes": PAGE, "/no": PAGE}
+    assert fidelity(f"{site.url}/yes", allow_private=True).total.score == 1
+    with pytest.raises(SourceError, match=r"robots\.txt forbids it"):
+        fidelity(f"{site.url}/no", allow_private=True)
+    assert site.count("/no") == 0
 
 
 def test_build_report_shows_fidelity(tmp_path: Path) -> None:

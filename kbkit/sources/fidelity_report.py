@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,17 +11,18 @@ from typing import Any
 from kbkit.errors import SourceError
 from kbkit.models import Progress
 from kbkit.models.ingest_report import POOR, poor_site
+from kbkit.paths import bytes_of
+from kbkit.recipes import PageSource
 from kbkit.runtime.config import Settings
 from kbkit.runtime.progress import OnProgress
-from kbkit.sources import Outcome
+from kbkit.sources import Outcome, SourceContext
+from kbkit.sources.archives import ARCHIVES, MAX_BYTES, StoredPage, read_pages
 from kbkit.sources.decode import decode
 from kbkit.sources.html.extract import ExtractedPage
 from kbkit.sources.html.fidelity import KINDS, Fidelity, recurring, survey
 from kbkit.sources.html.site_extractor import SiteExtractor
-from kbkit.sources.web import Fetcher
+from kbkit.sources.web.pages import open_robots
 
-_PAGES = frozenset({".html", ".htm", ".xhtml"})
-_MAX_BYTES = 50_000_000
 _SURVEYED = 100  # most pages that are compared to find a site's template
 
 
@@ -126,29 +127,30 @@ def fidelity(
     landmarks, headings and links tell what is content.
 
     Args:
-        place: An HTML file, a folder of HTML files (read as one site), or an address.
+        place: An HTML file, a folder or archive of them (read as one site), or an address.
         allow_private: Permit an address on loopback or a private network.
         on_progress: Called after each page.
 
     Raises:
         SourceError: The file, folder or page cannot be read, or the folder has no pages.
     """
-    address = str(place)
+    template: Collection[int] = ()
+    address, path = str(place), Path(place).expanduser()
     if address.startswith(("http://", "https://")):
-        pages = _fetched(address, allow_private)
-        many = 1
-        template: Collection[int] = ()
+        pages, many = iter([_fetched(address, allow_private)]), 1
+    elif path.is_file() and not path.name.lower().endswith(ARCHIVES):
+        pages, many = iter([StoredPage(path.name, bytes_of(path, MAX_BYTES))]), 1
     else:
-        files = _files(Path(place).expanduser())
-        pages = ((name, path.read_bytes(), "") for name, path in files)
-        many = len(files)
-        chosen = files[:: -(-many // _SURVEYED)]
-        template = recurring([survey(decode(path.read_bytes(), "")) for _, path in chosen])
+        names = _names(path)
+        pages, many = read_pages(path, lambda _: True), len(names)
+        chosen = set(names[:: -(-many // _SURVEYED)])
+        surveyed = read_pages(path, chosen.__contains__)
+        template = recurring([survey(decode(page.body, page.charset)) for page in surveyed])
+    tasks = ((page, _address(page.place), page.body, page.charset) for page in pages)
     measured = []
     total = Fidelity()
-    tasks = ((page, _address(page[0]), *page[1:]) for page in pages)
-    for (name, body, charset), extracted in SiteExtractor(expected=many).read(tasks):
-        page = _measured(name, decode(body, charset), extracted, template)
+    for stored, extracted in SiteExtractor(expected=many).read(tasks):
+        page = _measured(stored, extracted, template)
         total.include(page.fidelity)
         measured.append(page)
         if on_progress is not None:
@@ -156,45 +158,49 @@ def fidelity(
     return FidelityReport(tuple(sorted(measured, key=lambda page: page.uri)), total)
 
 
+def _names(path: Path) -> list[str]:
+    """Return the names of the pages of a folder or archive."""
+    if not path.exists():
+        raise SourceError(f"{path}: no such file or folder; an address starts with https://")
+    names: list[str] = []
+
+    def note(name: str) -> bool:
+        names.append(name)
+        return False  # do not read it
+
+    for _ in read_pages(path, note):
+        pass
+    if not names:
+        raise SourceError(f"{path}: contains no HTML pages")
+    return names
+
+
 def _address(name: str) -> str:
     return name if "://" in name else f"https://pages.invalid/{name}"
 
 
-def _measured(name: str, html: str, page: ExtractedPage, template: Collection[int]) -> PageFidelity:
+def _measured(stored: StoredPage, page: ExtractedPage, template: Collection[int]) -> PageFidelity:
     result = Fidelity()
     if not page.content:
-        return PageFidelity(name, result, reason=page.reason or "no text")
+        return PageFidelity(stored.place, result, reason=stored.reason or page.reason or "no text")
+    html = decode(stored.body, stored.charset)
     figures = result.add(
-        html, page.content, url=_address(name), template=template, article=page.article
+        html, page.content, url=_address(stored.place), template=template, article=page.article
     )
     names = () if figures is None else figures.names
-    return PageFidelity(name, result, page.title, page.article, names=names)
+    return PageFidelity(stored.place, result, page.title, page.article, names=names)
 
 
-def _files(path: Path) -> list[tuple[str, Path]]:
-    if path.is_file():
-        return [(path.name, path)]
-    if not path.is_dir():
-        raise SourceError(f"{path}: no such file or folder; an address starts with https://")
-    files = [
-        (file.relative_to(path).as_posix(), file)
-        for file in sorted(path.rglob("*"))
-        if file.suffix.lower() in _PAGES and file.is_file() and file.stat().st_size < _MAX_BYTES
-    ]
-    if not files:
-        raise SourceError(f"{path}: no HTML pages in this folder")
-    return files
-
-
-def _fetched(address: str, allow_private: bool) -> Iterator[tuple[str, bytes, str]]:
+def _fetched(address: str, allow_private: bool) -> StoredPage:
     settings = Settings.load()
-    with Fetcher(
-        user_agent=settings.user_agent, timeout=settings.timeout, allow_private=allow_private
-    ) as fetcher:
-        response = fetcher.get(address)
+    spec = PageSource(url=address, allow_private=allow_private)
+    context = SourceContext(user_agent=settings.user_agent, timeout=settings.timeout)
+    robots = open_robots(spec, context)
+    with robots.fetcher as fetcher:
+        response = robots.verdict(address) or fetcher.get(address, check=robots.verdict)
     if response.outcome is not Outcome.FETCHED:
         raise SourceError(f"{address}: {response.reason}")
-    yield response.url, response.body, response.charset
+    return StoredPage(response.url, response.body, response.charset)
 
 
 def _figures(figures: Fidelity, reason: str) -> tuple[str, ...]:
