@@ -100,7 +100,7 @@ def pages_of(folder: Path, most: int) -> list[Path]:
 def read(folder: Path, pages: list[Path]) -> Iterator[tuple[Path, ExtractedPage]]:
     """Read pages as kbkit reads a site: streamed, on all processors."""
     tasks = ((path, address(folder, path), path.read_bytes(), "") for path in pages)
-    for path, page in SiteExtractor(expected=len(pages)).read(tasks):
+    for path, page in SiteExtractor().read(tasks):
         if page.content:
             yield path, page
 

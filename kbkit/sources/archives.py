@@ -28,7 +28,7 @@ from kbkit.recipes import MirrorSource
 from kbkit.sources import Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import charset_of
 from kbkit.sources.html.extract import ExtractedPage
-from kbkit.sources.html.site_extractor import MANY, SiteExtractor
+from kbkit.sources.html.site_extractor import SiteExtractor
 from kbkit.sources.web.pages import event_of_page
 from kbkit.sources.web.urls import canonical
 
@@ -304,9 +304,6 @@ def _too_large(place: str) -> StoredPage:
     return _skipped(place, f"larger than {MAX_BYTES / 1e6:g} MB")
 
 
-_LARGE = 1_000_000  # bytes of an archive, above which it probably has many pages
-
-
 class MirrorReader:
     """Reads a folder, an archive or a WARC of HTML pages."""
 
@@ -326,10 +323,6 @@ class MirrorReader:
                 f"{self._spec.path}: no such folder or archive (relative paths start at "
                 f"{context.base.resolve()})"
             )
-        if path.is_dir():
-            many = sum(1 for _ in islice(path.rglob("*.htm*"), MANY + 1)) > MANY
-        else:
-            many = path.stat().st_size > _LARGE
         unread: list[SourceEvent] = []
 
         def pages() -> Iterator[tuple[str, str, bytes, str]]:
@@ -342,8 +335,7 @@ class MirrorReader:
                 else:
                     yield uri, uri, page.body, page.charset
 
-        reader = SiteExtractor(expected=MANY + 1 if many else 0, engine=context.engine)
-        for uri, page in reader.read(pages(), context.stop):
+        for uri, page in SiteExtractor(engine=context.engine).read(pages(), context.stop):
             yield self._event(uri, page)
         yield from unread
 

@@ -149,7 +149,7 @@ def fidelity(
     tasks = ((page, _address(page.place), page.body, page.charset) for page in pages)
     measured = []
     total = Fidelity()
-    for stored, extracted in SiteExtractor(expected=many).read(tasks):
+    for stored, extracted in SiteExtractor().read(tasks):
         page = _measured(stored, extracted, template)
         total.include(page.fidelity)
         measured.append(page)

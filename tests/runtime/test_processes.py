@@ -233,7 +233,7 @@ def test_script_without_a_main_guard_runs_once(tmp_path) -> None:
         textwrap.dedent("""
         from kbkit.sources.html.site_extractor import SiteExtractor
         print("once")
-        reader = SiteExtractor(processes=2, expected=100)
+        reader = SiteExtractor(processes=2)
         page = b"<h1>T</h1><p>Some text here.</p>"
         done = 0
         for _ in reader.read((n, f"https://x/{n}", page, "") for n in range(40)):

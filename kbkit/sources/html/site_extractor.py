@@ -152,12 +152,7 @@ class SiteExtractor:
     """Reads the pages of one site."""
 
     def __init__(
-        self,
-        *,
-        processes: int | None = None,
-        expected: int = 0,
-        drawings: bool = False,
-        engine: Engine | None = None,
+        self, *, processes: int | None = None, drawings: bool = False, engine: Engine | None = None
     ) -> None:
         self._engine = engine or Engine()
         self._drawings = drawings
@@ -167,7 +162,6 @@ class SiteExtractor:
         self._processes = processes
         self._workers: WorkerPool | None = None
         self._may_start = processes is None or processes > 1
-        self._expected = expected
         self._waiting: deque[_Page] = deque()  # ready to be read
         self._later: list[_Page] = []  # waiting for a template
         self._places = 0  # next place, if the caller gives none
@@ -280,7 +274,7 @@ class SiteExtractor:
         return self._ready.popleft() if self._ready else None
 
     def _start(self, backlog: int) -> None:
-        pages = len(self._waiting) + backlog + self._expected
+        pages = len(self._waiting) + len(self._later) + backlog
         few = self._engine.is_local and pages <= MANY
         few = few and not any(len(page.body) > LARGE for page in self._waiting)
         if self._workers is not None or not self._may_start or few:
