@@ -13,7 +13,7 @@ import ssl
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Self
 from urllib.parse import urljoin, urlsplit
@@ -22,7 +22,6 @@ import httpcore
 import httpx
 
 from kbkit.errors import ForbiddenAddressError
-from kbkit.models import License
 from kbkit.sources import Outcome
 from kbkit.sources.decode import charset_of
 from kbkit.sources.web.addresses import Deadline, GuardedBackend, Private
@@ -126,7 +125,6 @@ class Response:
     etag: str = ""
     last_modified: str = ""
     robots: str = ""
-    license: License = field(default_factory=License)
     retry_after: float | None = None
     location: str = ""
     again: bool = False
@@ -296,7 +294,6 @@ class Fetcher:
             etag=raw.headers.get("etag", "")[:1000],
             last_modified=raw.headers.get("last-modified", "")[:100],
             robots="\n".join(raw.headers.get_list("x-robots-tag"))[:2000].lower(),
-            license=_header_license(raw, url),
         )
         if status == 304:
             if _CONDITIONS & set(raw.request.headers):
@@ -370,17 +367,6 @@ def pause(seconds: float, stop: Callable[[], bool]) -> bool:
             return True
         time.sleep(min(left, 0.2))
     return False
-
-
-def _header_license(raw: httpx.Response, url: str) -> License:
-    """Return the license in ``Link`` headers (RFC 8288)."""
-    if "link" not in raw.headers:
-        return License()
-    license_url = raw.links.get("license", {}).get("url", "")
-    try:
-        return License.stated(url=urljoin(url, license_url) if license_url else "")
-    except ValueError:
-        return License()
 
 
 def _retry_after(value: str) -> float | None:

@@ -294,7 +294,6 @@ class CrawlRun:
         record = pages.page_record(task, response, validator)
         record = replace(record, links=links, canonical=own)
         noindex = bool(asked & {"noindex", "none"})
-        page = replace(page, license=page.license.or_else(response.license))
         return self._finish(task, self._page_event(record, page, uri, own, noindex))
 
     def _take_links(self, task: PageRequest, links: tuple[str, ...]) -> None:

@@ -200,7 +200,7 @@ class Validators:
 
     def make(self, response: Response) -> str:
         about = f"{response.media_type}\n{response.charset}\n{response.robots}\n"
-        contents = _hash((about + response.license.url).encode() + response.body)
+        contents = _hash(about.encode() + response.body)
         return f"{_MARK}{self._options}:{contents} {response.etag}"
 
     def sent(self, record: PageRecord | None) -> tuple[str, str]:

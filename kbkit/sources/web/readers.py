@@ -97,7 +97,6 @@ def _page(spec: PageSource, context: SourceContext) -> SourceEvent:
         reason = "noindex: its X-Robots-Tag asks not to index it"
     if page.failed:
         record = replace(record, etag="", last_modified="")
-    page = replace(page, license=page.license.or_else(response.license))
     return pages.event_of_page(spec, uri, page, record, reason=reason)
 
 

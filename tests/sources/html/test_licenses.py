@@ -200,22 +200,6 @@ def crawled(site, **options):
     }
 
 
-def test_crawl_keeps_licenses_of_pages_and_headers(site, page):
-    site.pages["/"] = page("Home", "/a", "/b", "/c", head=f'<link rel=license href="{CC}">')
-    site.pages["/a"] = page("A")
-    site.headers["/a"] = {"Link": '</x>; rel="next", </terms>; rel="license"'}
-    site.pages["/b"] = page("B", head='<meta name="dcterms.license" content="MIT">')
-    site.headers["/b"] = {"Link": '</terms>; rel="license"'}
-    site.pages["/c"] = page("C")
-    site.headers["/c"] = {"Link": "<javascript:alert(1)>; rel=license"}
-    assert crawled(site) == {
-        "/": BY,
-        "/a": License("", site.url + "/terms"),
-        "/b": License("MIT"),
-        "/c": License(),
-    }
-
-
 def test_license_of_a_recipe_is_the_default(site, page):
     site.pages["/"] = page("Home", "/a", head=f'<link rel=license href="{CC}">')
     site.pages["/a"] = page("A", head='<meta name="copyright" content="A GmbH">')

@@ -115,13 +115,6 @@ def test_redirects_are_followed(site, fetcher, status) -> None:
     assert response.url == site.url + "/b/c?x=1"
 
 
-def test_license_in_a_link_header_is_absolute(site, fetcher) -> None:
-    site.pages["/a/b"] = answer(200, b"x", Link='<../terms>; rel="license", </c>; rel="next"')
-    site.pages["/c"] = answer(200, b"x", Link='</d>; rel="next"')
-    assert fetcher.get(site.url + "/a/b").license.url == site.url + "/terms"
-    assert not fetcher.get(site.url + "/c").license
-
-
 @pytest.mark.parametrize(
     ("pages", "reason"),
     [
