@@ -84,8 +84,7 @@ class MirrorSource(SourceSpec):
 
     type: Literal["mirror"] = "mirror"
     path: str
-    """The folder, the archive (`.zip`, `.tar`, `.tar.gz`, `.tgz`, `.docset`) or the WARC (`.warc`,
-    `.warc.gz`)."""
+    """The folder, the archive (`.zip`, `.docset`) or the WARC (`.warc`, `.warc.gz`)."""
     base_url: HttpUrl | None = None
     """Address of the folder or archive; URIs begin with it. Optional for a WARC."""
     include: tuple[Glob, ...] = ()

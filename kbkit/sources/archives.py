@@ -1,4 +1,4 @@
-"""Read pages in a folder, a zip or tar archive, a docset or a WARC.
+"""Read pages in a folder, a zip archive, a docset or a WARC.
 
 Nothing is unpacked to disk, and members whose names lead out of the archive are skipped. Sizes are
 bounded after decompression.
@@ -6,20 +6,16 @@ bounded after decompression.
 
 from __future__ import annotations
 
-import bz2
 import gzip
-import lzma
 import stat
-import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, cast
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 from kbkit.errors import SourceError
@@ -37,18 +33,7 @@ TOTAL_BYTES = 8_000_000_000  # of a decompressed archive
 _MEMBERS = 2_000_000
 _PAGES = frozenset({".html", ".htm", ".xhtml"})
 _DOCSET = "Contents/Resources/Documents"
-_TARS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
-ARCHIVES = (".zip", *_TARS)
-_DAMAGED = (
-    tarfile.TarError,
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    EOFError,
-    OSError,
-    ValueError,
-    RuntimeError,
-)
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError)
 
 PathFilter = Callable[[str], bool]
 """Whether to read a page, by its path inside (``/a/b.html``)."""
@@ -84,11 +69,9 @@ def read_pages(path: Path, accept: PathFilter) -> Iterator[StoredPage]:
         return _folder_pages(inner if name.endswith(".docset") and inner.is_dir() else path, accept)
     if name.endswith(".zip"):
         return _zip_pages(path, accept)
-    if name.endswith(_TARS):
-        return _tar_pages(path, accept)
     raise SourceError(
         f"{path.name}: not a folder of pages, nor an archive that kbkit reads "
-        f"({', '.join(ARCHIVES)}, .warc, .warc.gz)"
+        "(.zip, .warc, .warc.gz); unpack it"
     )
 
 
@@ -122,44 +105,23 @@ def _zip_pages(path: Path, accept: PathFilter) -> Iterator[StoredPage]:
             place = _place(member.filename, strip, accept)
             if place is None:
                 continue
-            linked = stat.S_ISLNK(member.external_attr >> 16)
-            kind = "a link" if linked else "encrypted" if member.flag_bits & 1 else ""
-            opened = partial(archive.open, member)
-            page = _member(place, member.filename, kind, member.file_size, opened)
+            page = _member(archive, member, place)
             total += len(page.body)
             _check_total(path.name, total)
             yield page
 
 
-def _tar_pages(path: Path, accept: PathFilter) -> Iterator[StoredPage]:
-    with (
-        _as_source_errors(path),
-        closing(_BoundedFile(path)) as stream,
-        tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r:") as archive,
-    ):
-        count = 0
-        while (member := archive.next()) is not None:
-            # tarfile keeps all members in memory
-            archive.members = []  # type: ignore[attr-defined]
-            count += 1
-            if count > _MEMBERS:
-                raise SourceError(f"{path.name}: more than {_MEMBERS:,} files")
-            place = _place(member.name, _docset_prefix([member.name]), accept)
-            if place is None or member.isdir():
-                continue
-            linked = member.issym() or member.islnk()
-            kind = "" if member.isreg() else "a link" if linked else "no file"
-            opened = partial(archive.extractfile, member)
-            yield _member(place, member.name, kind, member.size, opened)
-
-
-def _member(place: str, name: str, kind: str, size: int, opened: Callable[[], Any]) -> StoredPage:
-    if reason := _bad_name(name) or kind:
+def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, place: str) -> StoredPage:
+    if reason := _bad_name(member.filename):
         return _skipped(place, reason)
-    if size > MAX_BYTES:
+    if stat.S_ISLNK(member.external_attr >> 16):
+        return _skipped(place, "a link")
+    if member.flag_bits & 1:
+        return _skipped(place, "encrypted")
+    if member.file_size > MAX_BYTES:
         return _too_large(place)
     try:
-        with opened() as stream:
+        with archive.open(member) as stream:
             return _stored(place, stream.read(MAX_BYTES + 1))
     except _DAMAGED as error:
         return _failed(place, _reason(error))
@@ -211,20 +173,12 @@ _HTML = frozenset({"text/html", "application/xhtml+xml"})
 
 
 class _BoundedFile:
-    """What tarfile and warcio need of a file."""
+    """What warcio needs of a file."""
 
     def __init__(self, path: Path) -> None:
         self._name = path.name
-        head = bytes_of(path, 6)
-        opened: Any = open_file
-        for magic, opener in (
-            (b"\x1f\x8b", gzip.GzipFile),
-            (b"BZh", bz2.BZ2File),
-            (b"\xfd7zXZ", lzma.LZMAFile),
-        ):
-            if head.startswith(magic):
-                opened = opener
-        self._file: Any = opened(path)
+        zipped = bytes_of(path, 2) == b"\x1f\x8b"
+        self._file: Any = gzip.GzipFile(path) if zipped else open_file(path)
         self.tell, self.close = self._file.tell, self._file.close
 
     def read(self, size: int = -1) -> bytes:
@@ -234,12 +188,6 @@ class _BoundedFile:
         data: bytes = self._file.read(size)
         _check_total(self._name, self.tell())
         return data
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        _check_total(self._name, offset)
-        place: int = self._file.seek(offset, whence)
-        _check_total(self._name, place)
-        return place
 
 
 @contextmanager

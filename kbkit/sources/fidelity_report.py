@@ -16,7 +16,7 @@ from kbkit.recipes import PageSource
 from kbkit.runtime.config import Settings
 from kbkit.runtime.progress import OnProgress
 from kbkit.sources import Outcome, SourceContext
-from kbkit.sources.archives import ARCHIVES, MAX_BYTES, StoredPage, read_pages
+from kbkit.sources.archives import MAX_BYTES, StoredPage, read_pages
 from kbkit.sources.decode import decode
 from kbkit.sources.html.extract import ExtractedPage
 from kbkit.sources.html.fidelity import KINDS, Fidelity, recurring, survey
@@ -138,7 +138,7 @@ def fidelity(
     address, path = str(place), Path(place).expanduser()
     if address.startswith(("http://", "https://")):
         pages, many = iter([_fetched(address, allow_private)]), 1
-    elif path.is_file() and not path.name.lower().endswith(ARCHIVES):
+    elif path.is_file() and path.suffix.lower() != ".zip":
         pages, many = iter([StoredPage(path.name, bytes_of(path, MAX_BYTES))]), 1
     else:
         names = _names(path)

@@ -166,7 +166,7 @@ def draft_of_file(path: Path, base: Path) -> Draft:
         values = load_values(path.read_text(encoding="utf-8", errors="replace"))
         if is_openapi(values) or (isinstance(values, dict) and "swagger" in values):
             return draft_of_description(values, {"path": inside(path, base)}, str(path))
-    if path.suffix.lower() in (".warc", ".zip", ".tar", ".tgz", ".gz", ".docset"):
+    if path.suffix.lower() in (".warc", ".zip", ".gz", ".docset"):
         raise SourceError(f"{path}: an archive; write a source of type mirror, with its base_url")
     if path.suffix.lower() not in FORMATS:
         raise SourceError(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import random
-import tarfile
 import zipfile
 from pathlib import Path
 
@@ -41,35 +40,26 @@ def contents(events: list) -> dict[str, str]:
     return {event.uri: event.document.content for event in events if event.document}
 
 
-def pack(folder: Path, name: str, prefix: str = "") -> None:
+def pack(folder: Path, prefix: str = "") -> None:
     files = [path for path in (folder / "site").rglob("*") if path.is_file()]
-    inside = [(path, prefix + path.relative_to(folder / "site").as_posix()) for path in files]
-    if name.endswith(".zip"):
-        with zipfile.ZipFile(folder / name, "w") as archive:
-            for path, member in inside:
-                archive.write(path, member)
-    else:
-        kind = name.rpartition(".")[2].replace("tgz", "gz").replace("tar", "")
-        with tarfile.open(folder / name, f"w:{kind}") as archive:
-            for path, member in inside:
-                archive.add(path, member)
+    with zipfile.ZipFile(folder / "a.zip", "w") as archive:
+        for path in files:
+            archive.write(path, prefix + path.relative_to(folder / "site").as_posix())
 
 
-@pytest.mark.parametrize("name", ["a.zip", "a.tar", "a.tar.gz", "a.tgz", "a.tar.xz", "a.tar.bz2"])
-def test_archives_are_read_like_their_folder(folder, name) -> None:
-    pack(folder, name)
+def test_archive_is_read_like_its_folder(folder) -> None:
+    pack(folder)
     expected = contents(read(folder, "site"))
     assert sorted(expected) == sorted(BASE + part for part in NAMES)
-    assert contents(read(folder, name)) == expected
-    part = contents(read(folder, name, include=("/guide/*",), exclude=("*end*",)))
+    assert contents(read(folder, "a.zip")) == expected
+    part = contents(read(folder, "a.zip", include=("/guide/*",), exclude=("*end*",)))
     assert list(part) == [BASE + "guide/start.html"]
-    assert len(contents(read(folder, name, limit=2))) == 2
+    assert len(contents(read(folder, "a.zip", limit=2))) == 2
 
 
-@pytest.mark.parametrize("name", ["a.tgz", "a.zip"])
-def test_docsets(folder, name) -> None:
-    pack(folder, name, "Toy.docset/Contents/Resources/Documents/")
-    assert sorted(contents(read(folder, name))) == sorted(BASE + part for part in NAMES)
+def test_docsets(folder) -> None:
+    pack(folder, "Toy.docset/Contents/Resources/Documents/")
+    assert sorted(contents(read(folder, "a.zip"))) == sorted(BASE + part for part in NAMES)
     (folder / "Toy.docset" / "Contents" / "Resources").mkdir(parents=True)
     (folder / "site").rename(folder / "Toy.docset" / "Contents" / "Resources" / "Documents")
     assert sorted(contents(read(folder, "Toy.docset"))) == sorted(BASE + part for part in NAMES)
@@ -104,23 +94,6 @@ def test_hostile_names_in_a_zip(tmp_path, page) -> None:
     assert all(event.uri.startswith(BASE) for event in skipped)
 
 
-def test_hostile_members_of_a_tar(tmp_path, page) -> None:
-    body = page("x").encode()
-    kinds = (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE)
-    with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as archive:
-        for name in (*HOSTILE, "good.html"):
-            member = tarfile.TarInfo(name)
-            member.size = len(body)
-            archive.addfile(member, io.BytesIO(body))
-        for name, kind in zip(("sym.html", "hard.html", "pipe.html"), kinds, strict=True):
-            member = tarfile.TarInfo(name)
-            member.type, member.linkname = kind, "/etc/passwd"
-            archive.addfile(member)
-    results = read(tmp_path, "a.tar.gz")
-    assert list(contents(results)) == [BASE + "good.html"]
-    assert len([event for event in results if event.reason]) == len(HOSTILE) + 3
-
-
 def test_links_out_of_the_folder_are_skipped(folder) -> None:
     (folder / "secret.html").write_text("<p>secret</p>")
     (folder / "site" / "link.html").symlink_to(folder / "secret.html")
@@ -136,28 +109,22 @@ def test_archive_bombs_are_bounded(tmp_path, monkeypatch) -> None:
         archive.writestr("ok.html", "<p>Some words that are all there is to say here.</p>")
     results = {event.uri: event.reason for event in read(tmp_path, "a.zip")}
     assert results[BASE + "big.html"] == "larger than 1 MB"
-    with tarfile.open(tmp_path / "a.tgz", "w:gz") as archive:
-        member = tarfile.TarInfo("movie.mp4")
-        member.size = 50_000_000
-        archive.addfile(member, io.BytesIO(bytes(member.size)))
+    with zipfile.ZipFile(tmp_path / "b.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(6):
+            archive.writestr(f"{number}.html", b"a" * 900_000)
     with pytest.raises(SourceError, match=r"more than 0\.005 GB"):
-        read(tmp_path, "a.tgz")
+        read(tmp_path, "b.zip")
+    (tmp_path / "w.warc.gz").write_bytes(gzip.compress(b"WARC/1.0\r\n" + b"a: b\r\n" * 1_000_000))
+    with pytest.raises(SourceError, match=r"more than 0\.005 GB"):
+        read(tmp_path, "w.warc.gz")
 
 
-def test_tar_header_that_claims_gigabytes_is_refused(tmp_path) -> None:
-    header = tarfile.TarInfo("x")
-    header.type, header.size = tarfile.XHDTYPE, 3_000_000_000
-    (tmp_path / "a.tar").write_bytes(header.tobuf() + bytes(10_240))
-    with pytest.raises(SourceError, match="a part larger than 100 MB"):
-        read(tmp_path, "a.tar")
-
-
-@pytest.mark.parametrize("name", ["a.zip", "a.tar.gz", "a.tar", "a.tar.xz", "w.warc.gz"])
+@pytest.mark.parametrize("name", ["a.zip", "w.warc.gz"])
 def test_damaged_archives_are_one_clear_error(folder, name) -> None:
     if name == "w.warc.gz":
         warc(folder / name, [(f"{BASE}{n}", "200", "<p>words</p>", "2026") for n in range(50)])
     else:
-        pack(folder, name)
+        pack(folder)
     whole = (folder / name).read_bytes()
     refused = []
     for seed in range(40):
@@ -176,9 +143,9 @@ def test_damaged_archives_are_one_clear_error(folder, name) -> None:
     assert not any("\n" in message for message in refused)
 
 
-@pytest.mark.parametrize("name", ["a.rar", "a.zip", "nowhere.zip"])
+@pytest.mark.parametrize("name", ["a.tgz", "a.zip", "nowhere.zip"])
 def test_other_files_are_no_archives(tmp_path, name) -> None:
-    (tmp_path / "a.rar").write_text("x")
+    (tmp_path / "a.tgz").write_text("x")
     (tmp_path / "a.zip").write_text("x")
     with pytest.raises(SourceError, match=r"not a folder|not an archive|no such folder"):
         read(tmp_path, name)
