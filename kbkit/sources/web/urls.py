@@ -23,6 +23,7 @@ from xml.sax.saxutils import unescape
 
 from kbkit.paths import admits
 from kbkit.sources import Outcome, SourceEvent
+from kbkit.sources.html import joined
 from kbkit.sources.web import Fetcher, Response, pause, refused_url
 from kbkit.text.markdown.writing import resolve
 
@@ -63,9 +64,9 @@ def canonical(url: str, base: str = "", *, routes: bool = False) -> str:
     """
     try:
         url = url.strip().replace("\t", "").replace("\n", "").replace("\r", "")
-        joined = resolve(base, url)
-        parts = urlsplit(joined)
-        if parts.scheme.lower() not in _PORTS or len(joined) > _MAX_LENGTH * 2:
+        whole = resolve(base, url)
+        parts = urlsplit(whole)
+        if parts.scheme.lower() not in _PORTS or len(whole) > _MAX_LENGTH * 2:
             return ""
         host = (parts.hostname or "").rstrip(".")
         if not host.isascii():
@@ -326,7 +327,7 @@ class Robots:
 
     def sitemaps(self, url: str) -> list[str]:
         _, rules = self._of(origin(url))
-        return list(filter(None, (_joined(url, each) for each in islice(rules.sitemaps, 100))))
+        return list(filter(None, (joined(url, each) for each in islice(rules.sitemaps, 100))))
 
     def _of(self, host: str) -> tuple[Response | None, Any]:
         with self._lock:
@@ -397,7 +398,7 @@ def read_sitemaps(robots: Robots, scope: CrawlScope, *, guess: bool = False) -> 
         else:
             locations = text.split()
         for relative in locations[:_MAX_URLS]:
-            location = _joined(url, relative)
+            location = joined(url, relative)
             if nested:
                 # an index must not lead to other hosts
                 if location not in seen and origin(location) == origin(url):
@@ -406,13 +407,6 @@ def read_sitemaps(robots: Robots, scope: CrawlScope, *, guess: bool = False) -> 
             elif page := scope.link(location, ""):
                 pages[page] = None
     return list(pages)[:_MAX_URLS]
-
-
-def _joined(base: str, url: str) -> str:
-    try:
-        return urljoin(base, url)
-    except ValueError:
-        return ""
 
 
 def _text(body: bytes) -> str:
