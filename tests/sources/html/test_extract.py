@@ -360,7 +360,7 @@ def test_real_manuals_keep_their_content(package: str) -> None:
     assert fidelity.wanted["code"] > 5
     for kind in KINDS:
         kept = fidelity.kept[kind] >= 0.97 * fidelity.wanted[kind]
-        assert kept, (str(fidelity), fidelity.lost[kind][:5])
+        assert kept, (fidelity.counts(), fidelity.lost[kind][:5])
 
 
 DRAWN = """<html><head><title>Trains</title></head><body><main><h1>Trains

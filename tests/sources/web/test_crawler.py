@@ -233,13 +233,16 @@ def test_start_page_that_moved_to_another_host_is_followed(site, other_site) -> 
 
 @pytest.mark.parametrize(
     ("status", "allowed"),
-    [(404, True), (403, True), pytest.param(429, False, marks=pytest.mark.slow)],
+    [(404, True), (403, True), (500, False), pytest.param(429, False, marks=pytest.mark.slow)],
 )
 def test_status_of_robots_txt_allows_or_forbids(site, status, allowed) -> None:
-    """RFC 9309: a missing file forbids nothing; too many requests forbid all."""
+    """RFC 9309: a missing file forbids nothing; an error or too many requests forbid all."""
     site.pages["/robots.txt"] = answer(status, Retry_After="0")
     site.link({}, "/")
-    assert read(crawl(site.url + "/", sitemap=False), site) == (["/"] if allowed else [])
+    events = crawl(site.url + "/", sitemap=False)
+    assert read(events, site) == (["/"] if allowed else [])
+    reason = f"failed: robots.txt cannot be read (HTTP {status}"
+    assert allowed or reasons(events, site)["/"].startswith(reason)
     assert site.count("/") == allowed
 
 

@@ -80,14 +80,6 @@ def test_private_host_is_skipped_before_its_robots_txt(site) -> None:
     assert site.paths == []
 
 
-def test_robots_txt_that_fails_forbids_all(site) -> None:
-    site.pages["/robots.txt"] = answer(500)
-    site.link({}, "/")
-    reason = reasons(crawl(site.url + "/"), site)["/"]
-    assert reason.startswith("failed: robots.txt cannot be read (HTTP 500")
-    assert site.paths == ["/robots.txt"]
-
-
 @pytest.mark.slow
 def test_crawl_delay_of_robots_txt_is_kept(site) -> None:
     site.pages["/robots.txt"] = "User-agent: *\nCrawl-delay: 0.4"
@@ -193,23 +185,10 @@ def test_scope_follows_a_redirected_start_page(site) -> None:
     assert read(crawl(site.url + "/docs/"), site) == ["/en/latest/", "/en/latest/guide"]
 
 
-@pytest.mark.parametrize(
-    ("status", "outcome"), [(404, Outcome.GONE), (500, Outcome.FAILED), (403, Outcome.FAILED)]
-)
-def test_refused_start_page_is_an_event(site, status, outcome) -> None:
-    site.pages["/"] = answer(status)
-    (event,) = crawl(site.url + "/")
-    assert event.outcome is outcome
-    assert f"HTTP {status}" in event.reason
-
-
-def test_unreachable_or_private_start_page_is_an_event() -> None:
+def test_unreachable_start_page_is_an_event() -> None:
     (event,) = crawl("http://127.0.0.1:9/")
     assert event.outcome is Outcome.FAILED
     assert "cannot connect to 127.0.0.1:9" in event.reason
-    (event,) = crawl("http://localhost/", allow_private=False)
-    assert event.outcome is Outcome.SKIPPED
-    assert "loopback" in event.reason
 
 
 def test_bad_pages_are_reported_and_others_are_read(site, page, silence) -> None:

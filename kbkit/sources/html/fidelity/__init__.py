@@ -164,11 +164,6 @@ class Fidelity:
         self.kept[kind] += expected.total() - missing.total()
         self.lost[kind] += missing.elements()
 
-    def __str__(self) -> str:
-        return "  ".join(
-            f"{kind} {100 * self.share(kind):.2f} % of {self.wanted[kind]}" for kind in KINDS
-        )
-
 
 def _unindented(code: str) -> str:
     return "\n".join(line.strip() for line in code.strip().split("\n"))
