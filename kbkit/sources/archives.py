@@ -12,7 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -297,15 +297,11 @@ class MirrorReader:
         return not missing and admits(inside, self._spec.include, self._spec.exclude)
 
     def _uri(self, page: StoredPage) -> str:
-        if page.place.startswith(("http://", "https://")) and not self._base:
-            return page.place
-        if page.place.startswith(self._base):
+        if page.place.startswith(self._base):  # of a WARC
             return page.place
         return self._base + quote(page.place, safe="/~!$&'()*+,;=:@")
 
     def _event(self, uri: str, page: ExtractedPage) -> SourceEvent:
         # noindex is for search engines; this mirror was chosen by its user
-        reason = "" if page.noindex and page.content else page.reason
-        if not reason and page.refresh and len(page.content) < 400:
-            reason = f"redirects to {page.refresh} (meta refresh)"
-        return event_of_page(self._spec, uri, page, reason=reason)
+        page = replace(page, reason="") if page.noindex and page.content else page
+        return event_of_page(self._spec, uri, page)

@@ -182,7 +182,7 @@ def _address(name: str) -> str:
 def _measured(stored: StoredPage, page: ExtractedPage, template: Collection[int]) -> PageFidelity:
     result = Fidelity()
     if not page.content:
-        return PageFidelity(stored.place, result, reason=stored.reason or page.reason or "no text")
+        return PageFidelity(stored.place, result, reason=stored.reason or page.refusal)
     html = decode(stored.body, stored.charset)
     figures = result.add(
         html, page.content, url=_address(stored.place), template=template, article=page.article

@@ -65,6 +65,7 @@ _BODY = re.compile("<body", re.IGNORECASE)
 _REFRESH = re.compile(r"^\s*\d*\.?\d*\s*[;,]\s*(?:url\s*=)?\s*['\"]?\s*([^'\"]+)", re.IGNORECASE)
 _DESCRIPTIONS = ("description", "og:description")
 _DESCRIPTION = 1_000  # most characters of a description
+_STUB = 400  # characters, below which a page that refreshes to another has no content
 NOINDEX = "noindex"  # start of the reason for pages that forbid indexing
 _TOO_DEEP = "nested too deeply to be read"
 
@@ -111,6 +112,13 @@ class ExtractedPage:
     survey: frozenset[int] = frozenset()
     note: str = ""
     drawings: Mapping[str, bytes] = field(default_factory=dict)
+
+    @property
+    def refusal(self) -> str:
+        """Why the page is no document, in one line, or ``""``."""
+        if self.refresh and len(self.content) < _STUB:
+            return f"redirects to {self.refresh} (meta refresh)"
+        return self.reason or ("" if self.content else "no text")
 
     @property
     def metadata(self) -> dict[str, Any]:

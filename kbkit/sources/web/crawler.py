@@ -80,7 +80,6 @@ PAGES = frozenset({"", "text/html", "application/xhtml+xml", "application/octet-
 _AHEAD = 16  # most downloads in progress
 _READ_AHEAD = 64  # most fetched pages that wait to be read; bounds memory
 _SILENT_MOST = 8  # consecutive requests without an answer, after which the host counts as dead
-_STUB = 400  # characters, below which a page that refreshes to another has no content
 
 
 class CrawlRun:
@@ -313,17 +312,13 @@ class CrawlRun:
     def _page_event(
         self, record: PageRecord, page: ExtractedPage, uri: str, own: str, noindex: bool
     ) -> SourceEvent:
-        reason = page.reason
+        reason = page.refusal
         if noindex:
             reason = f"{NOINDEX}: its X-Robots-Tag asks not to index it"
-        elif own and not reason:
+        elif own and not page.reason:
             reason = f"a copy of {own} (rel=canonical)"
-        elif not reason and not self._scope.allows(uri):
+        elif not page.reason and not self._scope.allows(uri):
             reason = "read for its links only (include and exclude leave it out)"
-        elif page.refresh and len(page.content) < _STUB:
-            reason = f"redirects to {page.refresh} (meta refresh)"
-        elif not page.content:
-            reason = reason or "no text"
         if reason == NEEDS_BROWSER:
             self._without_document.add(uri, reason)
             return SourceEvent(record.url, Outcome.SKIPPED, record=record)

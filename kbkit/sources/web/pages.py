@@ -281,9 +281,9 @@ def event_of_page(
     reason: str = "",
 ) -> SourceEvent:
     """Return the event of a page that was read, which is skipped for a reason."""
-    if reason or not page.content:
+    if reason := reason or page.refusal:
         outcome = Outcome.FAILED if page.failed else Outcome.SKIPPED
-        return SourceEvent(uri, outcome, reason=reason or "no text", record=record)
+        return SourceEvent(uri, outcome, reason=reason, record=record)
     record = record and replace(record, document_uri=uri)
     return SourceEvent(uri, Outcome.FETCHED, _document(spec, uri, page), record=record)
 

@@ -92,7 +92,7 @@ def _page(spec: PageSource, context: SourceContext) -> SourceEvent:
     if refused := pages.body_refusal(response, PAGES | _TEXTS):
         return SourceEvent(uri, Outcome.SKIPPED, reason=refused, record=record)
     page = _extract_page(response, uri, context.stop, drawings=spec.images)
-    reason = page.reason
+    reason = ""
     if directives(response.robots, robots.token) & {"noindex", "none"}:
         reason = "noindex: its X-Robots-Tag asks not to index it"
     if page.failed:
@@ -247,9 +247,9 @@ class FirecrawlCrawler:
             reason = f"larger than {self._spec.max_bytes / 1e6:g} MB"
             return SourceEvent(url, Outcome.SKIPPED, reason=reason, record=record)
         page = _read(item, url, str(about.title or ""))
-        if page.content and not page.reason:
+        if not page.refusal:
             record = PageRecord(url)  # validators of another provider do not hold
-        return pages.event_of_page(self._spec, url, page, record, reason=page.reason)
+        return pages.event_of_page(self._spec, url, page, record)
 
     def _known_record(self, url: str) -> PageRecord:
         return self._context.memory.page(url) or PageRecord(url)

@@ -397,6 +397,7 @@ def test_one_page_with_the_same_bytes_is_unchanged(site, page) -> None:
         ("GIF89a", {"Content-Type": "image/gif"}, "image/gif, not a page"),
         (" \n", {}, "empty page"),
         ("<html><body><main></main></body></html>", {}, "no text"),
+        ("<meta http-equiv=refresh content='0; /x'><p>Moved.</p>", {}, "redirects to http"),
         ("<p>Some words of a page.</p>", {"X-Robots-Tag": "none"}, "noindex"),
         ("<p>Some words of a page.</p>", {"X-Robots-Tag": "noindex"}, "noindex"),
     ],
