@@ -23,7 +23,7 @@ from kbkit.sources import DiskPlace, Outcome, SourceContext, SourceEvent
 from kbkit.sources.formats import MULTIPLE, FileParser, ParsedFile, belongs, done, format_of
 from kbkit.sources.html.images import collect, local_reader
 from kbkit.sources.parts import MAX_BYTES, Part, detect, title_from_name
-from kbkit.sources.project_navigation import NavEntry, nav_entries
+from kbkit.sources.project_navigation import NavEntry, nav_entries, real_path
 from kbkit.sources.untrusted import UnreadableError
 from kbkit.text.markdown.extensions import Address, resolve_wiki_links
 from kbkit.text.markdown.structure import slug
@@ -70,7 +70,7 @@ _UNNAMED = NavEntry("")
 
 def _names(paths: Sequence[Path], root: Path) -> dict[str, str]:
     """Map names in wiki links (name or path without suffix) to files, nearest to the top first."""
-    places = [path.resolve() for path in paths]
+    places = [real_path(path) for path in paths]
     inside = [place.relative_to(root) for place in places if root in place.parents]
     names: dict[str, str] = {}
     for path in sorted(inside, key=lambda each: (len(each.parts), each)):
@@ -112,10 +112,10 @@ class FilesReader:
                 if context.stop():
                     return
                 uri = place.uri(path)
-                entry = entries.get(path.resolve(), _UNNAMED) if entries else _UNNAMED
+                entry = entries.get(real_path(path), _UNNAMED) if entries else _UNNAMED
                 navigation = _navigation(entry, place) if entry is not _UNNAMED else Navigation()
                 result = self._submit(reader, path, uri, root)
-                folder = root or path.resolve().parent
+                folder = root or real_path(path).parent
                 waiting.append(_Waiting(uri, path, result, entry.title, navigation, folder))
                 while len(waiting) >= _AHEAD:
                     yield from self._next(waiting, context)
@@ -132,18 +132,17 @@ class FilesReader:
         self, reader: FileParser, path: Path, uri: str, root: Path | None
     ) -> Future[ParsedFile]:
         try:
-            if root is not None and not path.resolve().is_relative_to(root):
+            format_of(path.name)
+            if root is not None and not real_path(path).is_relative_to(root):
                 return done(ParsedFile(reason="a link that leads out of the folder"))
             if not path.is_file():
                 return done(ParsedFile(reason="not a file"))
-            format_of(path.name)
             # reported sizes are wrong for some files
             return reader.submit(uri, bytes_of(path, MAX_BYTES + 1))
         except UnreadableError as error:
             return done(ParsedFile(reason=str(error)))
-        except (OSError, RuntimeError) as error:
-            reason = getattr(error, "strerror", None) or "a circle of links"
-            return done(ParsedFile(reason=f"cannot be read ({reason})", failed=True))
+        except OSError as error:
+            return done(ParsedFile(reason=f"cannot be read ({error.strerror})", failed=True))
 
     def _next(self, waiting: deque[_Waiting], context: SourceContext) -> Iterator[SourceEvent]:
         uri, path, result, title, navigation, folder = waiting[0]
@@ -178,7 +177,7 @@ class FilesReader:
             yield SourceEvent(document.uri, Outcome.FETCHED, document, record=record)
 
     def _address_from(self, path: Path, folder: Path) -> Address:
-        start = path.resolve().relative_to(folder).parent.as_posix()
+        start = real_path(path).relative_to(folder).parent.as_posix()
 
         def address(name: str, heading: str) -> str | None:
             target = self._names.get(name.removesuffix(".md").casefold())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise, product
 from pathlib import Path
@@ -40,8 +42,9 @@ _INDEX = ("index", "readme")
 def nav_entries(folder: Path) -> dict[Path, NavEntry]:
     """Return the entries of MkDocs' ``nav`` by file; the first entry of a page counts."""
     entries: dict[Path, NavEntry] = {}
-    for path, entry in islice(_configured(folder), _MAX):
-        entries.setdefault(path, entry)
+    with suppress(ValueError):  # a null character in a name
+        for path, entry in islice(_configured(folder), _MAX):
+            entries.setdefault(path, entry)
     following = dict(pairwise(entries))
     return {path: replace(entry, next=following.get(path)) for path, entry in entries.items()}
 
@@ -64,7 +67,7 @@ def _nav_entries(nav: Any, docs: Path, above: Above, depth: int) -> Iterator[tup
         named = item.items() if isinstance(item, dict) else [("", item)]
         for title, inside in named:
             if isinstance(inside, str) and "://" not in inside:
-                yield (docs / inside).resolve(), NavEntry(str(title), above)
+                yield real_path(docs / inside), NavEntry(str(title), above)
             elif isinstance(inside, list):
                 inner = (*above, (str(title), _index(inside, docs)))
                 yield from _nav_entries(inside, docs, inner, depth + 1)
@@ -76,5 +79,10 @@ def _index(nav: list[Any], docs: Path) -> Path | None:
     if isinstance(first, dict):
         first = next(iter(first.values()), None)
     if isinstance(first, str) and Path(first).stem.casefold() in _INDEX:
-        return (docs / first).resolve()
+        return real_path(docs / first)
     return None
+
+
+def real_path(path: Path) -> Path:
+    """Follow links; links in a circle stay (`Path.resolve` raises `RuntimeError`)."""
+    return Path(os.path.realpath(path))

@@ -23,7 +23,16 @@ from docutils.readers.standalone import Reader
 from docutils.writers.html5_polyglot import HTMLTranslator, Writer
 
 from kbkit.sources.html.extract import markdown_of
-from kbkit.text.markdown.writing import CODE, CODE_ROLES, SILENT, VERSIONS, code_span, fence, indent
+from kbkit.text.markdown.writing import (
+    CODE,
+    CODE_ROLES,
+    NAMING,
+    SILENT,
+    VERSIONS,
+    code_span,
+    fence,
+    indent,
+)
 
 _DIRECTIVE = re.compile(r"^[ \t]*\.\.[ \t]+(?:\|[^|\n]{1,80}\|[ \t]+)?([\w.+:-]{1,80}?)::", re.M)
 _ROLE = re.compile(r":([A-Za-z][\w.+:-]{0,60}):`")
@@ -150,7 +159,7 @@ class _UnknownDirective(Directive):
                 return [nodes.paragraph("", argument)] if argument else []
             language = argument if re.fullmatch(r"[\w+#-]{1,30}", argument) else ""
             return [nodes.literal_block(text, text, classes=["code", language])]
-        if short == "toctree" or (short in SILENT and not (short == "program" and text)):
+        if short == "toctree" or (short in SILENT and not (short in NAMING and text)):
             return []
         if short == "class" and self.name == short and not text and "(" not in argument:
             return []  # names a style, in docutils; Sphinx's describes a class

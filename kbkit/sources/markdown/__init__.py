@@ -30,7 +30,7 @@ from kbkit.sources.markdown.lines import (
 )
 from kbkit.text.markdown.extensions import note_anchor
 from kbkit.text.markdown.structure import split_anchor
-from kbkit.text.markdown.writing import CODE, KINDS, SILENT, VERSIONS, fence, title_of
+from kbkit.text.markdown.writing import CODE, KINDS, NAMING, SILENT, VERSIONS, fence, title_of
 
 
 def commonmark(text: str, *, components: bool = False) -> str:
@@ -269,7 +269,7 @@ class _Unfolding:
     def _directive(self, kind: str, title: str, body: list[str], depth: int) -> list[str]:
         options, body = options_of(body)
         kind = kind.lower().rpartition(":")[2]
-        if kind in SILENT:
+        if kind in SILENT and not (kind in NAMING and any(map(str.strip, body))):
             return []
         if (block := _verbatim(kind, title, options, body)) is not None:
             return block

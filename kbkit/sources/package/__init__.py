@@ -72,9 +72,10 @@ def distribution_of(name: str) -> metadata.Distribution | None:
     top = name.partition(".")[0]
     with suppress(metadata.PackageNotFoundError):
         return metadata.distribution(top)
-    owned = re.compile(rf"^{re.escape(top)}[/.]", re.MULTILINE)
+    owned = re.compile(rf"^{re.escape(top)}(?:[/.]|$)", re.MULTILINE)
     for package in metadata.distributions():
-        if owned.search(package.read_text("RECORD") or ""):
+        # those of Debian and editable ones have no list of their modules' files
+        if any(owned.search(package.read_text(name) or "") for name in ("RECORD", "top_level.txt")):
             return package
     return None
 

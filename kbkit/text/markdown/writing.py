@@ -239,6 +239,8 @@ SILENT = frozenset(
         graphviz program raw comment
         """)
 )
+NAMING = frozenset({"module", "program"})
+"""Silent directives that show the text in them."""
 VERSIONS = {
     "versionadded": "New in version",
     "versionchanged": "Changed in version",

@@ -52,6 +52,17 @@ def test_pipe_or_device_in_a_folder(tmp_path, place, name, path):
     assert all("not a file" in event.reason or "leads out" in event.reason for event in others)
 
 
+@pytest.mark.parametrize("path", ["docs", "docs/*"])
+def test_links_in_a_circle(tmp_path, path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/a.md").write_text("# Fine\n\n[[b]] ![b](b.md)\n")
+    (tmp_path / "mkdocs.yml").write_text('nav: [b.md, a.md, "a\\0.md"]')
+    for name in ("b.md", "c.odd"):
+        (tmp_path / "docs" / name).symlink_to(tmp_path / "docs" / name)
+    results = events(FilesSource(path=path), tmp_path)
+    assert [event.outcome for event in results][:2] == [Outcome.FETCHED, Outcome.SKIPPED]
+
+
 def test_pipe_or_device_in_a_mirror(tmp_path, place):
     place("site/b.html")
     (tmp_path / "site/a.html").write_text("<title>A</title><h1>A page</h1><p>Words of it.</p>")

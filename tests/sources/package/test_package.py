@@ -242,20 +242,20 @@ def test_overloads_properties_fields_and_bases(tmp_path, monkeypatch) -> None:
     assert three.endswith("\n\nSource: `shapekit.py`, line 13\n")
 
 
-def test_known_repository_of_the_source_is_linked(toykit, tmp_path) -> None:
-    info = tmp_path / "toykit-1.2.dist-info"
+@pytest.mark.parametrize("listing", ["RECORD", "top_level.txt"])
+def test_known_repository_of_the_source_is_linked(toykit, tmp_path, listing) -> None:
+    info = tmp_path / "toys-1.2.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: toykit\nVersion: 1.2\n"
+        "Metadata-Version: 2.1\nName: toys\nVersion: 1.2\n"
         "Project-URL: Funding, https://github.com/sponsors/toy\n"
         "Project-URL: Source Code, https://github.com/toys/toykit.git\n"
     )
-    (info / "top_level.txt").write_text("toykit\n")
-    (info / "RECORD").write_text("toykit/__init__.py,,\n")
+    (info / listing).write_text("toykit/__init__.py,,\n" if listing == "RECORD" else "toykit\n")
     document = documents("toykit")["toykit.helper"]
     assert document.metadata["repository"] == "https://github.com/toys/toykit"
     assert document.content.endswith(
-        "Source: `toykit/_impl.py`, line 36, in [toykit 1.2](https://github.com/toys/toykit)\n"
+        "Source: `toykit/_impl.py`, line 36, in [toys 1.2](https://github.com/toys/toykit)\n"
     )
 
 
