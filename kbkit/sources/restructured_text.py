@@ -29,6 +29,7 @@ from kbkit.text.markdown.writing import (
     NAMING,
     SILENT,
     VERSIONS,
+    WORDS,
     code_span,
     fence,
     indent,
@@ -37,14 +38,7 @@ from kbkit.text.markdown.writing import (
 _DIRECTIVE = re.compile(r"^[ \t]*\.\.[ \t]+(?:\|[^|\n]{1,80}\|[ \t]+)?([\w.+:-]{1,80}?)::", re.M)
 _ROLE = re.compile(r":([A-Za-z][\w.+:-]{0,60}):`")
 _TARGET = re.compile(r"^(.*?)\s*<([^<>]*)>$", re.DOTALL)
-_OBJECTS = frozenset(
-    str.split("""
-        function class method attribute data exception staticmethod classmethod property
-        decorator decoratormethod describe object cfunction option envvar confval setting
-        cmdoption directive role rst:directive macro type member var enum enumerator struct
-        module-attribute opcode pdbcommand
-    """)
-)
+_OBJECTS = frozenset(WORDS["objects"].split())
 _LABELS = {
     **VERSIONS,
     "seealso": "See also",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kbkit.text.markdown import Block, Kind, blocks, text_anchor
 from kbkit.text.markdown.extensions import note_anchor
 from kbkit.text.markdown.structure import CODE_SPAN, PAGE_MARK, split_anchor
-from kbkit.text.markdown.writing import CODE_ROLES, code_span, safe_url
+from kbkit.text.markdown.writing import CODE_ROLES, WORDS, code_span, safe_url
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -110,22 +110,7 @@ _EMPHASIS = {
     **dict.fromkeys(("s", "del", "strike"), "~~"),
 }
 _CODE = frozenset({"code", "tt", "samp", "kbd"})
-_SILENT = frozenset(
-    str.split("""
-        script style svg math iframe object video audio textarea select noscript template canvas
-        """)
-)
-_TAGS = frozenset(
-    str.split("""
-        a abbr acronym address article aside b bdi bdo big blockquote body br button caption center
-        cite code col colgroup dd del details dfn dialog dir div dl dt em embed fieldset figcaption
-        figure font footer form h1 h2 h3 h4 h5 h6 head header hr html i iframe img input ins kbd
-        label legend li link main map mark menu meta nav noscript object ol option p param picture
-        pre q rp rt ruby s samp script section select small source span strike strong style sub
-        summary sup svg table tbody td template textarea tfoot th thead tr tt u ul var video audio
-        wbr canvas math
-        """)
-)
+_SILENT, _TAGS = (frozenset(WORDS[name].split()) for name in ("silent_tags", "tags"))
 _REFERENCES = frozenset({"ref", "numref", "std:ref", "std:numref"})
 _DEEPEST = 6
 _REACH = 4_000  # characters up to the end of an element

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -216,69 +218,19 @@ def _flat(element: Any) -> str:
     return " ".join("".join(element.itertext()).split())
 
 
-KINDS = frozenset(
-    str.split("""
-        note warning tip hint caution important danger error attention seealso info success
-        question failure bug example quote abstract summary tldr todo check done fail missing
-        cite help faq security admonition annotate secondary aside callout
-        """)
+WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
+KINDS, CODE, SILENT, NAMING, _NAMED_KINDS = (
+    frozenset(WORDS[name].split()) for name in ("kinds", "code", "silent", "naming", "named_kinds")
 )
-"""Names of admonitions in Markdown dialects."""
-
-# names of Sphinx's directives and roles, in reStructuredText and MyST
-CODE = frozenset(
-    str.split("""
-        sourcecode code-block code code-cell literalinclude prompt ipython doctest testcode
-        testoutput plot parsed-literal
-        """)
-)
-SILENT = frozenset(
-    str.split("""
-        index highlight currentmodule tabularcolumns rst-class contents tableofcontents
-        sectionauthor codeauthor include default-domain default-role module meta autosummary
-        graphviz program raw comment
-        """)
-)
-NAMING = frozenset({"module", "program"})
-"""Silent directives that show the text in them."""
-VERSIONS = {
-    "versionadded": "New in version",
-    "versionchanged": "Changed in version",
-    "versionremoved": "Removed in version",
-    "deprecated": "Deprecated since version",
-}
+VERSIONS: dict[str, str] = WORDS["versions"]
+_TITLES: dict[str, str] = WORDS["titles"]
 CODE_ROLES = re.compile(
-    r"(?:(?:py|c|cpp|js|rst|std|sh)(?::\w+)*:)?(?:func|class|meth|attr|mod|data|exc|obj|const|code"
-    r"|literal|file|command|option|envvar|samp|kbd|program|keyword|token|setting|lookup|tfilter|ttag"
-    r"|djadmin|source|macro|type|member|confval|regexp|mimetype)(?:-\w+)?"
+    r"(?:(?:py|c|cpp|js|rst|std|sh)(?::\w+)*:)?"
+    rf"(?:{'|'.join(WORDS['code_roles'].split())})(?:-\w+)?"
 )
-
-_SHOWN = {
-    word: style
-    for style, words in {
-        "note": "",
-        "abstract": "summary",
-        "info": "important see new changed todo",
-        "tip": "hint",
-        "success": "",
-        "question": "faq help",
-        "warning": "caution attention deprecated",
-        "failure": "",
-        "danger": "error",
-        "bug": "",
-        "example": "",
-        "quote": "",
-    }.items()
-    for word in (style, *words.split())
+_STYLES = {
+    word: style for style, words in WORDS["styles"].items() for word in (style, *words.split())
 }
-_NAMED_KINDS = frozenset(
-    str.split("""
-        warning tip hint caution important danger error attention success question failure bug
-        example
-        """)
-)
-"""Kinds that a title names, in addition to its own text."""
-_NAMES = {"seealso": "See also", "tldr": "TL;DR", "faq": "FAQ", "todo": "To do"}
 
 
 def admonition(title: str, text: str) -> str:
@@ -295,12 +247,12 @@ def title_of(kind: str, own: str | None) -> str:
 
 def shown_as(title: str) -> str:
     """Return the theme's style for an admonition, by the first word of its title."""
-    return _SHOWN.get(title.split(maxsplit=1)[0].lower().strip(":"), "note")
+    return _STYLES.get(title.split(maxsplit=1)[0].lower().strip(":"), "note")
 
 
 def _named(kind: str) -> str:
     word = _first_word(kind)
-    return _NAMES.get(word, word.replace("-", " ").capitalize())
+    return _TITLES.get(word, word.replace("-", " ").capitalize())
 
 
 def _first_word(kind: str) -> str:
