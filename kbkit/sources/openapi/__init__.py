@@ -20,14 +20,20 @@ from kbkit.models import DocumentType, License, SourceDocument
 from kbkit.recipes import OpenApiSource
 from kbkit.sources import DiskPlace, Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import binary_kind, decode
-from kbkit.sources.markdown.lines import inline_markdown, joined, labelled, page, section
-from kbkit.sources.openapi.operations import MAX_EXAMPLE_LENGTH, Operation, Operations, Security
+from kbkit.sources.markdown.lines import inline_markdown
+from kbkit.sources.openapi.operations import (
+    MAX_EXAMPLE_LENGTH,
+    Operation,
+    Operations,
+    addresses_of,
+    how_of,
+)
 from kbkit.sources.openapi.schemas import Node, References, Schemas, read_text
+from kbkit.sources.page_templates import filled
 from kbkit.sources.untrusted import load_values
 from kbkit.sources.web import Fetcher
 from kbkit.sources.web.urls import Robots, canonical
 from kbkit.text.markdown.structure import plain_text
-from kbkit.text.markdown.writing import code_span, escape, fence
 
 
 class OpenApiReader:
@@ -206,69 +212,39 @@ class ApiDescription:
             fields = map(info.get(label.lower()).text, ("name", "identifier", "email", "url"))
             facts.append((label, ", ".join(filter(None, fields))))
         facts.append(("Terms of service", info.text("termsOfService")))
-        names = map(str, self._root.get("components").get("schemas").members)
-        return page(
-            f"# {escape(self._name)}",
-            "\n".join(f"-   {label}: {escape(text)}" for label, text in facts if text),
-            inline_markdown(info.text("summary")),
-            info.block(2),
-            section("## Servers", self._server_lines()),
-            section("## Authentication", Security(self._root).schemes()),
-            self._endpoint_list(operations),
-            section("## Schemas", [f"-   {code_span(name)}" for name in names]),
-        )
-
-    def _server_lines(self) -> list[str]:
-        lines = []
-        for server in self._root.get("servers").parts():
-            if not (url := server.text("url")):
-                continue
-            lines.append(labelled(f"-   {code_span(url)}", server.line()))
-            for name, variable in server.get("variables").items():
-                words = f"default {code_span(variable.text('default'))}"
-                if choices := variable.get("enum").parts():
-                    named = (code_span(str(choice.value)) for choice in choices[:50])
-                    words += f", one of {', '.join(named)}"
-                lines.append(labelled(f"    -   {code_span(name)} ({words})", variable.line()))
-        return lines
-
-    def _endpoint_list(self, operations: list[Operation]) -> str:
         described = {tag.text("name"): tag.block(4) for tag in self._root.get("tags").parts()}
-        endpoints = [part for part in operations if not part.webhook]
-        blocks = []
-        for tag in filter(None, dict.fromkeys([*described, *chain(*(p.tags for p in operations))])):
-            lines = [_entry(part) for part in endpoints if tag in part.tags]
-            text = joined(described.get(tag, ""), "\n".join(lines))
-            blocks += [f"### {escape(tag)}", text] if text else []
-        if loose := [_entry(part) for part in endpoints if not part.tags]:
-            blocks += ["### Other endpoints" if blocks else "", "\n".join(loose)]
-        hooks = [_entry(part) for part in operations if part.webhook]
-        head = "## Endpoints" if blocks else ""
-        return joined(head, *blocks, section("## Webhooks", hooks))
+        used = chain(*(operation.tags for operation in operations))
+        return filled(
+            "api.md.j2",
+            name=self._name,
+            facts=facts,
+            info=info,
+            root=self._root,
+            operations=operations,
+            described=described,
+            tags=list(filter(None, dict.fromkeys([*described, *used]))),
+            security=self._operations.security,
+            how=how_of,
+            addresses=addresses_of,
+        )
 
     def _schema_page(self, name: str, schema: Node) -> str:
         described = ("description", "title")
         plain = {key: inner for key, inner in schema.members.items() if key not in described}
-        bare = replace(schema, value=plain, name="")
         example = self._schemas.example(schema)
         shown = json.dumps(example, ensure_ascii=False, indent=2)[:MAX_EXAMPLE_LENGTH]
-        return page(
-            f"# {escape(name)}",
-            schema.block(2),
-            f"Type: {self._schemas.summary(bare)}",
-            section("## Fields", self._schemas.lines(replace(schema, ref=schema_ref(name)))),
-            "" if example is None else f"## Example\n\n{fence(shown, 'json')}",
+        return filled(
+            "schema.md.j2",
+            name=name,
+            schema=schema,
+            kind=self._schemas.summary(replace(schema, value=plain, name="")),
+            fields=self._schemas.lines(replace(schema, ref=schema_ref(name))),
+            example=None if example is None else shown,
         )
 
 
 def schema_ref(name: str) -> str:
     return "#/components/schemas/" + name.replace("~", "~0").replace("/", "~1")
-
-
-def _entry(operation: Operation) -> str:
-    head = code_span(f"{operation.method.upper()} {operation.path}")
-    gone = " (deprecated)" if operation.deprecated else ""
-    return labelled(f"-   {head}{gone}", inline_markdown(operation.summary))
 
 
 def _pointer(*keys: str) -> str:

@@ -11,9 +11,10 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
-from kbkit.sources.markdown.lines import joined, labelled, page, section, table_cell
+from kbkit.sources.markdown.lines import labelled
 from kbkit.sources.openapi.schemas import Node, Schemas
-from kbkit.text.markdown.writing import code_span, escape, fence
+from kbkit.sources.page_templates import filled
+from kbkit.text.markdown.writing import code_span, escape, fence, pipe_table
 
 
 class Security:
@@ -21,51 +22,40 @@ class Security:
 
     def __init__(self, root: Node) -> None:
         self._required = root.get("security")
-        self._schemes = root.get("components").get("securitySchemes")
+        self.schemes = root.get("components").get("securitySchemes")
 
-    def schemes(self) -> list[str]:
-        lines = []
-        for name, scheme in self._schemes.items():
-            lines.append(labelled(f"-   {code_span(name)} ({_how(scheme)})", scheme.line()))
-            for flow, inner in scheme.get("flows").items():
-                urls = [
-                    f"{label} {code_span(url)}" for key, label in _URLS if (url := inner.text(key))
-                ]
-                lines.append(labelled(f"    -   {escape(flow)}", ", ".join(urls)))
-                scopes = inner.get("scopes")
-                for scope in map(str, scopes.members):
-                    lines.append(labelled(f"        -   {code_span(scope)}", scopes.line(scope)))
-        return lines
-
-    def section(self, operation: Node) -> str:
-        """Write the security requirements of an operation; ``""`` if there are none."""
+    def lines(self, operation: Node) -> list[str]:
+        """Write the security requirements of an operation."""
         lines = []
         for requirement in self._requirements(operation):
             parts = []
             for name, scopes in requirement.items():
-                scheme = self._schemes.get(name)
+                scheme = self.schemes.get(name)
                 named = ", ".join(code_span(str(scope.value)) for scope in scopes.parts())
-                how = f" ({_how(scheme)})" if scheme.value else ""
+                how = f" ({how_of(scheme)})" if scheme.value else ""
                 parts.append(code_span(name) + how + (f" with {named}" if named else ""))
             lines.append("-   " + (" and ".join(parts) or "none: it may be called without"))
-        words = "One of these:\n\n" if len(lines) > 1 else ""
-        return section(f"## Authentication\n\n{words}".rstrip(), lines)
+        return ["One of these:", "", *lines] if len(lines) > 1 else lines
 
     def credentials(self, operation: Node) -> Iterator[tuple[str, str]]:
         """Yield a header or query parameter for each scheme of the first requirement."""
         requirements = (part.items() for part in self._requirements(operation) if part.value)
         for name, _ in next(requirements, []):
-            yield _credentials(self._schemes.get(name))
+            yield _credentials(self.schemes.get(name))
 
     def _requirements(self, operation: Node) -> list[Node]:
         own = operation.get("security")
         return (own if own.value is not None else self._required).parts()
 
 
-_URLS = (("authorizationUrl", "authorize at"), ("tokenUrl", "tokens at"))
+def addresses_of(flow: Node) -> str:
+    """Write the addresses of an OAuth 2 flow."""
+    named = (("authorize at", "authorizationUrl"), ("tokens at", "tokenUrl"))
+    urls = ((label, flow.text(key)) for label, key in named)
+    return ", ".join(f"{label} {code_span(url)}" for label, url in urls if url)
 
 
-def _how(scheme: Node) -> str:
+def how_of(scheme: Node) -> str:
     kind = scheme.text("type")
     if kind == "apiKey":
         return f"API key in the {escape(scheme.text('in'))} {code_span(scheme.text('name'))}"
@@ -131,7 +121,7 @@ class Operations:
 
     def __init__(self, root: Node, schemas: Schemas, servers: list[str]) -> None:
         self._root = root
-        self._security = Security(root)
+        self.security = Security(root)
         self._schemas = schemas
         self._servers = servers
 
@@ -154,33 +144,21 @@ class Operations:
                     )
 
     def page(self, operation: Operation) -> str:
-        item, node = operation.item, operation.node
         parameters = self._parameters(operation)
-        body = node.get("requestBody")
-        facts = (
-            ("Operation", code_span(operation.name)),
-            ("Tags", ", ".join(map(escape, operation.tags))),
-            ("More", escape(node.get("externalDocs").text("url"))),
+        webhook = operation.webhook
+        return filled(
+            "endpoint.md.j2",
+            operation=operation,
+            node=operation.node,
+            table=self._table(parameters),
+            call="" if webhook else self._call(operation, parameters),
+            security=self.security,
+            schemas=self._schemas,
+            contents_of=self._contents,
+            schema_of=_schema_of,
+            methods=_methods,
+            phrases=_PHRASES,
         )
-        hook = "A webhook: the server sends this request to an address of yours."
-        return page(
-            f"# {escape(operation.title)}",
-            fence(f"{operation.method.upper()} {operation.path}", "http"),
-            hook if operation.webhook else "",
-            "> **Deprecated**" if operation.deprecated else "",
-            item.block(2),
-            node.block(2),
-            "\n".join(f"-   {label}: {text}" for label, text in facts if text),
-            self._table(parameters),
-            self._request(body),
-            self._responses(node.get("responses")),
-            self._security.section(node),
-            self._callbacks(node.get("callbacks")),
-            "" if operation.webhook else "## Example call",
-            "" if operation.webhook else fence(self._call(operation, parameters, body), "sh"),
-        )
-
-    # --- parameters ---------------------------------------------------------------------------
 
     def _parameters(self, operation: Operation) -> list[Node]:
         """Return parameters of the path item and the operation; the operation's win."""
@@ -196,7 +174,7 @@ class Operations:
     def _table(self, parameters: list[Node]) -> str:
         if not parameters:
             return ""
-        rows = ["| Name | In | Type | Required | Description |", "| --- | --- | --- | --- | --- |"]
+        rows = [["Name", "In", "Type", "Required", "Description"]]
         for parameter in parameters:
             schema = _schema_of(parameter)
             shown = _shown_example(parameter)
@@ -206,46 +184,19 @@ class Operations:
                 "Deprecated." if parameter.flag("deprecated") else "",
                 "" if shown is None else f"Example: {code_span(_text(shown)[:300])}.",
             )
-            cells = (
-                code_span(parameter.text("name")),
-                escape(parameter.text("in")),
-                self._schemas.kind(schema),
-                "yes" if parameter.flag("required") else "no",
-                " ".join(dict.fromkeys(filter(None, parts))),
+            rows.append(
+                [
+                    code_span(parameter.text("name")),
+                    escape(parameter.text("in")),
+                    self._schemas.kind(schema),
+                    "yes" if parameter.flag("required") else "no",
+                    " ".join(" ".join(dict.fromkeys(filter(None, parts))).split()),
+                ]
             )
-            rows.append("| " + " | ".join(map(table_cell, cells)) + " |")
-        return section("## Parameters", rows)
+        return pipe_table(rows)
 
-    # --- bodies -------------------------------------------------------------------------------
-
-    def _request(self, body: Node) -> str:
-        if not body.members:
-            return ""
-        required = " (required)" if body.flag("required") else ""
-        contents = self._contents(body.get("content"), "###", "readOnly")
-        return joined(f"## Request body{required}", body.block(3), *contents)
-
-    def _responses(self, responses: Node) -> str:
-        blocks = []
-        for status, response in responses.items():
-            if status.startswith("x-"):
-                continue
-            headers = []
-            for name, header in response.get("headers").items():
-                schema = _schema_of(header)
-                head = f"-   {code_span(name)} ({self._schemas.kind(schema)})"
-                headers.append(labelled(head, header.line() or self._schemas.notes(schema)))
-            links = ", ".join(map(code_span, map(str, response.get("links").members)))
-            blocks += [
-                f"### {escape(status)} {_PHRASES.get(status.lower(), '')}".rstrip(),
-                response.block(4),
-                section("Headers:", headers),
-                *self._contents(response.get("content"), "####", "writeOnly"),
-                f"Links: {links}" if links else "",
-            ]
-        return joined("## Responses", *blocks) if blocks else ""
-
-    def _contents(self, content: Node, hashes: str, leave_out: str) -> list[str]:
+    def _contents(self, content: Node, leave_out: str) -> dict[str, list[str]]:
+        """Return the media types of a body by their description, which some share."""
         groups: dict[str, list[str]] = {}
         for name, part in content.items():
             schema = part.get("schema")
@@ -258,27 +209,10 @@ class Operations:
             if shown is not None:
                 language = _language(name) if isinstance(shown, str) else "json"
                 text.append(fence(_text(shown)[:MAX_EXAMPLE_LENGTH], language))
-            groups.setdefault(joined(*text), []).append(name)
-        return [
-            f"{hashes} {', '.join(map(code_span, names))}\n\n{text}".rstrip()
-            for text, names in groups.items()
-        ]
+            groups.setdefault("\n\n".join(filter(str.strip, text)), []).append(name)
+        return groups
 
-    def _callbacks(self, callbacks: Node) -> str:
-        lines = [
-            labelled(
-                f"-   {code_span(name)}: {code_span(f'{method.upper()} {address}')}",
-                node.line("summary") or node.line(),
-            )
-            for name, callback in callbacks.items()
-            for address, item in callback.items()
-            for method, node in _methods(item)
-        ]
-        return section("## Callbacks", lines)
-
-    # --- the example call ---------------------------------------------------------------------
-
-    def _call(self, operation: Operation, parameters: list[Node], body: Node) -> str:
+    def _call(self, operation: Operation, parameters: list[Node]) -> str:
         path, query = operation.path, []
         headers: list[str] = []
         for parameter in parameters:
@@ -294,13 +228,13 @@ class Operations:
             elif place in ("header", "cookie"):
                 pair = f"{name}: {_text(value)}"
                 headers.append(pair if place == "header" else f"Cookie: {name}={_text(value)}")
-        for header, pair in self._security.credentials(operation.node):
+        for header, pair in self.security.credentials(operation.node):
             headers += filter(None, [header])
             query += filter(None, [pair])
         own = operation.node.get("servers").parts() or operation.item.get("servers").parts()
         server = next((part.text("url") for part in own if "://" in part.text("url")), "")
         url = (server.rstrip("/") or self._servers[0]) + path + "?" * bool(query) + "&".join(query)
-        data = self._data(body, headers)
+        data = self._data(operation.node.get("requestBody"), headers)
         return " \\\n  ".join(
             (
                 f"curl -X {operation.method.upper()} {shlex.quote(url)}",
