@@ -213,6 +213,8 @@ def to_markdown(docstring: Any) -> str:
     Sections (parameters, returns, examples) start with a bold line, not a heading, so that search
     finds the entry as a whole.
     """
+    if docstring is None:
+        return ""
     from griffe import Parser, infer_docstring_style
 
     text: str = docstring.value

@@ -192,24 +192,6 @@ def labelled(head: str, text: str) -> str:
     return f"{head}: {text}" if text else head
 
 
-def joined(*written: str) -> str:
-    """Join blocks; empty ones are left out."""
-    return "\n\n".join(block for block in written if block.strip())
-
-
-def page(*written: str) -> str:
-    return joined(*written) + "\n"
-
-
-def section(head: str, lines: list[str]) -> str:
-    """Write lines below a head; nothing if there are none."""
-    return f"{head}\n\n" + "\n".join(lines) if lines else ""
-
-
-def table_cell(text: str) -> str:
-    return " ".join(re.sub(r"(?<!\\)\|", r"\\|", text).split())
-
-
 def _shifted(text: str, level: int) -> str:
     parsed = list(blocks(text))
     levels = [block.level for block in parsed if block.kind is Kind.HEADING and block.outermost]

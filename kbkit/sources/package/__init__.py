@@ -6,7 +6,7 @@ griffe reads the source files. Without `introspect`, nothing of the package is i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -18,7 +18,6 @@ from kbkit.models.licenses import known_name
 from kbkit.paths import matches
 from kbkit.recipes import PackageSource
 from kbkit.sources import Outcome, SourceContext, SourceEvent
-from kbkit.sources.markdown.lines import labelled, page, section
 from kbkit.sources.package.introspection import (
     KEY,
     PublicObject,
@@ -30,9 +29,10 @@ from kbkit.sources.package.introspection import (
     target_of,
     with_introspection,
 )
+from kbkit.sources.page_templates import filled
 from kbkit.sources.restructured_text import signature, summary, to_markdown
 from kbkit.text.markdown.structure import plain_text
-from kbkit.text.markdown.writing import code_span, escape, fence
+from kbkit.text.markdown.writing import code_span, escape
 
 _REPOSITORY = re.compile(
     r"https?://(?:www\.)?((?:[\w-]+\.)*(?:github\.com|gitlab\.[a-z.]+|codeberg\.org|bitbucket\.org))"
@@ -153,20 +153,13 @@ class PackageReader:
                 yield SourceEvent(document.uri, Outcome.FETCHED, document)
 
     def _documents(self, entry: PublicObject, origin: CodeOrigin) -> Iterator[SourceDocument]:
-        item = entry.item
-        if item.is_module:
-            text = _module_page(entry)
-        elif item.is_class:
-            methods = _methods(item)
-            text = _class_page(entry, methods)
-            for name, method in methods:
-                if _has_own_page(method):
-                    path = f"{entry.path}.{name}"
-                    yield self._document(path, method, _function_page(path, method), origin)
-        else:
-            text = _function_page(entry.path, item)
-        if text:
-            yield self._document(entry.path, item, text, origin)
+        methods = _methods(entry.item) if entry.item.is_class else []
+        for name, method in methods:
+            if _has_own_page(method):
+                path = f"{entry.path}.{name}"
+                yield self._document(path, method, _page(path, method), origin)
+        if text := _page(entry.path, entry.item, methods, accessor=entry.accessor):
+            yield self._document(entry.path, entry.item, text, origin)
 
     def _document(self, path: str, item: Any, text: str, origin: CodeOrigin) -> SourceDocument:
         metadata = {"kind": item.kind.value, "file": _file(item)}
@@ -209,101 +202,58 @@ def _has_own_page(method: Any) -> bool:
     return len(method.docstring.value) >= _OWN_PAGE
 
 
-def _module_page(entry: PublicObject) -> str:
-    item = entry.item
-    members = sorted(public_members(item), key=lambda pair: pair[0])
-    if not item.docstring and not members:
+def _page(
+    path: str, item: Any, methods: Sequence[tuple[str, Any]] = (), *, accessor: bool = False
+) -> str:
+    """Write the page of an object; ``""`` if nothing is documented."""
+    members = sorted(public_members(item), key=lambda pair: pair[0]) if item.is_module else []
+    if not (item.docstring or members or methods):
         return ""
-
-    def mentioned(kind: str) -> list[str]:
-        named = ((name, member) for name, member in members if getattr(member, kind))
-        return [_mention(f"{entry.path}.{name}", member) for name, member in named]
-
-    return page(
-        _heading(1, entry.path),
-        to_markdown(item.docstring) if item.docstring else "",
-        section("## Modules", mentioned("is_module")),
-        section("## Classes", mentioned("is_class")),
-        section("## Functions", mentioned("is_function")),
-    )
-
-
-def _class_page(entry: PublicObject, methods: list[tuple[str, Any]]) -> str:
-    item = entry.item
-    if not item.docstring and not methods:
-        return ""
-    if entry.accessor:
-        opening = [f"Accessor: an attribute of {code_span(entry.path.rpartition('.')[0])}."]
-    else:
-        opening = [fence(f"class {signature(entry.path, item)}", "python")]
-        bases = ", ".join(code_span(str(base)) for base in item.bases)
-        opening += [f"Bases: {bases}"] if bases else []
     initial = item.members.get("__init__")
-    documented = [item, *([] if initial is None or initial.is_alias else [initial])]
-    paths = [(f"{entry.path}.{name}", method) for name, method in methods]
-    own_pages = [_mention(path, method) for path, method in paths if _has_own_page(method)]
-    level = 3 if own_pages else 2
-    return page(
-        _heading(1, entry.path),
-        *opening,
-        *(to_markdown(each.docstring) for each in documented if each.docstring),
-        section("## Attributes", _attributes(item)),
-        section("## Inherited", _inherited(item)),
-        section("## Methods", own_pages),
-        *(
-            block
-            for path, method in paths
-            if not _has_own_page(method)
-            for block in (_heading(level, path), *_body(path, method))
-        ),
+    return filled(
+        "object.md.j2",
+        path=path,
+        item=item,
+        accessor=accessor,
+        initial=None if initial is None or initial.is_alias else initial.docstring,
+        members=members,
+        long=[pair for pair in methods if _has_own_page(pair[1])],
+        short=[pair for pair in methods if not _has_own_page(pair[1])],
+        attributes=_attributes(item),
+        inherited=_inherited(item),
+        title=_title,
+        signature=signature,
+        signatures=_signatures,
+        summary=summary,
+        to_markdown=to_markdown,
     )
 
 
-def _function_page(path: str, item: Any) -> str:
-    return page(_heading(1, path), *_body(path, item)) if item.docstring else ""
-
-
-def _body(path: str, item: Any) -> list[str]:
-    if item.is_attribute:
-        called = _property(item)
-    else:
-        # overloads replace the implementation's signature
-        shown = getattr(item, "overloads", None) or [item]
-        called = fence("\n".join(signature(path, part) for part in shown), "python")
-    return [called, to_markdown(item.docstring)]
-
-
-def _heading(level: int, path: str) -> str:
+def _title(path: str) -> str:
     text = code_span(path) if escape(path) != path else path
-    return f"{'#' * level} {text} {{#{path}}}"
+    return f"{text} {{#{path}}}"
 
 
-def _mention(path: str, item: Any) -> str:
-    return labelled(f"-   {code_span(path)}", summary(item.docstring))
+def _signatures(path: str, item: Any) -> str:
+    # overloads replace the implementation's signature
+    shown = getattr(item, "overloads", None) or [item]
+    return "\n".join(signature(path, part) for part in shown)
 
 
-def _attributes(item: Any) -> list[str]:
-    lines = []
-    for name, member in sorted(item.members.items()):
-        if name.startswith("_") or member.is_alias or not member.is_attribute:
-            continue
-        if "property" in member.labels or not (member.docstring or member.annotation):
-            continue
-        kind = f" ({code_span(str(member.annotation))})" if member.annotation else ""
-        lines.append(labelled(f"-   {code_span(name)}{kind}", summary(member.docstring)))
-    return lines
+def _attributes(item: Any) -> list[tuple[str, Any]]:
+    return [
+        (name, member)
+        for name, member in sorted(item.members.items())
+        if not name.startswith("_") and not member.is_alias and member.is_attribute
+        if "property" not in member.labels and (member.docstring or member.annotation)
+    ]
 
 
-def _property(item: Any) -> str:
-    kind = f", {code_span(str(item.annotation))}" if item.annotation else ""
-    change = "can be set" if getattr(item, "setter", None) is not None else "read only"
-    return f"Property{kind}, {change}."
-
-
-def _inherited(item: Any) -> list[str]:
-    lines = []
+def _inherited(item: Any) -> list[tuple[str, list[str]]]:
+    """Return the names that a class inherits from each public base."""
+    inherited = []
     own = set(item.members)
-    for base in bases_of(item):
+    for base in bases_of(item) if item.is_class else ():
         if base.name.startswith("_") or not is_exported(base):
             continue
         names = [
@@ -313,9 +263,8 @@ def _inherited(item: Any) -> list[str]:
         ]
         own.update(names)
         if names:
-            listed = ", ".join(code_span(name) for name in names)
-            lines.append(f"-   {code_span(base.name)}: {listed}")
-    return lines
+            inherited.append((base.name, names))
+    return inherited
 
 
 def _source_line(metadata: dict[str, Any], origin: CodeOrigin) -> str:

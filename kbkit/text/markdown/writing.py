@@ -228,7 +228,7 @@ CODE_ROLES = re.compile(
     r"(?:(?:py|c|cpp|js|rst|std|sh)(?::\w+)*:)?"
     rf"(?:{'|'.join(WORDS['code_roles'].split())})(?:-\w+)?"
 )
-_STYLES = {
+_STYLES: dict[str, str] = {
     word: style for style, words in WORDS["styles"].items() for word in (style, *words.split())
 }
 
