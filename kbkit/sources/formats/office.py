@@ -21,7 +21,7 @@ from kbkit.models import License
 from kbkit.sources.html.extract import markdown_of
 from kbkit.sources.html.metadata import rights_license
 from kbkit.sources.parts import PAGE_BREAK, Part, one_line, stem
-from kbkit.sources.untrusted import Archive, UnreadableError, office
+from kbkit.sources.untrusted import Archive, UnreadableError, office, untrusted_xml
 from kbkit.text.markdown.structure import document_title
 from kbkit.text.markdown.writing import MATH, escape, guard, latex, pipe_table, quote, safe_url
 
@@ -226,7 +226,6 @@ _DEEPEST = 20
 _CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 _DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
-_PARSER = etree.XMLParser(resolve_entities=False, no_network=True)
 
 
 def read_pptx(data: bytes, name: str) -> list[Part]:
@@ -366,7 +365,7 @@ def _diagram(shape: Any) -> list[str]:
     if ids is None:
         return []
     try:
-        root = etree.fromstring(shape.part.related_part(ids.get(f"{_RELATION}dm")).blob, _PARSER)
+        root = untrusted_xml(shape.part.related_part(ids.get(f"{_RELATION}dm")).blob, recover=False)
     except (KeyError, etree.XMLSyntaxError):
         return []
     texts = (

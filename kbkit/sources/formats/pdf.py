@@ -17,59 +17,12 @@ from itertools import pairwise
 from statistics import median, median_low
 from typing import Any
 
-from lxml import etree
-
 from kbkit.extras import extra
 from kbkit.models import License
 from kbkit.sources.html.metadata import rights_license
 from kbkit.sources.parts import MAX_CHARACTERS, PAGE_BREAK, Part, one_line, stem
-from kbkit.sources.untrusted import UnreadableError, untrusted_xml
+from kbkit.sources.untrusted import UnreadableError
 from kbkit.text.markdown.writing import escape, guard
-
-_XMP_START, _XMP_END = b"<x:xmpmeta", b"</x:xmpmeta>"
-_XMP_MAX_LENGTH = 200_000
-_MAX = 50
-_ABOUT_PDF = re.compile(rb"application/pdf|\bpdf:|\bpdfaid:|\bpdfx:")
-_DC = "{http://purl.org/dc/elements/1.1/}"
-_RIGHTS = "{http://ns.adobe.com/xap/1.0/rights/}"
-_CC = "{http://creativecommons.org/ns#}"
-_RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
-
-
-def xmp_license(data: bytes) -> License:
-    packet = next((packet for packet in _packets(data) if _ABOUT_PDF.search(packet)), b"")
-    try:
-        root = untrusted_xml(packet, recover=True) if packet else None
-    except (etree.LxmlError, ValueError):
-        root = None
-    if root is None:
-        return License()
-    found: dict[str, str] = {}
-    for node in root.iter():
-        values = {node.tag: node.get(f"{_RDF}resource") or _text(node), **node.attrib}
-        for name, value in values.items():
-            found.setdefault(name, value)
-    license = License.stated(url=found.get(f"{_CC}license"))
-    for name in (f"{_RIGHTS}UsageTerms", f"{_DC}rights"):
-        license = license.or_else(rights_license(found.get(name, "")))
-    return license.or_else(License.stated(url=found.get(f"{_RIGHTS}WebStatement")))
-
-
-def _packets(data: bytes) -> Iterator[bytes]:
-    place = len(data)
-    for _ in range(_MAX):
-        place = data.rfind(_XMP_START, 0, place)
-        if place < 0:
-            return
-        end = data.find(_XMP_END, place, place + _XMP_MAX_LENGTH)
-        if end >= 0:
-            yield data[place : end + len(_XMP_END)]
-
-
-def _text(node: Any) -> str:
-    first = next(node.iter(f"{_RDF}li"), node)
-    return " ".join("".join(first.itertext()).split())
-
 
 _LARGER = 1.12  # least height of a heading, times that of body text
 _SMALLER = 0.95  # the same for bold headings
@@ -219,7 +172,7 @@ def read(data: bytes, name: str) -> list[Part]:
         raise UnreadableError("broken: its structure cannot be read") from None
     with closing(document):
         part = _read(document, name)
-        license = _license(document).or_else(xmp_license(data))
+        license = _license(document)
         return [replace(part, metadata={**part.metadata, **license.to_metadata()})]
 
 

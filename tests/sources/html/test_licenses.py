@@ -13,7 +13,6 @@ from kbkit.models import License, PageRecord
 from kbkit.recipes import CrawlSource, PackageSource, PageSource
 from kbkit.sources import Outcome, SourceContext, open_reader
 from kbkit.sources.formats import parse
-from kbkit.sources.formats.pdf import xmp_license
 from kbkit.sources.html.extract import extract
 from kbkit.sources.html.metadata import rights_license
 from kbkit.sources.openapi import documents
@@ -135,28 +134,6 @@ def test_word_documents_have_licenses_in_their_properties():
     added = {"docProps/custom.xml": properties, "docProps/core.xml": core}
     (part,) = parse("a.docx", samples.zipped(members | added))
     assert License.of(part.metadata) == License("CC-BY-4.0", "", "© 2020 A")
-
-
-def packet(about, kind="application/pdf"):
-    return (
-        '<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF '
-        'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" '
-        'xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:cc="http://creativecommons.org/ns#" '
-        f'xmlns:xmpRights="http://ns.adobe.com/xap/1.0/rights/"><rdf:Description><dc:format>{kind}'
-        f"</dc:format>{about}</rdf:Description></rdf:RDF></x:xmpmeta>"
-    ).encode()
-
-
-def test_license_of_a_pdf_is_not_that_of_its_pictures():
-    each = "<rdf:li>© 2020 A</rdf:li><rdf:li>© 2020 B</rdf:li>"
-    rights = f"<dc:rights><rdf:Alt>{each}</rdf:Alt></dc:rights>"
-    whole = packet(f'{rights}<cc:license rdf:resource="{CC}"/>')
-    picture = packet("<dc:rights>© Photographer 2019</dc:rights>", "image/jpeg")
-    assert xmp_license(b"%PDF-" + whole + picture) == License("CC-BY-4.0", CC, "© 2020 A")
-    assert xmp_license(b"%PDF-" + picture) == License()
-    marked = packet("<xmpRights:WebStatement>https://h/terms</xmpRights:WebStatement>")
-    assert xmp_license(whole + marked) == License("", "https://h/terms")
-    assert xmp_license(b"<x:xmpmeta" * 100_000 + b"pdf:") == License()
 
 
 def test_each_document_of_an_api_has_its_license():
