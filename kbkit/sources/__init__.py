@@ -43,14 +43,11 @@ def open_reader(spec: AnySource) -> SourceReader:
         raise ConfigError(f"{type(spec).__name__}: not a source that kbkit knows")
     module, name = _READERS[spec.type]
     reader: SourceReader = getattr(import_module(module), name)(spec)
-    stated = License.stated(spec.license, attribution=spec.attribution)
-    if not stated and not stated.attribution:
-        return reader
-    return LicensedReader(reader, stated)
+    return _LabelledReader(reader, spec)
 
 
 class PluginReader:
-    """Reads a source of another package; adds tags and type from the recipe."""
+    """Reads a source of another package."""
 
     type = "plugin"
 
@@ -67,13 +64,8 @@ class PluginReader:
             if event.outcome is not Outcome.FETCHED or event.document is None:
                 yield event
                 continue
-            document = replace(
-                event.document,
-                uri=published_uri(event.document.uri, context.base),
-                document_type=self._spec.document_type or event.document.document_type,
-                tags=tuple(dict.fromkeys((*event.document.tags, *self._spec.tags))),
-            )
-            yield replace(event, document=document)
+            uri = published_uri(event.document.uri, context.base)
+            yield replace(event, document=replace(event.document, uri=uri))
 
     def _guarded(self, context: SourceContext) -> Iterator[SourceEvent]:
         try:
@@ -85,12 +77,13 @@ class PluginReader:
             raise SourceError(f"the source {self._spec.name!r} failed ({detail})") from error
 
 
-class LicensedReader:
-    """Adds a license to documents that state none."""
+class _LabelledReader:
+    """Adds a recipe's type, tags and license to documents; a license only to those without one."""
 
-    def __init__(self, source: SourceReader, stated: License) -> None:
+    def __init__(self, source: SourceReader, spec: SourceSpec) -> None:
         self._source = source
-        self._stated = stated
+        self._spec = spec
+        self._stated = License.stated(spec.license, attribution=spec.attribution)
         self.type = source.type
         self.exhaustive = source.exhaustive
 
@@ -99,11 +92,16 @@ class LicensedReader:
             if event.document is None:
                 yield event
             else:
-                yield replace(event, document=self._licensed(event.document))
+                yield replace(event, document=self._labelled(event.document))
 
-    def _licensed(self, document: SourceDocument) -> SourceDocument:
+    def _labelled(self, document: SourceDocument) -> SourceDocument:
         license = License.of(document.metadata).or_else(self._stated)
-        return replace(document, metadata={**document.metadata, **license.to_metadata()})
+        return replace(
+            document,
+            document_type=self._spec.document_type or document.document_type,
+            tags=tuple(dict.fromkeys((*self._spec.tags, *document.tags))),
+            metadata={**document.metadata, **license.to_metadata()},
+        )
 
 
 # Drive letters and backslashes are paths only on Windows; elsewhere `C:/docs` is a name.

@@ -157,7 +157,7 @@ class FilesReader:
             if parsed.failed:
                 yield from self._failed_parts(uri, parsed.reason, context)
             return
-        for read in _documents(uri, parsed, self._spec.document_type, self._spec.tags):
+        for read in _documents(uri, parsed):
             document = read
             if title and document.title == title_from_name(uri):  # no title in the document
                 document = replace(document, title=title)
@@ -204,12 +204,7 @@ def read_file(name: str, data: bytes, *, reader: FileParser | None = None) -> li
     return _documents(name, parsed)
 
 
-def _documents(
-    uri: str,
-    parsed: ParsedFile,
-    document_type: DocumentType | None = None,
-    tags: tuple[str, ...] = (),
-) -> list[SourceDocument]:
+def _documents(uri: str, parsed: ParsedFile) -> list[SourceDocument]:
     documents: dict[str, SourceDocument] = {}
     for part in parsed.parts:
         own = f"{uri}/{quote(part.name, safe='/ ')}" if part.name else uri
@@ -219,10 +214,14 @@ def _documents(
         while own in documents:
             number += 1
             own = f"{uri}/{quote(part.name, safe='/ ')}-{number}"
-        labels = tuple(dict.fromkeys((*tags, *part.tags)))
-        kind = document_type or _detected(uri, part)
         documents[own] = SourceDocument(
-            own, part.title, part.content, kind, labels, dict(part.metadata), note=part.note
+            own,
+            part.title,
+            part.content,
+            _detected(uri, part),
+            part.tags,
+            dict(part.metadata),
+            note=part.note,
         )
     return list(documents.values())
 

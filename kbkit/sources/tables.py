@@ -117,7 +117,6 @@ class JsonlReader:
             raise ValueError(str(find_problems(error, _Row)[0])) from None
         uri = published_uri(row.uri, folder)
         title = " ".join(row.title.replace("\x00", "").split()) or uri
-        kind = row.document_type or self._spec.document_type
         # names of pictures, which lines do not hold
         metadata = {key: value for key, value in row.metadata.items() if key != "images"}
         if not any(metadata.get(key) for key in LICENSE_KEYS):
@@ -126,8 +125,8 @@ class JsonlReader:
             uri,
             title,
             row.content,
-            kind or detect(uri, title, row.content),
-            tuple(dict.fromkeys((*self._spec.tags, *row.tags))),
+            row.document_type or detect(uri, title, row.content),
+            tuple(row.tags),
             metadata,
         )
 

@@ -66,16 +66,9 @@ class OpenApiReader:
         for yielded, document in enumerate(description.documents()):
             if context.stop() or yielded >= self._spec.limit:
                 return
-            yield SourceEvent(document.uri, Outcome.FETCHED, self._labelled(document))
+            yield SourceEvent(document.uri, Outcome.FETCHED, document)
         for problem in description.problems():
             yield SourceEvent(uri, Outcome.SKIPPED, reason=problem)
-
-    def _labelled(self, document: SourceDocument) -> SourceDocument:
-        return replace(
-            document,
-            document_type=self._spec.document_type or document.document_type,
-            tags=tuple(dict.fromkeys((*self._spec.tags, *document.tags))),
-        )
 
     def _fetched(self, url: str, context: SourceContext) -> tuple[str, str]:
         # unconditional: an unchanged description must still yield its documents

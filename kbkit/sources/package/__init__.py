@@ -176,8 +176,7 @@ class PackageReader:
             uri=f"python:{path}",
             title=path,
             content=f"{text}\n{_source_line(metadata, origin)}\n",
-            document_type=self._spec.document_type or DocumentType.REFERENCE,
-            tags=self._spec.tags,
+            document_type=DocumentType.REFERENCE,
             metadata=metadata,
         )
 
