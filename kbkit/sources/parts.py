@@ -15,11 +15,11 @@ from urllib.parse import unquote, urlsplit
 
 from kbkit.models import DocumentType
 from kbkit.sources.markdown import commonmark
-from kbkit.sources.untrusted import load_values
+from kbkit.sources.untrusted import UnreadableError, load_values
 from kbkit.text.markdown.structure import document_title
 
 MAX_BYTES = 50_000_000  # of a file
-MAX_CHARACTERS = 40_000_000  # of Markdown from one file
+_MAX_CHARACTERS = 40_000_000  # of Markdown from one file
 GROUP = 900  # characters of a table or list below one heading: the default chunk size
 PAGE_BREAK = "\n\n\f\n\n"  # separates pages, even empty ones
 
@@ -41,6 +41,11 @@ class Part:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""
     template: DocumentType | None = None
+
+
+def check_length(size: int) -> None:
+    if size > _MAX_CHARACTERS:
+        raise UnreadableError(f"more than {_MAX_CHARACTERS / 1e6:g} million characters of text")
 
 
 def stem(name: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 from kbkit.errors import MissingExtraError
 from kbkit.runtime.engine import Engine, WorkerPool
 from kbkit.sources.decode import binary_kind, decoded
-from kbkit.sources.parts import MAX_BYTES, MAX_CHARACTERS, Part
+from kbkit.sources.parts import MAX_BYTES, Part, check_length
 from kbkit.sources.untrusted import UnreadableError
 
 _SUFFIXES = {
@@ -109,8 +109,7 @@ def parse(name: str, data: bytes) -> list[Part]:
     filled = [part for part in parts if part.content.strip()]
     if not filled:
         raise UnreadableError("no text")
-    if sum(len(part.content) for part in filled) > MAX_CHARACTERS:
-        raise UnreadableError(f"more than {MAX_CHARACTERS / 1e6:g} million characters of text")
+    check_length(sum(len(part.content) for part in filled))
     if form not in _BINARY and (note := decoded(data, markup=form in _SELF_DECLARING).note):
         filled[0] = replace(filled[0], note="; ".join(filter(None, (note, filled[0].note))))
     return filled

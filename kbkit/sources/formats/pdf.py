@@ -20,7 +20,7 @@ from typing import Any
 from kbkit.extras import extra
 from kbkit.models import License
 from kbkit.sources.html.metadata import rights_license
-from kbkit.sources.parts import MAX_CHARACTERS, PAGE_BREAK, Part, one_line, stem
+from kbkit.sources.parts import PAGE_BREAK, Part, check_length, one_line, stem
 from kbkit.sources.untrusted import UnreadableError
 from kbkit.text.markdown.writing import escape, guard
 
@@ -190,8 +190,7 @@ def _read(document: Any, name: str) -> Part:
             bad += 1
             pages.append([])
         size += sum(len(line.text) for line in pages[-1])
-        if size > MAX_CHARACTERS:
-            raise UnreadableError(f"more than {MAX_CHARACTERS / 1e6:g} million characters of text")
+        check_length(size)
     if not size:
         if bad:
             raise UnreadableError("broken: no page can be read")

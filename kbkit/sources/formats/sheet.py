@@ -16,7 +16,7 @@ from typing import Any
 
 from kbkit.extras import extra
 from kbkit.sources.decode import decode
-from kbkit.sources.parts import GROUP, MAX_CHARACTERS, Part, one_line
+from kbkit.sources.parts import GROUP, Part, check_length, one_line
 from kbkit.sources.untrusted import Archive, UnreadableError, office
 from kbkit.text.markdown.writing import escape, pipe_table
 
@@ -209,10 +209,7 @@ def _workbook(data: bytes, path: PurePosixPath) -> Iterator[Part]:
                     "spreadsheet program and save it"
                 )
             size += len(body)
-            if size > MAX_CHARACTERS:
-                raise UnreadableError(
-                    f"more than {MAX_CHARACTERS / 1e6:g} million characters of text"
-                )
+            check_length(size)
             if not body:
                 continue
             named = one_line(book.properties.title) or path.stem

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from kbkit.models import License
 from kbkit.sources.decode import decode
 from kbkit.sources.markdown import commonmark
-from kbkit.sources.parts import MAX_CHARACTERS, Part, one_line, stem, with_front_matter
+from kbkit.sources.parts import Part, check_length, one_line, stem, with_front_matter
 from kbkit.sources.untrusted import Archive, UnreadableError, untrusted_xml
 from kbkit.text.markdown.structure import document_title
 from kbkit.text.markdown.writing import fence
@@ -190,8 +190,7 @@ def read_epub(data: bytes, name: str) -> list[Part]:
             continue
         content = markdown_of(text)
         size += len(content)
-        if size > MAX_CHARACTERS:
-            raise UnreadableError(f"more than {MAX_CHARACTERS / 1e6:g} million characters")
+        check_length(size)
         if not content:
             continue
         match = _TITLE.search(text[:5_000])

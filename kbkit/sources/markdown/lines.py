@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from kbkit.text.markdown import Block, Kind, blocks, is_closed
+from kbkit.text.markdown.extensions import outside_code
 from kbkit.text.markdown.sanitizing import html_as_text
 from kbkit.text.markdown.writing import admonition, indent, pipe_table
 
@@ -140,7 +141,6 @@ def list_table(body: list[str]) -> list[str]:
 
 
 _MAX_LENGTH = 100_000
-_CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(?:.|\n(?!\s*\n)){1,2000}?(?<!`)\1(?!`)")
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _TAG = re.compile(r"<(?=[A-Za-z/!?])(?!(?:https?://|mailto:)[^\s<>]*>)")
 _IS_HTML = re.compile(
@@ -215,14 +215,7 @@ def _shifted(text: str, level: int) -> str:
 
 
 def _prose(text: str) -> str:
-    out = []
-    end = 0
-    for match in _CODE_SPAN.finditer(text):
-        out.append(_without_html(text[end : match.start()]))
-        out.append(match[0])
-        end = match.end()
-    out.append(_without_html(text[end:]))
-    return "".join(out)
+    return outside_code(text, _without_html)
 
 
 def _without_html(text: str) -> str:

@@ -6,6 +6,7 @@ References lead to the description itself and to files next to it.
 from __future__ import annotations
 
 import json
+import tomllib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -169,22 +170,7 @@ _DEEP = 4
 _WORK = 20_000  # schemas visited for one document; nested variants multiply
 _EXAMPLE_PARTS = 300
 _EXAMPLE_DEEP = 6
-_SAMPLES: dict[str, Any] = {
-    "date": "2026-01-31",
-    "date-time": "2026-01-31T12:00:00Z",
-    "time": "12:00:00Z",
-    "duration": "PT1H",
-    "email": "name@example.com",
-    "uuid": "123e4567-e89b-12d3-a456-426614174000",
-    "uri": "https://example.com/",
-    "url": "https://example.com/",
-    "hostname": "example.com",
-    "ipv4": "192.0.2.1",
-    "ipv6": "2001:db8::1",
-    "byte": "aGVsbG8=",
-    "binary": "...",
-    "password": "...",
-}
+_WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +242,7 @@ class Schemas:
         """Write limits, values and description of a schema as inline Markdown."""
         value = schema.members
         parts = [schema.line("description") or schema.line("title")]
-        parts += [words for key, words in _MARKS if schema.flag(key)]
+        parts += [words for key, words in _WORDS["flags"].items() if schema.flag(key)]
         items = schema.get("items")
         values = value.get("enum") or (None if items.name else items.members.get("enum"))
         if isinstance(values, list) and values:
@@ -267,7 +253,7 @@ class Schemas:
                 parts.append(f"{words}: {_literal(value[key])}.")
         limits = [
             f"{words} {_literal(value[key])}"
-            for key, words in _LIMITS
+            for key, words in _WORDS["limits"].items()
             # in 3.0, exclusiveMinimum is a flag, not a number
             if isinstance(value.get(key), (int, float, str)) and not isinstance(value[key], bool)
         ]
@@ -371,23 +357,8 @@ class Schemas:
             least = value.get("minimum")
             return least if isinstance(least, (int, float)) else 1
         if kind in ("string", "anything"):
-            return _SAMPLES.get(str(value.get("format")), "string")
+            return _WORDS["samples"].get(str(value.get("format")), "string")
         return True if kind == "boolean" else None
-
-
-_MARKS = (("deprecated", "Deprecated."), ("readOnly", "Read only."), ("writeOnly", "Write only."))
-_LIMITS = (
-    ("minimum", "at least"),
-    ("exclusiveMinimum", "more than"),
-    ("maximum", "at most"),
-    ("exclusiveMaximum", "less than"),
-    ("multipleOf", "a multiple of"),
-    ("minLength", "shortest length"),
-    ("maxLength", "longest length"),
-    ("pattern", "pattern"),
-    ("minItems", "fewest items"),
-    ("maxItems", "most items"),
-)
 
 
 def _type_by_keys(value: dict[str, Any]) -> str:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import html
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
 import nh3
 from markdown_it.rules_inline import StateInline
@@ -141,25 +144,16 @@ _KNOWN = {
 _BETWEEN = re.compile(r"(?<=>)\n\s*(?=<)")
 _MARK = '<span class="kb-math">%s</span>'
 _MARKED = re.compile(_MARK % r"([^<]*)")
-_TAGS = set(
-    str.split("""
-        math mfrac mi mn mo mover mpadded mphantom mroot mrow mspace msqrt mstyle msub msubsup msup
-        mtable mtd mtext mtr munder munderover menclose
-        """)
-)
-_ATTRIBUTES = {
-    "math": {"display"},
-    "mo": set(str.split("stretchy movablelimits fence form accent minsize maxsize lspace rspace")),
-    "mi": {"mathvariant"},
-    "mspace": {"width"},
-    "mstyle": {"displaystyle", "scriptlevel"},
-    "mtable": {"displaystyle", "columnalign"},
-    "mtd": {"columnalign"},
-    "mfrac": {"linethickness"},
-    "mover": {"accent"},
-    "munder": {"accentunder"},
-    "menclose": {"notation"},
-}
+
+
+def allowed(kind: str) -> dict[str, Any]:
+    """Return nh3's arguments for what may stay: ``html`` or ``mathml``."""
+    listed = tomllib.loads(Path(__file__).with_name("allowed.toml").read_text("utf-8"))[kind]
+    attributes = {tag: set(names.split()) for tag, names in listed["attributes"].items()}
+    return {"tags": set(listed["tags"].split()), "attributes": attributes}
+
+
+_ALLOWED = allowed("mathml")
 
 
 def formula(state: StateInline, silent: bool) -> bool:
@@ -199,7 +193,7 @@ def mathml(text: str) -> str:
         written = tex2mathml(tex, as_block=text.startswith("$$"))
     except (ValueError, LookupError, AttributeError, TypeError, RecursionError):
         return ""  # tex2mathml handles few errors in formulas itself
-    return nh3.clean(_BETWEEN.sub("", written), tags=_TAGS, attributes=_ATTRIBUTES)
+    return nh3.clean(_BETWEEN.sub("", written), **_ALLOWED)
 
 
 def _environment(match: re.Match[str]) -> str:
@@ -231,17 +225,18 @@ def resolve_wiki_links(markdown: str, address: Address, *, keep: bool = False) -
     for block in blocks(markdown):
         if block.is_verbatim:
             parts += [
-                _outside_code(markdown[at : block.start], prose),
+                outside_code(markdown[at : block.start], prose),
                 markdown[block.start : block.end],
             ]
             at = block.end
-    return "".join([*parts, _outside_code(markdown[at:], prose)])
+    return "".join([*parts, outside_code(markdown[at:], prose)])
 
 
 _LINK = re.compile("!?" + WIKI_LINK.pattern)
 
 
-def _outside_code(text: str, change: Callable[[str], str]) -> str:
+def outside_code(text: str, change: Callable[[str], str]) -> str:
+    """Change the text between inline code."""
     parts, at = [], 0
     for span in CODE_SPAN.finditer(text):
         parts += [change(text[at : span.start()]), span[0]]

@@ -28,6 +28,7 @@ from pygments.util import ClassNotFound
 from kbkit.models.values import plain
 from kbkit.text.markdown import without_text_anchor
 from kbkit.text.markdown.extensions import (
+    allowed,
     formula,
     link_notes,
     make_definition_lists,
@@ -145,25 +146,7 @@ def mark_onwards(tokens: list[Token]) -> None:
 
 _THEME_ID = re.compile(r"__(?!.*__$)")
 _PERMALINK = '<a class="headerlink" href="#%s" title="Permanent link">¶</a>'
-_TAGS = set(
-    str.split("""
-        p h1 h2 h3 h4 h5 h6 ul ol li blockquote pre code em strong s hr br table thead tbody tr th
-        td a div span nav dl dt dd img
-        """)
-)
-_ATTRIBUTES = {
-    "a": {"href", "title", "rel", "class", "id"},
-    "p": {"class", "data-search-exclude", "id"},
-    "li": {"id"},
-    "div": {"class"},
-    "span": {"class"},
-    "nav": {"class", "aria-label", "data-search-exclude"},
-    "ol": {"start"},
-    "img": {"src", "alt", "loading"},
-    **{f"h{level}": {"id", "class"} for level in range(1, 7)},
-    "dt": {"id"},
-    "dd": {"id"},
-}
+_ALLOWED = allowed("html")
 _STYLES = {f"text-align:{side}" for side in ("left", "right", "center")}
 
 _MAX_TITLE_LENGTH = 200
@@ -238,8 +221,7 @@ def render(
     dirty = parser.renderer.render(tokens, parser.options, env)
     plain = nh3.clean(
         dirty,
-        tags=_TAGS,
-        attributes=_ATTRIBUTES,
+        **_ALLOWED,
         tag_attribute_values={"th": {"style": _STYLES}, "td": {"style": _STYLES}},
         url_schemes=set(SAFE_SCHEMES),
         link_rel=None,
