@@ -16,6 +16,7 @@ import re
 import unicodedata
 import zipfile
 import zlib
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -264,8 +265,13 @@ def _folded(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold()
 
 
-def office(data: bytes, folder: str, kind: str) -> bytes:
-    """Return a new Office file of checked members, one of a kind that has the folder."""
+def office(
+    data: bytes,
+    folder: str,
+    kind: str,
+    change: Callable[[str, bytes], bytes] = lambda _, body: body,
+) -> bytes:
+    """Return a new Office file of checked and changed members, of a kind that has the folder."""
     archive = Archive(data)
     if "[Content_Types].xml" not in archive.names:
         raise UnreadableError("broken: not an Office file")
@@ -279,7 +285,7 @@ def office(data: bytes, folder: str, kind: str) -> bytes:
             body = archive.read(name)
             if name.lower().endswith((".xml", ".rels", ".vml")):
                 _check(name, body)
-            result.writestr(name, body)
+            result.writestr(name, change(name, body))
     safe = target.getvalue()
     if folder.encode() not in safe:
         raise UnreadableError(f"broken: not {kind}")

@@ -9,7 +9,6 @@ import html
 import io
 import logging
 import re
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -39,11 +38,11 @@ def read_docx(data: bytes, name: str) -> list[Part]:
     with extra("office", "mammoth", "Reading DOCX"):
         import mammoth
 
-    safe = office(data, "word/", "a Word document")
+    word = Word()
+    safe = office(data, "word/", "a Word document", word.rewritten)
     logging.getLogger("mammoth").setLevel(logging.CRITICAL)
-    word = Word(safe)
     page = mammoth.convert_to_html(
-        io.BytesIO(word.data),
+        io.BytesIO(safe),
         style_map=_STYLES,
         include_embedded_style_map=False,
         external_file_access=False,
@@ -103,28 +102,21 @@ _PLACE = re.compile("(<p>)?\ue000(\\d{1,7})\ue001(?(1)</p>)")
 
 
 class Word:
-    """A Word file for mammoth, and the formulas in it.
+    """Rewrites a Word file for mammoth, and keeps the formulas in it.
 
     Attributes:
-        data: The file.
         left_out: Kinds of text in the file that are not converted.
     """
 
-    def __init__(self, safe: bytes) -> None:
+    def __init__(self) -> None:
         self._formulas: list[str] = []
         self.left_out: list[str] = []
-        target = io.BytesIO()
-        with (
-            zipfile.ZipFile(io.BytesIO(safe)) as source,
-            zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as result,
-        ):
-            for name in source.namelist():
-                body = source.read(name)
-                for pattern, kind in _LEFT_OUT:
-                    if pattern.fullmatch(name) and "".join(_parsed(body).itertext()).strip():
-                        self._leave_out(kind)
-                result.writestr(name, self._rewritten(body) if name in _BODIES else body)
-        self.data = target.getvalue()
+
+    def rewritten(self, name: str, body: bytes) -> bytes:
+        for pattern, kind in _LEFT_OUT:
+            if pattern.fullmatch(name) and "".join(_parsed(body).itertext()).strip():
+                self._leave_out(kind)
+        return self._rewritten(body) if name in _BODIES else body
 
     def with_formulas(self, page: str) -> str:
         """Put the formulas back into mammoth's HTML."""
