@@ -95,12 +95,15 @@ class _LabelledReader:
                 yield replace(event, document=self._labelled(event.document))
 
     def _labelled(self, document: SourceDocument) -> SourceDocument:
-        license = License.of(document.metadata).or_else(self._stated)
+        metadata = document.metadata
+        if self._stated or self._stated.attribution:
+            license = License.of(metadata).or_else(self._stated)
+            metadata = {**metadata, **license.to_metadata()}
         return replace(
             document,
             document_type=self._spec.document_type or document.document_type,
             tags=tuple(dict.fromkeys((*self._spec.tags, *document.tags))),
-            metadata={**document.metadata, **license.to_metadata()},
+            metadata=metadata,
         )
 
 

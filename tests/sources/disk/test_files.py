@@ -136,6 +136,9 @@ def test_json_lines(tmp_path: Path) -> None:
     assert sorted(read) == ["a", "b", "h"]
     assert (read["a"].document_type, read["a"].tags) == (DocumentType.FAQ, ("all", "t"))
     assert (read["b"].title, read["b"].metadata) == ("b", {"license": "my own"})
+    labelled = JsonlSource(path="x.jsonl", document_type="manual", license="MIT")
+    first = next(iter(open_reader(labelled).events(SourceContext(base=tmp_path)))).document
+    assert (first.document_type, first.metadata) == (DocumentType.MANUAL, {"license": "MIT"})
     assert (read["h"].content, read["h"].metadata) == ("?ok", {"?": ["?"]})
     assert [event.reason for event in results if event.reason] == [
         "line 3: uri is the same as in line 1",
