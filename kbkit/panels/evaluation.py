@@ -29,26 +29,37 @@ _ENOUGH_JUDGED = 0.8
 """Share of judged hits among the first ten below which a note warns."""
 _BINS = np.arange(-21, 22, 2) / 20
 """Edges of the histogram of differences; bins are 0.1 wide, one is around 0."""
+_LEAST_SCALE = 0.05
+"""Least difference at the top of the plot."""
 
 
-def state_of(evaluation: Evaluation) -> tuple[dict[str, Any], list[int]]:
+def results_of(evaluation: Evaluation) -> tuple[dict[str, Any], list[int]]:
     """Return the view's data: B (the evaluation) against A, and the order of queries."""
     assert evaluation.against is not None
     first, second = evaluation.against.results, evaluation.results
     differences = np.array([b.ndcg - a.ndcg for a, b in zip(first, second, strict=True)])
     order = np.argsort(-differences, kind="stable").tolist()
-    difference = evaluation.differences()["ndcg@10"]
+    changes = evaluation.differences()
     counts, _ = np.histogram(differences, _BINS)
-    state = {
-        "measures": _measures(evaluation),
-        "queries": [
-            [render.plain(second[i].query, 300), first[i].ndcg, second[i].ndcg] for i in order
-        ],
-        "bins": counts.tolist(),
-        "mean": difference.mean,
-        "notes": _notes(evaluation),
-    }
-    return state, order
+    html = render.filled(
+        "evaluation.html.j2",
+        "results",
+        measures=[(name, _sides(evaluation, name), change) for name, change in changes.items()],
+        differences=differences[order].tolist(),
+        most=max(_LEAST_SCALE, *abs(differences).tolist()),
+        bins=counts.tolist(),
+        mean=changes["ndcg@10"].mean,
+        notes=_notes(evaluation),
+    )
+    queries = [[render.plain(second[i].query, 300), first[i].ndcg, second[i].ndcg] for i in order]
+    return {"html": html, "queries": queries}, order
+
+
+def _sides(evaluation: Evaluation, measure: str) -> list[tuple[float, ...]]:
+    """Return the mean of A and of B, each with its confidence interval."""
+    assert evaluation.against is not None
+    sides = (evaluation.against, evaluation)
+    return [(one.means()[measure], *one.intervals()[measure]) for one in sides]
 
 
 def summary(evaluation: Evaluation) -> str:
@@ -106,23 +117,6 @@ def _gain(query: EvaluationQuery, name: str, by_page: bool) -> int | None:
     if not by_page:
         return query.gains.get(name)
     return next((gain for suffix, gain in query.gains.items() if is_page(name, suffix)), None)
-
-
-def _measures(evaluation: Evaluation) -> list[dict[str, Any]]:
-    assert evaluation.against is not None
-    sides = (evaluation.against, evaluation)
-    ends = [one.intervals() for one in sides]
-    means = [one.means() for one in sides]
-    return [
-        {
-            "name": name,
-            "a": [means[0][name], *ends[0][name]],
-            "b": [means[1][name], *ends[1][name]],
-            "difference": [difference.mean, difference.low, difference.high],
-            "p": difference.p_value,
-        }
-        for name, difference in evaluation.differences().items()
-    ]
 
 
 def _notes(evaluation: Evaluation) -> list[str]:
@@ -209,7 +203,8 @@ _SIDES = ("A", "B")
 class EvalView(View, module="evaluation.js"):
     """Draws a comparison."""
 
-    detail = traitlets.Dict(help="Results of both settings for a query.").tag(sync=True)
+    results = traitlets.Dict(help="The comparison as HTML, with the queries.").tag(sync=True)
+    detail = traitlets.Dict(help="Results of both settings for a query, as HTML.").tag(sync=True)
 
 
 class _Cancelled(Exception):  # noqa: N818 - not an error
@@ -335,13 +330,12 @@ class EvalPanel(JobPanel):
             )
         assert evaluation is not None
         self.say("Computing intervals and p-values…")
-        state, order = state_of(evaluation)
+        results, order = results_of(evaluation)
         if self._cancelled.is_set():
             raise _Cancelled
         self._ground_truth, self._order, self._measured = ground_truth, order, dict(sides)
         self.evaluation = evaluation
-        self.view.detail = {}
-        self.view.state = state | {"serial": self.view.state.get("serial", 0) + 1}
+        self.view.results = results | {"serial": self.view.results.get("serial", 0) + 1}
         self.announce(summary(evaluation))
 
     def _on_progress(self, progress: Progress, done: int) -> None:
@@ -366,8 +360,8 @@ class EvalPanel(JobPanel):
             return
         result = evaluation.results[self._order[place]]
         lists = side_by_side(self._kb, self._ground_truth, result, self._measured)
-        serial = self.view.state.get("serial")
-        self.view.detail = {"serial": serial, "place": place, **lists}
+        html = render.filled("evaluation.html.j2", "lists", sides=lists)
+        self.view.detail = {"serial": self.view.results["serial"], "place": place, "html": html}
 
     def _update(self, topic: Topic) -> None:
         is_outdated = topic == "documents" or (topic == "ratings" and self._questions is None)
@@ -397,4 +391,4 @@ class EvalPanel(JobPanel):
         return widget
 
     def _show_progress(self, progress: float | None) -> None:
-        self.view.state = {**self.view.state, "progress": progress}
+        self.view.state = {"progress": progress}

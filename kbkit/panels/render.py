@@ -11,11 +11,14 @@ from datetime import datetime
 from functools import cache
 from html import escape
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from kbkit.errors import KbkitError
 from kbkit.models import Chunk, Hit, values
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 TITLE_LENGTH = 160
 PATH_LENGTH = 240
@@ -29,6 +32,23 @@ def stylesheet() -> str:
     package = resources.files("kbkit")
     sheets = [package / "panels/style.css", package / "export/assets/graph.css"]
     return f"<style>{''.join(sheet.read_text(encoding='utf-8') for sheet in sheets)}</style>"
+
+
+@cache
+def _templates() -> Environment:
+    from jinja2 import Environment, PackageLoader  # slow to import
+
+    return Environment(
+        loader=PackageLoader("kbkit.panels", "static"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def filled(template: str, macro: str, **values: Any) -> str:
+    """Return HTML of a macro of a template in ``static``, with values escaped."""
+    return str(getattr(_templates().get_template(template).module, macro)(**values))
 
 
 def plain(text: str, length: int) -> str:

@@ -3,6 +3,7 @@
 import threading
 from dataclasses import replace
 
+import lxml.html
 import pytest
 
 import kbkit
@@ -51,6 +52,12 @@ def look(panel: EvalPanel, place: object) -> dict:
     return panel.view.detail
 
 
+def items(html: str) -> list[str]:
+    """The text of each list item."""
+    parsed = lxml.html.fromstring(html)
+    return [" ".join(item.text_content().split()) for item in parsed.iter("li")]
+
+
 def test_learned_weight_is_compared(kb):
     panel = EvalPanel(kb, QUESTIONS)
     assert panel.forms["A"].weight_boxes["learned_weight"].value == 2.0
@@ -62,7 +69,7 @@ def test_comparison_notes_waiting_summaries(kb, monkeypatch):
     info = replace(kb.info(), summaries_waiting=3)
     monkeypatch.setattr(type(handle_of(kb)), "info", lambda _self: info)
     panel = compared(EvalPanel(kb, QUESTIONS))
-    assert "static vectors served 3 summaries" in panel.view.state["notes"][0]
+    assert "static vectors served 3 summaries" in panel.view.results["html"]
 
 
 def test_panel_measures_two_settings_like_python(kb):
@@ -79,11 +86,14 @@ def test_panel_measures_two_settings_like_python(kb):
     frame = panel.comparison
     assert frame["difference"].is_monotonic_decreasing
     assert (frame["ndcg@10"] - frame["against_ndcg@10"] == frame["difference"]).all()
-    state = panel.view.state
-    assert [query for query, _, _ in state["queries"]] == frame.index.tolist()
-    assert sum(state["bins"]) == len(QUESTIONS)
-    assert state["measures"][0]["difference"][0] == pytest.approx(frame["difference"].mean())
-    assert state["progress"] is None
+    results = panel.view.results
+    assert [query for query, _, _ in results["queries"]] == frame.index.tolist()
+    better = (frame["difference"] > 0).sum()
+    assert f"B is better on {better}," in results["html"]
+    first = lxml.html.fromstring(results["html"]).find(".//tbody/tr")
+    assert first.find("th").text == "ndcg@10"
+    assert first.findall("td")[2].text == f"{frame['difference'].mean():+.3f}"
+    assert panel.view.state == {"progress": None}
     assert not panel.running
 
 
@@ -91,19 +101,35 @@ def test_both_lists_show_moves_and_relevance(kb):
     panel = EvalPanel(kb, QUESTIONS)
     panel.forms["A"].mode_box.value = "lexical"
     compared(panel, dense_weight=1.0)
-    place = [query for query, _, _ in panel.view.state["queries"]].index("hot water")
+    place = [query for query, _, _ in panel.view.results["queries"]].index("hot water")
     found = look(panel, place)
-    assert found["serial"] == panel.view.state["serial"]
+    assert found["serial"] == panel.view.results["serial"]
+    result = panel.evaluation.results[panel._order[place]]
+    lists = evaluation.side_by_side(kb, QUESTIONS, result, panel._measured)
     places = {
-        side: {row["id"]: rank for rank, row in enumerate(found[side], 1)} for side in ("A", "B")
+        side: {row["id"]: rank for rank, row in enumerate(rows, 1)} for side, rows in lists.items()
     }
     for side, other in (("A", "B"), ("B", "A")):
-        for row in found[side]:
+        for row in lists[side]:
             assert row["other"] == places[other].get(row["id"])
             assert row["gain"] == (2 if row["title"] == "Coffee" else None)
-    assert found["A"] != found["B"]
+    assert lists["A"] != lists["B"]
+    shown = items(found["html"])
+    assert len(shown) == len(lists["A"]) + len(lists["B"])
+    assert sum("relevant, 2" in item for item in shown) == 2
     for wrong in (-1, 99, "0", None, True):
         assert look(panel, wrong) == found
+
+
+def test_hostile_texts_are_escaped(kb):
+    panel = compared(EvalPanel(kb, QUESTIONS))
+    place = [query for query, _, _ in panel.view.results["queries"]].index(
+        "<img src=x onerror=boom()> salt"
+    )
+    html = look(panel, place)["html"]
+    assert "&lt;B&gt;Salt&lt;/B&gt;" in html
+    parsed = lxml.html.fromstring(html)
+    assert parsed.xpath("//script | //b | //img") == []
 
 
 def test_judgements_are_the_default_and_gaps_are_noted(kb):
@@ -116,10 +142,10 @@ def test_judgements_are_the_default_and_gaps_are_noted(kb):
     kb.rate(kb.search("milk")[0].chunk.id, 1, query="nothing of use")
     compared(panel)
     assert panel.evaluation.unit == "chunk"
-    notes = " ".join(panel.view.state["notes"])
+    notes = panel.view.results["html"]
     assert "judge more" in notes
     assert "1 query is left out" in notes
-    assert look(panel, 0)["A"][0]["gain"] == 3
+    assert "relevant, 3" in items(look(panel, 0)["html"])[0]
     panel._receive("ratings")
     assert "compare again" in panel.status_line.value
 
@@ -153,7 +179,7 @@ def test_settings_without_a_control_stay(kb):
 @pytest.mark.slow
 def test_cancelled_comparison_keeps_the_previous_result(kb):
     panel = compared(EvalPanel(kb, QUESTIONS * 60))
-    first, shown = panel.evaluation, panel.view.state
+    first, shown = panel.evaluation, panel.view.results
     asking = threading.Event()
     panel.view.observe(lambda change: asking.set(), "state")
     panel.compare()
@@ -165,7 +191,7 @@ def test_cancelled_comparison_keeps_the_previous_result(kb):
     assert not panel.running
     assert "Cancelled" in panel.status_line.value
     assert panel.evaluation is first
-    assert panel.view.state == shown
+    assert panel.view.results == shown
 
 
 def test_evaluation_errors_are_shown(kb, tmp_path):
