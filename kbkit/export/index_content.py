@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -38,7 +39,7 @@ from kbkit.stores.catalog.ratings import EncoderRow, EncoderTarget
 from kbkit.stores.catalog.reading import heading_text
 from kbkit.stores.catalog.subjects import entity_id
 from kbkit.stores.snapshots.making import make
-from kbkit.stores.snapshots.snapshot import Lists, Snapshot
+from kbkit.stores.snapshots.snapshot import Snapshot
 from kbkit.stores.stores import Stores
 from kbkit.text.analysis import analyzer
 from kbkit.text.markdown.structure import plain_text
@@ -87,42 +88,15 @@ def _subjects(
     return subjects
 
 
-def with_questions(
-    snapshot: Snapshot, chunks_of_questions: Mapping[str, Sequence[int]], language: str
-) -> Snapshot:
-    """Add the words of questions to their chunks; lengths stay."""
-    of = analyzer(language)
-    rows = {int(seq): row for row, seq in enumerate(snapshot.seqs)}
-    pairs = {
-        (term, rows[seq])
-        for question, seqs in chunks_of_questions.items()
-        for term in of.query_terms(question)
-        for seq in seqs
-        if seq in rows
-    }
-    if not pairs:
-        return snapshot
-    terms = sorted({*snapshot.terms, *(term for term, _ in pairs)})
-    places = {term: place for place, term in enumerate(terms)}
-    moved = np.array([places[term] for term in snapshot.terms], np.int64)
-    old = np.repeat(moved, np.diff(snapshot.starts)) * len(snapshot) + snapshot.rows
-    new = np.array([places[term] * len(snapshot) + row for term, row in pairs], np.int64)
-    keys, key_numbers = np.unique(np.concatenate([old, new]), return_inverse=True)
-    ones = np.ones(len(new), np.int64)
-    counts = np.bincount(key_numbers, np.concatenate([snapshot.counts.astype(np.int64), ones]))
-    return replace(
-        snapshot,
-        terms=terms,
-        starts=np.searchsorted(keys, np.arange(len(terms) + 1) * len(snapshot)),
-        rows=(keys % len(snapshot)).astype(np.int32),
-        counts=np.minimum(counts, np.iinfo(np.uint16).max).astype(np.uint16),
-        title_terms=_moved(snapshot.title_terms, moved),
-        heading_terms=_moved(snapshot.heading_terms, moved),
-    )
-
-
-def _moved(lists: Lists, moved: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Lists:
-    return Lists(lists.starts, moved[lists.values].astype(np.int32))
+def words_of_questions(
+    chunks_of_questions: Mapping[str, Sequence[int]], language: str
+) -> dict[int, set[str]]:
+    """Return the terms of learned questions, by the chunks that answer them."""
+    words: defaultdict[int, set[str]] = defaultdict(set)
+    for question, seqs in chunks_of_questions.items():
+        for seq in seqs:
+            words[seq].update(analyzer(language).query_terms(question))
+    return words
 
 
 _STATIC = "static:"
@@ -171,10 +145,12 @@ def index_content(
     pages, sections = manifest.documents, manifest.sections()
     with stores.database.read() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)
-        snapshot = make(transaction, row)
+        config = spec_of(row)
+        questions = _published_questions(transaction, row)
+        words = words_of_questions(questions, config.language)
+        snapshot = make(transaction, row, added=words)
         stored = {target: ratings.load_encoder(transaction, kb_id, target) for target in _TARGETS}
         totals = ratings.totals(transaction, kb_id)
-        questions = _published_questions(transaction, row)
         lists = set(corpus.indexes(transaction, kb_id))
         of_documents = {
             document.id: replace(
@@ -196,7 +172,6 @@ def index_content(
                 owners.append(chunk.document_id)
                 chunks.append(_chunk(chunk, of_documents[chunk.document_id].title))
         rows = snapshot.rows_of(ids)
-        config = spec_of(row)
         curated = config.annotation.names
         annotations = indexed_annotations(transaction, kb_id, snapshot.seqs[rows].tolist(), curated)
     if not len(rows):
@@ -223,7 +198,7 @@ def index_content(
         name=row.name,
         title=manifest.title,
         language=config.language,
-        snapshot=with_questions(snapshot, questions, config.language),
+        snapshot=snapshot,
         rows=rows,
         prior=prior,
         documents=[

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -27,9 +26,10 @@ from kbkit.export.mkdocs.build import take_entries
 from kbkit.export.mkdocs.page_head import scripts, text_of_html, write_browser_model
 from kbkit.models import DocumentType
 from kbkit.recipes import RetrievalSpec
-from kbkit.stores.snapshots.chunk_table import owner_columns
-from kbkit.stores.snapshots.snapshot import Lists, Snapshot
-from kbkit.text.analysis import Analyzer, analyzer
+from kbkit.stores.catalog.corpus import ChunkTerms
+from kbkit.stores.snapshots.making import chunk_columns
+from kbkit.stores.snapshots.snapshot import Snapshot
+from kbkit.text.analysis import analyzer
 
 _MAX_TAGS = 100
 _HEADING = re.compile(r"<h1>404[^<]*</h1>")
@@ -251,12 +251,11 @@ def guides_content(
     ]
     of = analyzer(language)
     encoder = word_encoder(texts, of.terms)
-    sizes = [len(chunks_of[page]) for page in titles]
     return IndexContent(
         name=NAME,
         title=title,
         language=language,
-        snapshot=_snapshot(chunks, texts, sizes, list(titles.values()), of=of, encoder=encoder),
+        snapshot=_snapshot(chunks_of, titles, texts, language, encoder),
         rows=np.arange(len(chunks)),
         prior=np.zeros(len(chunks)),
         documents=[
@@ -285,52 +284,26 @@ def _summaries(
 
 
 def _snapshot(
-    chunks: Sequence[IndexedChunk],
+    chunks_of: Mapping[str, Sequence[IndexedChunk]],
+    titles: Mapping[str, str],
     texts: Sequence[str],
-    sizes: Sequence[int],
-    titles: Sequence[str],
-    *,
-    of: Analyzer,
+    language: str,
     encoder: FittedEncoder | None,
 ) -> Snapshot:
-    counted = [Counter(of.terms(text)) for text in texts]
-    terms = sorted(set(chain.from_iterable(counted)))
-    numbers = {term: number for number, term in enumerate(terms)}
-    postings = sorted(
-        (numbers[term], row, count)
-        for row, counts in enumerate(counted)
-        for term, count in counts.items()
-    )
-    columns = np.array(postings, np.int64).reshape(-1, 3)
-    headings = [chunk.heading for chunk in chunks]
-    owners = np.repeat(np.arange(len(titles), dtype=np.int32), sizes)
-    lengths = np.array([counts.total() for counts in counted], np.int32)
+    places = [(page, chunk) for page in titles for chunk in chunks_of[page]]
+    terms = map(analyzer(language).terms, texts)
+    chunks = [
+        ChunkTerms(row, str(row), page, "", [chunk.heading], " ".join(found), len(found), b"")
+        for row, ((page, chunk), found) in enumerate(zip(places, terms, strict=True))
+    ]
     return Snapshot(
         version=0,
         embedder="" if encoder is None else encoder.embedder,
-        seqs=np.arange(len(chunks)),
-        ids=[str(row) for row in range(len(chunks))],
-        headings=np.arange(len(chunks), dtype=np.int32),
         vectors=np.zeros((len(chunks), 2), np.float32)
         if encoder is None
         else StaticEmbedder().embed_passages(texts),
-        document_ids=[str(number) for number in range(len(titles))],
-        titles=titles,
-        heading_texts=headings,
-        title_terms=_term_lists(map(of.terms, titles), numbers),
-        heading_terms=_term_lists(map(of.terms, headings), numbers),
-        terms=terms,
-        starts=np.searchsorted(columns[:, 0], np.arange(len(terms) + 1)),
-        rows=columns[:, 1].astype(np.int32),
-        counts=np.minimum(columns[:, 2], 65_535).astype(np.uint16),
-        **owner_columns(owners, lengths, len(titles)),
+        **chunk_columns(chunks, titles, language, {}),
         summaries_version=0,
         summary_embedder="",
         summary_vectors=np.zeros((len(titles), 0), np.float32),
     )
-
-
-def _term_lists(texts: Iterable[Iterable[str]], numbers: Mapping[str, int]) -> Lists:
-    lists = [sorted({numbers[term] for term in terms if term in numbers}) for terms in texts]
-    starts = np.concatenate([[0], np.cumsum([len(rows) for rows in lists])]).astype(np.int64)
-    return Lists(starts, np.fromiter(chain.from_iterable(lists), np.int32, int(starts[-1])))

@@ -50,19 +50,52 @@ def related(transaction: Transaction, kb_id: str, snapshot: Snapshot, *, after: 
 
 
 def make(
-    transaction: Transaction, row: KnowledgeBaseRow, *, after: int = 0, until: int = corpus.LAST
+    transaction: Transaction,
+    row: KnowledgeBaseRow,
+    *,
+    after: int = 0,
+    until: int = corpus.LAST,
+    added: Mapping[int, Collection[str]] | None = None,
 ) -> Snapshot:
-    """Read the chunks with ``after < seq <= until``, and all documents or those of the chunks."""
-    titles_by_id = corpus.titles(transaction, row.id, after=after, until=until)
+    """Read the chunks with ``after < seq <= until``, and all documents or those of the chunks.
+
+    Further terms of chunks, by ``seq``, are ``added``.
+    """
+    titles = corpus.titles(transaction, row.id, after=after, until=until)
+    ordinals = {document_id: i for i, document_id in enumerate(titles)}
+    packed: list[bytes] = []
+
+    def chunks() -> Iterator[corpus.ChunkTerms]:
+        for chunk in corpus.iter_indexed(transaction, row.id, after=after, until=until):
+            packed.append(chunk.vector)
+            yield chunk
+
+    columns = chunk_columns(chunks(), titles, spec_of(row).language, added or {})
+    return Snapshot(
+        version=row.version,
+        embedder=row.embedder,
+        vectors=unpack(packed, row.dimensions),
+        **columns,
+        **summary_columns(transaction, row, ordinals, some=after > 0 or until != corpus.LAST),
+    )
+
+
+def chunk_columns(
+    chunks: Iterable[corpus.ChunkTerms],
+    titles_by_id: Mapping[str, str],
+    language: str,
+    added: Mapping[int, Collection[str]],
+) -> dict[str, Any]:
+    """Return the columns of a snapshot that follow from its chunks and the documents' titles."""
     ordinals = {document_id: i for i, document_id in enumerate(titles_by_id)}
     vocabulary: dict[str, int] = {}
     texts: dict[str, int] = {}
     seqs, owners, lengths, headings = (array(code) for code in "qiii")
     term_ids, counts, per_chunk = (array(code) for code in "iHi")
     ids: list[str] = []
-    packed: list[bytes] = []
-    for chunk in corpus.iter_indexed(transaction, row.id, after=after, until=until):
+    for chunk in chunks:
         count_of = Counter(chunk.terms.split(" ") if chunk.terms else ())
+        count_of.update(added.get(chunk.seq, ()))
         heading = heading_text(chunk.title, chunk.heading_path)
         seqs.append(chunk.seq)
         ids.append(chunk.id)
@@ -72,23 +105,18 @@ def make(
         term_ids.extend([vocabulary.setdefault(term, len(vocabulary)) for term in count_of])
         counts.extend([min(times, _MAX_TIMES) for times in count_of.values()])
         per_chunk.append(len(count_of))
-        packed.append(chunk.vector)
     numbers = {term: i for i, term in enumerate(sorted(vocabulary))}
     places = np.fromiter((numbers[term] for term in vocabulary), np.int64, len(vocabulary))
     titles = tuple(titles_by_id.values())
-    language = spec_of(row).language
-    return Snapshot(
-        version=row.version,
-        embedder=row.embedder,
-        seqs=np.array(seqs, np.int64),
-        ids=ids,
-        headings=np.array(headings, np.int32),
-        vectors=unpack(packed, row.dimensions),
-        document_ids=tuple(ordinals),
-        titles=titles,
-        heading_texts=tuple(texts),
-        title_terms=_listed(titles, language, numbers),
-        heading_terms=_listed(texts, language, numbers),
+    return {
+        "seqs": np.array(seqs, np.int64),
+        "ids": ids,
+        "headings": np.array(headings, np.int32),
+        "document_ids": tuple(ordinals),
+        "titles": titles,
+        "heading_texts": tuple(texts),
+        "title_terms": _listed(titles, language, numbers),
+        "heading_terms": _listed(texts, language, numbers),
         **_posting_columns(
             list(numbers),
             places[np.array(term_ids, np.int64)],
@@ -96,8 +124,7 @@ def make(
             np.array(counts, np.uint16),
         ),
         **owner_columns(np.array(owners, np.int32), np.array(lengths, np.int32), len(titles)),
-        **summary_columns(transaction, row, ordinals, some=after > 0 or until != corpus.LAST),
-    )
+    }
 
 
 def _posting_columns(
