@@ -19,7 +19,6 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import resources
 from importlib.util import find_spec
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -28,6 +27,7 @@ from kbkit.errors import ConfigError
 from kbkit.extras import missing
 from kbkit.runtime.config import Settings
 from kbkit.runtime.processes import ending_signals
+from kbkit.runtime.web_server import is_loopback
 from kbkit.workspace import Workspace
 
 LOOPBACK = "127.0.0.1"
@@ -93,11 +93,7 @@ def check_options(host: str, token: str, theme: str) -> None:
         raise missing("lab", "voila", "Serving the dashboard")
     if theme not in ("light", "dark"):
         raise ConfigError(f"theme={theme!r}: choose light or dark")
-    try:
-        is_loopback = ip_address(host).is_loopback
-    except ValueError:
-        is_loopback = host == "localhost"
-    if not is_loopback and not token:
+    if not is_loopback(host) and not token:
         raise ConfigError(
             f"host={host!r}: others can reach it, and may read and change the workspace; require a "
             "token (--token), and serve behind https"

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -19,6 +20,14 @@ from kbkit.errors import ConfigError
 
 LOOPBACK = "127.0.0.1"
 _OWN_NAMES = frozenset({LOOPBACK, "localhost", "[::1]"})
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 class _Server(ThreadingHTTPServer):

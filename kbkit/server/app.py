@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from ipaddress import ip_address
 from typing import Any
 
 import anyio
@@ -19,6 +18,7 @@ from starlette.routing import BaseRoute
 
 from kbkit import __version__
 from kbkit.access import Access, Tokens
+from kbkit.runtime.web_server import is_loopback
 from kbkit.server.jobs import Jobs
 from kbkit.server.middleware import CHECK_TEXTS, Metrics, Middleware
 from kbkit.server.responses import COMMON_RESPONSES, ProblemDetails, add_handlers
@@ -199,14 +199,6 @@ def _remove_null(field: dict[str, Any]) -> None:
     if len(kinds) == 1:
         del field["anyOf"]
         field.update(kinds[0])
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 async def _note_uses(tokens: Tokens) -> None:

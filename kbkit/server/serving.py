@@ -19,7 +19,8 @@ from kbkit.access import Tokens
 from kbkit.errors import ConfigError
 from kbkit.ingest.spans import load_splitter
 from kbkit.runtime.processes import ending_signals
-from kbkit.server.app import application, is_loopback
+from kbkit.runtime.web_server import is_loopback
+from kbkit.server.app import application
 from kbkit.server.mcp import http_protocol
 from kbkit.server.settings import ServerSettings
 from kbkit.stores.stores import Stores

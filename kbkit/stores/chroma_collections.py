@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 import re
 import sys
 from abc import abstractmethod
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.errors import ConfigError, StoreUnreachableError, WorkspaceError
+from kbkit.runtime.web_server import is_loopback
 from kbkit.stores.backend import MissingCollectionError, VectorPayload, VectorStore
 
 if TYPE_CHECKING:
@@ -407,15 +407,8 @@ class ChromaAddress:
             raise ConfigError(
                 "KBKIT_CHROMA_TOKEN has characters that no token has; copy it as it was shown"
             )
-        if self.token and not self.secure and not _is_loopback(host):
+        if self.token and not self.secure and not is_loopback(host):
             raise ConfigError(
                 f"KBKIT_CHROMA_URL: KBKIT_CHROMA_TOKEN would be sent to {host} unencrypted; "
                 "write https://, or leave out the token if the server needs none"
             )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
