@@ -62,7 +62,6 @@ class JudgePanel(JobPanel):
         self._counted = 0
         self._due = True  # whether figures are outdated
         self._state: dict[str, Any] = {
-            "kb": kb.name,
             "rater": self.judging.rater,
             "version": 0,
             "start": None,

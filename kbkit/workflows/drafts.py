@@ -22,8 +22,7 @@ from kbkit.sources.decode import decode
 from kbkit.sources.files import walk
 from kbkit.sources.formats import FORMATS
 from kbkit.sources.html import Element, links, normalized_text, parse
-from kbkit.sources.html.extract import NEEDS_BROWSER, is_shell
-from kbkit.sources.html.metadata import page_license
+from kbkit.sources.html.extract import NEEDS_BROWSER, extract, is_shell
 from kbkit.sources.untrusted import load_values
 from kbkit.sources.web import Fetcher
 from kbkit.sources.web.urls import CrawlScope, Robots, canonical, read_sitemaps
@@ -188,7 +187,7 @@ def _draft(
     excluded = exclusions(prefix, paths, generator, language)
     patterns = [each.pattern for each in excluded]
     left = [path for path in paths if not matches(path, patterns)]
-    stated = page_license(root, start)
+    page = extract(html, start)
     seen = [f"{'A site' if not generator else f'A site made by {generator}'}: {start}"]
     if mapped:
         source["limit"] = max(100, -(-len(left) * 5 // 4 // 50) * 50)
@@ -207,23 +206,15 @@ def _draft(
         )
     if is_shell(root):
         seen.append(NEEDS_BROWSER[0].upper() + NEEDS_BROWSER[1:] + ".")
-    described = next(
-        (
-            plain(meta.get("content") or "")
-            for meta in root.iter("meta")
-            if (meta.get("name") or "").lower() == "description"
-        ),
-        "",
-    )
     return Draft(
         name=_name(title, start),
-        description=described[:200],
+        description=page.description[:200],
         source=source,
         seen=tuple(seen),
         excluded=tuple(excluded),
         language=_LANGUAGES.get(language, ""),
-        license=stated.name or stated.url,
-        attribution=stated.attribution,
+        license=page.license.name or page.license.url,
+        attribution=page.license.attribution,
         title=title,
     )
 

@@ -30,7 +30,7 @@ class JudgeView extends View {
       this.send(event, values),
     );
     this.wasLate = false;
-    this.drawnEnd = "";
+    this.drawnEnd = -1;
     /** @type {Candidate | Candidate[] | null | undefined} the shown passage */
     this.drawn = undefined;
     /** @type {Candidate[] | null} listed passages */
@@ -354,33 +354,17 @@ class JudgeView extends View {
   }
 
   drawEnd() {
-    const { kb, interim } = this.model.get("state");
-    const queries = interim?.queries ?? 0;
     const { skips } = this.round;
-    if (this.drawnEnd === `${queries} ${skips}`) {
+    if (this.drawnEnd === skips) {
       return; // to keep the focus of its buttons
     }
-    this.drawnEnd = `${queries} ${skips}`;
-    const steps = [
-      ["How good is search, and how certain is that?", "kb.feedback.evaluate().summary()"],
-      ["Would other settings be better?", "EvalPanel(kb)"],
-      queries < 10
-        ? [
-            `Learning weights needs 10 queries with a passage rated 3 or better; there are ${queries} so far.`,
-          ]
-        : ["Learn the weights from your judgements:", "kb.feedback.tune()"],
-      ["Export the judgements:", `kb.feedback.judgements().to_qrels("${kb}.qrels")`],
-    ];
+    this.drawnEnd = skips;
     /** @type {(text: string, action: Action) => HTMLElement} */
     const button = (text, action) => makeButton(text, () => this.act(action));
     this.end.replaceChildren(
       make("h4", {}, skips ? `All judged, ${skips} skipped` : "All judged"),
-      make("p", {}, "Ratings are stored in the knowledge base. Next steps:"),
-      make(
-        "ul",
-        {},
-        steps.map(([text, code]) => make("li", {}, text, code && make("code", {}, code))),
-      ),
+      make("p", {}, "Ratings are stored in the knowledge base. They measure and tune its search:"),
+      make("pre", { tabindex: 0 }, "kb.feedback.evaluate().summary()\nkb.feedback.tune()"),
       make(
         "div",
         { class: "kbkit-buttons" },
