@@ -7,7 +7,7 @@ After a kill, unwritten documents are read again.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -55,9 +55,6 @@ class _ChangedError(Exception):
 class DocumentWriter(Batch):
     """Stores documents; the end of its ``with`` block stores the last ones."""
 
-    keeps_vectors = True
-    """Whether to store vectors made before an error."""
-
     def __init__(
         self, destination: IngestTarget, counters: RunCounters, follower: IndexWriter | None = None
     ) -> None:
@@ -94,7 +91,7 @@ class DocumentWriter(Batch):
             with self._destination.stores.database.read() as transaction:
                 before = writing.stored_versions(transaction, waiting)
             same, new = self._split_by_change(waiting, before)
-            if self._keep(self._prepare(same, new, before)):
+            if self._store(self._prepare(same, new, before)):
                 break  # otherwise documents or embedder changed meanwhile: try again
 
     def _without_deleted(
@@ -150,11 +147,7 @@ class DocumentWriter(Batch):
         destination = self._destination
         with self._counters.timed("embed"):
             return vectors_of(
-                destination.stores.database,
-                destination.kb_id,
-                destination.embedder,
-                texts,
-                keep=self.keeps_vectors,
+                destination.stores.database, destination.kb_id, destination.embedder, texts
             )
 
     def _give_way(self) -> None:
@@ -165,24 +158,16 @@ class DocumentWriter(Batch):
         with self._counters.timed("embed"), suppress(ConflictError):  # another process changes it
             self._destination = replace(self._destination, embedder=give_way(), give_way=None)
 
-    def _keep(self, prepared: Prepared) -> bool:
-        return self._store([prepared])
-
-    def _store(
-        self, prepared: Sequence[Prepared], first: Callable[[Transaction], object] | None = None
-    ) -> bool:
+    def _store(self, prepared: Prepared) -> bool:
         try:
             with (
                 self._counters.timed("store"),
                 self._destination.stores.database.write() as transaction,
             ):
-                if first is not None:
-                    first(transaction)
-                changes = [self._enter(transaction, each) for each in prepared]
+                changes = self._enter(transaction, prepared)
         except _ChangedError:
             return False
-        for each, change in zip(prepared, changes, strict=True):
-            self._count(each, change)
+        self._count(prepared, changes)
         return True
 
     def _enter(self, transaction: Transaction, prepared: Prepared) -> ChunkChanges:
@@ -402,50 +387,3 @@ class EventWriter(Batch):
 
 def _uri(event: SourceEvent) -> str:
     return event.record.document_uri if event.record and event.record.document_uri else event.uri
-
-
-_CHARACTERS_AT_ONCE = 20_000  # for each process
-
-
-class WholeWriter(DocumentWriter):
-    """Cuts and embeds documents at once; the end of its ``with`` block stores all, or none."""
-
-    keeps_vectors = False
-
-    def __init__(
-        self,
-        destination: IngestTarget,
-        counters: RunCounters,
-        follower: IndexWriter,
-        *,
-        stop: Callable[[], bool],
-        first: Callable[[Transaction], object] | None = None,
-    ) -> None:
-        super().__init__(destination, counters, follower)
-        self._limit = _CHARACTERS_AT_ONCE * destination.engine.count
-        self._stop = stop
-        self._first = first
-        self._prepared: list[Prepared] = []
-
-    def _keep(self, prepared: Prepared) -> bool:
-        self._prepared.append(prepared)
-        return True
-
-    def _give_way(self) -> None:
-        before = self._destination.embedder
-        super()._give_way()
-        if self._destination.embedder is not before:
-            self._prepared = [
-                replace(each, vectors=self._embed(each.texts)) for each in self._prepared
-            ]
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        if kind is not None:
-            return
-        if not (self._counters.interrupted or self._stop()):
-            self.flush()
-        self._counters.interrupted |= self._stop()  # again, since flushing may take long
-        if not self._counters.interrupted and not self._store(self._prepared, self._first):
-            raise ConflictError(
-                "another writer changed the same meanwhile; nothing was stored: try again"
-            )

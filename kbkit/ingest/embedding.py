@@ -44,12 +44,7 @@ class Vectors:
 
 
 def vectors_of(
-    database: Database,
-    kb_id: str,
-    embedder: Embedder,
-    texts: Mapping[str, str],
-    *,
-    keep: bool = True,
+    database: Database, kb_id: str, embedder: Embedder, texts: Mapping[str, str]
 ) -> Vectors:
     with database.read() as transaction:
         packed = corpus.stored_vectors(transaction, kb_id, texts)
@@ -62,10 +57,10 @@ def vectors_of(
         keys = missing[start : start + size]
         made = embed(embedder, {key: texts[key] for key in keys})
         packed |= made
-        if keep and start + size < len(missing):  # a later batch may fail
+        if start + size < len(missing):  # a later batch may fail
             with database.write() as transaction:
                 corpus.add_pending(transaction, kb_id, embedder.fingerprint, made)
-    return Vectors(packed, len(missing), bool(waited) or (keep and len(missing) > size))
+    return Vectors(packed, len(missing), bool(waited) or len(missing) > size)
 
 
 def embed(embedder: Embedder, texts: Mapping[str, str]) -> dict[str, bytes]:

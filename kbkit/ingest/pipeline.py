@@ -9,14 +9,13 @@ from pathlib import Path
 
 from kbkit.errors import SourceError
 from kbkit.ingest.cutting import correct_shared, stated
-from kbkit.ingest.document_writer import DocumentWriter, EventWriter, WholeWriter
+from kbkit.ingest.document_writer import DocumentWriter, EventWriter
 from kbkit.ingest.embedding import IngestTarget, Origin, RunCounters
 from kbkit.models import IngestReport, Problem, Progress, SourceDocument
 from kbkit.runtime.config import Settings
 from kbkit.runtime.progress import OnProgress
 from kbkit.sources import DiskPlace, Outcome, SourceContext, SourceEvent, SourceReader
 from kbkit.stores.catalog import reading, runs, writing
-from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.runs import SourceRow
 from kbkit.stores.stores import IndexWriter
 
@@ -67,7 +66,7 @@ class Pipeline(IngestTarget):
                         counters.failed_sources.append(Problem(row.location, first))
                 if counters.interrupted:
                     break
-            self._take(handed, run, self._writer(counters, follower))
+            self._take(handed, run)
         if counters.counts["new"] or counters.counts["changed"]:
             correct_shared(self.stores.database, self.kb_id)
         self._index(counters, on_progress)
@@ -94,29 +93,9 @@ class Pipeline(IngestTarget):
         except SourceError as error:
             yield SourceEvent(place, Outcome.FAILED, reason=str(error))
 
-    def take_whole(
-        self,
-        handed: Iterable[SourceDocument],
-        *,
-        first: Callable[[Transaction], object] = lambda _: None,
-        on_progress: OnProgress | None = None,
-        stop: Stop = lambda: False,
-    ) -> IngestReport:
-        """Store documents without a source, all or none."""
-        counters = RunCounters()
-        with self._follower() as follower:
-            run = _Run(counters, follower, on_progress, stop)
-            writer = WholeWriter(self, counters, follower, stop=stop, first=first)
-            events = (SourceEvent(each.uri, Outcome.FETCHED, each) for each in handed)
-            self._take(events, run, writer)
-        if not counters.interrupted:
-            correct_shared(self.stores.database, self.kb_id)
-            self._index(counters, on_progress)
-        return counters.report()
-
-    def _take(self, handed: Iterable[SourceEvent], run: _Run, writer: DocumentWriter) -> None:
+    def _take(self, handed: Iterable[SourceEvent], run: _Run) -> None:
         counters = run.counters
-        with writer as documents:
+        with self._writer(counters, run.follower) as documents:
             for done, event in enumerate(handed, 1):
                 if run.stop():
                     counters.interrupted = True

@@ -11,6 +11,6 @@
 """
 
 from kbkit.knowledge_base.handle import Handle, Resources
-from kbkit.knowledge_base.knowledge_base import KnowledgeBase, handle_of, ingestion_of
+from kbkit.knowledge_base.knowledge_base import KnowledgeBase, handle_of
 
-__all__ = ["Handle", "KnowledgeBase", "Resources", "handle_of", "ingestion_of"]
+__all__ = ["Handle", "KnowledgeBase", "Resources", "handle_of"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kbkit.embedding import Embedder, Embedders
-from kbkit.errors import ConfigError, ConflictError, EmbedderError, ImpossibleError, NotFoundError
+from kbkit.errors import ConfigError, EmbedderError, ImpossibleError, NotFoundError
 from kbkit.models import ChunkSummary, Document, KnowledgeBaseInfo, Rating, Target, TargetKind
 from kbkit.models.files import BUILT_IN, ENTRIES, FILES
 from kbkit.models.values import did_you_mean
@@ -303,28 +303,20 @@ def check_spec(spec: KnowledgeBaseSpec) -> None:
 
 def new_knowledge_base(
     resources: Resources, name: str, description: str, spec: KnowledgeBaseSpec, known_as: str
-) -> tuple[Embedder, Callable[[Transaction], KnowledgeBaseRow]]:
-    """Return the first embedder of a new knowledge base, and a function that enters it.
-
-    Its id is ``known_as``, or a new one for ``""``.
-    """
+) -> KnowledgeBaseRow:
+    """Enter a new knowledge base; its id is ``known_as``, or a new one for ``""``."""
     check_spec(spec)
-    with resources.stores.database.read() as transaction:
-        if name in knowledge_bases.names(transaction):
-            raise ConflictError(
-                f"a knowledge base named {name!r} exists; choose another name, or delete it"
-            )
     embedder = resources.embedders.open(spec.embedding)
     if isinstance(spec.embedding.chosen, OnnxEmbedding) and resources.settings.improve != "wait":
         # until the model has embedded everything
         embedder = resources.embedders.open(StaticEmbedding())
-    enter = partial(
-        knowledge_bases.create,
-        name=name,
-        description=check_text("description", description),
-        config=spec.model_dump(mode="json"),
-        embedder=embedder.fingerprint,
-        dimensions=embedder.dimensions,
-        known_as=known_as,
-    )
-    return embedder, enter
+    with resources.stores.database.write() as transaction:
+        return knowledge_bases.create(
+            transaction,
+            name,
+            description=check_text("description", description),
+            config=spec.model_dump(mode="json"),
+            embedder=embedder.fingerprint,
+            dimensions=embedder.dimensions,
+            known_as=known_as,
+        )

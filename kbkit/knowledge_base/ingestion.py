@@ -13,7 +13,7 @@ from kbkit.errors import ConfigError, ImpossibleError
 from kbkit.ingest.pipeline import Pipeline, Stop, disk_place
 from kbkit.knowledge_base.handle import Handle, check_spec
 from kbkit.knowledge_base.improving import Improving
-from kbkit.models import IngestReport, SourceDocument
+from kbkit.models import IngestReport
 from kbkit.recipes import AnySource, AutoEmbedding, KnowledgeBaseSpec, parse_source
 from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.sources import DiskPlace, SourceEvent, open_reader
@@ -294,15 +294,3 @@ class Ingestion:
             return replace(report, seconds=seconds, improvement=left)
         finally:  # documents can be searched without summaries
             self._stores.snapshots.save(self.id)
-
-    def take_whole(
-        self, documents: Iterable[SourceDocument], *, on_progress: OnProgress, stop: Stop
-    ) -> IngestReport:
-        self._handle.check_own()
-        self._reindex(on_progress, stop)
-        report = self.pipeline().take_whole(documents, on_progress=on_progress, stop=stop)
-        return report if report.interrupted else self.taken(report)
-
-    def taken(self, report: IngestReport) -> IngestReport:
-        """Complete the report of stored documents when all retrievers find them."""
-        return self._with_encoder(self._summarized(report, None, lambda: False, wait=False))

@@ -420,7 +420,3 @@ class KnowledgeBase(Searches):
 
 def handle_of(kb: KnowledgeBase) -> Handle:
     return kb._handle
-
-
-def ingestion_of(kb: KnowledgeBase) -> Ingestion:
-    return kb._ingestion

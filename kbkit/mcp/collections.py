@@ -183,9 +183,12 @@ def _created(tools: Tools, name: str, documents: Any, description: str, work: Lo
             "add_kb_documents"
         )
     submission = submissions.read(documents, tools, work) if documents else submissions.Submission()
-    report = submissions.create(
-        workspace, name, submission.documents, work, description=description
-    )
+    kb = workspace.create(name, description=description)
+    try:
+        report = submissions.store(kb, submission.documents, work)
+    except Exception:
+        workspace.delete(name, forever=True)
+        raise
     return _added(name, report, submission.skipped)
 
 

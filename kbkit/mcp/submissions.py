@@ -9,7 +9,6 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any, Required
 
 from anyio import from_thread
@@ -24,7 +23,6 @@ from kbkit.models import DocumentType, IngestReport, Problem, Progress, SourceDo
 if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase
     from kbkit.mcp.tools import Tools
-    from kbkit.workspace import Workspace
 
 
 MAX_DOCUMENTS = 2_000
@@ -220,39 +218,18 @@ def _clean(text: str) -> str:
 def store(
     kb: KnowledgeBase, documents: Mapping[str, SourceDocument], work: LongWork
 ) -> IngestReport:
-    """Add documents to a knowledge base in one transaction."""
-    from kbkit.knowledge_base import ingestion_of
-
-    return _stored(ingestion_of(kb).take_whole, documents, work)
-
-
-def create(
-    workspace: Workspace,
-    name: str,
-    documents: Mapping[str, SourceDocument],
-    work: LongWork,
-    *,
-    description: str,
-) -> IngestReport:
-    """Create a knowledge base together with its documents."""
-    from kbkit.workspace import create_whole
-
-    take = partial(create_whole, workspace, name, description=description)
-    return _stored(take, documents, work)
-
-
-def _stored(
-    take: Callable[..., IngestReport], documents: Mapping[str, SourceDocument], work: LongWork
-) -> IngestReport:
+    """Add documents to a knowledge base; those stored before a cancellation stay."""
     work.total = work.done + len(documents) + 1
 
     def tell(progress: Progress) -> None:
         if progress.stage == "store":
             work.step(progress.message)
 
-    report = take(documents.values(), on_progress=tell, stop=work.cancelled)
+    report = kb.ingest(
+        list(documents.values()), remember=False, on_progress=tell, stop=work.cancelled
+    )
     if report.interrupted:
-        raise ToolError("cancelled; nothing was added")
+        raise ToolError("cancelled; documents stored before stay")
     work.step("stored")
     return report
 

@@ -9,6 +9,6 @@
     improver          the background process for embedding models
 """
 
-from kbkit.workspace.workspace import Workspace, create_whole, rater_of, settings_of, stores_of
+from kbkit.workspace.workspace import Workspace, rater_of, settings_of, stores_of
 
-__all__ = ["Workspace", "create_whole", "rater_of", "settings_of", "stores_of"]
+__all__ = ["Workspace", "rater_of", "settings_of", "stores_of"]

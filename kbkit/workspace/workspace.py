@@ -8,22 +8,19 @@ from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
-from uuid import uuid4
 
 from kbkit.embedding import Embedders
 from kbkit.errors import ConflictError, FilesError, InvalidNameError, KbkitError
-from kbkit.knowledge_base import KnowledgeBase, Resources, handle_of, ingestion_of
+from kbkit.knowledge_base import KnowledgeBase, Resources, handle_of
 from kbkit.models import (
     BundleInfo,
     Compaction,
     DeletedKnowledgeBase,
     Health,
-    IngestReport,
     KnowledgeBaseInfo,
     Problem,
     Restoration,
     Run,
-    SourceDocument,
 )
 from kbkit.models.files import BUILT_IN, ENTRIES, FILES
 from kbkit.models.values import check_match
@@ -44,7 +41,6 @@ if TYPE_CHECKING:
     from kbkit.entries.entries import Entries
     from kbkit.files.files import Files
     from kbkit.graph.graph import Graph
-    from kbkit.ingest.pipeline import Stop
 
 
 @explained
@@ -158,9 +154,7 @@ class Workspace(WorkspaceSearches):
     ) -> KnowledgeBase:
         from kbkit.knowledge_base.handle import new_knowledge_base
 
-        _, enter = new_knowledge_base(self._resources, name, description, spec, known_as)
-        with self._stores.database.write() as transaction:
-            row = enter(transaction)
+        row = new_knowledge_base(self._resources, name, description, spec, known_as)
         return self._knowledge_base(row)
 
     def _built_in(self, name: str) -> KnowledgeBase:
@@ -532,27 +526,6 @@ def stores_of(workspace: Workspace) -> Stores:
 
 def settings_of(workspace: Workspace) -> Settings:
     return workspace._resources.settings
-
-
-def create_whole(
-    workspace: Workspace,
-    name: str,
-    documents: Iterable[SourceDocument],
-    *,
-    description: str = "",
-    on_progress: OnProgress,
-    stop: Stop,
-) -> IngestReport:
-    """Create a knowledge base together with its documents, in one transaction."""
-    from kbkit.ingest.pipeline import Pipeline
-    from kbkit.knowledge_base.handle import new_knowledge_base
-
-    _check(name)
-    id_, spec, resources = uuid4().hex, KnowledgeBaseSpec(), workspace._resources
-    embedder, enter = new_knowledge_base(resources, name, description, spec, id_)
-    pipeline = Pipeline(resources.stores, id_, spec, embedder, resources.settings)
-    report = pipeline.take_whole(documents, first=enter, on_progress=on_progress, stop=stop)
-    return report if report.interrupted else ingestion_of(workspace[name]).taken(report)
 
 
 def rater_of(workspace: Workspace) -> str:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from kbkit.ingest.cutting import chunk, embedded_text
+from kbkit.ingest.cutting import CutTask, chunk, embedded_text
 from kbkit.ingest.spans import strategy_for
 from kbkit.models import ChunkSpan, DocumentType
 from kbkit.recipes import ChunkingSpec
@@ -294,3 +294,11 @@ def test_only_short_sections_share_a_chunk_of_paragraphs():
     short = "\n\n".join(f"## {name}\n\nA line." for name in names)
     assert len(cut(f"# Book\n\n{short}", "paragraph", 1000)) == 1
     assert len(cut(f"# Book\n\nA line.\n\n{long}\n\n{short}", "paragraph", 1000)) == 5
+
+
+def test_documents_of_a_broken_worker_are_cut_in_this_process(workspace):
+    kb = workspace.create("notes")
+    kb.add("Tea", "# Tea\n\nSome words.")
+    task = CutTask(tuple(kb.documents), kb.spec)
+    assert task.broken("out of memory") == task.perform()
+    assert [new.document.title for new, _ in task.perform()] == ["Tea"]

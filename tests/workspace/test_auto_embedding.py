@@ -9,7 +9,6 @@ from kbkit.embedding.onnx import MiniLmEmbedder
 from kbkit.ingest import document_writer
 from kbkit.knowledge_base import handle_of
 from kbkit.knowledge_base.improving import Improving
-from kbkit.models import SourceDocument
 from kbkit.recipes import (
     AutoEmbedding,
     JsonlSource,
@@ -116,17 +115,11 @@ def test_growth_beyond_twice_the_limit_returns_to_static_vectors(kb, tmp_path):
     assert kb.spec.retrieval.dense_weight == 0.35
 
 
-@pytest.mark.parametrize("at_once", [False, True])
-def test_a_large_ingest_does_not_wait_for_minilm(kb, tmp_path, monkeypatch, embedded, at_once):
+def test_a_large_ingest_does_not_wait_for_minilm(kb, tmp_path, monkeypatch, embedded):
     monkeypatch.setattr(document_writer, "_MANY", 2)
     monkeypatch.setattr(document_writer, "_CHARACTERS", 100)
-    monkeypatch.setattr(document_writer, "_CHARACTERS_AT_ONCE", 100)
     text = "Another text of document {n}."
-    if at_once:
-        new = (SourceDocument(f"new:{n}", f"New {n}", text.format(n=n)) for n in range(CUPS))
-        kb._ingestion.pipeline().take_whole(new)
-    else:
-        kb.ingest(cups(tmp_path / "new.jsonl", text=text, name="new"))
+    kb.ingest(cups(tmp_path / "new.jsonl", text=text, name="new"))
     assert 2 < len([each for each in embedded if "\nAnother" in each]) < CUPS
     assert lengths(kb) == {256}
     embedded.clear()
