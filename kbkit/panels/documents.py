@@ -1,135 +1,46 @@
-"""The documents panel: a tree, and the open document."""
+"""The documents panel: a tree, and the open document with its labels and stars."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any
 
 import ipywidgets as widgets
 import traitlets
 from traitlets import Bunch
 
-from kbkit.export.pages.paths import uri_parts
-from kbkit.export.pages.sections import natural_key
 from kbkit.knowledge_base import handle_of
-from kbkit.models import Document, DocumentState, Hit
+from kbkit.models import Document, DocumentState, DocumentType, Hit
 from kbkit.models.values import pluralize
-from kbkit.panels.controls import AnyTarget, KnowledgeBaseSelector, Topic, button, control, row
-from kbkit.panels.document_editor import DocumentEditor
-from kbkit.panels.panel import Panel, View
-from kbkit.panels.render import ABOUT_LENGTH, TITLE_LENGTH, plain
-from kbkit.panels.text_rendering import DocumentRenderer
+from kbkit.panels import render
+from kbkit.panels.controls import (
+    AnyTarget,
+    KnowledgeBaseSelector,
+    MutedUpdates,
+    Topic,
+    button,
+    control,
+    row,
+    toggle,
+)
+from kbkit.panels.document_tree import MAX_FOUND, DocumentTree
+from kbkit.panels.panel import EditingPanel, View
+from kbkit.panels.text_rendering import MAX_LENGTH, DocumentRenderer, PanelText
 from kbkit.runtime.config import Settings
 from kbkit.text.markdown.structure import passage_ends
 
-MAX_FOUND = 300
-_MAX_OPEN = 500
-"""A folder with most documents starts open, unless it has more than these."""
-
-Row = dict[str, Any]
-"""``id`` and ``name``; of a folder also ``count``, and ``rows`` if open; of a document ``about``,
-and ``state`` if not current."""
-
-
-@dataclass(slots=True)
-class _Folder:
-    key: str
-    name: str
-    folders: dict[str, _Folder] = field(default_factory=dict)
-    documents: list[Document] = field(default_factory=list)
-    count: int = 0
-
-    def collapsed(self) -> _Folder:
-        """Merge a chain of folders without documents into one."""
-        folder, name = self, self.name
-        while len(folder.folders) == 1 and not folder.documents:
-            folder = next(iter(folder.folders.values()))
-            name = f"{name}/{folder.name}"
-        return _Folder(folder.key, name, folder.folders, folder.documents, folder.count)
-
-
-class DocumentTree:
-    """Folders and documents; rows are created on request."""
-
-    def __init__(self, documents: Iterable[Document]) -> None:
-        self.documents = {document.id: document for document in documents}
-        self._root = _Folder("", "")
-        self._folders = {"": self._root}
-        _insert(self._folders, self.documents.values())
-
-    def __len__(self) -> int:
-        return len(self.documents)
-
-    def roots(self) -> list[Row]:
-        """List the outermost rows; a folder with most of the documents is open."""
-        rows = inner = self.rows("")
-        while inner:
-            largest = max(inner, key=lambda row: row.get("count", 0))
-            if largest.get("count", 0) * 2 <= len(self):
-                break
-            if len(self._folders[largest["id"]].documents) > _MAX_OPEN:
-                break
-            inner = largest["rows"] = self.rows(largest["id"])
-        return rows
-
-    def rows(self, key: str) -> list[Row]:
-        """List the rows of a folder, folders first; none if it does not exist."""
-        folder = self._folders.get(key)
-        return [] if folder is None else list(_rows(folder))
-
-    def ancestors(self, document_id: str) -> list[str]:
-        document = self.documents.get(document_id)
-        return [] if document is None else _ancestor_keys(uri_parts(document.uri)[0])
-
-    def search(self, text: str) -> tuple[list[Row], int]:
-        words = text.casefold().split()
-        hits = []
-        for document in self.documents.values():
-            named = f"{document.title} {document.uri}".casefold()
-            if all(word in named for word in words):
-                hits.append(document)
-        root = _Folder("", "")
-        _insert({"": root}, hits[:MAX_FOUND])
-        return list(_rows(root, expanded=True)), len(hits)
-
-
-def _insert(folders: dict[str, _Folder], documents: Iterable[Document]) -> None:
-    for document in documents:
-        folder = folders[""]
-        folder.count += 1
-        parts = uri_parts(document.uri)[0]
-        for name, key in zip(parts, _ancestor_keys(parts), strict=True):
-            if key not in folders:
-                folders[key] = folder.folders[key] = _Folder(key, name)
-            folder = folders[key]
-            folder.count += 1
-        folder.documents.append(document)
-
-
-def _ancestor_keys(parts: tuple[str, ...]) -> list[str]:
-    return ["/".join(parts[: depth + 1]) + "/" for depth in range(len(parts))]
-
-
-def _rows(folder: _Folder, *, expanded: bool = False) -> Iterator[Row]:
-    for inner in sorted(folder.folders.values(), key=lambda each: natural_key(each.name)):
-        shown = inner.collapsed()
-        row: Row = {"id": shown.key, "name": plain(shown.name, TITLE_LENGTH), "count": shown.count}
-        yield row | ({"rows": list(_rows(shown, expanded=True))} if expanded else {})
-    for document in sorted(folder.documents, key=lambda each: natural_key(each.uri)):
-        name = plain(document.title, TITLE_LENGTH) or plain(document.uri, TITLE_LENGTH)
-        about = plain(document.description, ABOUT_LENGTH)
-        row = {"id": document.id, "name": name or "Untitled", "about": about}
-        if document.state is not DocumentState.CURRENT:
-            row["state"] = document.state.value
-        yield row
+_CHOOSE = "Select a document to read it here."
 
 
 class TreeView(View, module="tree_view.js"):
     """The tree; a message sends the rows of an opened folder."""
 
 
-class DocumentsPanel(Panel):
+class DocumentView(View, module="document.js"):
+    """Text and facts of a document."""
+
+
+class DocumentsPanel(EditingPanel):
     """Shows the documents of a knowledge base by path, and opens, labels, rates and deletes them.
 
     ::
@@ -138,8 +49,8 @@ class DocumentsPanel(Panel):
         panel                               # at the end of a cell: shows it
         panel.document                      # in a later cell: the open document
 
-    Type and tags set here stay when the source changes. Errors appear in the status line.
-    ``document`` can be observed like a trait of a widget.
+    Type and tags set here stay when the source changes. `undo` reverts ratings and deletions made
+    here. Errors appear in the status line. ``document`` can be observed like a trait of a widget.
 
     Attributes:
         document: The open document, or ``None``.
@@ -148,7 +59,10 @@ class DocumentsPanel(Panel):
         kb_box: Choice of the knowledge base; ``None`` if there is only one.
         filter_box: Words that a title or URI must contain.
         back_button: Opens the previous document.
-        editor: Controls of the open document; see `DocumentEditor`.
+        undo_button: Reverts the last rating or deletion.
+        type_box: Type of the open document; so has ``tags_box`` its tags.
+        passages_box: Whether to show the passages that search reads.
+        delete_button: Moves the open document to the trash.
     """
 
     document = traitlets.Any(None, help="The document that is open.")
@@ -159,29 +73,39 @@ class DocumentsPanel(Panel):
         self.rater = rater or Settings.load().rater
         self._tree = DocumentTree(())
         self._renderer = DocumentRenderer(())
-        self._revision: object = None
+        self._rendered = PanelText("")
+        self._serial = 0
         self._version = 0
         self._reveals = 0
         self._history: list[str] = []
+        self._muted = MutedUpdates()
+        super().__init__(self._selector.home, "documents")
         hint = "Words in titles or addresses"
         self.filter_box = control(widgets.Text, "Filter", placeholder=hint)
         self.filter_box.add_class("kbkit-query").observe(self._on_filter, "value")
+        self.undo_button = button("Undo", "Undo the last rating or deletion", self.undo)
+        types = [(str(each).replace("_", " "), str(each)) for each in DocumentType]
+        self.type_box = control(widgets.Dropdown, "Type", options=types)
+        hint = "separated by commas"
+        self.tags_box = control(widgets.Text, "Tags", placeholder=hint, continuous_update=False)
+        for box in (self.type_box, self.tags_box):
+            box.observe(self._on_labels, "value")
+        self.passages_box = toggle("Passages", tooltip="Show the passages that search reads")
+        self.passages_box.observe(self._on_passages, "value")
         self.back_button = button("Back", "Go to the previous document", self.back)
-        self._view = TreeView(
-            self, {"children": self._send_rows, "select": self._select, "look": self._look}
+        self.delete_button = button("Delete", "Move this document to the trash", self.delete)
+        self._labels = row(
+            self.type_box, self.tags_box, self.passages_box, self.back_button, self.delete_button
         )
-        super().__init__(self._selector.home, "documents")
-        self.editor = DocumentEditor(
-            self,
-            self._selector.find,
-            self.rater,
-            self.back_button,
-            on_change=self._on_change,
-            on_link=lambda link: self.show(link.name, link.anchor),
-        ).add_class("kbkit-documents-right")
+        self._view = TreeView(
+            self, {"children": self._send_rows, "select": self._select, "look": self._on_look}
+        )
+        self._text = DocumentView(self, {"follow": self._follow, "rate": self._rate})
         left = widgets.VBox([self._view]).add_class("kbkit-documents-left")
-        both = widgets.HBox([left, self.editor]).add_class("kbkit-documents-both")
-        self.fill([row(self.kb_box, self.filter_box), self.status_line, both])
+        right = widgets.VBox([self._labels, self._text]).add_class("kbkit-documents-right")
+        both = widgets.HBox([left, right]).add_class("kbkit-documents-both")
+        controls = row(self.kb_box, self.filter_box, self.undo_button)
+        self.fill([controls, self.status_line, both])
         self.refresh()
 
     def show(self, document: str | Hit, anchor: str = "") -> None:
@@ -211,12 +135,24 @@ class DocumentsPanel(Panel):
     def refresh(self) -> None:
         """Show changes of the workspace."""
         with self.acting():
-            if self._selector.offer():
-                self._history.clear()
-            self._list()
-            if not self.keeps_outcome:
-                self.error = None
-            self._show_document(self._reread())
+            self._reread()
+
+    def delete(self) -> None:
+        """Move the open document to the trash; `undo` restores it."""
+        document = self.document
+        if document is None:
+            return
+        with self.acting():
+            documents = self._selector.find().documents
+            title = f"“{render.plain(document.title, 80)}”"
+            documents.delete(document.id)
+
+            def restore() -> str:
+                restored = documents.undelete(document.id)
+                return f"Restored: {title}" if restored else f"The next refresh reads {title}"
+
+            self._push_undo(f"deleting {title}", restore)
+            self._changed(f"Deleted: {title}")
 
     # Controls, tree and document
 
@@ -230,12 +166,31 @@ class DocumentsPanel(Panel):
         with self.acting():
             self._show_tree()
 
-    def _on_change(self, topic: Topic) -> None:
-        if topic == "documents":
-            self._list()
-            self.document = self.editor.document
-            self._show_tree()
-        self.publish(topic)
+    def _on_passages(self, _change: Bunch) -> None:
+        with self.acting():
+            self._show_text()
+
+    def _on_labels(self, _change: Bunch) -> None:
+        document = self.document
+        if self._muted or document is None:
+            return
+        tags = tuple(part for part in map(str.strip, self.tags_box.value.split(",")) if part)
+        kind = DocumentType(self.type_box.value)
+        if (kind, tags) == (document.document_type, document.tags):
+            return
+        with self.acting():
+            try:
+                stored = self._selector.find().documents.update(
+                    document.id,
+                    document_type=None if kind is document.document_type else kind,
+                    tags=None if tags == document.tags else tags,
+                )
+            except Exception:
+                self._show_labels(document)
+                raise
+            labels = render.plain(", ".join(stored.tags), 80) or "no tags"
+            kind_name = stored.document_type.value.replace("_", " ")
+            self._changed(f"Saved: {kind_name}; {labels}")
 
     def _send_rows(self, content: Mapping[str, Any]) -> None:
         folder = str(content.get("folder"))
@@ -244,32 +199,62 @@ class DocumentsPanel(Panel):
     def _select(self, content: Mapping[str, Any]) -> None:
         self.show(str(content.get("document")))
 
-    def _look(self, _content: Mapping[str, Any]) -> None:
-        with self.unasked():
-            if self._selector.name and self._revision != self._current_revision():
-                self.refresh()
+    def _follow(self, content: Mapping[str, Any]) -> None:
+        link = self._rendered.links.get(str(content.get("href")))
+        if link is not None:
+            self.show(link.name, link.anchor)
+
+    def _rate(self, content: Mapping[str, Any]) -> None:
+        score = content.get("score")
+        if self.document is None or not isinstance(score, int):
+            return
+        kb = self._selector.find()
+        rating = kb.rate(self.document.id, score, rater=self.rater)
+
+        def restore() -> str:
+            kb.ratings.delete(rating.id)
+            return "Undone: the rating"
+
+        self._push_undo("rating", restore)
+        self._changed(f"Saved: {pluralize(score, 'star')}", topic="ratings")
+
+    # Changes elsewhere
+
+    def _on_look(self, _content: Mapping[str, Any]) -> None:
+        if self._selector.name:
+            self._look()
 
     def _update(self, topic: Topic) -> None:
         if topic == "ratings":
-            self.editor.redraw()
+            self._show_text()
         elif topic != "graph":
-            self.refresh()
+            self._reread()
+
+    def _revision(self) -> object:
+        return handle_of(self._selector.find()).revision()
+
+    def _reread(self, opened: str = "", *, reveal: str = "") -> None:
+        if self._selector.offer():
+            self._history.clear()
+        self._list()
+        if not self.keeps_outcome:
+            self.error = None
+        document = None
+        if self.document is not None and self.document.id in self._tree.documents:
+            document = self._selector.find().documents[self.document.id]
+        self._show_document(document)
 
     # Display
 
     def _list(self) -> None:
-        name = self._selector.name
         documents: list[Document] = []
-        self._revision = None
-        if name:
-            self._revision = self._current_revision()
+        self._seen = None
+        if self._selector.name:
+            self._seen = self._revision()
             documents = self._selector.find().documents.list()
         self._tree = DocumentTree(documents)
         self._renderer = DocumentRenderer(documents)
         self._version += 1
-
-    def _current_revision(self) -> object:
-        return handle_of(self._selector.find()).revision()
 
     def _show_document(
         self, document: Document | None, anchor: str = "", passage: str = ""
@@ -277,14 +262,11 @@ class DocumentsPanel(Panel):
         other = document is not None and (self.document is None or self.document.id != document.id)
         self.document = document
         self.back_button.disabled = not self._history
+        self.undo_button.disabled = not self._undo
         self._reveals += other
+        self._serial += bool(other or document is None or anchor or passage)
         self._show_tree()  # first: tree keys must fit the shown document
-        self.editor.show(document, self._renderer, anchor, passage)
-
-    def _reread(self) -> Document | None:
-        if self.document is None or self.document.id not in self._tree.documents:
-            return None
-        return self._selector.find().documents[self.document.id]
+        self._show_text(anchor, passage)
 
     def _show_tree(self) -> None:
         text = self.filter_box.value.strip()
@@ -307,3 +289,41 @@ class DocumentsPanel(Panel):
             "ancestors": [] if document is None else self._tree.ancestors(document.id),
             "reveals": self._reveals,
         }
+
+    def _show_text(self, anchor: str = "", passage: str = "") -> None:
+        document = self.document
+        self._labels.layout.visibility = "hidden" if document is None else "visible"
+        self._rendered = PanelText("")
+        if document is None:
+            self._text.state = {"title": "", "serial": self._serial, "note": _CHOOSE}
+            return
+        self._show_labels(document)
+        kb, is_current = self._selector.find(), document.state is DocumentState.CURRENT
+        with_passages = self.passages_box.value and document.state is not DocumentState.GONE
+        chunks = list(kb.chunks.of(document.id)) if with_passages else None
+        rendered = self._rendered = self._renderer.render(document, chunks)
+        cut = f"{rendered.cut:,} characters at the end are left out: {MAX_LENGTH:,} are shown."
+        own = [each.score for each in kb.ratings.of(document.id) if each.rater == self.rater]
+        total = kb.ratings.total(document.id)
+        by_others = total is not None and total.raters > bool(own)
+        self._text.state = {
+            "title": render.plain(document.title, render.TITLE_LENGTH) or "Untitled",
+            "about": render.plain(document.description, render.ABOUT_LENGTH),
+            "link": render.web_address(document.uri),
+            "place": render.plain(document.uri, render.PATH_LENGTH),
+            "badge": "" if is_current else document.state.value,
+            "facts": [f"fetched {document.fetched_at:%Y-%m-%d}"],
+            "stars": own[-1] if own else 0,
+            "rated": f"{total.average:.1f} of 5 by {total.raters}" if total and by_others else "",
+            "html": rendered.html,
+            "links": sorted(rendered.links),
+            "anchor": anchor,
+            "passage": passage,
+            "serial": self._serial,
+            "note": cut if rendered.cut else "",
+        }
+
+    def _show_labels(self, document: Document) -> None:
+        with self._muted:
+            self.type_box.value = document.document_type.value
+            self.tags_box.value = ", ".join(document.tags)

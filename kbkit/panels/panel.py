@@ -144,6 +144,7 @@ class EditingPanel(Panel):
     def __init__(self, home: Home, name: str) -> None:
         self._seen: object = None
         self._undo: list[tuple[str, Callable[[], str]]] = []
+        self._watch: Watch | None = None
         super().__init__(home, name)
 
     def undo(self) -> None:
@@ -153,7 +154,8 @@ class EditingPanel(Panel):
 
     def close(self) -> None:
         """Close the panel."""
-        self._watch.stop()
+        if self._watch is not None:
+            self._watch.stop()
         super().close()
 
     def _start_watching(self) -> None:
@@ -202,9 +204,11 @@ class EditingPanel(Panel):
     def _do_undo(self, _message: Message) -> Answer:
         return self._changed(self._undo.pop()[1]()) if self._undo else {}
 
-    def _changed(self, message: str, opened: str = "", *, reveal: str = "") -> Answer:
+    def _changed(
+        self, message: str, opened: str = "", *, reveal: str = "", topic: Topic = "documents"
+    ) -> Answer:
         self._reread(opened, reveal=reveal or opened)
-        self.publish("documents")
+        self.publish(topic)
         self.error = None
         self.announce(message)
         return {"said": message}

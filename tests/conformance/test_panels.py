@@ -62,7 +62,7 @@ def test_documents_panel_shows_changes_of_others(workspace, kb, of):
     panel.show(uri)
     assert _done(panel).document.title == "Pools"
     kb.documents.update(uri, content=PAGE + f"\n\nNew in {of}.")
-    panel._look({})
+    panel._look()
     assert f"New in {of}." in _done(panel).document.content
     panel.close()
 

@@ -62,7 +62,7 @@ def test_card_opens_its_document_at_the_passage(scratch):
     documents = dashboard.panel("Documents")
     assert dashboard.tabs.titles[dashboard.tabs.selected_index] == "Documents"
     assert (documents.kb_box.value, documents.document.title) == ("kitchen", "Bread")
-    assert documents.editor._view.state["passage"] == "Bake it for an hour."
+    assert documents._text.state["passage"] == "Bake it for an hour."
     assert not SearchPanel(scratch).cards.state["opens"]
 
 

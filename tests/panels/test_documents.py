@@ -7,7 +7,7 @@ import pytest
 import kbkit
 from kbkit.errors import KbkitError
 from kbkit.panels import DocumentsPanel
-from kbkit.panels.documents import MAX_FOUND, DocumentTree
+from kbkit.panels.document_tree import MAX_FOUND, DocumentTree
 from kbkit.text.markdown.structure import plain_text
 from tests.panels.conftest import status, text_of
 
@@ -44,7 +44,7 @@ def send(view, event, **content):
 
 
 def shown(panel):
-    return panel.editor._view.state
+    return panel._text.state
 
 
 def test_tree_follows_paths(kb):
@@ -99,14 +99,14 @@ def test_document_opens_and_its_links_are_followed(kb):
     inner = shown(panel)["links"]
     (opens,) = [href for href in inner if href.endswith("#modes")]
     (csv,) = [href for href in inner if kb.documents[f"{SITE}/io/csv.html"].id in href]
-    send(panel.editor._view, "follow", href=opens)
+    send(panel._text, "follow", href=opens)
     assert (panel.document.title, shown(panel)["anchor"]) == ("Open", "modes")
     panel.back_button.click()
     assert panel.document.title == "Start"
     assert panel.back_button.disabled
-    send(panel.editor._view, "follow", href=csv)
+    send(panel._text, "follow", href=csv)
     assert panel.document.title == "CSV"
-    send(panel.editor._view, "follow", href="#document-nothing")
+    send(panel._text, "follow", href="#document-nothing")
     assert panel.document.title == "CSV"
 
 
@@ -122,7 +122,7 @@ def test_hit_opens_at_its_passage(scratch, kb):
     panel.refresh()
     panel.kb_box.value = "other"
     panel.show(hit)
-    state = panel.editor._view.state
+    state = panel._text.state
     assert panel.kb_box.value == "garden"
     assert (panel.document.title, state["anchor"]) == ("Long", hit.chunk.anchor)
     first, last = state["passage"].split("…")
@@ -130,9 +130,9 @@ def test_hit_opens_at_its_passage(scratch, kb):
     assert last.endswith("The tapir is said here.")
     serial = state["serial"]
     panel.show(hit)  # scrolls to the passage again
-    assert panel.editor._view.state["serial"] > serial
+    assert panel._text.state["serial"] > serial
     panel.show("long")
-    assert panel.editor._view.state["passage"] == ""
+    assert panel._text.state["passage"] == ""
     scratch.delete("garden")
     panel.show(hit)
     assert "no knowledge base named 'garden'" in status(panel)
@@ -142,7 +142,7 @@ def test_passages_are_shown(kb):
     panel = DocumentsPanel(kb)
     panel.show(f"{SITE}/guide/start.html")
     whole = text_of(shown(panel)["html"])
-    panel.editor.outline_box.value = True
+    panel.passages_box.value = True
     html = shown(panel)["html"]
     chunks = list(kb.chunks.of(panel.document.id))
     assert html.count('<section class="chunk"') == len(chunks) > 0
@@ -154,45 +154,42 @@ def test_labels_are_stored_at_once_and_shown_in_other_panels(scratch, kb):
     panel, other = DocumentsPanel(scratch), DocumentsPanel(kb)
     for each in (panel, other):
         each.show(f"{SITE}/io/csv.html")
-    panel.editor.type_box.value = "policy"
-    panel.editor.tags_box.value = " one, two ,, one"
+    panel.type_box.value = "policy"
+    panel.tags_box.value = " one, two ,, one"
     document = kb.documents[f"{SITE}/io/csv.html"]
     assert (document.document_type, document.tags) == ("policy", ("one", "two"))
     assert status(panel) == "Saved: policy; one, two"
-    assert panel.editor.tags_box.value == "one, two"
+    assert panel.tags_box.value == "one, two"
     assert panel.document == document
-    assert (other.editor.type_box.value, other.editor.tags_box.value) == ("policy", "one, two")
+    assert (other.type_box.value, other.tags_box.value) == ("policy", "one, two")
 
 
 def test_stars_are_stored_and_undone(scratch, kb):
     panel = DocumentsPanel(scratch, rater="ann")
     panel.show(f"{SITE}/io/csv.html")
     kb.rate(panel.document.id, 2, rater="bob")
-    send(panel.editor._view, "rate", score=5)
-    assert (shown(panel)["stars"], shown(panel)["undo"]) == (5, True)
+    send(panel._text, "rate", score=5)
+    assert shown(panel)["stars"] == 5
     assert shown(panel)["rated"] == "3.5 of 5 by 2"
-    send(panel.editor._view, "rate", score=9)
+    send(panel._text, "rate", score=9)
     assert "score" in status(panel)
-    send(panel.editor._view, "undo")
-    assert (shown(panel)["stars"], shown(panel)["undo"]) == (0, False)
+    panel.undo_button.click()
+    assert (shown(panel)["stars"], panel.undo_button.disabled) == (0, True)
     assert kb.ratings.to_frame()["rater"].tolist() == ["bob"]
 
 
 def test_document_is_deleted_and_restored(kb):
     panel = DocumentsPanel(kb)
     panel.show(f"{SITE}/io/csv.html")
-    panel.editor.delete_button.click()
+    panel.delete_button.click()
     assert panel.document is None
     assert shown(panel)["title"] == ""
     assert status(panel) == "Deleted: “CSV”"
     assert "CSV" not in [document.title for document in kb.documents.list()]
-    assert panel.editor._undo.layout.display is None
-    panel.editor.undelete_button.click()
+    panel.undo_button.click()
     assert status(panel) == "Restored: “CSV”"
-    assert panel.document.title == "CSV"
-    assert shown(panel)["title"] == "CSV"
     assert "CSV" in [document.title for document in kb.documents.list()]
-    assert panel.editor._undo.layout.display == "none"
+    assert panel.undo_button.disabled
 
 
 def test_documents_panel_follows_changes(scratch):
@@ -220,9 +217,9 @@ def test_errors_are_one_line_and_keep_the_document(kb):
     assert 'role="alert"' in panel.status_line.value
     panel.show("text:Roses")
     kb.documents.delete("text:Roses")
-    panel.editor.tags_box.value = "thorny"
+    panel.tags_box.value = "thorny"
     assert "no document" in status(panel)
-    assert panel.editor.tags_box.value == ""
+    assert panel.tags_box.value == ""
 
 
 def test_empty_workspace_is_no_error(tmp_path):

@@ -1,5 +1,5 @@
 // One document: facts, stars and text.
-import { make, makeButton, makeLink } from "../../export/assets/elements.js";
+import { make, makeLink } from "../../export/assets/elements.js";
 import { View, widgetOf } from "./dom.js";
 import { Reader } from "./reader.js";
 import { makeStars, showStars } from "./stars.js";
@@ -15,7 +15,6 @@ import { makeStars, showStars } from "./stars.js";
  * @property {string} badge  stale, gone, or ""
  * @property {number} stars  the reader's rating, or 0
  * @property {string} rated  ratings of others
- * @property {boolean} undo
  * @property {string} note  omissions, or a hint if no document is open: then the state has only an
  *     empty title and a serial number
  */
@@ -32,10 +31,8 @@ class DocumentView extends View {
     this.facts = make("div", { class: "kbkit-where" });
     const { stars, group } = makeStars((score) => this.send("rate", { score }));
     this.stars = stars;
-    const undo = { class: "kbkit-act", title: "Undo the rating" };
-    this.undo = makeButton("Undo", () => this.send("undo"), undo);
     this.rated = make("span", { class: "kbkit-rated" });
-    const actions = make("div", { class: "kbkit-actions" }, group, this.undo, this.rated);
+    const actions = make("div", { class: "kbkit-actions" }, group, this.rated);
     this.header = make("header", {}, this.title, this.about, this.facts, actions);
     this.note = make("p", { class: "kbkit-tree-note" });
     this.reader = new Reader((href) => this.send("follow", { href }));
@@ -64,7 +61,6 @@ class DocumentView extends View {
     const place = make("bdi", { class: "kbkit-place", title: state.place }, state.place);
     this.facts.replaceChildren(...badges, ...facts, place);
     showStars(this.stars, state.stars);
-    this.undo.style.visibility = state.undo ? "visible" : "hidden";
     this.rated.textContent = state.rated;
     this.reader.show(state);
   }
