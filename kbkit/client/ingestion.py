@@ -28,13 +28,11 @@ from kbkit.models import (
 )
 from kbkit.models.values import from_dict, to_json
 from kbkit.paths import matches, split_glob
-from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseSpec, SourceSpec, parse_source
+from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseSpec, only_sources, split_sources
 
 if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode
 
-
-_DOCUMENT_KEYS = frozenset({"text", "text_resource", "metadata", "extra_info", "id_", "doc_id"})
 
 _BATCH_BYTES = 50_000_000
 _BATCH_FILES = 500
@@ -122,51 +120,18 @@ def _name(root: Path, base: Path) -> str:
     return "" if full == Path.home() else full.name
 
 
-def split(items: Iterable[Any]) -> tuple[list[AnySource], list[dict[str, Any]]]:
-    """Separate sources from documents, as JSON, in nested lists of both."""
-    sources: list[AnySource] = []
-    documents: list[dict[str, Any]] = []
-    for item in items:
-        if isinstance(item, SourceSpec):
-            sources.append(item)  # type: ignore[arg-type]  # each of those is one
-        elif isinstance(item, Mapping) and not _DOCUMENT_KEYS.intersection(item):
-            sources.append(_parse_source(item))
-        elif isinstance(item, SourceDocument):
-            documents.append(_document(item))
-        elif isinstance(item, Mapping):
-            documents.append(to_json(item))
-        elif hasattr(item, "get_content"):
-            documents.append(to_json(item.to_dict()))
-        elif isinstance(item, Iterable) and not isinstance(item, (str, bytes)):
-            more, others = split(item)
-            sources += more
-            documents += others
-        else:
-            raise ConfigError(
-                f"{item!r:.80} cannot be ingested: give sources, such as FilesSource(path='docs') "
-                "or {'type': 'files', 'path': 'docs'}, or documents of a llama-index reader"
-            )
-    return sources, documents
-
-
-def _parse_source(values: Mapping[str, Any]) -> AnySource:
-    try:
-        return parse_source(values)
-    except ConfigError as error:
-        raise ConfigError(f"{dict(values)!r:.80} describes no source: {error}") from None
-
-
-def _document(document: SourceDocument) -> dict[str, Any]:
-    values: dict[str, Any] = to_json(replace(document, images={}))
+def _document(document: Any) -> dict[str, Any]:
+    if isinstance(document, SourceDocument):
+        document = replace(document, images={})
+    elif not isinstance(document, Mapping):
+        document = document.to_dict()
+    values: dict[str, Any] = to_json(document)
     return values
 
 
 def specs_of(name: str, sources: Any) -> list[dict[str, Any]]:
     """Return sources as JSON, for a method that takes no documents."""
-    specs, documents = split([sources])
-    if documents:
-        raise ConfigError(f"{name}: takes sources; documents go into `ingest`")
-    return [each.model_dump(mode="json") for each in specs]
+    return [each.model_dump(mode="json") for each in only_sources(name, sources)]
 
 
 def _report_of(answer: Any) -> IngestReport:
@@ -227,7 +192,8 @@ class IngestionCalls:
         The server reads files once, and remembers other sources for `refresh`.
         """
         reports: builtins.list[IngestReport] = []
-        specs, documents = split(sources)
+        specs, given = split_sources(sources)
+        documents = [_document(each) for each in given]
         on_disk = [each for each in specs if getattr(each, "path", None)]
         others = [each for each in specs if not getattr(each, "path", None)]
         for spec in on_disk:
@@ -317,7 +283,6 @@ class IngestionCalls:
         *,
         embedding: AnyEmbedding | str | None = None,
         background: bool = False,
-        estimate: bool = False,
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> Improvement:

@@ -11,6 +11,7 @@ from kbkit.frames import sources_frame
 from kbkit.knowledge_base.handle import Handle, Items
 from kbkit.knowledge_base.ingestion import Ingestion
 from kbkit.models import SourceInfo
+from kbkit.recipes import only_sources
 from kbkit.runtime.validation import check_text, explained
 from kbkit.stores.catalog.runs import SourceRow
 
@@ -76,11 +77,7 @@ class Sources(Items):
         Raises:
             ConfigError: Something is not a source.
         """
-        from kbkit.sources.llamaindex import split_sources
-
-        specs, documents = split_sources([source])
-        if documents:
-            raise ConfigError("sources.add: takes sources; documents go into `ingest`")
+        specs = only_sources("sources.add", source)
         rows = [self._ingestion.save_source(spec, base, from_recipe=False) for spec in specs]
         return [self[row.id] for row in rows]
 
@@ -99,12 +96,10 @@ class Sources(Items):
             NotFoundError: There is no such source.
             VersionConflictError: It has changed.
         """
-        from kbkit.sources.llamaindex import split_sources
-
         info, row = self._find(source)
         merged = {**info.options, **options, "type": info.type}
         values = {key: value for key, value in merged.items() if value is not None}
-        ((changed,), _) = split_sources([values])
+        (changed,) = only_sources("sources.update", values)
         self._ingestion.change_source(row, changed, if_match=if_match)
         return self[row.id]
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
-from kbkit.errors import ConfigError, ImpossibleError, RecipeError, TrustError
+from kbkit.errors import ImpossibleError, RecipeError, TrustError
 from kbkit.models.documents import variables
 from kbkit.paths import bytes_of
 from kbkit.recipes.base import AnyAnnotation as AnyAnnotation
@@ -55,6 +55,9 @@ from kbkit.recipes.sources import PageSource as PageSource
 from kbkit.recipes.sources import ParquetSource as ParquetSource
 from kbkit.recipes.sources import PluginSource as PluginSource
 from kbkit.recipes.sources import SourceSpec as SourceSpec
+from kbkit.recipes.sources import only_sources as only_sources
+from kbkit.recipes.sources import parse_source as parse_source
+from kbkit.recipes.sources import split_sources as split_sources
 
 _MAX_DEPTH = 50
 _MAX_EXPANSION = 20  # by aliases, beyond `_FREE` values
@@ -133,23 +136,6 @@ _KEY = re.compile(
     r"passw(?:or)?d|credential|authorization",
     re.IGNORECASE,
 )
-
-
-def parse_source(values: Mapping[str, Any]) -> AnySource:
-    """Parse a source part of a recipe from JSON values.
-
-    Raises:
-        ConfigError: The values describe no source; the message begins with the wrong key.
-    """
-    try:
-        source: AnySource = TypeAdapter(AnySource).validate_python(values)
-    except ValidationError as error:
-        lines = "\n".join(map(str, find_problems(error, AnySource)))
-        if any(fault["type"] == "value_error" for fault in error.errors()):
-            # a validator refused a value, which no JSON schema expresses
-            raise ImpossibleError(lines) from None
-        raise ConfigError(lines) from None
-    return source
 
 
 def parse_embedding(name: str) -> AnyEmbedding:

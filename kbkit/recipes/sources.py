@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal, Self, cast
 
-from pydantic import Field, StrictBool, model_validator
+from pydantic import Field, StrictBool, TypeAdapter, ValidationError, model_validator
 
-from kbkit.models import DocumentType
+from kbkit.errors import ConfigError, ImpossibleError
+from kbkit.models import DocumentType, SourceDocument
 from kbkit.models.licenses import TEXT_LENGTH
-from kbkit.recipes.base import Glob, HttpUrl, IpAddress, LicenseName, Spec
+from kbkit.recipes.base import Glob, HttpUrl, IpAddress, LicenseName, Spec, find_problems
 
 
 class SourceSpec(Spec):
@@ -193,3 +195,73 @@ AnySource = Annotated[
     Field(discriminator="type"),
 ]
 """A source by ``type``."""
+
+
+def parse_source(values: Mapping[str, Any]) -> AnySource:
+    """Parse a source part of a recipe from JSON values.
+
+    Raises:
+        ConfigError: The values describe no source; the message begins with the wrong key.
+    """
+    try:
+        source: AnySource = TypeAdapter(AnySource).validate_python(values)
+    except ValidationError as error:
+        lines = "\n".join(map(str, find_problems(error, AnySource)))
+        if any(fault["type"] == "value_error" for fault in error.errors()):
+            # a validator refused a value, which no JSON schema expresses
+            raise ImpossibleError(lines) from None
+        raise ConfigError(lines) from None
+    return source
+
+
+_DOCUMENT_KEYS = frozenset({"text", "text_resource", "metadata", "extra_info", "id_", "doc_id"})
+"""Keys of document dictionaries; others are sources."""
+
+
+def split_sources(items: Iterable[Any]) -> tuple[list[AnySource], list[Any]]:
+    """Separate sources from documents in nested lists of both.
+
+    Dictionaries may be sources of a recipe or results of llama-index's ``to_dict``.
+
+    Raises:
+        ConfigError: Something is neither.
+    """
+    sources: list[AnySource] = []
+    documents: list[Any] = []
+    for item in items:
+        if isinstance(item, SourceSpec):
+            sources.append(cast(AnySource, item))
+        elif isinstance(item, Mapping) and not _DOCUMENT_KEYS.intersection(item):
+            sources.append(_described(item))
+        elif isinstance(item, Mapping | SourceDocument) or hasattr(item, "get_content"):
+            documents.append(item)
+        elif hasattr(item, "events"):
+            raise ConfigError(
+                f"{type(item).__name__} is a reader, not a source: give a description, such as "
+                "FilesSource(path='docs'), or PluginSource(name=...) for a reader of your own"
+            )
+        elif isinstance(item, Iterable) and not isinstance(item, (str, bytes)):
+            more, others = split_sources(item)
+            sources += more
+            documents += others
+        else:
+            raise ConfigError(
+                f"{item!r:.80} cannot be ingested: give sources, such as FilesSource(path='docs') "
+                "or {'type': 'files', 'path': 'docs'}, or documents of a llama-index reader"
+            )
+    return sources, documents
+
+
+def only_sources(name: str, items: Any) -> list[AnySource]:
+    """Return the sources among the arguments of a method that takes no documents."""
+    sources, documents = split_sources([items])
+    if documents:
+        raise ConfigError(f"{name}: takes sources; documents go into `ingest`")
+    return sources
+
+
+def _described(values: Mapping[str, Any]) -> AnySource:
+    try:
+        return parse_source(values)
+    except ConfigError as error:
+        raise ConfigError(f"{dict(values)!r:.80} describes no source: {error}") from None

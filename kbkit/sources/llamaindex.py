@@ -11,12 +11,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, cast
+from typing import Any
 
-from kbkit.errors import ConfigError
 from kbkit.models import DocumentType, SourceDocument
 from kbkit.models.values import without_nul
-from kbkit.recipes import AnySource, SourceSpec, parse_source
 from kbkit.sources import Outcome, SourceEvent, published_uri
 from kbkit.sources.formats import FORMATS
 from kbkit.sources.parts import json_value, with_front_matter
@@ -25,8 +23,6 @@ _URLS = ("url", "URL", "source_url", "page_url", "link", "source")
 _PATHS = ("file_path", "path", "source")
 _PAGES = ("page_label", "page_number", "page")
 _DROPPED = ("last_accessed_date",)  # changed by reading
-_DOCUMENT_KEYS = frozenset({"text", "text_resource", "metadata", "extra_info", "id_", "doc_id"})
-"""Keys of document dictionaries; others are sources."""
 _RANDOM_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _SOURCE = "1"  # relationship of a node to its document
 
@@ -45,44 +41,6 @@ class _Part:
     metadata: Mapping[str, Any]
     start: int
     end: int
-
-
-def split_sources(items: Iterable[Any]) -> tuple[list[AnySource], list[Any]]:
-    """Separate sources from documents in nested lists of both.
-
-    Dictionaries may be sources of a recipe or results of llama-index's ``to_dict``.
-    """
-    sources: list[AnySource] = []
-    documents: list[Any] = []
-    for item in items:
-        if isinstance(item, SourceSpec):
-            sources.append(cast(AnySource, item))
-        elif isinstance(item, Mapping) and not _DOCUMENT_KEYS.intersection(item):
-            sources.append(_source_of(item))
-        elif isinstance(item, Mapping | SourceDocument) or hasattr(item, "get_content"):
-            documents.append(item)
-        elif hasattr(item, "events"):
-            raise ConfigError(
-                f"{type(item).__name__} is a reader, not a source: give a description, such as "
-                "FilesSource(path='docs'), or PluginSource(name=...) for a reader of your own"
-            )
-        elif isinstance(item, Iterable) and not isinstance(item, (str, bytes)):
-            more, others = split_sources(item)
-            sources += more
-            documents += others
-        else:
-            raise ConfigError(
-                f"{item!r:.80} cannot be ingested: give sources, such as FilesSource(path='docs') "
-                "or {'type': 'files', 'path': 'docs'}, or documents of a llama-index reader"
-            )
-    return sources, documents
-
-
-def _source_of(values: Mapping[str, Any]) -> AnySource:
-    try:
-        return parse_source(values)
-    except ConfigError as error:
-        raise ConfigError(f"{dict(values)!r:.80} describes no source: {error}") from None
 
 
 def document_events(items: Iterable[Any], base: Path) -> Iterator[SourceEvent]:

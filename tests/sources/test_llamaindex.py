@@ -8,8 +8,9 @@ from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import MediaResource, NodeWithScore, TextNode
 
 from kbkit.models import DocumentType, SourceDocument
+from kbkit.recipes import split_sources
 from kbkit.sources import Outcome
-from kbkit.sources.llamaindex import document_events, split_sources
+from kbkit.sources.llamaindex import document_events
 
 BASE = Path("/base")
 
