@@ -131,7 +131,7 @@ def test_documents_are_listed_without_their_text(kb, tmp_path):
 
 def test_tags_set_during_embedding_are_kept(kb, tmp_path, monkeypatch):
     read(kb, tmp_path / "a.jsonl", "Steep it.")
-    embed, tagged = document_writer.vectors_of, []
+    embed, tagged = document_writer.embed, []
 
     def slow(*arguments, **options):
         if not tagged:
@@ -139,7 +139,7 @@ def test_tags_set_during_embedding_are_kept(kb, tmp_path, monkeypatch):
             kb.documents.update(URI, tags=["mine"])
         return embed(*arguments, **options)
 
-    monkeypatch.setattr(document_writer, "vectors_of", slow)
+    monkeypatch.setattr(document_writer, "embed", slow)
     read(kb, tmp_path / "a.jsonl", "Steep it long.")
     assert tagged
     assert labels(kb)[1] == ("mine",)

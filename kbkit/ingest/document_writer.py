@@ -7,23 +7,19 @@ After a kill, unwritten documents are read again.
 from __future__ import annotations
 
 import json
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain
+from typing import Self
 
+from kbkit.embedding import batch_size
 from kbkit.errors import ConflictError
 from kbkit.ingest.cutting import CutDocument, CutTask, digest, document_id
-from kbkit.ingest.embedding import (
-    Batch,
-    IngestTarget,
-    Origin,
-    Prepared,
-    RunCounters,
-    Vectors,
-    vectors_of,
-)
+from kbkit.ingest.embedding import IngestTarget, Origin, RunCounters, embed
 from kbkit.models import Document, DocumentState, Labels, Problem, SourceDocument
 from kbkit.runtime.engine import perform
 from kbkit.sources import Outcome, SourceEvent
@@ -39,6 +35,38 @@ from kbkit.text.analysis import REVISION
 
 _CHARACTERS = 200_000
 _MANY = 1_000  # chunks, which take MiniLM 17 s on two cores; more get static vectors first
+_MAX_SECONDS = 0.5
+
+
+class Batch(ABC):
+    """Batch of work; the end of its ``with`` block writes the rest."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._size = 0
+        self._since = 0.0
+
+    def flush(self) -> None:
+        if self._size:
+            self._size = 0
+            self._write()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.flush()
+
+    def _grow(self, size: int) -> None:
+        now = time.monotonic()
+        self._since = self._since if self._size else now
+        self._size += max(1, size)
+        if self._size >= self._limit or now - self._since >= _MAX_SECONDS:
+            self.flush()
+
+    @abstractmethod
+    def _write(self) -> None:
+        """Write the batch in one transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +74,24 @@ class _Pending:
     source: SourceDocument
     origin: Origin
     seen: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """Documents that are cut and embedded, but not stored yet.
+
+    Attributes:
+        before: Stored versions by id, which must not change before storing.
+        vectors: Packed vectors by hash of their text.
+        pending: Whether some vectors are kept as pending ones until chunks have them.
+    """
+
+    same: list[tuple[Document, Origin]]
+    new: list[tuple[Document, Origin]]
+    before: Mapping[str, StoredVersion]
+    cut: list[NewDocument]
+    vectors: Mapping[str, bytes]
+    pending: bool
 
 
 class _ChangedError(Exception):
@@ -133,22 +179,36 @@ class DocumentWriter(Batch):
         same: list[tuple[Document, Origin]],
         new: list[tuple[Document, Origin]],
         before: Mapping[str, StoredVersion],
-    ) -> Prepared:
+    ) -> _Prepared:
         with self._counters.timed("chunk"):
             cut, texts = self._cut(new)
         texts = self._to_embed(cut, texts)
         if self._counters.counts["chunks_embedded"] > _MANY:
             self._give_way()
-        vectors = self._embed(texts)
-        self._counters.counts["chunks_embedded"] += vectors.new
-        return Prepared(same, new, before, cut, texts, vectors)
-
-    def _embed(self, texts: Mapping[str, str]) -> Vectors:
-        destination = self._destination
         with self._counters.timed("embed"):
-            return vectors_of(
-                destination.stores.database, destination.kb_id, destination.embedder, texts
-            )
+            vectors, pending = self._embed(texts)
+        return _Prepared(same, new, before, cut, vectors, pending)
+
+    def _embed(self, texts: Mapping[str, str]) -> tuple[dict[str, bytes], bool]:
+        """Return vectors of texts, and whether some of them are kept as pending ones."""
+        database, kb_id = self._destination.stores.database, self._destination.kb_id
+        embedder = self._destination.embedder
+        fingerprint, size = embedder.fingerprint, batch_size(embedder)
+        with database.read() as transaction:
+            vectors = corpus.stored_vectors(transaction, kb_id, texts)
+            missing = [key for key in texts if key not in vectors]
+            pending = corpus.pending_vectors(transaction, kb_id, fingerprint, missing)
+        vectors |= pending
+        missing = [key for key in missing if key not in pending]
+        for start in range(0, len(missing), size):
+            keys = missing[start : start + size]
+            made = embed(embedder, {key: texts[key] for key in keys})
+            vectors |= made
+            if start + size < len(missing):  # a later batch may fail
+                with database.write() as transaction:
+                    corpus.add_pending(transaction, kb_id, fingerprint, made)
+        self._counters.counts["chunks_embedded"] += len(missing)
+        return vectors, bool(pending) or len(missing) > size
 
     def _give_way(self) -> None:
         """Continue with a faster embedder, if there is one."""
@@ -158,7 +218,7 @@ class DocumentWriter(Batch):
         with self._counters.timed("embed"), suppress(ConflictError):  # another process changes it
             self._destination = replace(self._destination, embedder=give_way(), give_way=None)
 
-    def _store(self, prepared: Prepared) -> bool:
+    def _store(self, prepared: _Prepared) -> bool:
         try:
             with (
                 self._counters.timed("store"),
@@ -170,7 +230,7 @@ class DocumentWriter(Batch):
         self._count(prepared, changes)
         return True
 
-    def _enter(self, transaction: Transaction, prepared: Prepared) -> ChunkChanges:
+    def _enter(self, transaction: Transaction, prepared: _Prepared) -> ChunkChanges:
         kb_id, embedder = self._destination.kb_id, self._destination.embedder
         same, new = prepared.same, prepared.new
         if prepared.cut:
@@ -182,18 +242,16 @@ class DocumentWriter(Batch):
             now = writing.stored_versions(transaction, ids)
             if any(now.get(known_as) != prepared.before.get(known_as) for known_as in ids):
                 raise _ChangedError
-        changes = writing.replace_documents(
-            transaction, kb_id, prepared.cut, prepared.vectors.packed
-        )
+        changes = writing.replace_documents(transaction, kb_id, prepared.cut, prepared.vectors)
         writing.forget_deleted(transaction, kb_id, [document.uri for document, _ in new])
-        if prepared.vectors.waiting:
-            corpus.remove_pending(transaction, kb_id, embedder.fingerprint, prepared.texts)
+        if prepared.pending:
+            corpus.remove_pending(transaction, kb_id, embedder.fingerprint, prepared.vectors)
         for run_id, touches in _by_run(same).items():
             writing.touch_documents(transaction, touches, run_id=run_id)
         _record(transaction, [origin for _, origin in (*same, *new)])
         return changes
 
-    def _count(self, prepared: Prepared, changes: ChunkChanges) -> None:
+    def _count(self, prepared: _Prepared, changes: ChunkChanges) -> None:
         same, new = prepared.same, prepared.new
         for document, _ in same:
             self._counters.count(document.id, "same")

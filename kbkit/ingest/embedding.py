@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Self
 
 import numpy as np
 
@@ -25,42 +23,7 @@ from kbkit.stores.catalog import corpus, database, knowledge_bases, outbox, read
 from kbkit.stores.catalog.corpus import CHUNK, Source
 from kbkit.stores.catalog.database import Database, Transaction, batches
 from kbkit.stores.catalog.outbox import restart
-from kbkit.stores.catalog.writing import NewDocument, StoredVersion
 from kbkit.stores.stores import Stores
-
-
-@dataclass(frozen=True, slots=True)
-class Vectors:
-    """Vectors of a document's texts.
-
-    Attributes:
-        packed: Packed vectors by ``embed_hash``.
-        waiting: Whether some are pending, to be removed once chunks have them.
-    """
-
-    packed: Mapping[str, bytes]
-    new: int
-    waiting: bool
-
-
-def vectors_of(
-    database: Database, kb_id: str, embedder: Embedder, texts: Mapping[str, str]
-) -> Vectors:
-    with database.read() as transaction:
-        packed = corpus.stored_vectors(transaction, kb_id, texts)
-        missing = [key for key in texts if key not in packed]
-        waited = corpus.pending_vectors(transaction, kb_id, embedder.fingerprint, missing)
-    packed |= waited
-    missing = [key for key in missing if key not in waited]
-    size = batch_size(embedder)
-    for start in range(0, len(missing), size):
-        keys = missing[start : start + size]
-        made = embed(embedder, {key: texts[key] for key in keys})
-        packed |= made
-        if start + size < len(missing):  # a later batch may fail
-            with database.write() as transaction:
-                corpus.add_pending(transaction, kb_id, embedder.fingerprint, made)
-    return Vectors(packed, len(missing), bool(waited) or len(missing) > size)
 
 
 def embed(embedder: Embedder, texts: Mapping[str, str]) -> dict[str, bytes]:
@@ -104,56 +67,6 @@ class IngestTarget:
     reopen: Callable[[], Embedder] | None = field(default=None, kw_only=True)
     give_way: Callable[[], Embedder] | None = field(default=None, kw_only=True)
     engine: Engine = field(default_factory=Engine, kw_only=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """Documents that are cut and embedded, but not stored yet.
-
-    Attributes:
-        before: Stored versions by id, which must not change before storing.
-    """
-
-    same: list[tuple[Document, Origin]]
-    new: list[tuple[Document, Origin]]
-    before: Mapping[str, StoredVersion]
-    cut: list[NewDocument]
-    texts: Mapping[str, str]
-    vectors: Vectors
-
-
-_MAX_SECONDS = 0.5
-
-
-class Batch(ABC):
-    """Batch of work; the end of its ``with`` block writes the rest."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._size = 0
-        self._since = 0.0
-
-    def flush(self) -> None:
-        if self._size:
-            self._size = 0
-            self._write()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        self.flush()
-
-    def _grow(self, size: int) -> None:
-        now = time.monotonic()
-        self._since = self._since if self._size else now
-        self._size += max(1, size)
-        if self._size >= self._limit or now - self._since >= _MAX_SECONDS:
-            self.flush()
-
-    @abstractmethod
-    def _write(self) -> None:
-        """Write the batch in one transaction."""
 
 
 _WORST = 3  # pages that a warning names

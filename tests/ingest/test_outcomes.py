@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from kbkit.errors import SourceError
-from kbkit.ingest import embedding
+from kbkit.ingest import document_writer
 from kbkit.ingest.embedding import RunCounters
 from kbkit.models import DocumentState, PageRecord, Problem, SourceDocument
 from kbkit.models.ingest_report import MAX_DOCUMENTS
@@ -194,7 +194,7 @@ def test_report_names_a_bounded_number_of_documents_once_each():
     assert "late" not in counters.report().documents
 
 
-class Work(embedding.Batch):
+class Work(document_writer.Batch):
     """Records what is written together."""
 
     def __init__(self, limit):
@@ -212,7 +212,7 @@ class Work(embedding.Batch):
 
 def test_batch_is_written_at_a_size_or_after_a_time(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(embedding, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(document_writer, "time", SimpleNamespace(monotonic=lambda: now[0]))
     with Work(3) as work:
         for name in "abcd":
             work.add(name, size=name != "b")  # size 0 counts as one
