@@ -179,7 +179,14 @@ class SourcesCalls(CollectionCalls[SourceInfo]):
         """Store sources without reading them; the next refresh reads them."""
 
     @call(f"PATCH {_SOURCE}")  # type: ignore[arg-type]  # an option may not be called self
-    def update(self, source: str, *, if_match: str | None = None, **options: Any) -> SourceInfo:
+    def update(
+        self,
+        source: str,
+        *,
+        enabled: bool | None = None,
+        if_match: str | None = None,
+        **options: Any,
+    ) -> SourceInfo:
         """Change a source; its documents follow with the next refresh."""
 
     @call(f"PATCH {_SOURCE}", body={"enabled": True})

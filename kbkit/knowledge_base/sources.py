@@ -81,11 +81,19 @@ class Sources(Items):
         rows = [self._ingestion.save_source(spec, base, from_recipe=False) for spec in specs]
         return [self[row.id] for row in rows]
 
-    def update(self, source: str, *, if_match: str | None = None, **options: Any) -> SourceInfo:
+    def update(
+        self,
+        source: str,
+        *,
+        enabled: bool | None = None,
+        if_match: str | None = None,
+        **options: Any,
+    ) -> SourceInfo:
         """Change a source; the next refresh updates its documents.
 
         Args:
             source: Its id, or its location.
+            enabled: Whether refreshes and builds read it; by default as before.
             if_match: Expected version (`SourceInfo.version`); by default any.
             options: Options as in a recipe: ``limit=500``, ``exclude=["drafts/**"]``; ``None``
                 restores the default.
@@ -97,15 +105,17 @@ class Sources(Items):
             VersionConflictError: It has changed.
         """
         info, row = self._find(source)
-        merged = {**info.options, **options, "type": info.type}
-        values = {key: value for key, value in merged.items() if value is not None}
-        (changed,) = only_sources("sources.update", values)
-        self._ingestion.change_source(row, changed, if_match=if_match)
+        changed = None
+        if options or enabled is None:
+            merged = {**info.options, **options, "type": info.type}
+            values = {key: value for key, value in merged.items() if value is not None}
+            (changed,) = only_sources("sources.update", values)
+        self._ingestion.change_source(row, changed, enabled=enabled, if_match=if_match)
         return self[row.id]
 
     def enable(self, source: str, *, if_match: str | None = None) -> SourceInfo:
         """Let refreshes read a source again; see `disable`."""
-        return self._switch(source, True, if_match)
+        return self.update(source, enabled=True, if_match=if_match)
 
     def disable(self, source: str, *, if_match: str | None = None) -> SourceInfo:
         """Let refreshes and builds skip a source; its documents stay.
@@ -118,7 +128,7 @@ class Sources(Items):
             NotFoundError: There is no such source.
             VersionConflictError: It has changed.
         """
-        return self._switch(source, False, if_match)
+        return self.update(source, enabled=False, if_match=if_match)
 
     def remove(
         self, source: str, *, keep_documents: bool = False, if_match: str | None = None
@@ -150,11 +160,6 @@ class Sources(Items):
     def to_frame(self) -> pd.DataFrame:
         """Return all sources as a DataFrame, indexed by id."""
         return sources_frame(self)
-
-    def _switch(self, source: str, enabled: bool, if_match: str | None) -> SourceInfo:
-        _, row = self._find(source)
-        self._ingestion.change_source(row, enabled=enabled, if_match=if_match)
-        return self[row.id]
 
     def _find(self, source: str) -> tuple[SourceInfo, SourceRow]:
         wanted = check_text("source", source)

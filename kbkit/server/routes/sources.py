@@ -79,8 +79,6 @@ class Improve(Options):
 
     embedding: AnyEmbedding | str | None = None
     """New embedding of the chunks (needs the scope admin)."""
-    estimate: StrictBool = False
-    """Only estimate."""
     background: StrictBool = False
     """Start, and return the remaining work."""
     wait: Wait = True
@@ -156,14 +154,8 @@ def improve_base(kb: Kb, body: Improve, caller: Caller, work: Work) -> Response:
     embedding: Any = body.embedding
     if embedding is not None:
         caller.require(Scope.ADMIN)
-    if body.estimate or body.background:
-        left = kb.improve(
-            embedding=embedding,
-            estimate=body.estimate,
-            background=body.background,
-            on_progress=lambda _: None,
-        )
-        return answer(left)
+    if body.background:
+        return answer(kb.improve(embedding=embedding, background=True, on_progress=lambda _: None))
     if embedding is not None and not isinstance(embedding, str):
         embedding = embedding.model_dump(mode="json")
     return work.start("improve", {"kb": kb.name, "embedding": embedding}, wait=body.wait)
@@ -195,27 +187,19 @@ def change_source(
     kb: Kb, source: SourceName, body: SourceChange, caller: Caller, expected: IfMatch
 ) -> SourceInfo:
     """Change a source, or disable it for refreshes."""
-    sources = kb.sources
-    info = sources[source]
-    changes: dict[str, Any] = {}
-    if body.options:
-        merged = {**info.options, **body.options, "type": info.type}
-        values = {key: value for key, value in merged.items() if value is not None}
+    info = kb.sources[source]
+    merged = {**info.options, **body.options, "type": info.type}
+    values = {key: value for key, value in merged.items() if value is not None}
+    # a disabled source may be from an untrusted bundle
+    if body.options or (body.enabled and not info.enabled):
         try:
             check_source(caller, parse_source(values))
         except ConfigError as error:  # options depend on the type of source
             raise ImpossibleError(str(error)) from None
-        named = {**info.options, **values}  # null must not become an argument of `update`
-        changes = {key: value for key, value in body.options.items() if key in named}
-    if body.options or body.enabled is None:
-        info = sources.update(info.id, if_match=expected, **changes)
-        expected = None
-    if body.enabled and not info.enabled:  # for example one from an untrusted bundle
-        check_source(caller, parse_source({**info.options, "type": info.type}))
-    if body.enabled is not None:
-        switch = sources.enable if body.enabled else sources.disable
-        info = switch(info.id, if_match=expected)
-    return redacted(info, caller)
+    named = {**info.options, **values}  # null must not become an argument of `update`
+    changes = {key: value for key, value in body.options.items() if key in named}
+    changed = kb.sources.update(info.id, enabled=body.enabled, if_match=expected, **changes)
+    return redacted(changed, caller)
 
 
 @routes.delete("/bases/{name}/sources/{source:path}", WRITE)
