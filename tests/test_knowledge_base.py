@@ -167,6 +167,14 @@ def test_odd_queries_are_answered(kb, query):
         assert len(kb.search(query, mode=mode)) <= 10
 
 
+def test_empty_knowledge_base_gives_empty_results(kb):
+    assert len(kb.search("anything")) == 0
+    assert kb.search("anything").to_frame().empty
+    assert kb.documents.to_frame().empty
+    assert kb.chunks.to_frame().empty
+    assert kb.ratings.to_frame().empty
+
+
 def test_reprs_show_hostile_text_as_text(kb):
     nasty = "<script>alert(1)</script>"
     kb.add(nasty, f"# {nasty}\n\n{nasty} tea", source="javascript:alert(1)")
@@ -237,6 +245,21 @@ def test_concurrent_changes_of_different_fields_are_kept(kb):
     assert document.content == "Green tea steeps."
     assert document.title != "Tea"
     assert "number" in document.metadata
+
+
+def test_source_is_not_remembered_on_request(kb, tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "tea.md").write_text("# Tea\n\nGreen tea steeps.\n")
+    (tmp_path / "docs" / "bad.pdf").write_bytes(b"no PDF")
+    report = kb.ingest({"type": "files", "path": "docs"}, base=tmp_path, remember=False)
+    assert (report.new, report.documents) == (1, (kb.documents["docs/tea.md"].id,))
+    assert [one.uri for one in (*report.failed, *report.skipped)] == ["docs/bad.pdf"]
+    assert not len(kb.sources)
+    again = kb.ingest({"type": "files", "path": "docs"}, base=tmp_path, remember=False)
+    assert (again.new, again.same, again.documents) == (0, 1, report.documents)
+    missing = kb.ingest({"type": "files", "path": "nowhere"}, base=tmp_path, remember=False)
+    assert [one.uri for one in missing.failed] == ["nowhere"]
+    assert "no such file" in missing.failed[0].reason
 
 
 @pytest.mark.parametrize(

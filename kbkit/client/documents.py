@@ -164,10 +164,6 @@ def _metadata(values: Any) -> Any:
     return check_json("metadata", dict(values))
 
 
-def _range(chunks: tuple[int, int]) -> dict[str, int]:
-    return {"first_chunk": chunks[0], "last_chunk": chunks[1]}
-
-
 def _model_name(llm: Any) -> str:
     if not isinstance(llm, str):
         raise ConfigError(
@@ -201,13 +197,7 @@ class DocumentsCalls(CollectionCalls[Document]):
 
     @call(f"GET {_DOCUMENT}")
     def part(
-        self,
-        document: str,
-        *,
-        section: str = "",
-        start: int = 0,
-        end: int | None = None,
-        chunks: Annotated[tuple[int, int], _range] | None = None,
+        self, document: str, *, section: str = "", start: int = 0, end: int | None = None
     ) -> DocumentPart:
         """Return a document or a part of its text."""
 

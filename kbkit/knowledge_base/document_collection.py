@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from kbkit.errors import ImpossibleError, NotFoundError
+from kbkit.errors import NotFoundError
 from kbkit.frames import documents_frame
 from kbkit.knowledge_base.handle import Items
 from kbkit.models import DeletedDocument, Document, DocumentPart, Filters
@@ -24,24 +24,6 @@ if TYPE_CHECKING:
 
 
 _MAX_LISTED_SECTIONS = 10
-
-
-def part_of(
-    kb: str, document: Document, section: str = "", start: int = 0, end: int | None = None
-) -> DocumentPart:
-    begin, section_end = section_span(document, section)
-    first = begin + check_integer("start", start, 0)
-    last = section_end if end is None else min(section_end, begin + check_integer("end", end, 0))
-    first = min(first, section_end)
-    last = max(first, last)
-    return DocumentPart(
-        kb=kb,
-        document=replace(document, content=document.content[first:last]),
-        section=section,
-        start=first,
-        end=last,
-        length=len(document.content),
-    )
 
 
 def section_span(document: Document, section: str) -> tuple[int, int]:
@@ -154,13 +136,7 @@ class DocumentCollection(Items):
             return list(islice(documents, limit))
 
     def part(
-        self,
-        document: str,
-        *,
-        section: str = "",
-        start: int = 0,
-        end: int | None = None,
-        chunks: tuple[int, int] | None = None,
+        self, document: str, *, section: str = "", start: int = 0, end: int | None = None
     ) -> DocumentPart:
         """Return a document, or a part of its text.
 
@@ -169,27 +145,24 @@ class DocumentCollection(Items):
             section: Only the section with this heading, by text or anchor.
             start: Number of characters to skip, from the beginning of the text or the section.
             end: Position after the last character, counted as ``start``; by default the end.
-            chunks: Positions of the first and the last chunk, from 0, instead of characters.
 
         Raises:
-            ConfigError: A number is wrong, or a section is named together with chunks.
-            NotFoundError: There is no such document, section or chunk; the message lists sections.
+            ConfigError: A number is wrong.
+            NotFoundError: There is no such document or section; the message lists sections.
         """
         whole = self[document]
-        if chunks is None:
-            return part_of(self._handle.name, whole, section, start, end)
-        first, last = check_integer("chunks", chunks[0], 0), check_integer("chunks", chunks[1], 0)
-        if section or start or end is not None:
-            raise ImpossibleError("give chunks, or a section and characters: not both")
-        with self._database.read() as transaction:
-            spans = [
-                (chunk.start, chunk.end)
-                for chunk in reading.iter_chunks(transaction, self._handle.id, whole.id)
-                if first <= chunk.position <= last
-            ]
-        if not spans:
-            raise NotFoundError(f"{whole.uri}: has no chunk from {first} to {last}")
-        return part_of(self._handle.name, whole, "", spans[0][0], spans[-1][1])
+        begin, section_end = section_span(whole, section)
+        first = min(section_end, begin + check_integer("start", start, 0))
+        last = section_end if end is None else begin + check_integer("end", end, 0)
+        last = max(first, min(section_end, last))
+        return DocumentPart(
+            kb=self._handle.name,
+            document=replace(whole, content=whole.content[first:last]),
+            section=section,
+            start=first,
+            end=last,
+            length=len(whole.content),
+        )
 
     def trash(self) -> builtins.list[DeletedDocument]:
         """List documents that `undelete` can restore, the last deleted first."""

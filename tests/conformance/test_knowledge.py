@@ -94,7 +94,6 @@ def test_documents_are_a_collection(kb):
     assert [one.title for one in cups] == ["Cup 04", "Cup 05", "Cup 06"]
     assert kb.documents.part(URI, section="water").document.content == TEA[TEA.index("## W") :]
     assert kb.documents.part(green.id, start=2, end=7).document.content == "Green"
-    assert kb.documents.part(green.id, chunks=(0, 0)).start == 0
     assert kb.documents.tags() == {"hot": 1, "tea": 1}
     assert kb.documents.folders(depth=1)["cup"] == 12
     assert kb.documents.to_frame().loc[green.id, "content"] == TEA
@@ -202,7 +201,6 @@ WRONG = [
     (lambda ws, kb: kb.documents.undelete("nothing"), errors.NotFoundError),
     (lambda ws, kb: kb.documents.part(URI, section="Milk"), errors.NotFoundError),
     (lambda ws, kb: kb.documents.part(URI, start=-1), errors.ConfigError),
-    (lambda ws, kb: kb.documents.part(URI, chunks=(7, 9)), errors.NotFoundError),
     (lambda ws, kb: kb.documents.list(filters={"heading": "x"}), errors.ConfigError),
     (lambda ws, kb: kb.documents.list(limit=0), errors.ConfigError),
     (lambda ws, kb: kb.chunks["nothing"], errors.NotFoundError),

@@ -204,7 +204,6 @@ def read_base_spec(kb: Kb) -> KnowledgeBaseSpec:
 document_routes = Routes("/api/knowledge", "documents")
 
 _LENGTH = 1_000_000_000
-_MAX_CHUNKS = 1_000_000
 
 # kbkit strips whitespace before it checks that a text is not empty
 Words = Annotated[str, WithJsonSchema({"type": "string", "pattern": r"[^\s]"})]
@@ -334,25 +333,14 @@ def read_document(
     *,
     document: Name,
     kb: Holder,
-    start: Annotated[int, Query(description="First character, from 0.", ge=0, le=_LENGTH)] = 0,
-    end: Annotated[
-        int | None, Query(description="Character after the last.", ge=0, le=_LENGTH)
-    ] = None,
-    first_chunk: Annotated[
-        int | None, Query(description="Position of the first chunk, from 0.", ge=0, le=_MAX_CHUNKS)
-    ] = None,
-    last_chunk: Annotated[
-        int | None, Query(description="Position of the last chunk.", ge=0, le=_MAX_CHUNKS)
-    ] = None,
+    start: Annotated[int, integer("start", "First character, from 0.", 0, _LENGTH, 0)],
+    end: Annotated[int | None, integer("end", "Character after the last.", 0, _LENGTH, None)],
     section: Annotated[
         str, Query(description="Only below this heading, by its text or anchor.", max_length=1_000)
     ] = "",
 ) -> DocumentPart:
-    """Read a document: whole, a section, or a range of characters or chunks."""
-    chunks = None
-    if first_chunk is not None or last_chunk is not None:
-        chunks = first_chunk or 0, _MAX_CHUNKS if last_chunk is None else last_chunk
-    return kb.documents.part(document, section=section, start=start, end=end, chunks=chunks)
+    """Read a document: whole, a section, or a range of characters."""
+    return kb.documents.part(document, section=section, start=start, end=end)
 
 
 @document_routes.put("/documents/{document:path}", WRITE)
