@@ -16,7 +16,7 @@ from kbkit.errors import ConfigError
 from kbkit.models.annotations import StatementType
 from kbkit.models.documents import DocumentState, DocumentType
 from kbkit.models.hits import Hit, HitDict, Hits, linked
-from kbkit.models.values import Value, plain, plain_lines
+from kbkit.models.values import Value, brief, plain, plain_lines
 from kbkit.paths import compile_glob
 
 if TYPE_CHECKING:
@@ -284,7 +284,7 @@ class Filters:
                 if (value := getattr(conditions, field.name)) != field.default
             }
         if not isinstance(conditions, Mapping):
-            raise ConfigError(f"filters: {conditions!r} is not a mapping of conditions")
+            raise ConfigError(f"filters: {brief(conditions)} is not a mapping of conditions")
         names = [field.name for field in fields(cls)]
         unknown = [str(name) for name in conditions if name not in names]
         if unknown:
@@ -334,7 +334,7 @@ def _read(name: str, value: Any) -> Any:
         fault = error.errors()[0]
         is_date = fault["type"].startswith("date")
         reason = "give a date such as 2026-01-31" if is_date else fault["msg"]
-        raise ConfigError(f"filters: {name}={value!r}: {reason}") from None
+        raise ConfigError(f"filters: {name}={brief(value)}: {reason}") from None
 
 
 def _several(value: Any) -> Any:
@@ -359,6 +359,8 @@ def _no_number(value: Any) -> Any:
 
     try:
         float(value)
+    except OverflowError:
+        pass
     except (TypeError, ValueError):
         return value
     raise PydanticCustomError("date_number", "a number is no date")

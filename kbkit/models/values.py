@@ -112,6 +112,14 @@ def shown(value: Any) -> str:
     return str(value)
 
 
+def brief(value: Any) -> str:
+    """Return the beginning of a value's ``repr``, for messages."""
+    try:
+        return repr(value)[:200]
+    except ValueError:
+        return "a number with too many digits"
+
+
 def _cut(text: str) -> str:
     return text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…"
 

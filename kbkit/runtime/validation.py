@@ -11,7 +11,7 @@ from math import inf
 from typing import Any, ParamSpec, TypeVar
 
 from kbkit.errors import ArgumentError, ConfigError
-from kbkit.models.values import did_you_mean
+from kbkit.models.values import brief, did_you_mean
 
 
 def is_integer(value: Any, low: int, high: float = inf) -> bool:
@@ -27,14 +27,14 @@ def is_integer(value: Any, low: int, high: float = inf) -> bool:
 def check_integer(name: str, value: Any, low: int, high: float = inf) -> int:
     if not is_integer(value, low, high):
         ends = f", {low} or more" if high == inf else f" from {low} to {high}"
-        raise ConfigError(f"{name}={value!r}: give a whole number{ends}")
+        raise ConfigError(f"{name}={brief(value)}: give a whole number{ends}")
     return int(value)
 
 
 def check_text(name: str, value: Any) -> str:
     """Return a text without lone surrogates, which cannot be stored."""
     if not isinstance(value, str):
-        raise ConfigError(f"{name}={value!r}: give a text")
+        raise ConfigError(f"{name}={brief(value)}: give a text")
     return value.encode("utf-8", "replace").decode()
 
 

@@ -125,6 +125,16 @@ def test_invalid_page_is_refused(page):
         Filters.of({"page": page})
 
 
+HUGE = 10**5_000
+"""More digits than Python writes."""
+
+
+@pytest.mark.parametrize("conditions", [{"page": HUGE}, {"tags": [HUGE]}, {"after": HUGE}, [HUGE]])
+def test_huge_numbers_are_refused(conditions):
+    with pytest.raises(ConfigError, match="too many digits"):
+        Filters.of(conditions)
+
+
 def test_one_or_several_pages():
     assert Filters.of({"page": 3}).page == (3,)
     assert Filters.of({"page": [3, 4]}) == Filters.of(Filters(page=(3, 4)))
