@@ -113,7 +113,7 @@ def test_gathering_delays_summaries_and_annotations(workspace, monkeypatch):
 
 
 def test_full_batch_is_indexed_at_once(workspace, monkeypatch):
-    monkeypatch.setattr("kbkit.stores.vector_index._BATCH", 3)
+    monkeypatch.setattr("kbkit.stores.vector_index._MIN_CHANGES", 3)
     kb = workspace.create("drinks")
     vectors = stores_of(workspace).vectors
     vectors.gather()

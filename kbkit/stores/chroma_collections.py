@@ -46,6 +46,7 @@ class ChromaCollections(VectorStore):
     """A `kbkit.stores.backend.VectorStore` on one of Chroma's clients."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._collections: dict[str, Collection] = {}
 
     @abstractmethod

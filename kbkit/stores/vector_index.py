@@ -18,18 +18,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.errors import ConflictError, KbkitError, StoreUnreachableError, WorkspaceError
-from kbkit.stores import vector_collections
-from kbkit.stores.backend import Locks, VectorStore
-from kbkit.stores.catalog import knowledge_bases, outbox
-from kbkit.stores.catalog.database import Database
+from kbkit.stores import vector_faults
+from kbkit.stores.backend import Locks, VectorStore, suffix_of
+from kbkit.stores.catalog import corpus, knowledge_bases, outbox
+from kbkit.stores.catalog.database import Database, unpack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
-from kbkit.stores.vector_collections import VectorCollections, has_payloads
+from kbkit.stores.catalog.outbox import OutboxEntry
 
 _REOPEN_BEHIND = 2_000
 """Maximum chunks missing in an open store; for more, it is opened again."""
 _TASK = "writing to the index of vectors"
-_BATCH = 100
+_MIN_CHANGES = 100
 """Pending changes that are applied together when updates are batched."""
+_BATCH = 1_000
+"""Chunks per call of the store, for which searches in other threads wait."""
 _LOCK_SECONDS = 600.0
 _CLOSING_LOCK_SECONDS = 1.0
 _READER_LOCK_SECONDS = 0.02
@@ -37,6 +39,7 @@ _RETRY_SECONDS = 10.0
 """Seconds before an unreachable server is tried again."""
 
 _log = logging.getLogger(__name__)
+_users_mutex = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +57,24 @@ class VectorIndex:
         self._store = store
         self._database = database
         self._locks = locks
-        self._collections = VectorCollections(store, database)
-        self._state = self._collections.state
+        self._state = store.state
+        with _users_mutex:
+            self._state.users += 1
         self._waiting: set[str] = set()
         self._min_changes = 1
 
     def close(self) -> None:
         """Flush pending updates and release the store; the last user closes it."""
         self.gather(more=False)
-        self._collections.close()
+        with _users_mutex, self._state.mutex:
+            self._state.users -= 1
+            if not self._state.users:
+                self._state.forget()
+                self._store.close()
 
     def gather(self, *, more: bool = True) -> None:
         """Batch updates of single documents, as servers do; ``False`` flushes the batch."""
-        self._min_changes = _BATCH if more else 1
+        self._min_changes = _MIN_CHANGES if more else 1
         for kb_id in () if more else tuple(self._waiting):
             # if this fails, the next write applies the rest
             with contextlib.suppress(KbkitError):
@@ -91,7 +99,7 @@ class VectorIndex:
         self._waiting.discard(kb_id)
         with self._database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, kb_id)
-            if outbox.is_empty(transaction, kb_id) and self._collections.is_own(row.collection):
+            if outbox.is_empty(transaction, kb_id) and self._is_own(row.collection):
                 return done
         try:
             if self.gathers and self._is_away:
@@ -124,17 +132,17 @@ class VectorIndex:
     def _apply_next(self, kb_id: str) -> int:
         # the caller holds the lock; the mutex is free between two calls, so that threads can search
         with self._state.mutex:
-            row = self._collections.row(kb_id)
-            if self._collections.seq(row) != row.applied_seq:
-                self._collections.open()  # another process wrote meanwhile
+            row = self._row(kb_id)
+            if self._seq(row) != row.applied_seq:
+                self._open()  # another process wrote meanwhile
             try:
-                return self._collections.apply_batch(self._collections.made_sound(row))
+                return self._apply_batch(self._made_sound(row))
             except StoreUnreachableError:
                 raise
             except WorkspaceError:  # opening again repairs or rebuilds it
-                self._collections.open()
-                row = self._collections.row(kb_id)
-                return self._collections.apply_batch(self._collections.made_sound(row))
+                self._open()
+                row = self._row(kb_id)
+                return self._apply_batch(self._made_sound(row))
 
     def faults(self, kb_id: str) -> list[str]:
         """Compare each id and vector with the catalog; return the differences.
@@ -144,29 +152,29 @@ class VectorIndex:
         with self._writing():
             if damage := self._store.damage():
                 return [f"its index of vectors {damage}"]
-            self._collections.open()
+            self._open()
             with self._database.read() as transaction:
                 row = knowledge_bases.get_by_id(transaction, kb_id)
-                if not self._collections.is_own(row.collection):
+                if not self._is_own(row.collection):
                     return ["its index of vectors is in another place than settings name"]
-                return list(vector_collections.faults(self._store, transaction, row))
+                return list(vector_faults.faults(self._store, transaction, row))
 
     def rebuild(self, kb_id: str) -> None:
         with self._writing():
-            self._collections.open()
-            self._collections.rebuilt(self._collections.row(kb_id))
+            self._open()
+            self._rebuilt(self._row(kb_id))
 
     def sweep(self) -> None:
         """Drop collections of deleted knowledge bases, unless another process writes."""
-        if not self._collections.marked():
+        if not self._marked():
             return
         with (
             contextlib.suppress(ConflictError, WorkspaceError),
             self._writing(wait=_READER_LOCK_SECONDS),
         ):
             if not self._state.is_open:
-                self._collections.open()
-            self._collections.drop_marked()
+                self._open()
+            self._drop_marked()
 
     def ask(self, row: KnowledgeBaseRow, query: NDArray[np.float32], k: int) -> NearestIds:
         """Query the index; the answer is empty if it is not open, or unavailable."""
@@ -174,7 +182,7 @@ class VectorIndex:
             if not self.is_open(row) or self._is_away:
                 return NearestIds((), 0)
             try:
-                if self._collections.behind(row) > _REOPEN_BEHIND:
+                if self._behind(row) > _REOPEN_BEHIND:
                     # while another process writes, query the open store
                     with contextlib.suppress(ConflictError):
                         self._refresh(row.id)
@@ -182,7 +190,7 @@ class VectorIndex:
             except WorkspaceError as error:
                 self._note_unavailable(error)
                 return NearestIds((), 0)
-            return NearestIds(ids, self._collections.seq(row))
+            return NearestIds(ids, self._seq(row))
 
     @property
     def _is_away(self) -> bool:
@@ -195,7 +203,14 @@ class VectorIndex:
         self._state.away_until = time.monotonic() + _RETRY_SECONDS
 
     def is_open(self, row: KnowledgeBaseRow) -> bool:
-        return self._collections.is_open(row)
+        return row.collection in self._state.sound
+
+    def _behind(self, row: KnowledgeBaseRow) -> int:
+        last_seq = self._seq(row)
+        if row.applied_seq <= last_seq:
+            return 0
+        with self._database.read() as transaction:
+            return corpus.count_chunks(transaction, row.id, after=last_seq, until=row.applied_seq)
 
     def open(self, kb_id: str) -> None:
         """Open a collection for searches, unless another process writes or the server is down."""
@@ -210,10 +225,10 @@ class VectorIndex:
 
     def _refresh(self, kb_id: str) -> None:
         with self._writing(wait=_READER_LOCK_SECONDS):
-            row = self._collections.row(kb_id)
+            row = self._row(kb_id)
             if row.applied_seq != self._state.seqs.get(row.collection, -1):
-                self._collections.open()
-            self._collections.made_sound(row)
+                self._open()
+            self._made_sound(row)
 
     @contextlib.contextmanager
     def _writing(self, wait: float = _LOCK_SECONDS) -> Iterator[None]:
@@ -229,6 +244,122 @@ class VectorIndex:
         finally:
             with self._state.mutex:
                 self._store.settle()
+
+    def _seq(self, row: KnowledgeBaseRow) -> int:
+        return self._state.seqs.get(row.collection, 0)
+
+    def _open(self) -> None:
+        self._state.forget()
+        self._store.reopen()
+        self._state.is_open = True
+        with self._database.read() as transaction:
+            self._state.seqs.update(outbox.applied_seqs(transaction))
+
+    def _made_sound(self, row: KnowledgeBaseRow) -> KnowledgeBaseRow:
+        """Check a collection once, and rebuild it if it does not match the catalog."""
+        if self.is_open(row):
+            return row
+        if not self._state.is_open:
+            self._open()
+        sound = self._is_sound(row)
+        if not sound and row.applied_seq > 0:
+            self._open()  # perhaps only this process's view is outdated
+            sound = self._is_sound(row)
+        if not sound:
+            if row.applied_seq > 0 or not self._is_own(row.collection):
+                return self._rebuilt(row)
+            try:
+                self._store.create(row.collection, row.dimensions)
+            except StoreUnreachableError:
+                raise
+            except WorkspaceError:  # the name is taken by a collection of other dimensions
+                return self._rebuilt(row)
+        self._trust(row)
+        return row
+
+    def _trust(self, row: KnowledgeBaseRow) -> None:
+        self._state.sound.add(row.collection)
+        self._state.away_until = 0.0
+
+    def _is_own(self, collection: str) -> bool:
+        return suffix_of(collection) == self._store.suffix
+
+    def _is_sound(self, row: KnowledgeBaseRow) -> bool:
+        if not self._is_own(row.collection):
+            return False
+        with self._database.read() as transaction:
+            expected = corpus.count_chunks(transaction, row.id, until=row.applied_seq)
+        try:
+            # may be greater, because of deletions that are not applied yet
+            if self._store.count(row.collection) < expected:
+                return False
+            # also finds unreadable files and other dimensions
+            first = next(self._store.items(row.collection), None)
+            return first is None or first[1].shape[1] == row.dimensions
+        except StoreUnreachableError:
+            raise
+        except WorkspaceError:
+            return False
+
+    def _rebuilt(self, row: KnowledgeBaseRow) -> KnowledgeBaseRow:
+        """Rebuild a collection under a new name; return the changed row."""
+        with self._database.write() as transaction:
+            fresh = knowledge_bases.get_by_id(transaction, row.id)
+            outbox.restart(transaction, fresh, self._store.suffix)
+        row = self._row(row.id)
+        self._store.create(row.collection, row.dimensions)
+        self._state.seqs[row.collection] = 0
+        self._trust(row)
+        while self._apply_batch(self._row(row.id)):
+            pass
+        self._drop_marked()
+        return self._row(row.id)
+
+    def _marked(self) -> list[str]:
+        with self._database.read() as transaction:
+            return list(filter(self._is_own, outbox.dropped_names(transaction)))
+
+    def _drop_marked(self) -> None:
+        names = self._marked()
+        for name in names:
+            self._store.drop(name)
+        with self._database.write() as transaction:
+            outbox.forget_dropped(transaction, names)
+
+    def _row(self, kb_id: str) -> KnowledgeBaseRow:
+        with self._database.read() as transaction:
+            return knowledge_bases.get_by_id(transaction, kb_id)
+
+    def _apply_batch(self, row: KnowledgeBaseRow) -> int:
+        """Apply the oldest entries of the outbox; return their number."""
+        with self._database.read() as transaction:
+            batch = outbox.oldest(transaction, row.id, _BATCH, payloads=has_payloads(row))
+        if not batch:
+            return 0
+        last = {entry.chunk_id: entry for entry in batch}  # the last entry of a chunk counts
+        self._store.delete(
+            row.collection, [entry.chunk_id for entry in last.values() if entry.vector is None]
+        )
+        self._upsert(row, [entry for entry in last.values() if entry.vector is not None])
+        with self._database.write() as transaction:
+            self._state.seqs[row.collection] = outbox.take(transaction, row, batch)
+        return len(batch)
+
+    def _upsert(self, row: KnowledgeBaseRow, entries: Sequence[OutboxEntry]) -> None:
+        if not entries:
+            return
+        packed = [entry.vector for entry in entries if entry.vector is not None]
+        payloads = [entry.payload for entry in entries if entry.payload is not None]
+        self._store.upsert(
+            row.collection,
+            [entry.chunk_id for entry in entries],
+            unpack(packed, row.dimensions),
+            payloads or None,
+        )
+
+
+def has_payloads(row: KnowledgeBaseRow) -> bool:
+    return bool(row.config.get("storage", {}).get("text_in_chroma"))
 
 
 _SECONDS = 1.0

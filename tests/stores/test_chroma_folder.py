@@ -126,9 +126,9 @@ def test_interrupted_write_is_discarded(folder, caplog):
 
 KILLED = """
 import os, signal, sys, kbkit
-from kbkit.stores.vector_collections import VectorCollections
-upsert = VectorCollections._upsert
-VectorCollections._upsert = lambda *args: (upsert(*args), os.kill(os.getpid(), signal.SIGKILL))
+from kbkit.stores.vector_index import VectorIndex
+upsert = VectorIndex._upsert
+VectorIndex._upsert = lambda *args: (upsert(*args), os.kill(os.getpid(), signal.SIGKILL))
 kbkit.open(sys.argv[1])["drinks"].add("Cocoa", "Sweet cocoa.")
 """
 

@@ -76,7 +76,7 @@ def test_vectors_are_on_the_server_only(tmp_path, chroma, database):
         assert is_level(chroma, database, kb)
         for drink in DRINKS:
             assert ranked(kb, f"serve {drink}")[0] == drink
-        assert workspace._stores.vectors._collections.state.sound == {kb.info().collection}
+        assert workspace._stores.vectors._state.sound == {kb.info().collection}
         kb.documents.delete("text:rum")
         assert is_level(chroma, database, kb)
         workspace.delete("drinks", forever=True)
@@ -329,7 +329,7 @@ def test_token_is_never_shown(tmp_path, chroma, database, monkeypatch):
         monkeypatch.setenv("KBKIT_CHROMA_URL", url)
         monkeypatch.setenv("KBKIT_CHROMA_TOKEN", SECRET)
         stores = StoresAddress.from_json(address).open()
-        assert stores.vectors._collections._store.address.token == SECRET
+        assert stores.vectors._store.address.token == SECRET
         stores.close()
 
 

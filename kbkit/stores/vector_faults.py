@@ -1,0 +1,64 @@
+"""Compare a vector collection with the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kbkit.errors import StoreUnreachableError, WorkspaceError
+from kbkit.stores.backend import MissingCollectionError, VectorStore
+from kbkit.stores.catalog import corpus, outbox
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+
+_SAME = 0.999
+"""Minimum cosine of vectors that differ only by rounding."""
+
+
+def faults(store: VectorStore, transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str]:
+    """Compare a collection with the catalog; pending changes are not faults."""
+    if type(store) is VectorStore:
+        return
+    try:
+        yield from _faults(store, transaction, row)
+    except StoreUnreachableError:
+        raise
+    except MissingCollectionError as error:
+        yield f"its index of vectors is missing: {error}"
+    except WorkspaceError as error:
+        yield f"its index of vectors cannot be read ({error})"
+
+
+def _faults(store: VectorStore, transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str]:
+    waiting = outbox.waiting(transaction, row.id)
+    expected = set(corpus.chunk_seqs(transaction, row.id)) if row.applied_seq else set()
+    expected = {int(seq) for seq in expected if seq <= row.applied_seq}
+    if not expected:
+        return
+    seen: set[int] = set()
+    wrong = more = 0
+    for ids, vectors in store.items(row.collection):
+        seq_of = corpus.seqs_by_id(transaction, ids)
+        indexed = [place for place, each in enumerate(ids) if each in seq_of]
+        more += sum(each not in seq_of and each not in waiting for each in ids)
+        if not indexed:
+            continue
+        seqs = [seq_of[ids[place]] for place in indexed]
+        seen.update(seqs)
+        own = corpus.vectors_of(transaction, row.dimensions, seqs)
+        if vectors.shape[1] != row.dimensions:
+            wrong += len(indexed)
+            continue
+        stored = vectors[indexed]
+        lengths = np.linalg.norm(stored, axis=1) * np.linalg.norm(own, axis=1)
+        near = np.einsum("ij,ij->i", stored, own) >= _SAME * lengths
+        fresh = np.array([ids[place] in waiting for place in indexed])
+        wrong += int(np.count_nonzero(~near & ~fresh))
+    lacks = expected - seen - set(corpus.seqs_by_id(transaction, sorted(waiting)).values())
+    if lacks:
+        yield f"its index of vectors lacks {len(lacks):,} of {len(expected):,} chunks"
+    if more:
+        yield f"its index of vectors has {more:,} chunks that are gone"
+    if wrong:
+        yield f"its index of vectors has another vector of {wrong:,} chunks"
