@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -73,12 +73,10 @@ class Findings:
 
 
 Finder: TypeAlias = Callable[[], Findings]
-"""Finds something for a question; runs in a thread unless its name is in ``at_hand``."""
+"""Finds something for a question."""
 
 
-def gather(
-    search: Finder, others: Mapping[str, Finder], at_hand: Container[str] = ()
-) -> list[Findings]:
+def gather(search: Finder, others: Mapping[str, Finder]) -> list[Findings]:
     """Run all finders concurrently, and collect their results."""
 
     def find(name: str, finder: Finder) -> Findings:
@@ -87,20 +85,14 @@ def gather(
         except KbkitError as error:
             return Findings(notes=(f"{name}: {error}",))
 
-    begun = {
-        name: _threads().submit(find, name, finder)
-        for name, finder in others.items()
-        if name not in at_hand
-    }
+    begun = {name: _threads().submit(find, name, finder) for name, finder in others.items()}
     try:
         hits = search()
         # run finders here that no thread has started: on a busy machine this is sooner
         return [
             hits,
             *(
-                find(name, finder)
-                if name not in begun or begun[name].cancel()
-                else begun[name].result()
+                find(name, finder) if begun[name].cancel() else begun[name].result()
                 for name, finder in others.items()
             ),
         ]
@@ -114,16 +106,10 @@ def _threads() -> ThreadPoolExecutor:
 
 
 def build(
-    query: str,
-    search: Finder,
-    others: Mapping[str, Finder],
-    limit: int,
-    tokens: int,
-    *,
-    at_hand: Container[str] = (),
+    query: str, search: Finder, others: Mapping[str, Finder], limit: int, tokens: int
 ) -> Context:
     start = time.perf_counter()
-    gathered = gather(search, others, at_hand)
+    gathered = gather(search, others)
     hits = [hit for findings in gathered for hit in findings.hits]
     facts = [fact for findings in gathered for fact in findings.facts]
     notes = tuple(dict.fromkeys(note for findings in gathered for note in findings.notes))

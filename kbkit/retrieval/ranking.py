@@ -83,16 +83,11 @@ def with_joint_statistics(pools: Sequence[CandidatePool]) -> list[CandidatePool]
 
 
 def rank(
-    pools: Sequence[CandidatePool],
-    limit: int,
-    mode: Mode = Mode.HYBRID,
-    retrieval: RetrievalSpec | None = None,
+    pools: Sequence[CandidatePool], limit: int, mode: Mode = Mode.HYBRID
 ) -> list[RankedCandidate]:
     """Rank the candidates of all pools, best first; unrelated ones are left out."""
     if not pools:
         return []
-    if retrieval is not None:
-        pools = [replace(pool, retrieval=retrieval) for pool in pools]
     weights = [
         weights_of(pool.retrieval, mode, factors)
         for pool, factors in zip(pools, document_factors(pools), strict=True)

@@ -166,14 +166,12 @@ class WorkspaceSearches(ABC):
             return Findings(hits.hits, notes=hits.notes)
 
         finders: dict[str, Finder] = {}
-        at_hand: list[str] = []
         if settings.max_entities and asked.filters == Filters():
             facts = EntityFacts(self._stores.database, retrievers, settings.max_entities)
             finders["graph"] = lambda: facts.find(asked.text)
-            at_hand += ["graph"] if facts.is_at_hand() else []
         if asked.filters == Filters():
             finders |= self._finders(asked.text, retrievers, all_kbs=kbs is None)
-        return build(query, find, finders, wanted, most, at_hand=at_hand)
+        return build(query, find, finders, wanted, most)
 
     def subjects(
         self,
@@ -269,9 +267,6 @@ class EntityFacts:
     database: Database
     retrievers: Mapping[str, Retriever]
     limit: int
-
-    def is_at_hand(self) -> bool:
-        return all(each.stores.graphs.is_held(each.kb_id) for each in self.retrievers.values())
 
     def find(self, query: str) -> Findings:
         """Return facts about the entities that a question names, of long and rare names first.

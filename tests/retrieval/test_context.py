@@ -292,18 +292,6 @@ def test_finders_run_in_parallel_and_a_failed_one_leaves_a_note():
         build("how", lambda: (_ for _ in ()).throw(SourceError("gone")), {}, 5, 500)
 
 
-def test_finder_at_hand_runs_in_the_calling_thread():
-    ran: list[threading.Thread] = []
-
-    def finder():
-        ran.append(threading.current_thread())
-        return Findings([make_hit("Graph.")])
-
-    context = build("how", Findings, {"graph": finder}, 5, 500, at_hand=["graph"])
-    assert [piece.text for piece in context.pieces] == ["Graph."]
-    assert ran == [threading.current_thread()]
-
-
 def test_facts_follow_the_passages_without_repeating_them():
     passage = make_hit("Brews leaves in water.", title="Teapot", path=("Teapot",))
     other = make_hit("Boils the water.", title="Kettle", document="k", uri="text:kettle")

@@ -94,7 +94,7 @@ some_settings = st.builds(
 
 @given(rows, st.integers(0, 30), st.sampled_from(Mode), some_settings)
 def test_ranking_has_each_matching_candidate_once_in_descending_order(rows, ranked, mode, chosen):
-    placed = rank([pool(*rows, ranked=min(ranked, len(rows)))], 100, mode, chosen)
+    placed = rank([pool(*rows, ranked=min(ranked, len(rows)), retrieval=chosen)], 100, mode)
     weight = {Mode.DENSE: 1.0, Mode.LEXICAL: 0.0}.get(mode, chosen.dense_weight)
     low = 1e-3  # smaller scores may vanish beside the best
     sure = {i for i, r in enumerate(rows) if weight * r[0] > low or (1 - weight) * r[1] > low}
@@ -111,21 +111,19 @@ def test_ranking_has_each_matching_candidate_once_in_descending_order(rows, rank
 def test_longer_list_begins_like_a_shorter_one(rows, ranked, chosen):
     rows = [(1.0, 50.0, "a", 0), *rows]  # the best of each retriever is always ranked
     ranked = min(ranked, len(rows))
-    whole = rank([pool(*rows, ranked=ranked)], 10**6, retrieval=chosen)
+    whole = rank([pool(*rows, ranked=ranked, retrieval=chosen)], 10**6)
     begun = [(place.row, place.parts.total) for place in whole]
     for limit in (1, 2, 3, 10, 29):
         for some in (rows, rows[: max(ranked, limit)]):  # fewer fill up a shorter list
-            shown = rank([pool(*some, ranked=ranked)], limit, retrieval=chosen)
+            shown = rank([pool(*some, ranked=ranked, retrieval=chosen)], limit)
             expected = begun[: min(limit, len(shown))]
             assert [(place.row, pytest.approx(place.parts.total)) for place in shown] == expected
 
 
 @given(rows, rows, some_settings)
 def test_order_of_pools_does_not_matter(first, second, chosen):
-    one, two = pool(*first, kb="one"), pool(*second, kb="two")
-    scores, others = (
-        by_place(rank(pools, 100, retrieval=chosen)) for pools in ([one, two], [two, one])
-    )
+    one, two = (pool(*first, kb="one", retrieval=chosen), pool(*second, kb="two", retrieval=chosen))
+    scores, others = (by_place(rank(pools, 100)) for pools in ([one, two], [two, one]))
     assert scores.keys() == others.keys()
     for place, parts in scores.items():
         assert parts.total == pytest.approx(others[place].total)
@@ -199,13 +197,6 @@ def test_fillers_rank_behind_candidates_and_match_something():
     assert order(rank([pool(*rows, ranked=1, summary=[0.5, 0.5, 0.5])], 9)) == [0, 2]
 
 
-def test_further_hits_of_one_document_rank_lower():
-    rows = [(0.9, 0, "a"), (0.89, 0, "a"), (0.88, 0, "a"), (0.87, 0, "b")]
-    assert order(rank([pool(*rows)], 9)) == [0, 1, 2, 3]
-    retrieval = RetrievalSpec(document_weight=0, per_document=2)
-    assert order(rank([pool(*rows, retrieval=retrieval)], 9)) == [0, 1, 3, 2]
-
-
 def test_near_duplicates_within_a_knowledge_base_rank_lower():
     rows = [(0.9, 0, "a", 1), (0.9, 0, "b", 1), (0.6, 0, "c", 2), (0.5, 0, "d", 1)]
     retrieval = RetrievalSpec(document_weight=0)
@@ -223,12 +214,11 @@ def test_title_alone_is_no_match():
     assert order(rank([candidates], 9)) == [1]
 
 
-def test_settings_are_those_passed_or_of_the_first_pool():
+def test_settings_are_those_of_each_pool_and_the_mode():
     rows = [(0.9, 1.0, "a"), (0.1, 9.0, "b")]
     dense, lexical = (FREE.model_copy(update={"dense_weight": weight}) for weight in (1.0, 0.0))
     assert order(rank([pool(*rows, retrieval=dense)], 9)) == [0, 1]
     assert order(rank([pool(*rows, retrieval=lexical), pool(retrieval=dense)], 9)) == [1, 0]
-    assert order(rank([pool(*rows, retrieval=dense)], 9, retrieval=lexical)) == [1, 0]
     assert order(rank([pool(*rows, retrieval=dense)], 9, Mode.LEXICAL)) == [1, 0]
     assert order(rank([pool(*rows, retrieval=lexical)], 9, Mode.DENSE)) == [0, 1]
 
@@ -246,7 +236,10 @@ def test_document_scores_decide_between_like_chunks(retriever, weight, silent):
     assert part == pytest.approx(getattr(ranked[1].parts, retriever) * 4)
     assert part > 0
     assert order(rank([candidates], 9, silent)) == [0, 1]
-    assert order(rank([candidates], 9, retrieval=FREE.model_copy(update={weight: 0}))) == [0, 1]
+    assert order(rank([replace(candidates, retrieval=FREE.model_copy(update={weight: 0}))], 9)) == [
+        0,
+        1,
+    ]
 
 
 def test_summaries_with_static_vectors_weigh_less():
@@ -256,7 +249,7 @@ def test_summaries_with_static_vectors_weigh_less():
     assert (FREE.summary_weight, FREE.page_weight) == (1.0, 0.5)
     for mode in (Mode.HYBRID, Mode.DENSE):
         parts = [place.parts for place in rank([static], 9, mode)]
-        assert parts == [place.parts for place in rank([model], 9, mode, less)]
+        assert parts == [place.parts for place in rank([replace(model, retrieval=less)], 9, mode)]
         assert parts != [place.parts for place in rank([model], 9, mode)]
     other = pool(*rows, kb="other", **scores)
     # both are on the scale of the model

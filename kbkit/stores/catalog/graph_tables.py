@@ -335,10 +335,6 @@ class GraphTables:
             with self.database.read() as transaction:
                 self._read(transaction, kb_id, changes)
 
-    def is_held(self, kb_id: str) -> bool:
-        held = self._held.get(kb_id)
-        return held is not None and (held.due > 0 or held.changes == self.database.changes())
-
     def naming(self, graph: GraphTable, rows: Collection[int]) -> Mapping[int, Sequence[int]]:
         if not graph.naming.keys() >= set(rows):
             with self.database.read() as transaction:
