@@ -69,7 +69,7 @@ class TestChromaEmptied(TestChroma):
 
 
 class TestPgvector(VectorStoreConformance):
-    few = 10_000
+    few, options = 10_000, ""
     most = 2_000
 
     @pytest.fixture(autouse=True)
@@ -77,8 +77,8 @@ class TestPgvector(VectorStoreConformance):
         self.server, self.name = pgvector, f"vectors{next(NUMBERS)}"
         monkeypatch.setattr("kbkit.stores.postgres_vectors._FEW", self.few)
         pgvector.execute(f"CREATE SCHEMA {self.name}")
-        path = f"-csearch_path%3D{self.name}"
-        self.engine = sa.create_engine(f"{pgvector.url('postgres')}&options={path}")
+        options = f"-csearch_path%3D{self.name}%20{self.options}"
+        self.engine = sa.create_engine(f"{pgvector.url('postgres')}&options={options}")
         yield
         self.engine.dispose()
 
@@ -92,9 +92,9 @@ class TestPgvector(VectorStoreConformance):
 
 
 class TestPgvectorWithGraph(TestPgvector):
-    """Each collection has a graph from its first vector on."""
+    """Each collection has a graph from its first vector on, and searches use it."""
 
-    few = 0
+    few, options = 0, "-cenable_seqscan%3Doff"
 
 
 def test_workspace_works_on_a_server(tmp_path, postgres):
