@@ -24,7 +24,7 @@ from kbkit.entries.store import (
     time_of,
 )
 from kbkit.errors import FilesError
-from kbkit.files.index import TICK, FolderIndex, improve, put_documents
+from kbkit.files.index import TICK, FolderIndex, improve, put_documents, sum_reports
 from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base import KnowledgeBase, handle_of
 from kbkit.models import EntrySource, EntryStatus, EntrySyncReport, Problem, Progress, Vote
@@ -71,13 +71,10 @@ class EntryIndex(FolderIndex):
         skipped: dict[str, str] = {}
         looks = self._store.looks(skipped.__setitem__)
         records = self.records()
-        new_votes = self._new_votes(records)
-        changed = [slug for slug, look in looks.items() if _is_stale(records.get(slug), look)]
-        gone = [slug for slug in records if slug not in looks]
         report = EntrySyncReport()
-        if changed or gone or new_votes:
+        if any(_changes(records, looks)) or self._new_votes(records):
             with self._store.locked(wait=wait):
-                report = self._level(records, new_votes, on_progress, stop)
+                report = self._level(on_progress, stop)
             records = self.records()
         problems = {slug: each.problem for slug, each in records.items() if each.problem}
         reported = [Problem(slug, why) for slug, why in sorted({**skipped, **problems}.items())]
@@ -94,19 +91,11 @@ class EntryIndex(FolderIndex):
         votes_by_document = self.look_up(indexed_files.document_ratings, ENTRIES, slugs)
         return {slugs[known_id]: votes for known_id, votes in votes_by_document.items()}
 
-    def _level(
-        self,
-        records: Mapping[str, EntryRecord],
-        new_votes: Mapping[str, list[tuple[int, Vote]]],
-        on_progress: OnProgress | None,
-        stop: Stop,
-    ) -> EntrySyncReport:
+    def _level(self, on_progress: OnProgress | None, stop: Stop) -> EntrySyncReport:
         kb = self._knowledge_base()
-        for slug, votes in new_votes.items():
+        for slug, votes in self._new_votes(self.records()).items():
             self._write_votes(kb, slug, votes)
-        records, looks = self.records(), self._store.looks()
-        changed = [slug for slug, look in looks.items() if _is_stale(records.get(slug), look)]
-        gone = [slug for slug in records if slug not in looks]
+        changed, gone = _changes(self.records(), self._store.looks())
         report, before = EntrySyncReport(), handle_of(kb).row().version
         for start in range(0, max(1, len(changed)), _BATCH):
             if stop():
@@ -114,7 +103,8 @@ class EntryIndex(FolderIndex):
             part = changed[start : start + _BATCH]
             last = start + _BATCH >= len(changed)
             # deleted entries are last: a folder may only have a new name
-            report = self._store_part(kb, part, gone if last else (), gone, report)
+            stored = self._store_part(kb, part, gone if last else (), gone)
+            report = sum_reports(report, stored)
             if on_progress is not None and part:
                 on_progress(Progress("store", start + len(part), len(changed), part[-1]))
         if handle_of(kb).row().version != before:  # a vote changes no document
@@ -138,12 +128,7 @@ class EntryIndex(FolderIndex):
         self._store.write(f"{slug}/{VOTES}", data + end + vote_lines(new))
 
     def _store_part(
-        self,
-        kb: KnowledgeBase,
-        part: Sequence[str],
-        forget: Sequence[str],
-        gone: Sequence[str],
-        report: EntrySyncReport,
+        self, kb: KnowledgeBase, part: Sequence[str], forget: Sequence[str], gone: Sequence[str]
     ) -> EntrySyncReport:
         records = self.records()
         seen = time.time_ns()
@@ -196,18 +181,13 @@ class EntryIndex(FolderIndex):
                 indexed_files.put_votes(transaction, kb.id, ids[slug], stored.rating.votes)
         if old:
             self._stores.vectors.apply(kb.id)
-        return EntrySyncReport(
-            (*report.added, *(slug for slug in read if slug in new and slug not in moved)),
-            (
-                *report.updated,
-                *(
-                    slug
-                    for slug in read
-                    if slug in moved or (slug not in new and _differs(records[slug], read[slug]))
-                ),
-            ),
-            (*report.removed, *removed),
-        )
+        added = [slug for slug in read if slug in new and slug not in moved]
+        updated = [
+            slug
+            for slug in read
+            if slug in moved or (slug not in new and _differs(records[slug], read[slug]))
+        ]
+        return EntrySyncReport(tuple(added), tuple(updated), tuple(removed))
 
     def _moved(
         self,
@@ -246,6 +226,14 @@ def _unread(slug: str, look: Look) -> EntryRecord:
     at = time_of(look.changed)
     draft, manual = EntryStatus.DRAFT.value, EntrySource.MANUAL.value
     return EntryRecord(slug, slug, slug, draft, at, at, manual)
+
+
+def _changes(
+    records: Mapping[str, EntryRecord], looks: Mapping[str, Look]
+) -> tuple[list[str], list[str]]:
+    """Return the entries that may have changed, and those that are gone."""
+    changed = [slug for slug, look in looks.items() if _is_stale(records.get(slug), look)]
+    return changed, [slug for slug in records if slug not in looks]
 
 
 def _is_stale(record: EntryRecord | None, look: Look) -> bool:

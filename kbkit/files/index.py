@@ -35,6 +35,7 @@ from kbkit.stores.stores import Stores
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
+_Report = TypeVar("_Report", bound=SyncReport)
 _LINKING = frozenset({"markdown", "text"})  # formats with links and tags
 
 
@@ -150,7 +151,8 @@ class FileIndex(FolderIndex):
                     time.sleep(2 * _POLL)  # lets waiting processes take the lock
                 with self._stores.locks.hold(LOCK, wait=wait, task="storing files", poll=_POLL):
                     gone_now = gone if number == 0 else []
-                    report = _sum(report, self._store_part(kb, part, gone_now, created, reader))
+                    stored = self._store_part(kb, part, gone_now, created, reader)
+                    report = sum_reports(report, stored)
                 done += len(part)
                 if on_progress is not None:
                     last = part[-1].path if part else ""
@@ -301,10 +303,11 @@ def _made(about: stat_result) -> int:
     return int(getattr(about, "st_birthtime_ns", about.st_mtime_ns))
 
 
-def _sum(report: SyncReport, other: SyncReport) -> SyncReport:
-    return SyncReport(
-        report.added + other.added,
-        report.updated + other.updated,
-        report.removed + other.removed,
-        report.skipped + other.skipped,
+def sum_reports(report: _Report, other: _Report) -> _Report:
+    return replace(
+        report,
+        added=report.added + other.added,
+        updated=report.updated + other.updated,
+        removed=report.removed + other.removed,
+        skipped=report.skipped + other.skipped,
     )
