@@ -104,7 +104,7 @@ class _Vote(_Fields):
 
 
 class _Rating(_Fields):
-    votes: tuple[_Vote, ...] = ()
+    votes: list[_Vote] = []
 
 
 class SkillFile(_Fields):

@@ -41,7 +41,7 @@ class YamlMapping:
     flow: set[Path] = field(default_factory=set)
 
     def fault(self, path: Path, reason: str) -> EntryFormatError:
-        place = self.places.get(path) or self.keys.get(path)
+        place = self.places.get(path) or self.keys.get(path) or self.places.get(path[:-1])
         name = ".".join(map(str, path))
         if place is None:
             return EntryFormatError(f"{name}: {reason}")

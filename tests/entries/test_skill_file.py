@@ -203,6 +203,8 @@ def test_wrong_vote_is_reported_with_its_line(line, reason):
         ("rating:\n  votes:\n  - {score: 9, timestamp: 2026-01-01}\n", (3, 13), "equal to 5"),
         ("rating:\n  votes:\n  - {score: true, timestamp: 2026-01-01}\n", (3, 13), "integer"),
         ("rating:\n  votes:\n  - {score: 4, timestamp: now}\n", (3, 27), "a time"),
+        ("rating:\n  votes:\n  - {score: 4}\n", (3, 5), "timestamp: Field required"),
+        ("rating:\n  votes: {score: 4}\n", (2, 10), "valid list"),
         ("title: \x01\n", (1, 8), "character"),
         ("a: " + "[" * 40 + "]" * 40 + "\n", (1, 34), "nested"),
         ("title: " + "x" * 301 + "\n", (1, 8), "300 characters"),
