@@ -111,6 +111,7 @@ class VectorIndex:
                     if on_progress is not None:
                         on_progress(done)
         except StoreUnreachableError as error:
+            self._state.forget()  # its collections may have changed meanwhile
             if not self.gathers:
                 raise
             self._waiting.add(kb_id)
