@@ -27,6 +27,7 @@ def _templates() -> Environment:
         autoescape=False,  # noqa: S701  # `md` escapes in Markdown
         trim_blocks=True,
         lstrip_blocks=True,
+        auto_reload=False,
     )
     environment.filters |= {"md": escape, "code": code_span, "line": inline_markdown}
     environment.filters |= {"block": _block, "section": _section, "colon": _after_colon}
