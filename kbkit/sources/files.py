@@ -8,10 +8,11 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
-from contextlib import nullcontext
-from dataclasses import replace
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
+from itertools import islice, pairwise, product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from kbkit.errors import SourceError
@@ -23,8 +24,7 @@ from kbkit.sources import DiskPlace, Outcome, SourceContext, SourceEvent
 from kbkit.sources.formats import MULTIPLE, FileParser, ParsedFile, belongs, done, format_of
 from kbkit.sources.html.images import collect, local_reader
 from kbkit.sources.parts import MAX_BYTES, Part, detect, title_from_name
-from kbkit.sources.project_navigation import NavEntry, nav_entries, real_path
-from kbkit.sources.untrusted import UnreadableError
+from kbkit.sources.untrusted import UnreadableError, load_values
 from kbkit.text.markdown.extensions import Address, resolve_wiki_links
 from kbkit.text.markdown.structure import slug
 
@@ -50,6 +50,83 @@ def _entries(folder: Path | str) -> list[os.DirEntry[str]]:
         return []
 
 
+_DEEPEST = 20  # levels of sections
+_MAX_ENTRIES = 20_000  # pages
+
+_Above = tuple[tuple[str, Path | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _NavEntry:
+    """A page in the navigation.
+
+    Attributes:
+        title: Title in the navigation, or ``""``.
+        above: Titles of the sections around it, outermost first, each with the file of its
+            introductory page.
+    """
+
+    title: str
+    above: _Above = ()
+    next: Path | None = None
+
+
+_CONFIGS = ("mkdocs.yml", "mkdocs.yaml", "zensical.yml")
+_MAX_CONFIGURATION = 500_000  # bytes of a configuration
+_INDEX = ("index", "readme")
+
+
+def _nav_by_file(folder: Path) -> dict[Path, _NavEntry]:
+    """Return the entries of MkDocs' ``nav`` by file; the first entry of a page counts."""
+    entries: dict[Path, _NavEntry] = {}
+    with suppress(ValueError):  # a null character in a name
+        for path, entry in islice(_configured(folder), _MAX_ENTRIES):
+            entries.setdefault(path, entry)
+    following = dict(pairwise(entries))
+    return {path: replace(entry, next=following.get(path)) for path, entry in entries.items()}
+
+
+def _configured(folder: Path) -> Iterator[tuple[Path, _NavEntry]]:
+    for place, name in product((folder, folder.parent), _CONFIGS):
+        try:
+            data = bytes_of(place / name, _MAX_CONFIGURATION + 1)
+            loaded = load_values(data.decode()) if len(data) <= _MAX_CONFIGURATION else None
+        except (OSError, ValueError):
+            continue
+        if isinstance(loaded, dict):
+            docs = place / str(loaded.get("docs_dir") or "docs")
+            return _nav_entries(loaded.get("nav"), docs, (), 0)
+    return iter(())
+
+
+def _nav_entries(
+    nav: Any, docs: Path, above: _Above, depth: int
+) -> Iterator[tuple[Path, _NavEntry]]:
+    for item in nav if isinstance(nav, list) and depth < _DEEPEST else ():
+        named = item.items() if isinstance(item, dict) else [("", item)]
+        for title, inside in named:
+            if isinstance(inside, str) and "://" not in inside:
+                yield _real_path(docs / inside), _NavEntry(str(title), above)
+            elif isinstance(inside, list):
+                inner = (*above, (str(title), _index(inside, docs)))
+                yield from _nav_entries(inside, docs, inner, depth + 1)
+
+
+def _index(nav: list[Any], docs: Path) -> Path | None:
+    """Return the page that introduces a section: an index in first place."""
+    first = nav[0] if nav else None
+    if isinstance(first, dict):
+        first = next(iter(first.values()), None)
+    if isinstance(first, str) and Path(first).stem.casefold() in _INDEX:
+        return _real_path(docs / first)
+    return None
+
+
+def _real_path(path: Path) -> Path:
+    """Follow links; links in a circle stay (`Path.resolve` raises `RuntimeError`)."""
+    return Path(os.path.realpath(path))
+
+
 _AHEAD = 8  # files in memory
 _ILLUSTRATED = frozenset({"markdown", "notebook"})  # formats that refer to picture files
 
@@ -65,12 +142,12 @@ class _Waiting(NamedTuple):
     root: Path
 
 
-_UNNAMED = NavEntry("")
+_UNNAMED = _NavEntry("")
 
 
 def _names(paths: Sequence[Path], root: Path) -> dict[str, str]:
     """Map names in wiki links (name or path without suffix) to files, nearest to the top first."""
-    places = [real_path(path) for path in paths]
+    places = [_real_path(path) for path in paths]
     inside = [place.relative_to(root) for place in places if root in place.parents]
     names: dict[str, str] = {}
     for path in sorted(inside, key=lambda each: (len(each.parts), each)):
@@ -79,7 +156,7 @@ def _names(paths: Sequence[Path], root: Path) -> dict[str, str]:
     return names
 
 
-def _navigation(entry: NavEntry, place: DiskPlace) -> Navigation:
+def _navigation(entry: _NavEntry, place: DiskPlace) -> Navigation:
 
     def uri(page: Path | None) -> str:
         root = place.root.resolve()
@@ -103,7 +180,7 @@ class FilesReader:
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
         """Read the files in the order of their names."""
         paths, root = files_of(self._spec, context.base)
-        entries = nav_entries(root) if root else {}
+        entries = _nav_by_file(root) if root else {}
         self._names = _names(paths, root) if root else {}
         place = context.place or DiskPlace.of(self._spec.path, context.base)
         waiting: deque[_Waiting] = deque()
@@ -112,10 +189,10 @@ class FilesReader:
                 if context.stop():
                     return
                 uri = place.uri(path)
-                entry = entries.get(real_path(path), _UNNAMED) if entries else _UNNAMED
+                entry = entries.get(_real_path(path), _UNNAMED) if entries else _UNNAMED
                 navigation = _navigation(entry, place) if entry is not _UNNAMED else Navigation()
                 result = self._submit(reader, path, uri, root)
-                folder = root or real_path(path).parent
+                folder = root or _real_path(path).parent
                 waiting.append(_Waiting(uri, path, result, entry.title, navigation, folder))
                 while len(waiting) >= _AHEAD:
                     yield from self._next(waiting, context)
@@ -133,7 +210,7 @@ class FilesReader:
     ) -> Future[ParsedFile]:
         try:
             format_of(path.name)
-            if root is not None and not real_path(path).is_relative_to(root):
+            if root is not None and not _real_path(path).is_relative_to(root):
                 return done(ParsedFile(reason="a link that leads out of the folder"))
             if not path.is_file():
                 return done(ParsedFile(reason="not a file"))
@@ -177,7 +254,7 @@ class FilesReader:
             yield SourceEvent(document.uri, Outcome.FETCHED, document, record=record)
 
     def _address_from(self, path: Path, folder: Path) -> Address:
-        start = real_path(path).relative_to(folder).parent.as_posix()
+        start = _real_path(path).relative_to(folder).parent.as_posix()
 
         def address(name: str, heading: str) -> str | None:
             target = self._names.get(name.removesuffix(".md").casefold())
