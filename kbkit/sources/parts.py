@@ -154,15 +154,19 @@ def json_value(value: Any) -> Any:
     return value.isoformat() if isinstance(value, date | time) else str(value)
 
 
-_WORDS = tomllib.loads(Path(__file__).with_name("document_types.toml").read_text("utf-8"))
-_UNTYPED = re.compile("|".join(_WORDS["untyped"]))
-_NOT_TITLES = re.compile("|".join(_WORDS["untyped_titles"]), re.IGNORECASE)
-_NAMES, _TITLES = (
-    {DocumentType(kind): "|".join(words) for kind, words in _WORDS[part].items()}
-    for part in ("names", "titles")
-)
-_FOLDERS = {name: DocumentType(kind) for kind, names in _WORDS["folders"].items() for name in names}
-_LESSONS = re.compile(r"tutorials?(?:-[\w-]+)?")
+_SIGNS = tomllib.loads(Path(__file__).with_name("document_types.toml").read_text("utf-8"))
+
+
+def _patterns(signs: Mapping[str, list[str]]) -> dict[DocumentType, re.Pattern[str]]:
+    return {
+        DocumentType(kind): re.compile("|".join(parts), re.IGNORECASE)
+        for kind, parts in signs.items()
+    }
+
+
+_NAMES, _FOLDERS, _TITLES = (_patterns(_SIGNS[part]) for part in ("names", "folders", "titles"))
+_UNTYPED = re.compile("|".join(_SIGNS["untyped"]))
+_NOT_TITLES = re.compile("|".join(_SIGNS["untyped_titles"]), re.IGNORECASE)
 _HEADING = re.compile(r"(?m)^#{1,6} (.+?)[ \t]*(?:\{#[^}\n]*\})?[ \t]*$")
 _MANUAL_PAGE = re.compile(r"^[\w.+:-]+\(\d\w{0,3}\)")
 _SIGNATURE = re.compile(
