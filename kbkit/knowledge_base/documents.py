@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kbkit.errors import ConfigError, ConflictError, ImpossibleError, NotFoundError
@@ -221,11 +220,8 @@ class Documents(DocumentCollection):
         self._handle.check_own()
         kb_id = self._handle.id
         with self._database.read() as transaction:
-            deleted = None
-            for name in self._handle.names(transaction, document):
-                with suppress(NotFoundError):
-                    deleted = writing.get_deleted(transaction, kb_id, name)
-                    break
+            names = list(self._handle.names(transaction, document))
+            deleted = writing.get_deleted(transaction, kb_id, names)
             if deleted is None:
                 uris = [each.uri for each in writing.list_deleted(transaction, kb_id)]
                 hint = did_you_mean(document, uris) if uris else "the trash is empty"

@@ -9,7 +9,6 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from kbkit.errors import NotFoundError
 from kbkit.models import (
     Chunk,
     DeletedDocument,
@@ -391,15 +390,18 @@ def list_deleted(transaction: Transaction, kb_id: str) -> list[DeletedDocument]:
     return [DeletedDocument(**row._mapping) for row in rows]
 
 
-def get_deleted(transaction: Transaction, kb_id: str, document: str) -> TrashedDocument:
+def get_deleted(
+    transaction: Transaction, kb_id: str, names: Collection[str]
+) -> TrashedDocument | None:
+    """Return the deleted document whose id or URI is among some names."""
     columns = deleted_documents.c
     row = transaction.execute(
         sa.select(deleted_documents, sources.c.id.label("source"))
         .outerjoin(sources, sources.c.id == columns.source_id)
-        .where(columns.kb_id == kb_id, sa.or_(columns.id == document, columns.uri == document))
+        .where(columns.kb_id == kb_id, sa.or_(columns.id.in_(names), columns.uri.in_(names)))
     ).first()
     if row is None:
-        raise NotFoundError(f"the trash contains no document with id or URI {document!r}")
+        return None
     return TrashedDocument(
         row.id, row.source, from_dict(SourceDocument, dict(row._mapping)), labels_of(row)
     )
