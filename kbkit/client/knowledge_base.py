@@ -40,7 +40,7 @@ from kbkit.client.work import OnProgress, job_request, result_of, run_job
 from kbkit.errors import ConfigError
 from kbkit.extras import whole
 from kbkit.models import Answer, Chunk, Filters, Hits, KnowledgeBaseInfo, Mode, Rating, RelatedChunk
-from kbkit.recipes import KnowledgeBaseSpec, Question, RetrievalSpec
+from kbkit.recipes import KnowledgeBaseSpec, Question, RetrievalSpec, check_questions
 from kbkit.runtime.validation import check_text, explained, explained_method
 
 if TYPE_CHECKING:
@@ -353,17 +353,7 @@ def _ground_truth(questions: Any) -> dict[str, Any]:
                 "there are no judgements; rate some chunks of a search, or give golden questions"
             )
         return {"judgements": questions.grades}
-    if isinstance(questions, str) or not isinstance(questions, Sequence):
-        raise ConfigError(f"questions={questions!r}: give a list of `Question`s, or judgements")
-    for question in questions:
-        if not isinstance(question, Question):
-            raise ConfigError(
-                f"questions: {question!r} is not a `Question`; read them from a file with "
-                "`kbkit.recipes.load_questions`"
-            )
-    if not questions:
-        raise ConfigError("there are no questions; write some in the recipe or in a TSV file")
-    return {"questions": [question.model_dump(mode="json") for question in questions]}
+    return {"questions": [each.model_dump(mode="json") for each in check_questions(questions)]}
 
 
 def _settings(given: Any) -> Any:

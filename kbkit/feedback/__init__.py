@@ -1,5 +1,5 @@
 """Measure and improve search by ratings.
 
-Ratings (`rating`) become labels (`judgements`). `judging` chooses what to rate. `evaluate` measures
+Ratings become labels (`judgements`). `judging` chooses what to rate. `evaluate` measures
 search on an `evaluation_set` (`statistics`); `tune` learns weights.
 """

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from kbkit.errors import ConfigError, ImpossibleError
+from kbkit.errors import ImpossibleError
 from kbkit.feedback.evaluation_report import Unit
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.judging import MAX_LIMIT, Candidate, JudgingPool
 from kbkit.models import Hit, KnowledgeBaseInfo, Mode, Rating
 from kbkit.models.reports import fold_query, latest_scores_of
-from kbkit.recipes import KnowledgeBaseSpec, Question, RetrievalSpec
+from kbkit.recipes import KnowledgeBaseSpec, Question, RetrievalSpec, check_questions
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import Retriever
 from kbkit.retrieval.searching import search
@@ -105,21 +105,11 @@ def query_of(query: str, ground_truth: Sequence[Question] | Judgements) -> Evalu
 
 
 def _by_page(questions: Any) -> EvaluationSet:
-    if isinstance(questions, str) or not isinstance(questions, Sequence):
-        raise ConfigError(f"questions={questions!r}: give a list of `Question`s, or judgements")
-    for question in questions:
-        if not isinstance(question, Question):
-            raise ConfigError(
-                f"questions: {question!r} is not a `Question`; read them from a file with "
-                "`kbkit.recipes.load_questions`"
-            )
-    if not questions:
-        raise ConfigError("there are no questions; write some in the recipe or in a TSV file")
     queries = [
         EvaluationQuery(
             question.question, dict.fromkeys(question.relevant, 1) | {question.relevant[0]: 2}
         )
-        for question in questions
+        for question in check_questions(questions)
     ]
     return EvaluationSet("page", tuple(queries))
 

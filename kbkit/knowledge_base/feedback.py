@@ -14,7 +14,6 @@ from kbkit.feedback.evaluation_report import Evaluation
 from kbkit.feedback.evaluation_set import pool
 from kbkit.feedback.judgements import Judgements, Queries, load_queries
 from kbkit.feedback.judging import JudgingPool, JudgingRound
-from kbkit.feedback.rating import judgements_of, rate, unrate
 from kbkit.feedback.statistics import Agreement, agreement
 from kbkit.feedback.tune import tune
 from kbkit.feedback.tune_report import TuneReport
@@ -22,13 +21,17 @@ from kbkit.frames import ratings_frame
 from kbkit.knowledge_base.handle import Handle, Items
 from kbkit.knowledge_base.ingestion import Ingestion
 from kbkit.models import Mode, Rating, RatingTotal, Target
+from kbkit.models.reports import MAX_QUERY_LENGTH, fold_query
 from kbkit.recipes import Question, RetrievalSpec
 from kbkit.runtime.progress import OnProgress
-from kbkit.runtime.validation import check_integer, check_text, explained
-from kbkit.stores.catalog import ratings
+from kbkit.runtime.validation import check_integer, check_text, explained, is_integer
+from kbkit.stores.catalog import corpus, knowledge_bases, ratings
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_LARGEST_ID = 2**63 - 1
+"""Largest integer of SQLite."""
 
 
 @explained
@@ -78,9 +81,21 @@ class Ratings(Items):
         """Rate a chunk or a document; see `KnowledgeBase.rate` for arguments and errors."""
         rater = self._handle.resources.settings.rater if rater == "" else rater
         resolved = self._handle.target(target)
-        rating = rate(
-            self._database, self._handle.id, resolved, score, query=query, rater=rater, note=note
-        )
+        score = check_integer("score", score, 1, 5)
+        query = check_text("query", query)[:MAX_QUERY_LENGTH]  # as a search cuts it
+        rater, note = check_text("rater", rater), check_text("note", note)
+        kb_id = self._handle.id
+        with self._database.write() as transaction:
+            knowledge_bases.get_by_id(transaction, kb_id)
+            rating = ratings.add(
+                transaction,
+                kb_id,
+                target=resolved,
+                score=score,
+                query=query,
+                rater=rater,
+                note=note,
+            )
         self._handle.embed_questions()
         return rating
 
@@ -93,7 +108,14 @@ class Ratings(Items):
         Raises:
             NotFoundError: There is no such rating.
         """
-        unrate(self._database, self._handle.id, rating_id)
+        kb_id = self._handle.id
+        with self._database.write() as transaction:
+            row = knowledge_bases.get_by_id(transaction, kb_id)
+            is_id = is_integer(rating_id, 1, _LARGEST_ID)
+            query = ratings.remove(transaction, kb_id, int(rating_id)) if is_id else None
+            if query is None:
+                raise NotFoundError(f"{row.name}: has no rating with id {rating_id!r}")
+            ratings.forget_question(transaction, kb_id, fold_query(query))
         self._handle.embed_questions()
 
     def of(self, target: str | Target) -> builtins.list[Rating]:
@@ -142,7 +164,10 @@ class Feedback:
 
         Ratings of missing chunks are ignored until the chunks are restored.
         """
-        return judgements_of(self._handle.stores.database, self._handle.id)
+        with self._handle.stores.database.read() as transaction:
+            listed = ratings.listed(transaction, self._handle.id)
+            seqs = corpus.seqs_by_id(transaction, [rating.target.id for rating in listed])
+        return Judgements.from_ratings(listed, seqs)
 
     def evaluate(
         self,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from kbkit.errors import ImpossibleError, RecipeError, TrustError
+from kbkit.errors import ConfigError, ImpossibleError, RecipeError, TrustError
 from kbkit.models.documents import variables
 from kbkit.paths import bytes_of
 from kbkit.recipes.base import AnyAnnotation as AnyAnnotation
@@ -209,6 +209,20 @@ def golden_questions(recipe: Recipe) -> tuple[Question, ...]:
     if isinstance(recipe.questions, str):
         return load_questions(recipe.path.parent / recipe.questions)
     return recipe.questions
+
+
+def check_questions(questions: Any) -> Sequence[Question]:
+    if isinstance(questions, str) or not isinstance(questions, Sequence):
+        raise ConfigError(f"questions={questions!r}: give a list of `Question`s, or judgements")
+    for question in questions:
+        if not isinstance(question, Question):
+            raise ConfigError(
+                f"questions: {question!r} is not a `Question`; read them from a file with "
+                "`kbkit.recipes.load_questions`"
+            )
+    if not questions:
+        raise ConfigError("there are no questions; write some in the recipe or in a TSV file")
+    return questions
 
 
 def load_questions(path: Path) -> tuple[Question, ...]:
