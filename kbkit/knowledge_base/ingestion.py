@@ -266,7 +266,7 @@ class Ingestion:
             report = self.pipeline().renew(on_progress=tell, stop=stop)
         if not report.interrupted:
             with self._stores.database.write() as transaction:
-                knowledge_bases.set_analyzer(transaction, self.id)
+                knowledge_bases.change(transaction, self.id, analyzer=REVISION)
 
     def _run(
         self,

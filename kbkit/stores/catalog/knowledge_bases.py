@@ -208,10 +208,6 @@ def set_embedder(transaction: Transaction, kb_id: str, embedder: str, dimensions
     touch(transaction, kb_id)
 
 
-def set_analyzer(transaction: Transaction, kb_id: str) -> None:
-    change(transaction, kb_id, analyzer=REVISION)
-
-
 def delete(transaction: Transaction, kb_id: str) -> None:
     """Delete a knowledge base with its rows, and mark its collection to be dropped."""
     row = get_by_id(transaction, kb_id)
