@@ -64,7 +64,7 @@ def from_scratch(workspace, kb) -> dict[str, object]:
             transaction, other.id, maker_of(handle).annotator.fingerprint
         )
         chunk_annotations.remove(transaction, [seq for seq, _ in annotated])
-    assert other.annotations.waiting == len(other.chunks)
+    assert other.info().annotations_waiting == len(other.chunks)
     assert other.annotations.make().annotated == len(other.chunks)
     annotations = stored(other)
     workspace.delete("copies", forever=True)
@@ -72,7 +72,7 @@ def from_scratch(workspace, kb) -> dict[str, object]:
 
 
 def test_added_documents_are_annotated(kb):
-    assert kb.annotations.waiting == 0 == kb.info().annotations_waiting
+    assert kb.info().annotations_waiting == 0
     assert len(kb.annotations) >= len(kb.chunks)
     entities = {name for each in kb.annotations.of("socket") for name in each.entities}
     assert {"close_pool", "Connection pool"} & {name.removesuffix("()") for name in entities}
@@ -128,14 +128,14 @@ def test_stopped_annotation_continues(kb, monkeypatch):
         fingerprint = maker_of(handle).annotator.fingerprint
         texts = chunk_annotations.iter_texts(transaction, kb.id, fingerprint)
         chunk_annotations.remove(transaction, [seq for seq, _ in texts])
-    left = kb.annotations.waiting
+    left = kb.info().annotations_waiting
     assert left == len(kb.chunks) > 1
     monkeypatch.setattr("kbkit.knowledge_base.annotations.CHUNKS", 1)
     asked = iter([False, True])
     assert kb.annotations.make(stop=lambda: next(asked, True)).annotated == 1
-    assert kb.annotations.waiting == left - 1
+    assert kb.info().annotations_waiting == left - 1
     assert not kb.improve()
-    assert kb.annotations.waiting == 0
+    assert kb.info().annotations_waiting == 0
 
 
 def test_subject_is_found_by_any_form_of_its_name(workspace, kb):

@@ -22,7 +22,7 @@ NAMES = {
         files graph list path rebuild rename restore runs search subjects to_frame trash undelete
     """,
     "documents": "add delete expand folders list part undelete tags to_frame trash unexpand update",
-    "annotations": "chunks statement_types make of subjects to_frame waiting",
+    "annotations": "chunks statement_types make of subjects to_frame",
     "chunks": "embedding_map fit_query_encoder list of to_frame",
     "ratings": "add delete list of to_frame total",
     "sources": "add disable enable paths remove to_frame update",

@@ -270,9 +270,6 @@ class AnnotationsCalls(CollectionCalls[Annotation]):
     @call(f"GET {BASE}/stats", key="frames", read=_counts)
     def _statement_types(self) -> Mapping[StatementType, int]: ...
 
-    @call(f"GET {BASE}/annotations/waiting", key="waiting")
-    def _waiting(self) -> int: ...
-
     @call(f"GET {BASE}/stats", key="annotations")
     def _count(self) -> int: ...
 
@@ -295,11 +292,6 @@ class RemoteAnnotations(AnnotationsCalls, RemoteList[Annotation]):
         """Annotations by statement type, the most frequent first."""
         return self._statement_types()
 
-    @property
-    def waiting(self) -> int:
-        """Number of chunks that still need annotation."""
-        return self._waiting()
-
     def to_frame(self) -> pd.DataFrame:
         """Return all annotations as a DataFrame, one row each, with their chunks."""
         return self._frame_of(self.chunks())
@@ -308,11 +300,8 @@ class RemoteAnnotations(AnnotationsCalls, RemoteList[Annotation]):
 class AsyncAnnotations(AnnotationsCalls, AsyncList[Annotation]):
     """Annotations of a knowledge base on a server, awaited."""
 
-    async def frames(self) -> Mapping[StatementType, int]:
+    async def statement_types(self) -> Mapping[StatementType, int]:
         return await self._statement_types()
-
-    async def waiting(self) -> int:
-        return await self._waiting()
 
     async def to_frame(self) -> pd.DataFrame:
         return self._frame_of(await self.chunks())

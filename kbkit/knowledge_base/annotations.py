@@ -252,12 +252,6 @@ class Annotations(Items):
         """List subjects by number of mentions; see `Workspace.subjects`."""
         return list_subjects(self._handle.stores, [self._handle], kind=kind, like=like, limit=limit)
 
-    @property
-    def waiting(self) -> int:
-        """Number of chunks that still need annotation."""
-        maker = maker_of(self._handle)
-        return 0 if maker is None else maker.left()
-
     def make(
         self,
         *,

@@ -95,7 +95,7 @@ def test_collections_have_frames_and_tables(workspace, kb):
 
 
 def test_annotations_are_counted_and_listed(kb):
-    assert kb.annotations.waiting == 0
+    assert kb.info().annotations_waiting == 0
     assert kb.annotations.make().annotated == 0
     assert kb.annotations.make(estimate=True).model
     listed = list(kb.annotations)
@@ -166,7 +166,7 @@ def test_collections_and_tools_can_be_awaited(workspace, url, kb):
             assert drawn == kb.plot.documents().to_dict()
             assert (await awaited.chunks.embedding_map(limit=2)).attrs["chunks"] == 5
             assert (await later.to_frame()).index.tolist() == list(workspace)
-            assert await awaited.annotations.waiting() == 0
+            assert await awaited.annotations.statement_types() == kb.annotations.statement_types
             with pytest.raises(errors.ConfigError, match="aretrieve"):
                 later.as_retriever().retrieve("pool")
 

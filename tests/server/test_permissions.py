@@ -94,7 +94,6 @@ read   kb       GET    /api/knowledge/bases/{name}/chunks/map
 write  kb       POST   /api/knowledge/bases/{name}/chunks/encoder
 read   kb       GET    /api/knowledge/bases/{name}/annotations
 read   kb       GET    /api/knowledge/bases/{name}/annotated-chunks
-read   kb       GET    /api/knowledge/bases/{name}/annotations/waiting
 write  kb       POST   /api/knowledge/bases/{name}/annotate
 write  kb       POST   /api/knowledge/bases/{name}/expansions
 read   kb       GET    /api/knowledge/bases/{name}/judgements

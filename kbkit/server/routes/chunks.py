@@ -231,12 +231,6 @@ class Revision(BaseModel):
     site: str = Field(description="Changes also with annotations and the graph.")
 
 
-class Waiting(BaseModel):
-    """Number of chunks without annotations."""
-
-    waiting: int = Field(description="Number of chunks.")
-
-
 class NewAnnotations(Options):
     """Options of an annotation run."""
 
@@ -271,12 +265,6 @@ def list_annotated_chunks(
     uri, place = read_cursor(cursor, str, int) or ("", -1)
     chunks = kb.annotations.chunks(after=(uri, place), limit=limit)
     return keyset_page(chunks, limit, lambda last: (last.uri, last.position))
-
-
-@annotation_routes.get("/annotations/waiting")
-def count_waiting_chunks(kb: Kb) -> Waiting:
-    """Count chunks without annotations."""
-    return Waiting(waiting=kb.annotations.waiting)
 
 
 @annotation_routes.post("/annotate", WRITE, work=AnnotationReport)
