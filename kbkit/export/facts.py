@@ -109,19 +109,19 @@ class GraphFacts:
     """The published part of a knowledge base's graph.
 
     Attributes:
+        nodes: Entities, those of the picture first.
+        pictured: Number of nodes in the picture.
+        edges: Relations, those between nodes of the picture first, the strongest first.
         gaps: Gaps, the most important first, each kind in turn.
-        further: Relations outside the picture, the strongest first; numbers of `undrawn` follow
-            those of `nodes`.
         state: Fingerprint of the graph's state.
         pages: Existing files of that state, by path; all else is then empty.
     """
 
     nodes: Sequence[GraphNode] = ()
+    pictured: int = 0
     edges: Sequence[GraphEdge] = ()
     gaps: Sequence[GraphGap] = ()
     total: int = 0
-    undrawn: Sequence[GraphNode] = ()
-    further: Sequence[GraphEdge] = ()
     state: str = ""
     pages: Mapping[str, str] = field(default_factory=dict)
 

@@ -171,22 +171,22 @@ def graph_facts(
     others = [edge for edge in edges if not (edge.source in numbers and edge.target in numbers)]
     undrawn = _undrawn(transaction, others[:FURTHER], numbers, mentions)
     numbers |= {target: len(numbers) + place for place, target in enumerate(undrawn)}
+    nodes += [
+        GraphNode(
+            name=mentions.names[target.id],
+            type=type_,
+            chunks=int(mentions.documents[target.id][1].sum()),
+            documents=len(mentions.documents[target.id][1]),
+            places=places.of_entity(target.id),
+        )
+        for target, type_ in undrawn.items()
+    ]
     return GraphFacts(
         tuple(nodes),
-        tuple(_edge(edge, numbers, pictured) for edge in shown[:EDGES]),
+        len(drawn),
+        tuple(_edge(edge, numbers, pictured) for edge in (*shown[:EDGES], *others[:FURTHER])),
         tuple(_gaps(view.gaps, mentions, places)),
-        max(view.layout.total, len(nodes)),
-        tuple(
-            GraphNode(
-                name=mentions.names[target.id],
-                type=type_,
-                chunks=int(mentions.documents[target.id][1].sum()),
-                documents=len(mentions.documents[target.id][1]),
-                places=places.of_entity(target.id),
-            )
-            for target, type_ in undrawn.items()
-        ),
-        tuple(_edge(edge, numbers, ()) for edge in others[:FURTHER]),
+        max(view.layout.total, len(drawn)),
         view.state,
     )
 

@@ -103,14 +103,14 @@ def test_undrawn_nodes_are_loaded_in_parts(workspace, tmp_path, monkeypatch):
     kb = fill(workspace)
     kb.export(folder=tmp_path / "all", pages_only=True)
     whole = data(tmp_path / "all")
-    assert (whole["undrawn"], whole["further"]) == ([], [])
+    assert whole["pictured"] == len(whole["nodes"])
     monkeypatch.setattr(graph_facts, "MAX_DRAWN", 2)
     monkeypatch.setattr(page_head, "_ROWS", 2)
     report = kb.export(folder=tmp_path / "site")
     found = data(tmp_path / "site/docs")
-    assert (len(found["nodes"]), found["total"]) == (2, whole["total"])
+    assert (found["pictured"], found["total"]) == (2, whole["total"])
     script, main = graph_script(report.site)
-    assert not {"undrawn", "further"} & set(main), "the page stays light"
+    assert len(main["nodes"]) == 2, "the page stays light"
     rows = []
     for number, first in enumerate(main["parts"]):
         part = (script.with_suffix("") / f"{number}.js").read_text()
@@ -144,10 +144,10 @@ def test_unchanged_graph_is_not_written_and_changes_are(workspace, folder):
     (folder / "graph.md").write_text("edited")
     kb.export(folder=folder, pages_only=True)
     assert "Most related" in (folder / "graph.md").read_text()
-    old = (folder / "graph.json").read_text().replace('"format":2', '"format":1')
+    old = (folder / "graph.json").read_text().replace('"format":3', '"format":2')
     (folder / "graph.json").write_text(old)
     kb.export(folder=folder, pages_only=True)
-    assert data(folder)["format"] == 2
+    assert data(folder)["format"] == 3
     workspace.graph.relate("drain_pool", "warned_of_by", "PoolError", note="a note of mine")
     kb.export(folder=folder, pages_only=True)
     assert "warned_of_by" in data(folder)["relations"]

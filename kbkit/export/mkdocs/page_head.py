@@ -7,7 +7,7 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -185,13 +185,15 @@ def graph_scripts(export: Path, address: Callable[[str], str | None]) -> dict[st
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         values["documents"] = [[title, address(page) or ""] for title, page in values["documents"]]
-        rows = _neighborhoods(values)
+        nodes, edges, pictured = values["nodes"], values["edges"], values.pop("pictured")
+        inside = [edge for edge in edges if max(edge[:2]) < pictured]
+        rows = _neighborhoods(nodes, edges[len(inside) :], pictured)
+        values |= {"nodes": nodes[:pictured], "edges": inside}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise ExportError(f"{path}: damaged ({error}); export again") from error
     parts = [rows[start : start + _ROWS] for start in range(0, len(rows), _ROWS)]
-    values = {name: part for name, part in values.items() if name not in ("undrawn", "further")}
     values["parts"] = [part[0][0] for part in parts]
     data = encode_call("kbkitGraph", [values])
     written = [encode_call("kbkitGraphPart", [n, part]) for n, part in enumerate(parts)]
@@ -199,20 +201,19 @@ def graph_scripts(export: Path, address: Callable[[str], str | None]) -> dict[st
     return {f"{name}.js": data} | {f"{name}/{n}.js": each for n, each in enumerate(written)}
 
 
-def _neighborhoods(values: Mapping[str, Any]) -> list[list[Any]]:
-    """Return rows of entities that are undrawn or have undrawn relations.
+def _neighborhoods(nodes: Sequence[Any], undrawn: Sequence[Any], pictured: int) -> list[list[Any]]:
+    """Return rows of entities that have undrawn relations.
 
     A row has name, type, passages, documents, places and neighbours. A neighbour has relation,
     direction, weight, and the number of its node, or its name and type.
     """
-    nodes, undrawn = values["nodes"], values["undrawn"]
-    brief = [[row[0], row[1], *row[5:8]] for row in nodes] + undrawn
+    brief = [[row[0], row[1], *row[5:8]] for row in nodes]
     near: dict[int, list[list[Any]]] = {}
-    for source, target, relation, weight in values["further"]:
+    for source, target, relation, weight, _ in undrawn:
         for here, other in ((source, target), (target, source)):
             neighbors = near.setdefault(here, [])
             if len(neighbors) < _NEIGHBORS:
-                end = [other] if other < len(nodes) else brief[other][:2]
+                end = [other] if other < pictured else brief[other][:2]
                 neighbors.append([relation, int(here == source), weight, *end])
     rows = [[*brief[here], neighbors] for here, neighbors in near.items()]
     # in the order of browsers

@@ -106,7 +106,7 @@ def _best(outline: SiteOutline) -> Iterator[str]:
 
 LISTED = 200
 """Maximum entities on the page."""
-FORMAT = 2
+FORMAT = 3
 
 
 def graph_pages(outline: SiteOutline) -> dict[str, str]:
@@ -137,12 +137,14 @@ def _digest(page: str) -> str:
 
 def _page(graph: GraphFacts, outline: SiteOutline) -> str:
     listed = []
-    for node in graph.nodes[:LISTED]:
+    nodes = graph.nodes[: graph.pictured]
+    for node in nodes[:LISTED]:
         place = next((place for place in node.places if place.uri in outline.paths), None)
         anchor = in_page(place.anchor) if place and place.anchor else ""
         link = relative(outline.paths[place.uri], GRAPH) + anchor if place else ""
         listed.append((node, link))
-    values = {"nodes": graph.nodes, "total": graph.total, "edges": len(graph.edges)}
+    edges = sum(max(edge.source, edge.target) < graph.pictured for edge in graph.edges)
+    values = {"nodes": nodes, "total": graph.total, "edges": edges}
     text = filled("graph.md.j2", **values, listed=listed)
     # a table of contents with one entry would take space from the picture
     return unsearched_page(outline, GRAPH, "Knowledge graph", [text], meta={"hide": ["toc"]})
@@ -153,9 +155,8 @@ def _data(graph: GraphFacts, outline: SiteOutline, page: str) -> str:
 
     A site's build adds the addresses of documents.
     """
-    types = [*(node.type for node in graph.nodes), *(node.type for node in graph.undrawn)]
-    names = _numbered(types)
-    relations = _numbered(edge.name for edge in (*graph.edges, *graph.further))
+    names = _numbered(node.type for node in graph.nodes)
+    relations = _numbered(edge.name for edge in graph.edges)
     pages: dict[str, int] = {}
 
     def places(graph_places: Sequence[GraphPlace]) -> list[list[Any]]:
@@ -185,13 +186,6 @@ def _data(graph: GraphFacts, outline: SiteOutline, page: str) -> str:
         [edge.source, edge.target, relations[edge.name], edge.weight, int(edge.drawn)]
         for edge in graph.edges
     ]
-    undrawn = [
-        [node.name, names[node.type], node.chunks, node.documents, places(node.places)]
-        for node in graph.undrawn
-    ]
-    further = [
-        [edge.source, edge.target, relations[edge.name], edge.weight] for edge in graph.further
-    ]
     gaps = [[gap.name, gap.kind, gap.reason, places(gap.places)] for gap in graph.gaps]
     documents = [[outline.entries[uri].label, outline.paths[uri]] for uri in pages]
     values = {
@@ -200,6 +194,7 @@ def _data(graph: GraphFacts, outline: SiteOutline, page: str) -> str:
         "page": page,
         "title": outline.title,
         "total": graph.total,
+        "pictured": graph.pictured,
         "types": list(names),
         "relations": list(relations),
     }
@@ -208,8 +203,6 @@ def _data(graph: GraphFacts, outline: SiteOutline, page: str) -> str:
         "nodes": nodes,
         "edges": edges,
         "gaps": gaps,
-        "undrawn": undrawn,
-        "further": further,
     }
     parts = [f'"{name}":[\n' + ",\n".join(map(_json, rows)) + "\n]" for name, rows in lists.items()]
     return f"{_json(values).removesuffix('}')},\n" + ",\n".join(parts) + "}\n"
