@@ -177,20 +177,14 @@ def check_unchanged(
         )
 
 
-_LISTED = (
-    sa.select(
-        subjects.c.id,
-        subjects.c.name,
-        entities.c.type,
-        entities.c.description,
-        entities.c.properties,
-        entities.c.made_by,
-        entities.c.by_hand,
-        entities.c.updated_at,
-    )
+NODES = (
+    sa.select(subjects.c.id, subjects.c.name, subjects.c.alias_of, *entities.c)
     .select_from(subjects)
     .outerjoin(entities, entities.c.subject_id == subjects.c.id)
-    .where(subjects.c.kind == _KIND, subjects.c.alias_of.is_(None), entities.c.deleted_at.is_(None))
+)
+"""Query: subjects with their entities, also deleted ones and aliases."""
+_LISTED = NODES.where(
+    subjects.c.kind == _KIND, subjects.c.alias_of.is_(None), entities.c.deleted_at.is_(None)
 )
 
 

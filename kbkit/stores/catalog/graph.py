@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from kbkit.models import DocumentState, EntityType, SubjectKind, Target, TargetKind
+from kbkit.stores.catalog import entities, workspace_schema
 from kbkit.stores.catalog import ratings as rating_log
-from kbkit.stores.catalog import workspace_schema
 from kbkit.stores.catalog.database import Transaction, alive
 from kbkit.stores.catalog.relations import LISTED
 from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
@@ -23,7 +23,6 @@ from kbkit.stores.catalog.workspace_schema import (
     annotation_subjects,
     built_graphs,
     document_names,
-    entities,
     related_chunks,
     relations,
     subjects,
@@ -224,19 +223,7 @@ def named_entities(
         .where(chunks.c.kb_id.in_(list(kb_ids)), chunks.c.document_id.not_in(_lists(kb_ids)))
         .group_by(annotation_subjects.c.subject_id, chunks.c.document_id)
     )
-    query = (
-        sa.select(
-            subjects.c.id,
-            subjects.c.name,
-            subjects.c.alias_of,
-            entities.c.type,
-            entities.c.description,
-            entities.c.by_hand,
-            entities.c.deleted_at,
-        )
-        .outerjoin(entities, entities.c.subject_id == subjects.c.id)
-        .where(subjects.c.kind == SubjectKind.ENTITY.value)
-    )
+    query = entities.NODES.where(subjects.c.kind == SubjectKind.ENTITY.value)
     rows = {row.id: row for row in transaction.execute(query)}
     in_chunks: Counter[str] = Counter()
     in_documents: dict[str, set[str]] = {}

@@ -29,7 +29,6 @@ from kbkit.stores.catalog.workspace_schema import (
     subjects,
 )
 from kbkit.stores.catalog.workspace_schema import annotations as annotation_rows
-from kbkit.stores.catalog.workspace_schema import entities as entity_rows
 
 _ENTITY, _DOCUMENT = TargetKind.ENTITY.value, TargetKind.DOCUMENT.value
 
@@ -153,7 +152,8 @@ def read(transaction: Transaction, kb_id: str) -> GraphTable:
     for each, root in aliases.items():
         if root in roots:
             below.setdefault(root, []).append(each)
-    described = _described(transaction, roots.union(*below.values()))
+    own = transaction.is_in(subjects.c.id, roots.union(*below.values()))
+    described = {row.id: row for row in transaction.execute(entities.NODES.where(own))}
     rows: dict[str, int] = {}
     listed: list[EntityRow] = []
     for id_ in sorted(roots & described.keys()):
@@ -242,23 +242,6 @@ def _edges(
         if source != target and (key not in best or best[key].weight < edge.weight):
             best[key] = edge._replace(source_id=source, target_id=target)
     return sorted(best.values(), key=lambda edge: (-edge.weight, edge.id)), links
-
-
-def _described(transaction: Transaction, ids: Collection[str]) -> dict[str, Any]:
-    details = entity_rows.c
-    query = (
-        sa.select(
-            subjects.c.id,
-            subjects.c.name,
-            details.type,
-            details.description,
-            details.by_hand,
-            details.deleted_at,
-        )
-        .outerjoin(entity_rows, details.subject_id == subjects.c.id)
-        .where(transaction.is_in(subjects.c.id, ids))
-    )
-    return {row.id: row for row in transaction.execute(query)}
 
 
 def _definitions(transaction: Transaction, kb_id: str) -> list[tuple[str, int]]:
