@@ -78,7 +78,7 @@ def test_pipe_or_device_in_a_mirror(tmp_path, place):
         OpenApiSource(path="in"),
         *(
             MirrorSource(path=f"in{suffix}", base_url="https://example.com/")
-            for suffix in (".zip", ".tar.gz", ".warc")
+            for suffix in (".zip", ".warc.gz", ".warc")
         ),
     ],
     ids=lambda spec: f"{spec.type} {spec.path}",
