@@ -25,7 +25,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from mkdocs.structure.toc import get_toc
 
-from kbkit.export.facts import write_file
+from kbkit.export.facts import asset, write_file
 from kbkit.export.index_packing import encode_call
 from kbkit.export.mkdocs.page_head import description
 from kbkit.export.mkdocs.search import SiteSearch
@@ -228,20 +228,10 @@ FOLDER = "contents"
 """Folder of the files of sections, next to the scripts."""
 
 _TEMPLATE = "partials/nav.html"
-_NAV = """{% if page and page.sidebar %}
-<nav class="md-nav md-nav--primary kb-contents" aria-label="{{ lang.t('nav') }}" data-md-level="0">
-<label class="md-nav__title" for="__drawer">
-<a href="{{ nav.homepage.url | d('', true) | url }}" title="{{ config.site_name | e }}" \
-class="md-nav__button md-logo" aria-label="{{ config.site_name }}" data-md-component="logo">\
-{% include "partials/logo.html" %}</a>{{ config.site_name }}</label>
-<ul class="md-nav__list" data-md-scrollfix>{{ page.sidebar }}</ul>
-</nav>
-{% else %}{% include "theme/partials/nav.html" %}{% endif %}
-"""
 
 
 def with_sidebar(templates: BaseLoader) -> BaseLoader:
-    ours = DictLoader({_TEMPLATE: _NAV})
+    ours = DictLoader({_TEMPLATE: asset("nav.html.j2")})
     return ChoiceLoader([ours, templates, PrefixLoader({"theme": templates})])
 
 

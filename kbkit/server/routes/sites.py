@@ -11,7 +11,7 @@ from typing import Annotated
 from fastapi import Path as PathParameter
 from fastapi import Request, Response
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
-from jinja2 import Environment
+from jinja2 import Environment, PackageLoader
 from pydantic import BaseModel, Field, StrictBool
 
 from kbkit import __version__
@@ -232,46 +232,16 @@ def resource_metadata(request: Request) -> ResourceMetadata:
     )
 
 
-_STYLE = """
-:root{color-scheme:light dark}
-body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:0 auto;padding:1rem;
-overflow-wrap:anywhere}
-summary{cursor:pointer}pre{overflow:auto}
-"""
-_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-_STYLE_POLICY = (
-    f"default-src 'none'; style-src 'sha256-{_HASH}'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'"
-)
-"""Content security policy: only the page's own style."""
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width,initial-scale=1">
-<title>kbkit: routes</title><style>{{ style | safe }}</style></head><body>
-<h1>kbkit {{ document.info.version }}</h1>
-<p>{{ document.info.summary }} For programs, the same is <a href="/openapi.json">openapi.json</a>.
-Where a token is needed, send it as <code>Authorization: Bearer TOKEN</code>.
-The <a href="#schemas">schemas</a> follow the routes.</p>
-{% for path, operations in document.paths.items() %}
-{% for method, operation in operations.items() %}
-<details><summary><b>{{ method | upper }}</b> <code>{{ path }}</code>
-{{ operation.description }}</summary>
-{% set answer = operation.responses["200"] or operation.responses["201"] %}
-{% for part in (operation.parameters, operation.requestBody, answer) if part %}
-<pre>{{ part | tojson(2) }}</pre>{% endfor %}</details>
-{% endfor %}{% endfor %}
-<h2 id="schemas">Schemas</h2>
-{% for name, schema in document.components.schemas | dictsort %}
-<details><summary>{{ name }}</summary><pre>{{ schema | tojson(2) }}</pre></details>
-{% endfor %}
-</body></html>
-"""
-
-
 @server_routes.get("/", None, include_in_schema=False)  # browsers get a page
 @server_routes.get("/docs", None, include_in_schema=False)
 def read_docs(request: Request) -> Response:
     """Return a page of all routes, which loads nothing else."""
-    page = Environment(autoescape=True).from_string(_PAGE)
-    text = page.render(document=request.app.openapi(), style=_STYLE)
-    return HTMLResponse(text, headers={"Content-Security-Policy": _STYLE_POLICY})
+    environment = Environment(loader=PackageLoader(__package__, ""), autoescape=True)
+    page = environment.get_template("docs.html.j2").render(document=request.app.openapi())
+    style = page.partition("<style>")[2].partition("</style>")[0]
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
+    )
+    return HTMLResponse(page, headers={"Content-Security-Policy": policy})
