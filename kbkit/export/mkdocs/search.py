@@ -13,17 +13,17 @@ from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
-from jinja2 import Environment, FileSystemLoader
 
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.embedding.static import StaticEmbedder, word_encoder
 from kbkit.errors import EmbedderError, ExportError
-from kbkit.export.facts import ASSET_FILES, Manifest
+from kbkit.export.facts import Manifest
 from kbkit.export.index_packing import decode_shard, decode_varints, encode_shard
 from kbkit.export.index_terms import IndexContent, IndexedChunk, IndexedDocument, IndexedSummaries
 from kbkit.export.index_writer import DESCRIPTOR, FOLDER, index_folder, write_index
 from kbkit.export.mkdocs.build import take_entries
 from kbkit.export.mkdocs.page_head import scripts, text_of_html, write_browser_model
+from kbkit.export.pages.document_page import templates
 from kbkit.models import DocumentType
 from kbkit.recipes import RetrievalSpec
 from kbkit.stores.catalog.corpus import ChunkTerms
@@ -33,13 +33,10 @@ from kbkit.text.analysis import analyzer
 
 _MAX_TAGS = 100
 _HEADING = re.compile(r"<h1>404[^<]*</h1>")
-_TEMPLATES = Environment(
-    loader=FileSystemLoader(ASSET_FILES), autoescape=True, keep_trailing_newline=True
-)
 
 
 def _html(macro: str, **values: Any) -> str:
-    return str(getattr(_TEMPLATES.get_template("search.html.j2").module, macro)(**values))
+    return str(getattr(templates().get_template("search.html.j2").module, macro)(**values))
 
 
 def _document_counts(

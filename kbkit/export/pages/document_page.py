@@ -132,12 +132,14 @@ def breadcrumbs(outline: SiteOutline, above: Sequence[TreeSection], here: str) -
 
 
 @cache
-def _templates() -> Environment:
+def templates() -> Environment:
     from jinja2 import Environment, FileSystemLoader, select_autoescape  # slow to import
 
     environment = Environment(
         loader=FileSystemLoader(ASSET_FILES),
-        autoescape=select_autoescape(["svg.j2"], default=False),  # `md` escapes in Markdown
+        autoescape=select_autoescape(
+            ["svg.j2", "html.j2"], default=False
+        ),  # `md` escapes in Markdown
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
@@ -154,7 +156,7 @@ def label_of(text: str) -> str:
 
 def filled(template: str, **values: Any) -> str:
     """Return a template of ``assets`` with values, without its last line end."""
-    return _templates().get_template(template).render(values).removesuffix("\n")
+    return templates().get_template(template).render(values).removesuffix("\n")
 
 
 def unsearched_page(
