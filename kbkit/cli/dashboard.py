@@ -7,7 +7,6 @@ loopback, which other programs and web pages can reach.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import secrets
 import shutil
@@ -135,24 +134,21 @@ def _page_template(folder: Path) -> Iterator[None]:
 
 
 def _write_notebook(folder: Path, workspace: Path) -> Path:
+    import nbformat
+
     code = (
         # the working directory of kbkit, to read the same settings
         f"import os\n\nos.chdir({str(Path.cwd())!r})\n"
         "import kbkit\nfrom kbkit.panels import Dashboard\n\n"
         f"Dashboard(kbkit.open({str(workspace)!r}), base={str(Path.cwd())!r})"
     )
-    cell = {"cell_type": "code", "id": "dashboard", "source": code, "metadata": {}}
-    notebook = {
-        "cells": [{**cell, "outputs": [], "execution_count": None}],
-        "metadata": {
-            "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
-            "title": f"{workspace.name} - kbkit",
-        },
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook = nbformat.v4.new_notebook(  # type: ignore[no-untyped-call]
+        cells=[nbformat.v4.new_code_cell(code)],  # type: ignore[no-untyped-call]
+        metadata={"kernelspec": kernel, "title": f"{workspace.name} - kbkit"},
+    )
     path = folder / "kbkit.ipynb"
-    path.write_text(json.dumps(notebook), encoding="utf-8")
+    nbformat.write(notebook, path)  # type: ignore[no-untyped-call]
     return path
 
 
