@@ -43,7 +43,7 @@ from kbkit.models import Document, Progress, RatingTotal
 from kbkit.models.files import BUILT_IN, ENTRIES, FILES
 from kbkit.recipes import Question
 from kbkit.retrieval.encoder_fitting import is_outdated
-from kbkit.runtime.progress import OnProgress
+from kbkit.runtime.progress import OnProgress, ignore
 from kbkit.stores.catalog import corpus, indexed_files, knowledge_bases, ratings, reading, runs
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import spec_of
@@ -154,7 +154,7 @@ class Publisher:
         *,
         build: bool = True,
         standalone: bool = False,
-        on_progress: OnProgress | None = None,
+        on_progress: OnProgress = ignore,
     ) -> ExportReport:
         report = self.export_pages(folder / DOCS, on_progress=on_progress, project=folder)
         report = replace(report, folder=folder)
@@ -163,14 +163,14 @@ class Publisher:
         if not build:
             return report
         start = time.perf_counter()
-        _report_progress(on_progress, "site", 0, "mkdocs build")
+        on_progress(Progress("site", 0, 1, "mkdocs build"))
         site = build_site(folder)
-        _report_progress(on_progress, "site", 1, str(site))
+        on_progress(Progress("site", 1, 1, str(site)))
         seconds = {**report.seconds, "site": time.perf_counter() - start}
         return replace(report, site=site, seconds=seconds)
 
     def export_pages(
-        self, folder: Path, *, on_progress: OnProgress | None = None, project: Path | None = None
+        self, folder: Path, *, on_progress: OnProgress = ignore, project: Path | None = None
     ) -> ExportReport:
         """Write only the pages and their index, into a site's documentation folder."""
         check_stemmers()  # early, since stemmers may be missing
@@ -205,9 +205,9 @@ class Publisher:
                     best=indexed_files.best_entries(transaction) if self.kb_id == ENTRIES else (),
                 ),
             )
-        _report_progress(on_progress, "index", 0, "search index")
+        on_progress(Progress("index", 0, 1, "search index"))
         seconds = {**report.seconds, **self._fit(on_progress), **self._write_index(folder)}
-        _report_progress(on_progress, "index", 1, "search index")
+        on_progress(Progress("index", 1, 1, "search index"))
         return replace(report, seconds=seconds)
 
     def _graph(self, folder: Path) -> GraphView | GraphFacts | None:
@@ -223,7 +223,7 @@ class Publisher:
             return GraphFacts(state=state, pages=pages)
         return look_at_graph(self.stores, row.name, state)
 
-    def _fit(self, on_progress: OnProgress | None) -> dict[str, float]:
+    def _fit(self, on_progress: OnProgress) -> dict[str, float]:
         with self.stores.database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, self.kb_id)
             due = [target for target in to_fit(row) if is_outdated(transaction, row, target)]
@@ -231,11 +231,11 @@ class Publisher:
             return {}
         start = time.perf_counter()
         for number, target in enumerate(due):
-            _report_progress(on_progress, "fit", number, f"query encoder for {target}", len(due))
+            on_progress(Progress("fit", number, len(due), f"query encoder for {target}"))
             # without words or the model, the index omits these vectors
             with suppress(EmbedderError):
                 self.fit(target)
-        _report_progress(on_progress, "fit", len(due), "query encoders", len(due))
+        on_progress(Progress("fit", len(due), len(due), "query encoders"))
         return {"fit": time.perf_counter() - start}
 
     def _write_index(self, folder: Path) -> dict[str, float]:
@@ -261,13 +261,6 @@ def withdraw(folder: Path, kb: str) -> None:
     if Manifest.read(folder).kb == kb:
         remove_index(folder)
         remove_pages(folder, kb)
-
-
-def _report_progress(
-    on_progress: OnProgress | None, stage: str, done: int, message: str, total: int = 1
-) -> None:
-    if on_progress is not None:
-        on_progress(Progress(stage, done, total, message))
 
 
 NEIGHBOURS = 4

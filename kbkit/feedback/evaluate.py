@@ -29,7 +29,7 @@ from kbkit.retrieval.fusion import Features, discounts, fuse, normalise
 from kbkit.retrieval.query import Query, check_mode, check_retrieval
 from kbkit.retrieval.ranking import CandidatePool, document_factors, mark_duplicates, weights_of
 from kbkit.retrieval.searching import search
-from kbkit.runtime.progress import OnProgress, progress_bar
+from kbkit.runtime.progress import OnProgress, ignore, progress_bar
 from kbkit.runtime.validation import check_integer
 from kbkit.stores.catalog import corpus, reading
 
@@ -139,15 +139,14 @@ def _measured(
     queries: EvaluationSet,
     run: tuple[Mode, RetrievalSpec, str],
     k: int,
-    report: OnProgress | None,
+    report: OnProgress,
 ) -> Evaluation:
     mode, retrieval, label = run
     found = []
     for number, query in enumerate(queries, 1):
         asked = Query.of(query.text, max(DEPTH, k), mode, retrieval=queries.retrieval(retrieval))
         found.append(_names(kb, asked, queries.unit))
-        if report is not None:
-            report(Progress("evaluate", number, len(queries), query.text))
+        report(Progress("evaluate", number, len(queries), query.text))
     rankings = [
         to_ranking(query, names, queries.unit) for query, names in zip(queries, found, strict=True)
     ]
@@ -205,7 +204,7 @@ class CandidateCache:
         kb: Searchable,
         queries: EvaluationSet,
         retrieval: RetrievalSpec,
-        report: OnProgress | None = None,
+        report: OnProgress = ignore,
     ) -> CandidateCache:
         parts, pools = [], []
         for number, query in enumerate(queries, 1):
@@ -214,8 +213,7 @@ class CandidateCache:
             pool = kb.retriever.pool(replace(search_query, unlearned=queries.unit == "chunk"))
             pools.append(pool)
             parts.append(_QueryCandidates.of(kb, pool, query, queries.unit == "page"))
-            if report is not None:
-                report(Progress("candidates", number, len(queries), query.text))
+            report(Progress("candidates", number, len(queries), query.text))
         (factors,) = document_factors(pools[:1]) or [(1.0, 1.0)]
         starts = np.cumsum([0] + [len(part.items) for part in parts])
         documents = _disjoint([part.documents for part in parts])

@@ -12,10 +12,10 @@ from kbkit.errors import ConfigError
 from kbkit.feedback.evaluation_report import Evaluation, QueryResult
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.statistics import Agreement, agreement
-from kbkit.models import Hit, Progress, Rating, Target, TargetKind
+from kbkit.models import Hit, Rating, Target, TargetKind
 from kbkit.models.reports import fold_query
 from kbkit.models.values import Several
-from kbkit.runtime.progress import OnProgress
+from kbkit.runtime.progress import OnProgress, ignore
 from kbkit.runtime.validation import check_integer
 
 if TYPE_CHECKING:
@@ -308,11 +308,7 @@ class JudgingRound:
         if ratings:
             judgements = Judgements.from_ratings(ratings, {one.target.id for one in ratings})
             with suppress(ConfigError):  # no chunk is judged relevant yet
-                measured = self._kb.evaluate(judgements, on_progress=_quiet)
+                measured = self._kb.evaluate(judgements, on_progress=ignore)
                 by_query = {fold_query(one.query): one for one in measured.results}
         self._results |= {key: (rated, by_query.get(key)) for key, rated in changed.items()}
         return [self._results.get(fold_query(query), _UNRATED)[1] for query in self.queries]
-
-
-def _quiet(_progress: Progress) -> None:
-    """Show no progress bar, because this runs often."""

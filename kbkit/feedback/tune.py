@@ -99,13 +99,12 @@ class Trials:
     cache: CandidateCache
     points: Values
 
-    def measure(self, report: OnProgress | None) -> Values:
+    def measure(self, report: OnProgress) -> Values:
         """Return nDCG@10 of each query at each point, shape ``(tried, queries)``."""
         rows = []
         for number, point in enumerate(self.points, 1):
             rows.append(self.cache.ndcg(self._weighted(point)))
-            if report is not None:
-                report(Progress("tune", number, len(self.points)))
+            report(Progress("tune", number, len(self.points)))
         return np.array(rows)
 
     def chosen(self, figures: Values) -> RetrievalSpec:

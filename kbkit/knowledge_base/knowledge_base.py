@@ -23,7 +23,7 @@ from kbkit.models import (
 )
 from kbkit.models.files import BUILT_IN, ENTRIES, FILES
 from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseSpec, parse_embedding
-from kbkit.runtime.progress import OnProgress
+from kbkit.runtime.progress import OnProgress, ignore
 from kbkit.runtime.validation import explained
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
@@ -369,7 +369,7 @@ class KnowledgeBase(Searches):
                     "pages_only: name the folder of your site's documentation, and leave out "
                     "standalone: export(folder='docs/kb', pages_only=True)"
                 )
-            return publisher.export_pages(Path(folder), on_progress=on_progress)
+            return publisher.export_pages(Path(folder), on_progress=on_progress or ignore)
         project = Path(folder) if folder is not None else self._handle.site_folder()
         site = self.spec.site
         wanted = {
@@ -378,7 +378,7 @@ class KnowledgeBase(Searches):
         }
         sections = self._export_sections(project, wanted, model, on_progress)
         return replace(publisher, sections=sections).export(
-            project, build=build, standalone=standalone, on_progress=on_progress
+            project, build=build, standalone=standalone, on_progress=on_progress or ignore
         )
 
     def _export_sections(

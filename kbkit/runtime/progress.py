@@ -13,11 +13,15 @@ OnProgress = Callable[[Progress], None]
 _MAX_LENGTH = 60
 
 
+def ignore(_progress: Progress) -> None:
+    """Show no progress."""
+
+
 @contextmanager
-def progress_bar(on_progress: OnProgress | None) -> Iterator[OnProgress | None]:
+def progress_bar(on_progress: OnProgress | None) -> Iterator[OnProgress]:
     """Yield the given callback, or one that draws a tqdm bar in a notebook."""
     if on_progress is not None or not _in_kernel():
-        yield on_progress
+        yield on_progress or ignore
         return
     from tqdm.auto import tqdm
 

@@ -23,7 +23,7 @@ from kbkit.paths import matches, split_glob
 from kbkit.recipes import Question, Recipe, golden_questions, load_recipe, require_trust
 from kbkit.runtime.engine import LOCAL
 from kbkit.runtime.language_models import open_llm
-from kbkit.runtime.progress import OnProgress, progress_bar
+from kbkit.runtime.progress import OnProgress, ignore, progress_bar
 from kbkit.sources.files import walk
 from kbkit.workspace import Workspace, stores_of
 
@@ -162,7 +162,7 @@ def _build(
     *,
     site: bool,
     expand_all: bool,
-    on_progress: OnProgress | None,
+    on_progress: OnProgress,
     stop: Callable[[], bool],
 ) -> BuildReport:
     start = time.perf_counter()
@@ -194,8 +194,7 @@ def _build(
     if not report.interrupted and recipe.expand is not None:
         began = time.perf_counter()
         expansion = kb.documents.expand(estimate=True)
-        if on_progress is not None:
-            on_progress(Progress("expand", 0, expansion.documents, str(expansion)))
+        on_progress(Progress("expand", 0, expansion.documents, str(expansion)))
         if expansion.documents and (expand_all or expansion.documents <= recipe.expand.limit):
             expansion = kb.documents.expand(on_progress=on_progress, stop=stop)
         seconds["expand"] = time.perf_counter() - began
@@ -277,7 +276,7 @@ def watch_files(
 
     def sync() -> None:
         try:
-            if report := files.sync(on_progress=lambda _: None):
+            if report := files.sync(on_progress=ignore):
                 on_sync(report)
         except KbkitError as error:
             on_trouble(error)

@@ -50,7 +50,7 @@ def migrate(
     if not settings.database_url and not (folder / "catalog.db").is_file():
         raise WorkspaceError(f"{folder}: there is no workspace; name the folder of one")
     with ExitStack() as stack:
-        report_progress = stack.enter_context(progress_bar(on_progress)) or _ignore
+        report_progress = stack.enter_context(progress_bar(on_progress))
         opened = Stores.open(folder, settings.database_url, pgvector=False)
         source = stack.enter_context(closing(opened))
         address = source.catalog_address
@@ -73,10 +73,6 @@ def migrate(
         _index(destination.folder or folder, new_settings, report_progress)
     seconds = round(time.monotonic() - began, 3)
     return Migration(address, destination.address, tables, copier.kept, tuple(folders), seconds)
-
-
-def _ignore(progress: Progress) -> None:
-    pass
 
 
 def _opened(to: str | Path, address: str) -> Destination:

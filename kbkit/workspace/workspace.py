@@ -299,9 +299,7 @@ class Workspace(WorkspaceSearches):
         from kbkit.bundles.bundling import make_bundle
 
         with progress_bar(on_progress) as tell:
-            return make_bundle(
-                self._stores, place, kbs=kbs, key_file=sign, tell=tell or (lambda progress: None)
-            )
+            return make_bundle(self._stores, place, kbs=kbs, key_file=sign, tell=tell)
 
     def restore(
         self,
@@ -337,9 +335,8 @@ class Workspace(WorkspaceSearches):
         if name:
             _check(name)
         with progress_bar(on_progress) as tell:
-            heard = tell or (lambda progress: None)
             done = restore_bundle(
-                self._stores, path, name=name, key_file=verify, trust=trust, tell=heard
+                self._stores, path, name=name, key_file=verify, trust=trust, tell=tell
             )
         if (self.path / FILES).is_dir():
             self.files.sync()

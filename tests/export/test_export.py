@@ -10,6 +10,7 @@ from kbkit.export import Facts, export_pages
 from kbkit.export.facts import MANIFEST, ExampleQuestion, Manifest, RelatedPassage, SourceFacts
 from kbkit.models import DocumentState, DocumentType
 from kbkit.recipes import SiteSpec
+from kbkit.runtime.progress import ignore
 from tests.export.conftest import body_of, front_matter, times_of
 
 SITE = SiteSpec()
@@ -19,7 +20,7 @@ SITE = SiteSpec()
 def export(tmp_path, info):
     """A function that exports documents into `tmp_path`."""
 
-    def run(*documents, progress=None, about=None, **options):
+    def run(*documents, progress=ignore, about=None, **options):
         return export_pages(about or info(), documents, tmp_path, SITE, progress, **options)
 
     return run

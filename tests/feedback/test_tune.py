@@ -265,7 +265,7 @@ def test_settings_win_by_a_significant_gain_only(report):
 
 def test_held_out_queries_have_no_part_in_the_choice(base, judged):
     handle = handle_of(base)
-    cache = CandidateCache.fetch(handle, evaluation_set(handle, judged), BAD, None)
+    cache = CandidateCache.fetch(handle, evaluation_set(handle, judged), BAD)
     trials = Trials(BAD, tuple(RANGES), cache, _points(RANGES))
     figures = np.random.default_rng(3).random((len(trials.points), 30))
     now = cache.ndcg(BAD)

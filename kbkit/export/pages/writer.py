@@ -43,7 +43,7 @@ from kbkit.export.pages.paths import LinkMap
 from kbkit.models import Document, DocumentState, ExportReport, KnowledgeBaseInfo, License, Progress
 from kbkit.models.values import plain, without_controls
 from kbkit.recipes import SiteSpec
-from kbkit.runtime.progress import OnProgress
+from kbkit.runtime.progress import OnProgress, ignore
 
 _MAX_LOGGED = 5  # links of a page without a target
 _log = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ def export_pages(
     documents: Iterable[Document],
     directory: Path,
     site: SiteSpec,
-    on_progress: OnProgress | None = None,
+    on_progress: OnProgress = ignore,
     *,
     facts: Facts | None = None,
     images: ReadImage = lambda _: None,
@@ -104,8 +104,7 @@ def export_pages(
         written = done = 0
         for done, (path, text) in enumerate(_texts(documents, outline, lists), 1):
             written += write_changed(directory / path, text)
-            if on_progress:
-                on_progress(Progress("export", done, len(paths) - 1, path))
+            on_progress(Progress("export", done, len(paths) - 1, path))
         write_changed(directory / FULL_TEXT, full_text(documents, outline))
         for name in names:  # names depend on content, so existing files are current
             target = directory / IMAGES / name
