@@ -8,7 +8,7 @@ import nbclient
 import nbformat
 import pytest
 
-from kbkit.runtime.progress import progress_bar
+from kbkit.runtime.progress import ignore, progress_bar
 
 
 def test_callback_of_the_caller_is_used():
@@ -21,7 +21,7 @@ def test_callback_of_the_caller_is_used():
 
 def test_no_progress_bar_outside_a_notebook():
     with progress_bar(None) as tell:
-        assert tell is None
+        assert tell is ignore
 
 
 def test_progress_bar_of_a_kernel_shows_stages():
