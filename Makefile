@@ -146,7 +146,8 @@ bench: $(DEV)
 soak: $(DEV) demo
 	$(BIN)/python -m pytest -q -m soak
 	$(BIN)/python tests/mutants.py --floor 0.85
-	KBKIT_HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -q tests/fuzz -o timeout=0
+	KBKIT_HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -q -o timeout=0 tests/fuzz \
+		tests/ingest/test_chunking.py tests/retrieval/test_bad_input.py
 	set -e; for round in $$(seq $(ROUNDS)); do \
 		echo "== round $$round of $(ROUNDS)"; \
 		KBKIT_EXAMPLES=1000 $(BIN)/python -m pytest -q tests/faults tests/files tests/entries/test_writers.py \

@@ -1,6 +1,7 @@
 """Random input ends in a result or in one clear error.
 
-`make test` tries a few cases of each; `make soak` 100,000 (KBKIT_HYPOTHESIS_PROFILE=soak).
+`make test` tries a few cases of each; `make soak` 100,000 (KBKIT_HYPOTHESIS_PROFILE=soak), also of
+chunks (tests/ingest/test_chunking.py) and of queries (tests/retrieval/test_bad_input.py).
 """
 
 from __future__ import annotations
@@ -21,16 +22,12 @@ import kbkit
 from kbkit.errors import KbkitError
 from kbkit.export.pages.paths import PATH_BYTES, assign_paths, safe_name
 from kbkit.files.paths import fault, parts_of
-from kbkit.ingest.cutting import chunk
-from kbkit.models import DocumentType
 from kbkit.models.searches import Filters
-from kbkit.recipes import ChunkingSpec, CrawlSource, FilesSource, Recipe, parse_recipe, parse_source
+from kbkit.recipes import CrawlSource, FilesSource, Recipe, parse_recipe, parse_source
 from kbkit.server.app import application
 from kbkit.sources.html.site_extractor import ExtractTask, extract_page
 from kbkit.sources.openapi import documents
 from tests.bundles.test_hostile import edited, packed
-from tests.ingest.test_chunking import STRATEGIES, check
-from tests.ingest.test_chunking import documents as texts
 
 CASES = settings().max_examples if "KBKIT_HYPOTHESIS_PROFILE" in os.environ else 15
 fuzzed = settings(
@@ -149,18 +146,6 @@ def test_pages(parts, charset):
     assert page.content.strip() or page.reason
 
 
-@given(
-    content=texts,
-    strategy=st.sampled_from(STRATEGIES),
-    size=st.integers(100, 400),
-    share=st.sampled_from([0, 2, 3, 10]),
-)
-@fuzzed
-def test_chunks(content, strategy, size, share):
-    spec = ChunkingSpec(strategy=strategy, size=size, overlap=size // share if share else 0)
-    check(content, chunk(content, DocumentType.OTHER, spec), size)
-
-
 KEYS_OF_APIS = """
 openapi info title version paths /a /b/{c} get post parameters name in schema type properties items
 $ref allOf oneOf anyOf not enum example examples default required requestBody content
@@ -206,7 +191,7 @@ def test_api_descriptions(description):
     assert all(isinstance(document.content, str) for document in read or ())
 
 
-# --- names, questions, filters ------------------------------------------------------------------
+# --- names and filters --------------------------------------------------------------------------
 
 
 @given(names=st.lists(odd, max_size=6))
@@ -239,18 +224,6 @@ def workspace(tmp_path_factory):
         notes.add("Tea", "# Tea\n\nGreen tea steeps for two minutes.", source="x:tea")
         notes.add("Bread", "# Bread\n\nBread is baked for an hour.", source="x:bread")
         yield opened
-
-
-words = st.sampled_from(
-    ["tea", "bread", "AND", "OR", "NOT", "NEAR(", '"', "*", "title:", "^", "{a}:", "-"]
-)
-
-
-@given(query=st.lists(odd | words, max_size=6).map(" ".join))
-@fuzzed
-def test_queries(workspace, query):
-    hits, _ = attempt(workspace.search, query, limit=3)
-    assert hits is None or len(hits) <= 3
 
 
 keys_of_filters = st.sampled_from([*Filters.__slots__, "odd"])

@@ -17,7 +17,8 @@ from tests.growth import grows_with
 
 pytestmark = pytest.mark.local
 
-EXAMPLES = int(os.environ.get("KBKIT_EXAMPLES", "40"))
+SOAK = "KBKIT_HYPOTHESIS_PROFILE" in os.environ
+EXAMPLES = settings().max_examples if SOAK else int(os.environ.get("KBKIT_EXAMPLES", "40"))
 STRATEGIES = ["auto", "headings", "paragraph", "page", "fixed", "sentence"]
 
 words = st.text(st.sampled_from("abc Äß.!?,;*_`|{}<>-=~#\\[]()日。\t\r\f\x1c\u00a0"), max_size=40)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 
 import numpy as np
 import pytest
@@ -15,6 +16,14 @@ from kbkit.models.reports import MAX_QUERY_LENGTH
 from kbkit.recipes import RetrievalSpec
 
 MODES = list(Mode)
+
+
+def cases(usual):
+    """Settings for a number of cases, or for that of `make soak`."""
+    soak = "KBKIT_HYPOTHESIS_PROFILE" in os.environ
+    return settings(max_examples=settings().max_examples if soak else usual)
+
+
 TEXTS = {
     "green tea": "Steep green tea for two minutes. Tea & water; `tea = steep(water)`.",
     "C++ and --dry-run": 'Use `append_event` or os.path.join; v1.2.3 is 0x1F, "quoted".',
@@ -59,7 +68,7 @@ queries = (
 )
 
 
-@settings(max_examples=250)
+@cases(250)
 @given(queries, st.sampled_from(MODES), st.sampled_from([1, 3, 10**6]))
 def test_any_text_is_answered_or_refused_as_empty(kb, query, mode, limit):
     if not query.strip():
@@ -150,7 +159,7 @@ def test_any_settings_give_an_answer(kb, chosen, mode, query):
     check(kb.search(f"tea {query}", limit=10, mode=mode, retrieval=chosen), 10)
 
 
-@settings(max_examples=100)
+@cases(100)
 @given(
     st.fixed_dictionaries(
         {},
