@@ -276,9 +276,11 @@ def _messages(error: RequestValidationError) -> str:
     faults = error.errors()
     messages = []
     for each in faults[:_MAX_FAULTS]:
-        place = ".".join(str(part)[:_MAX_NAME_LENGTH] for part in each["loc"][1:] or each["loc"])
-        shown = f"={reprlib.repr(each['input'])}" if each["type"] not in _WITHOUT_VALUE else ""
-        messages.append(f"{place}{shown}: {each['msg']}")
+        parts = [str(part)[:_MAX_NAME_LENGTH] for part in each["loc"]]
+        place = ".".join(parts)
+        if each["type"] not in _WITHOUT_VALUE:
+            place = f"{'.'.join(parts[1:] or parts)}={reprlib.repr(each['input'])}"
+        messages.append(f"{place}: {each['msg']}")
     if len(faults) > _MAX_FAULTS:
         messages.append(f"and {len(faults) - _MAX_FAULTS:,} more")
     return "; ".join(messages)
