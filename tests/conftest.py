@@ -1,6 +1,7 @@
 """Fixtures and hooks for all tests."""
 
 import gc
+import json
 import logging
 import os
 import shutil
@@ -8,17 +9,18 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
+    import kbkit
     from tests import chroma as chroma_server
     from tests.postgres import Server
 
@@ -141,6 +143,48 @@ if ON_POSTGRES:
 
         with catalogs_on(postgres):
             yield
+
+
+@pytest.fixture
+def workspace(tmp_path) -> Iterator["kbkit.Workspace"]:
+    """An empty workspace."""
+    import kbkit
+
+    with kbkit.open(tmp_path / "kb") as opened:
+        yield opened
+
+
+class Outcome(NamedTuple):
+    """What a command ended with and wrote."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def lines(self) -> list[Any]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+@pytest.fixture
+def run_kbkit(monkeypatch, capsys) -> Callable[..., Outcome]:
+    """Runs the command line in this process, as the installed script does."""
+    from kbkit import cli
+
+    def run(*arguments: object) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["kbkit", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        return Outcome(ended.value.code or 0, out, err)
+
+    return run
 
 
 @pytest.fixture

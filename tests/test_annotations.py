@@ -1,12 +1,9 @@
 """Annotations and subjects in Python and on the command line."""
 
 import json
-import sys
 
 import pytest
 
-import kbkit
-from kbkit.cli import main
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.knowledge_base import handle_of
 from kbkit.knowledge_base.annotations import maker_of
@@ -28,12 +25,6 @@ SOCKET = """# Socket
 
 Because the connection pool holds sockets, call `close_pool()` at the end.
 """
-
-
-@pytest.fixture
-def workspace(tmp_path):
-    with kbkit.open(tmp_path / "kb") as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -174,13 +165,11 @@ def test_search_filters_by_entity_subject_and_frame(kb):
     assert not kb.search("pool", filters={"subject": "nobody knows it"})
 
 
-def test_subjects_and_about_on_the_command_line(kb, workspace, monkeypatch, capsys):
+def test_subjects_and_about_on_the_command_line(kb, workspace, run_kbkit):
     def run(*words, code=0):
-        monkeypatch.setattr(sys, "argv", ["kbkit", "--workspace", str(workspace.path), *words])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert (ended.value.code or 0) == code
-        return capsys.readouterr()
+        outcome = run_kbkit("--workspace", workspace.path, *words)
+        assert outcome.code == code
+        return outcome
 
     assert "Connection pool" in run("subjects", "--kind", "entity").out
     listed = json.loads(run("subjects", "--like", "pool", "--json").out)

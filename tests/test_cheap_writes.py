@@ -13,12 +13,6 @@ from kbkit.retrieval import retriever
 from kbkit.workspace import stores_of
 
 
-@pytest.fixture
-def workspace(tmp_path):
-    with kbkit.open(tmp_path / "kb") as opened:
-        yield opened
-
-
 @contextmanager
 def statements(workspace):
     """Collect the SQL statements of a block."""

@@ -1,12 +1,10 @@
 """Sources of a knowledge base: added, changed, disabled and removed."""
 
 import json
-import sys
 
 import pytest
 
 import kbkit
-from kbkit import cli
 from kbkit.errors import ConfigError, ConflictError, NotFoundError, VersionConflictError
 from kbkit.recipes import FilesSource, PackageSource
 
@@ -28,17 +26,8 @@ def kb(folder):
 
 
 @pytest.fixture
-def run(folder, monkeypatch, capsys):
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["kbkit", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-        captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
-        return caught.value.code, captured.out, captured.err
-
-    return call
+def run(folder, run_kbkit):
+    return run_kbkit
 
 
 def test_sources_are_remembered_without_being_read(kb):

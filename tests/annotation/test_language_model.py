@@ -42,12 +42,6 @@ def obedient(prompt):
     return answer(**{f"p{n}": [statement(f"Of {text}.")] for n, text in places})
 
 
-@pytest.fixture
-def workspace(tmp_path):
-    with kbkit.open(tmp_path / "kb") as opened:
-        yield opened
-
-
 def filled(workspace, count=3):
     kb = workspace.create("drinks")
     for n in range(count):
@@ -328,8 +322,8 @@ def test_model_that_cannot_be_opened_is_one_clear_error(workspace, spec, message
 
 
 @pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    return runner(monkeypatch, capsys, tmp_path / "kb")
+def run(run_kbkit, tmp_path):
+    return runner(run_kbkit, tmp_path / "kb")
 
 
 def test_build_keeps_its_limit_and_the_command_needs_a_confirmation(tmp_path, run, monkeypatch):

@@ -5,7 +5,7 @@ import re
 import sqlite3
 import sys
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -32,34 +32,11 @@ PAGES = {
 REPORT_KEYS = {"new", "changed", "same", "gone", "failed", "skipped", "chunks_embedded", "seconds"}
 
 
-@dataclass(frozen=True)
-class Outcome:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self):
-        return json.loads(self.out)
-
-    @property
-    def lines(self):
-        return [json.loads(line) for line in self.out.splitlines()]
-
-
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """Runs the command line in this process, as the installed script does."""
-
+def run(run_kbkit):
     def call(*arguments, workspace=None):
-        before = [] if workspace is None else ["--workspace", str(workspace)]
-        monkeypatch.setattr(sys, "argv", ["kbkit", *before, *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-        captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
-        return Outcome(caught.value.code, captured.out, captured.err)
+        before = [] if workspace is None else ["--workspace", workspace]
+        return run_kbkit(*before, *arguments)
 
     return call
 

@@ -1,12 +1,12 @@
 """Questions with pages that do not exist are reported with the nearest page."""
 
 import json
-import sys
+from functools import partial
 
 import pytest
 
 import kbkit
-from kbkit import Question, cli
+from kbkit import Question
 from kbkit.feedback.evaluate import missing_notes
 from kbkit.feedback.evaluation_set import is_page
 from kbkit.feedback.judgements import Judgements
@@ -88,17 +88,11 @@ def test_nearest_page_is_given_for_fifty_missing_pages(kb):
     assert [each.nearest for each in missing] == ["tea.html"] * 50 + [""] * 2
 
 
-def test_command_line_and_builds_report_missing_pages(kb, folder, monkeypatch, capsys):
+def test_command_line_and_builds_report_missing_pages(kb, folder, run_kbkit):
     questions = folder / "q.tsv"
     questions.write_text("all about tea\ttee.html\n")
 
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["kbkit", "--workspace", str(folder / "kb"), *arguments])
-        capsys.readouterr()
-        with pytest.raises(SystemExit):
-            cli.main()
-        return capsys.readouterr()
-
+    run = partial(run_kbkit, "--workspace", folder / "kb")
     messages = run("eval", "drinks", "--questions", str(questions)).err
     assert "tee.html, which does not exist; did you mean tea.html?" in messages
     values = json.loads(run("eval", "drinks", "--questions", str(questions), "--json").out)

@@ -1,13 +1,6 @@
 import pytest
 
-import kbkit
 from kbkit.knowledge_base import handle_of
-
-
-@pytest.fixture
-def workspace(tmp_path):
-    with kbkit.open(tmp_path / "kb") as opened:
-        yield opened
 
 
 @pytest.fixture

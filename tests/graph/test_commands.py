@@ -1,13 +1,10 @@
 """``kbkit graph`` on the command line, as text and JSON."""
 
-import json
 import shutil
-import sys
 
 import pytest
 
 import kbkit
-from kbkit import cli
 
 PAGE = """# shelf.Pool {#shelf.Pool}
 
@@ -30,21 +27,15 @@ def folder(filled, tmp_path):
 
 
 @pytest.fixture
-def run(folder, monkeypatch, capsys):
-    """Runs ``kbkit graph`` as the installed script does, and returns its output."""
+def run(folder, run_kbkit):
+    """Runs ``kbkit graph``, and returns its output."""
 
     def call(*arguments, code=0):
-        command = ["kbkit", "--workspace", str(folder), "graph", *map(str, arguments)]
-        monkeypatch.setattr(sys, "argv", command)
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-        captured = capsys.readouterr()
-        assert caught.value.code == code, captured.err
-        assert "Traceback" not in captured.err
+        outcome = run_kbkit("--workspace", folder, "graph", *arguments)
+        assert outcome.code == code, outcome.err
         if code:
-            return captured.err
-        return json.loads(captured.out) if "--json" in arguments else captured.out + captured.err
+            return outcome.err
+        return outcome.json if "--json" in arguments else outcome.out + outcome.err
 
     return call
 

@@ -1,10 +1,9 @@
-"""Workspaces for the tests of ingest, and embedders that are slow or break on demand."""
+"""Embedders that are slow or break on demand."""
 
 from pathlib import Path
 
 import pytest
 
-import kbkit
 from kbkit.recipes import ChunkingSpec, KnowledgeBaseSpec
 
 
@@ -30,9 +29,3 @@ def wordy_config(wordy):
         return KnowledgeBaseSpec.model_validate({"embedding": embedding, "chunking": chunking})
 
     return make
-
-
-@pytest.fixture
-def workspace(tmp_path):
-    with kbkit.open(tmp_path / "kb") as opened:
-        yield opened

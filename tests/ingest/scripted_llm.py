@@ -1,18 +1,14 @@
 """A language model of the tests' own, importable by name: asks a service on loopback over HTTP."""
 
 import json
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.request import Request, urlopen
 
-import pytest
 from llama_index.core.llms import ChatMessage, ChatResponse, CompletionResponse, CustomLLM
 from llama_index.core.llms import LLMMetadata as Metadata
-
-from kbkit import cli
 
 
 class ScriptedLLM(CustomLLM):
@@ -95,17 +91,12 @@ def serve(answer: Callable[[str], str | None]):
         server.server_close()
 
 
-def runner(monkeypatch, capsys, folder):
-    """Runs the command line in this process; gives exit code, output and messages in a line."""
+def runner(run_kbkit, folder):
+    """Runs commands; gives exit code, output and messages in a line."""
 
     def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["kbkit", "--workspace", str(folder), *arguments])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-        captured = capsys.readouterr()
-        assert "very-secret" not in captured.out + captured.err
-        assert "Traceback" not in captured.err
-        return caught.value.code, " ".join(captured.out.split()), " ".join(captured.err.split())
+        code, out, err = run_kbkit("--workspace", folder, *arguments)
+        assert "very-secret" not in out + err
+        return code, " ".join(out.split()), " ".join(err.split())
 
     return call

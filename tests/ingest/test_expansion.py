@@ -279,8 +279,8 @@ def test_invalid_arguments_are_one_clear_error(workspace, options, message):
 
 
 @pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    return runner(monkeypatch, capsys, tmp_path / "kb")
+def run(run_kbkit, tmp_path):
+    return runner(run_kbkit, tmp_path / "kb")
 
 
 def recipe(tmp_path, address, **options):

@@ -1,14 +1,6 @@
-"""Workspaces for the tests of retrieval."""
+"""Fixtures for the tests of retrieval."""
 
 import pytest
-
-import kbkit
-
-
-@pytest.fixture
-def workspace(tmp_path):
-    with kbkit.open(tmp_path / "kb") as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -1,11 +1,10 @@
-"""Fixtures: a catalog without a workspace, and a workspace."""
+"""Fixtures: a catalog without a workspace."""
 
 import os
 from contextlib import suppress
 
 import pytest
 
-import kbkit
 from kbkit.errors import KbkitError
 from kbkit.stores.backend import FolderLocks
 from kbkit.stores.snapshots import near_chunks
@@ -44,9 +43,3 @@ def index_asked(monkeypatch):
     monkeypatch.setattr(near_chunks, "is_coded", lambda _: False)
     monkeypatch.setattr(Warmer, "searched", searched)
     monkeypatch.setattr("kbkit.stores.vector_index._RETRY_SECONDS", 0.0)
-
-
-@pytest.fixture
-def workspace(tmp_path):
-    with kbkit.open(tmp_path / "kb") as opened:
-        yield opened

@@ -6,12 +6,12 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 import sqlalchemy as sa
 
 import kbkit
-from kbkit import cli
 from kbkit.errors import (
     ConfigError,
     ConflictError,
@@ -357,14 +357,9 @@ def test_existing_files_are_not_replaced(folder, tmp_path, postgres, monkeypatch
 
 
 def test_migrate_command_reports_tables_and_folders(
-    folder, postgres, tmp_path, monkeypatch, capsys
+    folder, postgres, tmp_path, monkeypatch, run_kbkit
 ):
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["kbkit", "--workspace", str(folder), *arguments])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        return ended.value.code, *capsys.readouterr()
-
+    run = partial(run_kbkit, "--workspace", folder)
     url = postgres.empty()
     code, out, err = run("migrate", "--to", url)
     assert code == 0

@@ -12,7 +12,6 @@ from types import SimpleNamespace
 import pytest
 
 import kbkit
-from kbkit.cli import main
 from kbkit.embedding.onnx import MiniLmEmbedder
 from kbkit.errors import ConfigError, EmbedderError, NotFoundError
 from kbkit.knowledge_base import handle_of
@@ -272,17 +271,15 @@ def test_build_and_export_embed_everything(open_in, tmp_path):
     assert other.info().summaries_waiting == 0
 
 
-def test_command_line_shows_remaining_work(tmp_path, monkeypatch, capsys):
+def test_command_line_shows_remaining_work(tmp_path, monkeypatch, run_kbkit):
     monkeypatch.setenv("KBKIT_IMPROVE", "off")
     monkeypatch.setenv("KBKIT_WORKSPACE", str(tmp_path / "kb"))
     path = lines(tmp_path / "a.jsonl", MANY).path
 
     def run(*words):
-        monkeypatch.setattr(sys, "argv", ["kbkit", *words])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert ended.value.code in (0, None)
-        return capsys.readouterr()
+        outcome = run_kbkit(*words)
+        assert outcome.code == 0
+        return outcome
 
     output = run("new", "drinks", "--jsonl", path).err
     assert "left to do: 37 summaries, about " in output
@@ -330,9 +327,7 @@ def test_evaluation_notes_missing_embeddings(open_in, tmp_path):
 
 
 @pytest.mark.slow
-def test_eval_and_tune_commands_note_or_await_missing_embeddings(
-    open_in, tmp_path, monkeypatch, capsys
-):
+def test_eval_and_tune_commands_note_or_await_missing_embeddings(open_in, tmp_path, run_kbkit):
     kb = open_in("off").create("drinks")
     kb.ingest(lines(tmp_path / "a.jsonl", MANY))
     questions = tmp_path / "asked.tsv"
@@ -340,11 +335,9 @@ def test_eval_and_tune_commands_note_or_await_missing_embeddings(
 
     def errors(task, *more):
         command = ["--workspace", tmp_path / "kb", task, "drinks", "--questions", questions, *more]
-        monkeypatch.setattr(sys, "argv", ["kbkit", *map(str, command)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert not ended.value.code
-        return " ".join(capsys.readouterr().err.split())
+        outcome = run_kbkit(*command)
+        assert outcome.code == 0
+        return " ".join(outcome.err.split())
 
     assert "has still to embed" in errors("eval")
     assert "has still to embed" in errors("tune")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import sys
 import time
 
 import pytest
@@ -13,7 +12,6 @@ from PIL import Image as Pillow
 from typer.testing import CliRunner
 
 import kbkit
-from kbkit import cli
 from kbkit.cli import app
 from kbkit.errors import ConflictError, EmbedderError, InvalidNameError, NotFoundError
 from kbkit.knowledge_base import handle_of
@@ -240,15 +238,8 @@ def test_missing_methods_hint_at_the_lookup_syntax(workspace, name):
     assert not hasattr(workspace, "nothing_of_this_name")
 
 
-def test_command_line_deletes_and_restores(workspace, kb, monkeypatch, capsys):
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["kbkit", *arguments])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-        captured = capsys.readouterr()
-        return caught.value.code, captured.out, captured.err
-
+def test_command_line_deletes_and_restores(workspace, kb, run_kbkit):
+    run = run_kbkit
     assert run("delete", "food", "--document", "docs/tea.md")[0] == 0
     assert found(kb) == {"Bread"}
     listed = json.loads(run("trash", "food", "--json")[1])

@@ -9,12 +9,6 @@ import kbkit
 from kbkit.errors import ConfigError, InvalidNameError, NotFoundError, WorkspaceError
 
 
-@pytest.fixture
-def workspace(tmp_path):
-    with kbkit.open(tmp_path / "kb") as opened:
-        yield opened
-
-
 def rows(workspace, table):
     with sqlite3.connect(workspace.path / "catalog.db") as connection:
         return connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
