@@ -160,7 +160,7 @@ def test_search_filters_by_entity_subject_and_frame(kb):
     for filters in ({"entity": "close_pool"}, {"subject": "connection pools"}):
         assert {hit.uri for hit in kb.search("pool", filters=filters)} == {"pool", "socket"}
     assert not kb.search("pool", filters={"entity": ["close_pool", "open_pool"], "source": "soc"})
-    with pytest.raises(ConfigError, match="frame='story': Input should be 'causal'"):
+    with pytest.raises(ConfigError, match="frame='story': must be 'causal'"):
         kb.search("pool", filters={"frame": "story"})
     assert not kb.search("pool", filters={"subject": "nobody knows it"})
 

@@ -193,8 +193,8 @@ def test_annotation_has_short_forms(tmp_path):
     [
         ({"chunking": {"size": True}}, "expected a number, not true"),
         ({"graph": {"co_occurrence": False}}, "expected a number, not false"),
-        ({"site": {"entries": 1}}, "should be a valid boolean"),
-        ({"site": {"model": "maybe"}}, "should be a valid boolean"),
+        ({"site": {"entries": 1}}, "must be a valid boolean"),
+        ({"site": {"model": "maybe"}}, "must be a valid boolean"),
     ],
 )
 def test_booleans_and_numbers_are_not_mixed(part, message):

@@ -144,7 +144,7 @@ def test_invalid_rows_are_skipped_with_their_number(tmp_path):
     assert [event.document.metadata for event in found if event.document] == [{"n": 1}]
     assert [event.reason for event in found[1:]] == [
         "row 2: content: is missing",
-        "row 3: metadata: input should be a valid dictionary",
+        "row 3: metadata: must be a valid dictionary",
         "row 4: uri is the same as in row 1",
     ]
 

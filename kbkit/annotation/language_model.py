@@ -20,7 +20,7 @@ from kbkit.annotation.gazetteer import NameGazetteer
 from kbkit.embedding.llamaindex import retry
 from kbkit.errors import LanguageModelError
 from kbkit.models import Annotation, AnnotationReport, Problem, StatedRelation, StatementType
-from kbkit.models.values import plain, quotation_mark
+from kbkit.models.values import fault_reason, plain, quotation_mark
 from kbkit.recipes import LlmAnnotation
 from kbkit.runtime.language_models import (
     CHARACTERS_PER_TOKEN,
@@ -214,7 +214,9 @@ def _shown(passage: Passage) -> str:
 def _problems(error: ValidationError | RecursionError) -> str:
     if isinstance(error, RecursionError):
         return "is nested too deeply"
-    errors = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()[:3]]
+    errors = [
+        f"{'.'.join(map(str, each['loc']))}: {fault_reason(each)}" for each in error.errors()[:3]
+    ]
     return plain("; ".join(errors))[:300]
 
 

@@ -26,6 +26,7 @@ from pydantic import (
 from kbkit.entries.strict_yaml import YamlMapping, leaf_end, read_yaml
 from kbkit.errors import ConfigError, EntryFormatError
 from kbkit.models import EntrySource, EntryStatus, Vote
+from kbkit.models.values import fault_reason
 from kbkit.runtime.validation import check_text
 
 NAME = "skill.yaml"
@@ -167,7 +168,7 @@ def _first(error: ValidationError) -> tuple[tuple[str | int, ...], str]:
     first = error.errors(include_url=False)[0]
     if first["type"] == "model_type":
         return first["loc"], "must be a mapping"
-    return first["loc"], first["msg"].removeprefix("Value error, ")
+    return first["loc"], fault_reason(first)
 
 
 @lru_cache(maxsize=4)  # a vote reads the same lines three times

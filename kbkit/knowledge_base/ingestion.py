@@ -9,12 +9,19 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from kbkit.errors import ConfigError, ImpossibleError
+from kbkit.errors import ImpossibleError
 from kbkit.ingest.pipeline import Pipeline, Stop, disk_place
 from kbkit.knowledge_base.handle import Handle, check_spec
 from kbkit.knowledge_base.improving import Improving
 from kbkit.models import IngestReport
-from kbkit.recipes import AnySource, AutoEmbedding, KnowledgeBaseSpec, parse_source
+from kbkit.recipes import (
+    AnySource,
+    AutoEmbedding,
+    KnowledgeBaseSpec,
+    only_sources,
+    parse_source,
+    split_sources,
+)
 from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.sources import DiskPlace, SourceEvent, open_reader
 from kbkit.stores.catalog import graph, knowledge_bases, runs, writing
@@ -57,7 +64,7 @@ class Ingestion:
         remember: bool,
     ) -> IngestReport:
         """See `KnowledgeBase.ingest`, as for the methods below."""
-        from kbkit.sources.llamaindex import document_events, split_sources
+        from kbkit.sources.llamaindex import document_events
 
         self._handle.check_own()
         specs, documents = split_sources(sources)
@@ -86,12 +93,8 @@ class Ingestion:
     def sync(
         self, sources: Any, base: str | Path, on_progress: OnProgress | None, stop: Stop
     ) -> IngestReport:
-        from kbkit.sources.llamaindex import split_sources
-
         self._handle.check_own()
-        specs, documents = split_sources([sources])
-        if documents:
-            raise ConfigError("sync: takes sources; documents go into `ingest`")
+        specs = only_sources("sync", sources)
         rows = [self.save_source(source, base, from_recipe=True) for source in specs]
         kept = {row.id for row in rows}
         for row in self.sources():

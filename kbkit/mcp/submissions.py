@@ -19,6 +19,7 @@ from typing_extensions import TypedDict
 
 from kbkit.errors import ConfigError, PathOutsideError, SourceError
 from kbkit.models import DocumentType, IngestReport, Problem, Progress, SourceDocument
+from kbkit.models.values import fault_reason
 
 if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase
@@ -157,8 +158,9 @@ def _of_object(item: Mapping[str, Any], name: str) -> SourceDocument:
         faults = error.errors(include_url=False, include_input=False, include_context=False)
         fault = max(faults, key=lambda each: "extra" in each["type"])
         place = ".".join(str(part)[:40] for part in fault["loc"])
-        fields = ", ".join(GivenDocument.__annotations__)
-        message = f"is not known; there are {fields}" if "extra" in fault["type"] else fault["msg"]
+        message = fault_reason(fault)
+        if "extra" in fault["type"]:
+            message += f"; there are {', '.join(GivenDocument.__annotations__)}"
         raise ConfigError(f"{name}.{place}: {message}") from None
     content = _clean(given["content"])
     if not content.strip():

@@ -20,6 +20,7 @@ from typing_extensions import TypedDict
 
 from kbkit.errors import KbkitError, PathOutsideError
 from kbkit.mcp import MIN_TOKENS, USUAL_TOKENS, replies
+from kbkit.models.values import fault_reason
 
 if TYPE_CHECKING:
     from kbkit.access import Caller
@@ -272,8 +273,8 @@ def explained(name: str, error: ToolError, declared: Mapping[str, Declared], lim
 def _fault(fault: Any, schema: dict[str, Any]) -> str:
     place = [str(part) for part in fault["loc"]]
     if fault["type"] != "extra_forbidden":
-        return f"{'.'.join(place)}: {fault['msg']}"
+        return f"{'.'.join(place)}: {fault_reason(fault)}"
     fields = schema["properties"]
     if place[:-1]:  # within filters
         fields = schema["$defs"]["ConditionValues"]["properties"]
-    return f"{'.'.join(place)[:80]}: is not known; there are {', '.join(fields)}"
+    return f"{'.'.join(place)[:80]}: is unknown; there are {', '.join(fields)}"

@@ -16,7 +16,7 @@ from kbkit.errors import ConfigError
 from kbkit.models.annotations import StatementType
 from kbkit.models.documents import DocumentState, DocumentType
 from kbkit.models.hits import Hit, HitDict, Hits, linked
-from kbkit.models.values import Value, brief, plain, plain_lines
+from kbkit.models.values import Value, brief, fault_reason, plain, plain_lines
 from kbkit.paths import compile_glob
 
 if TYPE_CHECKING:
@@ -333,7 +333,7 @@ def _read(name: str, value: Any) -> Any:
     except ValidationError as error:
         fault = error.errors()[0]
         is_date = fault["type"].startswith("date")
-        reason = "give a date such as 2026-01-31" if is_date else fault["msg"]
+        reason = "give a date such as 2026-01-31" if is_date else fault_reason(fault)
         raise ConfigError(f"filters: {name}={brief(value)}: {reason}") from None
 
 

@@ -120,6 +120,18 @@ def brief(value: Any) -> str:
         return "a number with too many digits"
 
 
+_SHOULD = re.compile(r"^(?:Input|String|List|Dictionary|Mapping|Value|Number) should ")
+
+
+def fault_reason(fault: Mapping[str, Any]) -> str:
+    """Return the reason of an item of pydantic's `ValidationError.errors`."""
+    if fault["type"] == "missing":
+        return "is missing"
+    if fault["type"] == "extra_forbidden":
+        return "is unknown"
+    return _SHOULD.sub("must ", fault["msg"].removeprefix("Value error, "))
+
+
 def _cut(text: str) -> str:
     return text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…"
 

@@ -28,7 +28,7 @@ from pydantic import (
 from kbkit.errors import ConfigError
 from kbkit.models import EntityType, License
 from kbkit.models.licenses import NAME_LENGTH
-from kbkit.models.values import check_match
+from kbkit.models.values import check_match, fault_reason
 from kbkit.paths import compile_glob
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _problem(item: Any, kind: Any) -> RecipeProblem:
     if error_type.startswith("union_tag"):
         location = (*location, "type")
     field, models = _field(kind, location, error_type == "extra_forbidden")
-    message = item["msg"].removeprefix("Value error, ")
+    message = fault_reason(item)
     message = message[:1].lower() + message[1:]
     meant = ""
     if error_type == "extra_forbidden":
@@ -104,8 +104,6 @@ def _problem(item: Any, kind: Any) -> RecipeProblem:
         value = str(context.get("tag", data))[:_MAX_LENGTH]
         choices = _QUOTED.findall(context.get("expected_tags") or context["expected"])
         message = f"{value!r} is unknown{_nearest(value, choices)}"
-    elif error_type == "missing":
-        message = "is missing"
     elif error_type in ("too_short", "string_too_short") and not data:
         message = f"is empty; give at least {item['ctx']['min_length']}"
     elif error_type in ("model_type", "model_attributes_type"):

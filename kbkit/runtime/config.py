@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 
 from kbkit.errors import ConfigError
-from kbkit.models.values import did_you_mean
+from kbkit.models.values import did_you_mean, fault_reason
 from kbkit.paths import bytes_of
 
 DEFAULT_USER_AGENT = "kbkit/0.1 (+https://kbkit.github.io/kbkit/)"
@@ -47,7 +47,7 @@ class _Setting(NamedTuple):
         try:
             value = TypeAdapter(limited).validate_python(text)
         except ValidationError as error:
-            raise ConfigError(f"{label}: {error.errors()[0]['msg']}") from None
+            raise ConfigError(f"{label}: {fault_reason(error.errors()[0])}") from None
         if isinstance(value, Path):
             value = value.expanduser()
             return value if self.in_file else value.absolute()

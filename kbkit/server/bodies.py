@@ -5,22 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import (
-    AwareDatetime,
-    BaseModel,
-    BeforeValidator,
-    Field,
-    StrictFloat,
-    StrictInt,
-    WithJsonSchema,
-)
+from pydantic import BaseModel, Field, StrictFloat, StrictInt
 
 from kbkit.entries.skill_file import MAX_DESCRIPTION_LENGTH, MAX_TAGS, MAX_TITLE_LENGTH
 from kbkit.entries.slugs import MAX_LENGTH
 from kbkit.errors import VersionConflictError
 from kbkit.models import EntryInfo, EntryStatus
 from kbkit.retrieval.context import MIN_TOKENS
-from kbkit.runtime.validation import check_text
 from kbkit.server.parameters import NOT_BLANK, WHOLE, Body, Options
 from kbkit.server.uploads import Content
 
@@ -109,39 +100,11 @@ class Task(Body):
 
 MAX_NAME = 500
 MAX_IN_GRAPH = 100_000
-_TARGET = {
-    "anyOf": [
-        {"type": "string", "maxLength": 8_000},
-        {
-            "type": "object",
-            "properties": {
-                "kind": {"type": "string", "enum": list(TargetKind)},
-                "id": {"type": "string"},
-            },
-            "required": ["kind", "id"],
-            "additionalProperties": False,
-        },
-    ]
-}
 _OF = "Id or name of an entity."
 _BY = "Author; by default the caller."
 
 
-def target_of(value: Any, kind: str | None = None) -> Any:
-    if isinstance(value, dict):
-        if set(value) != {"kind", "id"}:
-            raise ArgumentError(f"{str(value)[:200]}: give an id or name, or a kind with an id")
-        value, kind = value["id"], value["kind"]
-    if kind is None:
-        return check_text("target", value)
-    try:
-        return Target(TargetKind(kind), check_text("id", value))
-    except ValueError:
-        kinds = ", ".join(TargetKind)
-        raise ArgumentError(f"kind={kind!r}: choose from {kinds}") from None
-
-
-Named = Annotated[Any, BeforeValidator(target_of), WithJsonSchema(_TARGET)]
+Named = Annotated[str, Field(max_length=8_000)]
 Name = Annotated[
     str, Field(min_length=1, max_length=MAX_NAME, json_schema_extra={"pattern": NOT_BLANK})
 ]

@@ -30,7 +30,7 @@ from kbkit.models import (
     Relation,
     SourceInfo,
 )
-from kbkit.models.values import shape_of, to_json
+from kbkit.models.values import fault_reason, shape_of, to_json
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.server.settings import ServerSettings
 
@@ -280,7 +280,7 @@ def _messages(error: RequestValidationError) -> str:
         place = ".".join(parts)
         if each["type"] not in _WITHOUT_VALUE:
             place = f"{'.'.join(parts[1:] or parts)}={reprlib.repr(each['input'])}"
-        messages.append(f"{place}: {each['msg']}")
+        messages.append(f"{place}: {fault_reason(each)}")
     if len(faults) > _MAX_FAULTS:
         messages.append(f"and {len(faults) - _MAX_FAULTS:,} more")
     return "; ".join(messages)

@@ -27,7 +27,7 @@ from kbkit.models import (
     SiteArchive,
     SourceDocument,
 )
-from kbkit.models.values import from_dict, to_json
+from kbkit.models.values import fault_reason, from_dict, to_json
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, Question, RetrievalSpec, parse_source
 from kbkit.runtime.progress import OnProgress
 from kbkit.workspace import Workspace
@@ -239,7 +239,7 @@ def _document(values: Mapping[str, Any]) -> Any:
     except ValidationError as error:
         fault = error.errors()[0]
         place = ".".join(map(str, fault["loc"]))
-        raise ImpossibleError(f"documents: {place:.80}: {fault['msg']}") from None
+        raise ImpossibleError(f"documents: {place:.80}: {fault_reason(fault)}") from None
 
 
 def _result(kb: KnowledgeBase, report: IngestReport) -> ImportReport:

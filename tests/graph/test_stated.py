@@ -134,7 +134,7 @@ def test_unknown_key_and_value_are_named_with_their_lines(tmp_path):
         load_recipe(recipe)
     message = str(error.value)
     assert "r.yaml:5: graph.built: unknown key; did you mean 'build'?" in message
-    assert "r.yaml:6: graph.co_occurrence: input should be less than or equal" in message
+    assert "r.yaml:6: graph.co_occurrence: must be less than or equal" in message
 
 
 def test_names_of_a_recipe_have_its_types(workspace):

@@ -101,7 +101,7 @@ def test_collection_is_created_filled_searched_and_dropped(agent, pets):
         ({"collection_name": "new", "documents": 7}, "give a text, a list"),
         ({"collection_name": "new", "documents": ["x y", " "]}, "documents[1]: is empty"),
         ({"collection_name": "new", "documents": [{"titel": "x"}]}, "there are title, content"),
-        ({"collection_name": "new", "documents": [{"title": "x"}]}, "content: Field required"),
+        ({"collection_name": "new", "documents": [{"title": "x"}]}, "content: is missing"),
         ({"collection_name": "new", "documents": [{"content": "x", "tags": "y"}]}, "[0].tags"),
         (
             {

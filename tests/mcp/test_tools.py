@@ -53,7 +53,7 @@ def test_search_returns_passages_with_sources(agent):
         ({"query": "x", "limit": 51}, "limit"),
         ({"query": "x", "limit": "many"}, "limit"),
         ({"query": "x", "filters": {"documnt_type": "faq"}}, "there are document_type, tags"),
-        ({"query": "x", "kb": "kitchen"}, "kb: is not known; there are query, kb_name"),
+        ({"query": "x", "kb": "kitchen"}, "kb: is unknown; there are query, kb_name"),
         ({"query": "x", "filters": {"after": "never"}}, "2026-01-31"),
         ({"query": "x", "cursor": "next-x"}, "leave it out"),
         ({"query": "x", "max_tokens": 10}, "400 or more"),

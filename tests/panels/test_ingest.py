@@ -105,7 +105,7 @@ def test_sources_are_refreshed(scratch, tmp_path):
     [
         ("crawl", {}, "URL: is missing"),
         ("crawl", {"url": "ftp://x"}, "URL: not a web address"),
-        ("crawl", {"url": "https://x.example", "limit": "many"}, "Limit: input should be a valid"),
+        ("crawl", {"url": "https://x.example", "limit": "many"}, "Limit: must be a valid"),
         ("openapi", {}, "give either url or path"),
         ("mirror", {"path": "site"}, "base_url is needed"),
     ],

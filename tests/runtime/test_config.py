@@ -68,13 +68,13 @@ def test_environment_is_read_at_each_load(monkeypatch):
 
 @pytest.mark.parametrize("text", ["soon", "0", "-1", "nan", "inf", "1e300", "30s", "1,5"])
 def test_invalid_timeout_is_refused(text):
-    with pytest.raises(ConfigError, match=f"KBKIT_TIMEOUT={text}: Input should be"):
+    with pytest.raises(ConfigError, match=f"KBKIT_TIMEOUT={text}: must be"):
         Settings.load({"KBKIT_TIMEOUT": text})
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "2.5", "1001", "many"])
 def test_invalid_number_of_passages_is_refused(text):
-    with pytest.raises(ConfigError, match=f"KBKIT_TOP_K={text}: Input should be"):
+    with pytest.raises(ConfigError, match=f"KBKIT_TOP_K={text}: must be"):
         Settings.load({"KBKIT_TOP_K": text})
 
 
@@ -115,8 +115,8 @@ def test_search_for_a_project_file_ends_at_the_repository(tmp_path):
     ("text", "message"),
     [
         ("timeot = 3", "kbkit.toml: timeot: unknown setting; did you mean 'timeout'"),
-        ('improve = "wiat"', "kbkit.toml: improve=wiat: Input should be 'background', 'wait' or"),
-        ("timeout = -1", "kbkit.toml: timeout=-1: Input should be greater"),
+        ('improve = "wiat"', "kbkit.toml: improve=wiat: must be 'background', 'wait' or"),
+        ("timeout = -1", "kbkit.toml: timeout=-1: must be greater"),
         ("timeout = [1]", "give a text or a number"),
         ('browser = "./evil"', "set KBKIT_BROWSER in the environment"),
         ('panel_token = "x"', "set KBKIT_PANEL_TOKEN in the environment"),

@@ -77,7 +77,7 @@ def test_document_change_with_an_old_version_is_refused(client):
     [
         ({"query": " "}, 400, "ConfigError", "the query is empty"),
         ({"query": 5}, 422, "ConfigError", "query=5"),
-        ({"query": "a", "limit": 0}, 422, "ConfigError", "limit=0: Input should be greater"),
+        ({"query": "a", "limit": 0}, 422, "ConfigError", "limit=0: must be greater"),
         ({"query": "a", "limit": 10**30}, 422, "ConfigError", "less than or equal to 1000"),
         ({"query": "a", "mode": "fuzzy"}, 422, "ConfigError", "mode='fuzzy'"),
         ({"query": "a", "filters": {"headin": "x"}}, 400, "ConfigError", "headin not known"),

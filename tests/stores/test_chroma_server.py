@@ -130,7 +130,7 @@ def test_two_machines_see_commits_of_each_other_at_once(tmp_path, chroma, databa
 def test_search_works_without_the_server(tmp_path, chroma, database, caplog):
     with opened(tmp_path, chroma.url(database)) as workspace:
         kb = fill(workspace)
-        state = workspace._stores.vectors._collections.state
+        state = workspace._stores.vectors._state
         assert ranked(kb, "serve black coffee")[0] == "black coffee"
         with chroma.away(), caplog.at_level(logging.WARNING):
             for drink in DRINKS:

@@ -333,8 +333,10 @@ def read_document(
     *,
     document: Name,
     kb: Holder,
-    start: Annotated[int, integer("start", "First character, from 0.", 0, _LENGTH, 0)],
-    end: Annotated[int | None, integer("end", "Character after the last.", 0, _LENGTH, None)],
+    start: Annotated[int, Query(description="First character, from 0.", ge=0, le=_LENGTH)] = 0,
+    end: Annotated[
+        int | None, Query(description="Character after the last.", ge=0, le=_LENGTH)
+    ] = None,
     section: Annotated[
         str, Query(description="Only below this heading, by its text or anchor.", max_length=1_000)
     ] = "",

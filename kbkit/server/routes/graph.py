@@ -39,7 +39,7 @@ from kbkit.server.bodies import (
     changed_at,
 )
 from kbkit.server.parameters import Cursor, find_page
-from kbkit.server.responses import IfMatch, Page, Paged
+from kbkit.server.responses import IfMatch, Paged
 from kbkit.server.routing import Created, Routes
 
 routes = Routes("/api/knowledge/graph", "graph")
@@ -68,10 +68,13 @@ EntityOf = Annotated[
 ]
 LimitOf = Annotated[int, limited("Maximum results.")]
 Depth = Annotated[int, Query(description="Relations to follow.", ge=1, le=5)]
-Ref = Annotated[str, Query(min_length=1, max_length=2_000)]
-RelationName = Annotated[str, Query(max_length=80)]
-Kind = Annotated[
-    TargetKind | None, Query(description="Kind of a target given by id; by default detected.")
+Ref = Annotated[
+    str,
+    Query(
+        min_length=1,
+        max_length=2_000,
+        description="Name or id of an entity, id of a chunk or document, a URI, or `KIND:ID`.",
+    ),
 ]
 RelationName = Annotated[str, Query(max_length=80)]
 Several = Annotated[list[str] | None, Query(max_length=1_000)]
@@ -226,13 +229,7 @@ def undo_graph_edit(graph: GraphOf, caller: Caller, body: UndoRequest) -> GraphE
 
 @routes.get("/neighbors")
 def list_neighbors(
-    *,
-    graph: GraphOf,
-    target: Ref,
-    target_kind: Kind = None,
-    depth: Depth = 1,
-    relation: Several = None,
-    limit: LimitOf = 50,
+    graph: GraphOf, target: Ref, depth: Depth = 1, relation: Several = None, limit: LimitOf = 50
 ) -> list[Step]:
     """List what a target is related to, nearest and strongest first."""
     return graph.neighbors(target, depth=depth, relation=relation or (), limit=limit)
@@ -240,10 +237,7 @@ def list_neighbors(
 
 @routes.get("/passages")
 def list_passages(
-    graph: GraphOf,
-    target: Ref,
-    limit: Annotated[int, limited("Maximum passages.")] = 5,
-    target_kind: Kind = None,
+    graph: GraphOf, target: Ref, limit: Annotated[int, limited("Maximum passages.")] = 5
 ) -> list[Hit]:
     """List passages that define a target, then those that mention it, clearest first."""
     return graph.passages(target, limit=limit)

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from kbkit.errors import ConflictError, NotFoundError, WorkspaceVersionError
 from kbkit.models import DocumentState, KnowledgeBaseInfo
-from kbkit.models.values import did_you_mean, valid
+from kbkit.models.values import did_you_mean, fault_reason, valid
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.stores.catalog import corpus, graph_writing, ratings, workspace_schema
 from kbkit.stores.catalog.database import Database, Transaction
@@ -338,8 +338,8 @@ def spec_of(row: KnowledgeBaseRow) -> KnowledgeBaseSpec:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "all of it"
         raise WorkspaceVersionError(
-            f"{row.name}: its configuration cannot be followed ({place}: {first['msg']}), so a "
-            "newer kbkit made it, or the catalog is damaged; upgrade kbkit, or restore the "
+            f"{row.name}: its configuration cannot be followed ({place}: {fault_reason(first)}), "
+            "so a newer kbkit made it, or the catalog is damaged; upgrade kbkit, or restore the "
             "workspace from a backup"
         ) from error
 

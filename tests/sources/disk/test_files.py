@@ -147,8 +147,8 @@ def test_json_lines(tmp_path: Path) -> None:
         "metadata, license, license_url, attribution",
         "line 6: document_type: 'novel' is unknown; there are manual, tutorial, api_spec, faq, "
         "policy, reference, other",
-        "line 7: tags: input should be a valid list",
-        "line 8: uri: input should be a valid string",
+        "line 7: tags: must be a valid list",
+        "line 8: uri: must be a valid string",
         "line 9: not a JSON object",
         "line 11: not JSON (Expecting ',' delimiter at column 1)",
         "line 12: not UTF-8",
