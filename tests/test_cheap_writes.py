@@ -7,7 +7,8 @@ import pytest
 import sqlalchemy as sa
 
 import kbkit
-from kbkit.entries import skill_file, strict_yaml
+from kbkit import placed_yaml
+from kbkit.entries import skill_file
 from kbkit.knowledge_base import handle, handle_of, improving
 from kbkit.retrieval import retriever
 from kbkit.workspace import stores_of
@@ -57,11 +58,11 @@ def test_vote_reads_its_lines_once_and_stores_no_document(workspace):
     for n in range(3):
         entries.rate("logs", 4, rater=f"r{n}")
     before = workspace["entries"].info(), skill_file.read_votes.cache_info().misses
-    parsed = strict_yaml._read_once.cache_info().misses
+    parsed = placed_yaml._read_once.cache_info().misses
     with statements(workspace) as asked:
         assert entries.rate("logs", 5, rater="ann").rating.count == 4
     assert skill_file.read_votes.cache_info().misses == before[1] + 1
-    assert strict_yaml._read_once.cache_info().misses == parsed
+    assert placed_yaml._read_once.cache_info().misses == parsed
     assert workspace["entries"].info() == before[0]
     assert len(asked) < 40
 
@@ -120,12 +121,12 @@ def test_full_batch_is_indexed_at_once(workspace, monkeypatch):
     assert kb.info().pending == 0
 
 
-@pytest.mark.parametrize("size", [10, strict_yaml._MAX_CACHED_LENGTH + 10])
+@pytest.mark.parametrize("size", [10, placed_yaml._MAX_CACHED_LENGTH + 10])
 def test_long_texts_are_not_cached(size):
-    misses = strict_yaml._read_once.cache_info().misses
+    misses = placed_yaml._read_once.cache_info().misses
     text = f"title: {'x' * size}{size}\n"
-    assert strict_yaml.read_yaml(text).values == strict_yaml.read_yaml(text).values
-    assert strict_yaml._read_once.cache_info().misses == misses + (size == 10)
+    assert placed_yaml.read_yaml(text).values == placed_yaml.read_yaml(text).values
+    assert placed_yaml._read_once.cache_info().misses == misses + (size == 10)
 
 
 def test_searches_wait_for_a_slot_and_release_it(monkeypatch):

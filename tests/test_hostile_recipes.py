@@ -32,26 +32,18 @@ def aliases(first: str, each: str, names: str = "bcdefghij") -> str:
     return text
 
 
-MERGED = aliases("{k: 1, l: 2}", "{<<: [%s]}")
 BOMBS = {
     "brackets": ("[" * 20_000, "nest"),
     "more brackets": ("[" * 200_000, "nest"),
-    "dashes": ("- " * 20_000 + "x", "nest"),
-    "nested by aliases": (
-        "".join(f"a{n}: &a{n} [[*a{n - 1}]]\n" if n else "a0: &a0 []\n" for n in range(60)),
-        "50 nested lists",
-    ),
-    "an integer": (HEAD + "x: " + "9" * 5_000, "r.yaml:3: not YAML: a number has more than 100"),
-    "hexadecimal": (HEAD + "x: 0x" + "f" * 100_000, "a number has more than 100"),
-    "of base 60": (HEAD + "x: 1" + ":59" * 300_000, "a number has more than 100"),
-    "a null character": (HEAD + 'description: "a\\0b"', "r.yaml:3: not YAML: a text has a null"),
+    "dashes": ("- " * 20_000 + "x", "not a mapping"),
+    "an integer": (HEAD + "x: " + "9" * 5_000, "r.yaml:3: x: unknown key"),
+    "hexadecimal": (HEAD + "x: 0x" + "f" * 100_000, "unknown key"),
+    "of base 60": (HEAD + "x: 1" + ":59" * 300_000, "unknown key"),
+    "a null character": (HEAD + 'description: "a\\0b"', "r.yaml:3: not YAML: has a null character"),
     "half a character": (HEAD + 'description: "\\ud800"', "invalid Unicode character"),
-    "a merge bomb": (MERGED, "aliases expand"),
-    "an alias bomb": (aliases("[1, 1]", "[%s]"), "aliases expand"),
-    "a circle": ("a: &a [*a]", "refers to itself"),
-    "a date": (HEAD + "description: 2026-02-31", "invalid value"),
-    "a tag": (HEAD + "description: !!timestamp x", "invalid value"),
-    "another tag": (HEAD + "description: !!bool maybe", "invalid value"),
+    "an alias bomb": (aliases("[1, 1]", "[%s]"), "anchors and aliases"),
+    "a circle": ("a: &a [*a]", "anchors and aliases"),
+    "a tag": (HEAD + "description: !!timestamp x", "tags (tag:yaml.org,2002:timestamp)"),
     "an object": (HEAD + "description: !!python/object:os.system x", "not YAML"),
 }
 
@@ -88,13 +80,6 @@ def test_many_unknown_keys_are_reported_in_linear_time(kind):
         assert len(str(caught.value)) < 20_000
 
     grows_with(parse, 2_500)
-
-
-def test_harmless_aliases_are_accepted():
-    text = "name: x\nsources:\n- {type: files, path: a, tags: &t [a, b]}\n"
-    text += "".join(f"- {{type: files, path: f{n}, tags: *t}}\n" for n in range(200))
-    recipe = parse_recipe(text, Path("r.yaml"))
-    assert {source.tags for source in recipe.sources} == {("a", "b")}
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without pipes of a name")

@@ -45,7 +45,6 @@ def test_recipe_has_its_path_and_questions(tmp_path):
         (("type: files", "type: fils"), 3, "sources[0].type", "did you mean 'files'"),
         (("name: docs", "name: My Docs"), 1, "name", "cannot name a knowledge base"),
         (('path: "*.md"', "path: 3"), 4, "sources[0].path", "string"),
-        (("name: docs", "name: docs\nname: more"), 2, "name", "twice"),
     ],
 )
 def test_problems_name_line_and_field(tmp_path, change, line, field, message):
@@ -132,9 +131,18 @@ def test_wrong_keys_in_python_are_config_errors():
     assert fields == [" name", " sources[0].url", " sources[1].type"]
 
 
-@pytest.mark.parametrize("text", ["", "- a\n- b\n", "name: [", "a: &x [*x]\n"])
-def test_invalid_yaml_is_a_recipe_error(tmp_path, text):
-    with pytest.raises(RecipeError):
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "1: not YAML: is empty"),
+        ("- a\n- b\n", "1: not YAML: is not a mapping"),
+        ("name: [", r"\d: not YAML: "),
+        ("a: &x [*x]\n", "1: not YAML: anchors and aliases"),
+        ("name: docs\nname: more\n", "2: not YAML: 'name' is repeated here"),
+    ],
+)
+def test_invalid_yaml_is_a_recipe_error(tmp_path, text, message):
+    with pytest.raises(RecipeError, match=message):
         load_recipe(write(tmp_path, text))
 
 

@@ -16,11 +16,11 @@ from kbkit.entries.learning import read_folder
 from kbkit.entries.skill_file import MAX_TAGS, MAX_TITLE_LENGTH, NAME, VOTES, new_skill, scalar
 from kbkit.entries.slugs import slug_fault, slug_of
 from kbkit.entries.store import PROMPT, README, StoredEntry, private_folder, renewed
-from kbkit.entries.strict_yaml import YamlMapping, read_yaml
 from kbkit.errors import EntryFormatError, FilesError, MissingPathError, PathExistsError
 from kbkit.files.directory import Directory
 from kbkit.files.paths import fault, parts_of
 from kbkit.models import EntrySource, EntryStatus
+from kbkit.placed_yaml import YamlFormatError, YamlMapping, read_yaml
 from kbkit.stores.backend import Locks
 
 FILE = "SKILL.md"
@@ -155,7 +155,7 @@ def _parsed(at: Path, data: bytes) -> tuple[YamlMapping, str]:
         )
     try:
         return read_yaml(f"\n{parts[1]}", as_texts=True), parts[2]
-    except EntryFormatError as error:
+    except YamlFormatError as error:
         raise EntryFormatError(f"{at}: {error}", error.line, error.column) from None
 
 

@@ -23,14 +23,15 @@ from pydantic import (
     model_validator,
 )
 
-from kbkit.entries.strict_yaml import YamlMapping, leaf_end, read_yaml
 from kbkit.errors import ConfigError, EntryFormatError
 from kbkit.models import EntrySource, EntryStatus, Vote
 from kbkit.models.values import fault_reason
+from kbkit.placed_yaml import YamlFormatError, YamlMapping, read_yaml
 from kbkit.runtime.validation import check_text
 
 NAME = "skill.yaml"
 VOTES = "votes.jsonl"
+MAX_BYTES = 4_000_000
 MAX_TITLE_LENGTH = 300
 MAX_DESCRIPTION_LENGTH = 5_000
 MAX_TAGS = 100
@@ -137,11 +138,13 @@ _FIELDS = [name for name in SkillFile.model_fields if name not in ("extra", "tex
 def read_skill(data: bytes) -> SkillFile:
     try:
         return _read(_decoded(data))
-    except EntryFormatError as error:
+    except (EntryFormatError, YamlFormatError) as error:
         raise EntryFormatError(f"{NAME}: {error}", error.line, error.column) from None
 
 
 def _decoded(data: bytes) -> str:
+    if len(data) > MAX_BYTES:
+        raise EntryFormatError(f"has more than {MAX_BYTES / 1e6:g} MB")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -250,7 +253,7 @@ def edited(text: str, changes: Mapping[str, Any]) -> str:
             result += f"{gap}{key}: {_value(value)}{end}"
     try:
         same = read_yaml(result).values == {**mapping.values, **values}
-    except EntryFormatError:
+    except YamlFormatError:
         same = False
     if not same:
         raise EntryFormatError(
@@ -263,11 +266,11 @@ def without_votes(skill: SkillFile) -> str:
     mapping = read_yaml(skill.text)
     if "rating" not in mapping.values:
         return skill.text
-    start, end = mapping.keys["rating",].start, leaf_end(mapping, ("rating",))
+    start, end = mapping.keys["rating",].start, mapping.leaf_end(("rating",))
     result = skill.text[:start] + skill.text[end:].partition("\n")[2]
     try:
         same = {"rating": mapping.values["rating"], **read_yaml(result).values} == mapping.values
-    except EntryFormatError:
+    except YamlFormatError:
         same = False
     if not same:
         raise EntryFormatError(f"{NAME}: delete 'rating:' and the lines below it")
@@ -282,7 +285,7 @@ def _plain(value: Any) -> Any:
 
 def _span(text: str, mapping: YamlMapping, key: str) -> tuple[int, int]:
     start = mapping.places[key,].start
-    return start, start + len(text[start : leaf_end(mapping, (key,))].rstrip())
+    return start, start + len(text[start : mapping.leaf_end((key,))].rstrip())
 
 
 def _value(value: Any) -> str:

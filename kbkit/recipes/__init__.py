@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -59,75 +59,8 @@ from kbkit.recipes.sources import only_sources as only_sources
 from kbkit.recipes.sources import parse_source as parse_source
 from kbkit.recipes.sources import split_sources as split_sources
 
-_MAX_DEPTH = 50
-_MAX_EXPANSION = 20  # by aliases, beyond `_FREE` values
-_FREE = 10_000
-_MAX_NUMBER = 100
-_UNREADABLE = re.compile("[\\0\ud800-\udfff]")
-
-
-def compose(text: str) -> Any:
-    """Parse YAML into nodes; refuse deep nesting before they are built."""
-    import yaml
-
-    # a recipe of 200,000 names takes a tenth of the time with libyaml
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    depth = 0
-    for event in yaml.parse(text, Loader=loader):
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
-        if depth > _MAX_DEPTH:
-            raise _refused(f"more than {_MAX_DEPTH} nested lists and mappings", event)
-    return yaml.compose(text, Loader=loader)
-
-
-def _repeated_keys(root: Any) -> list[Any]:
-    """Return keys that are given twice; refuse nodes that take long to construct."""
-    measures: dict[int, tuple[int, int]] = {}  # values and depth, with aliases expanded
-    above: set[int] = set()
-    repeated: list[Any] = []
-
-    def measure(node: Any) -> tuple[int, int]:
-        if (measured := measures.get(id(node))) is not None:
-            return measured
-        if id(node) in above:
-            raise _refused("an alias refers to itself", node)
-        above.add(id(node))
-        parts: list[Any] = []
-        if node.id == "scalar":
-            _check_scalar(node)
-        elif node.id == "sequence":
-            parts = node.value
-        else:
-            parts = [part for pair in node.value for part in pair]
-            keys = [key for key, _ in node.value if key.id == "scalar"]
-            first = {key.value: key for key in reversed(keys)}
-            repeated.extend(key for key in keys if first[key.value] is not key)
-        sizes = [measure(part) for part in parts]
-        above.discard(id(node))
-        depth = 1 + max((each for _, each in sizes), default=0)
-        if depth > _MAX_DEPTH + 1:
-            raise _refused(f"more than {_MAX_DEPTH} nested lists and mappings", node)
-        measures[id(node)] = 1 + sum(each for each, _ in sizes), depth
-        return measures[id(node)]
-
-    if measure(root)[0] > len(measures) * _MAX_EXPANSION + _FREE:
-        raise _refused("its aliases expand to too many values", root)
-    return repeated
-
-
-def _check_scalar(node: Any) -> None:
-    if _UNREADABLE.search(node.value):
-        raise _refused("a text has a null character, or half of one", node)
-    if node.tag.endswith((":int", ":float")) and len(node.value) > _MAX_NUMBER:
-        raise _refused(f"a number has more than {_MAX_NUMBER} characters", node)
-
-
-def _refused(problem: str, where: Any) -> Exception:
-    import yaml
-
-    return yaml.composer.ComposerError(None, None, problem, where.start_mark)
-
+if TYPE_CHECKING:
+    from kbkit.placed_yaml import YamlMapping
 
 _MAX = 20_000_000  # bytes of a recipe or its questions; 200,000 names take a third
 _MAX_LINES = 100  # problems listed of one kind
@@ -168,36 +101,23 @@ def load_recipe(path: str | Path) -> Recipe:
 
 def parse_recipe(text: str, path: Path) -> Recipe:
     """Read and check a recipe's YAML, as `load_recipe`; relative paths start at its folder."""
-    import yaml
+    from kbkit.placed_yaml import YamlFormatError, read_yaml
 
     try:
-        root = compose(text)
-        repeated = _repeated_keys(root) if root is not None else []
-        values = yaml.SafeLoader("").construct_document(root) if root is not None else None
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise RecipeError([f"{path}:{line}: not YAML: {error.problem}"]) from error
-    except yaml.YAMLError as error:
-        raise RecipeError([f"{path}:1: not YAML: {error}"]) from error
-    except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
-        # a tag or date with unsuitable text: 2026-02-31
-        raise RecipeError([f"{path}:1: invalid value: {error}"]) from error
-    if root is None or root.id != "mapping":
-        raise RecipeError([f"{path}:1: a recipe is a mapping of keys such as name and sources"])
-    if repeated:
-        lines = ((key.start_mark.line + 1, key.value[:80]) for key in repeated[:_MAX_LINES])
-        raise RecipeError([f"{path}:{line}: {key}: given twice; keep one" for line, key in lines])
+        mapping = read_yaml(text)
+    except YamlFormatError as fault:
+        raise RecipeError([f"{path}:{fault.line}: not YAML: {fault.reason}"]) from None
     try:
-        recipe = Recipe.model_validate(values)
+        recipe = Recipe.model_validate(mapping.values)
     except ValidationError as error:
         problems = find_problems(error, Recipe)
-        raise RecipeError([_line(path, root, problem) for problem in problems]) from None
-    if keys := list(islice(_keys_in_clear(root), _MAX_LINES)):
+        raise RecipeError([_line(path, mapping, problem) for problem in problems]) from None
+    if keys := list(islice(_keys_in_clear(mapping), _MAX_LINES)):
         raise RecipeError(
             [
-                f"{path}:{key.start_mark.line + 1}: {key.value}: a key does not belong here; "
-                f"put it into the environment, and write {key.value}: ${{THE_VARIABLE}}"
-                for key in keys
+                f"{path}:{line}: {key}: a key does not belong here; "
+                f"put it into the environment, and write {key}: ${{THE_VARIABLE}}"
+                for line, key in keys
             ]
         )
     recipe._path = path
@@ -263,28 +183,24 @@ def _read(path: Path) -> str:
         raise RecipeError([f"{shown}: {reason}; name a file that can be read"]) from error
 
 
-def _keys_in_clear(node: Any, *, inside: bool = False) -> Iterator[Any]:
-    for key, value in node.value if node.id == "mapping" else ():
-        name = key.value if key.id == "scalar" else ""
-        secret = inside and value.id == "scalar" and _KEY.search(name)
-        if secret and value.value and not value.value.startswith("${"):
-            yield key
-        yield from _keys_in_clear(value, inside=inside or name in ("arguments", "options"))
-    for each in node.value if node.id == "sequence" else ():
-        yield from _keys_in_clear(each, inside=inside)
+def _keys_in_clear(mapping: YamlMapping) -> Iterator[tuple[int, str]]:
+    """Return line and name of each key with a secret that options or arguments name."""
+    for path, place in mapping.keys.items():
+        name = str(path[-1])
+        if {"arguments", "options"}.isdisjoint(path[:-1]) or not _KEY.search(name):
+            continue
+        value = mapping.at(path)
+        if value and not isinstance(value, dict | list) and not str(value).startswith("${"):
+            yield place.line, name
 
 
-def _line(path: Path, root: Any, problem: RecipeProblem) -> str:
-    node, line = root, root.start_mark.line + 1
-    for part in problem.location:
-        if node.id == "sequence" and isinstance(part, int):
-            node = node.value[part]
-            line = node.start_mark.line + 1
-        elif node.id == "mapping":
-            for key, value in node.value:
-                if key.value == part:
-                    node, line = value, key.start_mark.line + 1
-                    break
+def _line(path: Path, mapping: YamlMapping, problem: RecipeProblem) -> str:
+    place: tuple[str | int, ...] = ()
+    line = mapping.places[()].line
+    for part in problem.location:  # with names of kinds, which are no keys
+        if (*place, part) in mapping.places:
+            place = (*place, part)
+            line = (mapping.keys.get(place) or mapping.places[place]).line
     return f"{path}:{line}: {problem.field or 'recipe'}: {problem.message}"
 
 

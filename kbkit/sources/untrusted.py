@@ -11,7 +11,6 @@ from __future__ import annotations
 import codecs
 import io
 import json
-import math
 import re
 import unicodedata
 import zipfile
@@ -23,6 +22,7 @@ from typing import Any
 import yaml
 
 from kbkit.models.values import valid_values
+from kbkit.placed_yaml import scalar_value
 
 
 class UnreadableError(Exception):
@@ -33,15 +33,6 @@ _DEEPEST = 200
 _MAX = 3_000_000  # values in all; aliased ones count each time
 
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")  # surrogate, possibly unpaired
-
-_INT = re.compile(r"[-+]?[0-9]{1,400}")
-_HEX = re.compile(r"0x[0-9a-fA-F]{1,400}")
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_WORDS: dict[str, Any] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
-}
 
 
 def load_values(text: str, *, exact: bool = False, most: int = _MAX) -> Any:
@@ -157,23 +148,6 @@ def _key(value: Any) -> str:
     if isinstance(value, (dict, list)):
         raise ValueError("a key is a list or mapping; keys must be strings")
     return json.dumps(value)
-
-
-def scalar_value(event: Any) -> Any:
-    """Return the value of a YAML scalar: text, number, boolean or ``None`` (1.2 core schema)."""
-    text: str = event.value
-    if not event.implicit[0] or event.style in ("'", '"', "|", ">"):
-        return text
-    if text in _WORDS:
-        return _WORDS[text]
-    if _INT.fullmatch(text):
-        return int(text)
-    if _HEX.fullmatch(text):
-        return int(text, 16)
-    if len(text) < 400 and _FLOAT.fullmatch(text):
-        number = float(text)
-        return number if math.isfinite(number) else text
-    return text
 
 
 def untrusted_xml(data: bytes, *, recover: bool) -> Any:

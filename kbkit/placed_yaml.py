@@ -1,7 +1,13 @@
-"""A YAML mapping with the place of each value; without tags, anchors and repeated keys."""
+"""A YAML mapping with the place of each value; without tags, anchors and repeated keys.
+
+It is built from the parser's events: usual loaders recurse, so deep nesting ends the process, and
+let aliases multiply a small text.
+"""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -9,16 +15,33 @@ from typing import Any
 
 import yaml
 
-from kbkit.errors import EntryFormatError
-from kbkit.sources.untrusted import scalar_value
-
-MAX_BYTES = 4_000_000
-UPDATED = "updated_at"
+_LATEST = "updated_at"
+"""A key that may be repeated, as after a merge by union; the last value in order counts."""
 _MAX_CACHED_LENGTH = 200_000
 _DEEPEST = 30
 _MAX = 500_000
 
+_INT = re.compile(r"[-+]?[0-9]{1,400}")
+_HEX = re.compile(r"0x[0-9a-fA-F]{1,400}")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_WORDS: dict[str, Any] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_UNREADABLE = re.compile("[\\0\ud800-\udfff]")
+
 Path = tuple[str | int, ...]
+
+
+class YamlFormatError(ValueError):
+    """A text is not such a mapping; the message names line and column, from 1."""
+
+    def __init__(self, line: int, column: int, reason: str) -> None:
+        self.line = line
+        self.column = column
+        self.reason = reason
+        super().__init__(f"line {line}, column {column}: {reason}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +63,37 @@ class YamlMapping:
     places: dict[Path, Place] = field(default_factory=dict)
     flow: set[Path] = field(default_factory=set)
 
-    def fault(self, path: Path, reason: str) -> EntryFormatError:
+    def at(self, path: Path) -> Any:
+        """Return the value at a path."""
+        value: Any = self.values
+        for part in path:
+            value = value[part]
+        return value
+
+    def leaf_end(self, path: Path) -> int:
+        """Return the end of the last value below a path; a block's own end is after comments."""
+        inside = [
+            place.end
+            for at, place in self.places.items()
+            if at[: len(path)] == path
+            and (not isinstance(self.at(at), dict | list) or at in self.flow)
+        ]
+        return max(inside, default=self.keys[path].end if path in self.keys else 0)
+
+    def fault(self, path: Path, reason: str) -> YamlFormatError:
         place = self.places.get(path) or self.keys.get(path) or self.places.get(path[:-1])
-        name = ".".join(map(str, path))
-        if place is None:
-            return EntryFormatError(f"{name}: {reason}")
-        where = f"line {place.line}, column {place.column}"
-        return EntryFormatError(f"{where}: {name}: {reason}", place.line, place.column)
+        place = place or self.places[()]
+        return YamlFormatError(place.line, place.column, f"{'.'.join(map(str, path))}: {reason}")
 
 
 def read_yaml(text: str, *, as_texts: bool = False) -> YamlMapping:
-    """Parse a mapping, cached; callers must not change it."""
-    if len(text) > MAX_BYTES:
-        raise EntryFormatError(f"has more than {MAX_BYTES / 1e6:g} MB")
+    """Parse a mapping, cached; callers must not change it.
+
+    Values are those of YAML 1.2's core schema, or texts if ``as_texts``.
+
+    Raises:
+        YamlFormatError: The text is not such a mapping.
+    """
     return (_read_once if len(text) <= _MAX_CACHED_LENGTH else _read)(text, as_texts)
 
 
@@ -63,14 +104,11 @@ def _read(text: str, as_texts: bool) -> YamlMapping:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        reason = error.problem or error.context or "not YAML"
-        raise EntryFormatError(f"line {line}, column {column}: {reason}", line, column) from None
+        raise YamlFormatError(line, column, error.problem or error.context or "not YAML") from None
     except yaml.reader.ReaderError as error:
         before = text[: max(0, int(error.position))]
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        raise EntryFormatError(
-            f"line {line}, column {column}: a character that YAML does not allow", line, column
-        ) from None
+        raise YamlFormatError(line, column, "a character that YAML does not allow") from None
 
 
 _read_once = lru_cache(maxsize=16)(_read)  # one vote reads the same texts a dozen times
@@ -95,10 +133,10 @@ class _Reader:
                     raise _fault(event, "directives ('%') are not supported")
             elif isinstance(event, yaml.NodeEvent):
                 if not isinstance(event, yaml.MappingStartEvent):
-                    raise _fault(event, "is not a mapping; write lines such as 'title: Parse logs'")
+                    raise _fault(event, "is not a mapping; write lines such as 'title: x'")
                 root = self._value(event, ())
         if root is None:
-            raise EntryFormatError("line 1, column 1: is empty; write 'title: ...'", 1, 1)
+            raise YamlFormatError(1, 1, "is empty")
         self.found.values = root
         return self.found
 
@@ -113,6 +151,8 @@ class _Reader:
         if event.tag is not None and not event.tag.startswith("tag:yaml.org,2002:str"):
             raise _fault(event, f"tags ({event.tag[:60]}) are not supported; leave it out")
         if isinstance(event, yaml.ScalarEvent):
+            if _UNREADABLE.search(event.value):
+                raise _fault(event, "has a null character, or half of one")
             value, end = event.value if self._as_texts else scalar_value(event), event
         elif isinstance(event, yaml.SequenceStartEvent):
             value, end = self._list(path)
@@ -131,12 +171,12 @@ class _Reader:
 
     def _mapping(self, path: Path) -> tuple[dict[str, Any], Any]:
         items: dict[str, Any] = {}
-        twice: EntryFormatError | None = None
+        twice: YamlFormatError | None = None
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent) or event.anchor:
                 raise _fault(event, "a key that is not text")
             key, at = event.value, (*path, event.value)
-            if key in items and at != (UPDATED,):
+            if key in items and at != (_LATEST,):
                 twice = twice or _fault(event, f"{key!r} is repeated here")
             self.found.keys[at] = _place(event, event)
             value, earlier = self._value(next(self._events), at), items.get(key)
@@ -152,23 +192,22 @@ def _place(start: Any, end: Any) -> Place:
     return Place(mark.line + 1, mark.column + 1, mark.index, end.end_mark.index)
 
 
-def _fault(event: Any, reason: str) -> EntryFormatError:
-    line, column = event.start_mark.line + 1, event.start_mark.column + 1
-    return EntryFormatError(f"line {line}, column {column}: {reason}", line, column)
+def _fault(event: Any, reason: str) -> YamlFormatError:
+    return YamlFormatError(event.start_mark.line + 1, event.start_mark.column + 1, reason)
 
 
-def leaf_end(mapping: YamlMapping, path: Path) -> int:
-    """Return the end of the last value below a path; a block's own end is after comments."""
-    inside = [
-        place.end
-        for at, place in mapping.places.items()
-        if at[: len(path)] == path
-        and (not isinstance(_at(mapping.values, at), dict | list) or at in mapping.flow)
-    ]
-    return max(inside, default=mapping.keys[path].end if path in mapping.keys else 0)
-
-
-def _at(value: Any, path: Path) -> Any:
-    for part in path:
-        value = value[part]
-    return value
+def scalar_value(event: Any) -> Any:
+    """Return the value of a YAML scalar: text, number, boolean or ``None`` (1.2 core schema)."""
+    text: str = event.value
+    if not event.implicit[0] or event.style in ("'", '"', "|", ">"):
+        return text
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INT.fullmatch(text):
+        return int(text)
+    if _HEX.fullmatch(text):
+        return int(text, 16)
+    if len(text) < 400 and _FLOAT.fullmatch(text):
+        number = float(text)
+        return number if math.isfinite(number) else text
+    return text
