@@ -194,7 +194,7 @@ def recall(kb: kbkit.KnowledgeBase, asked: list[str]) -> list[float]:
     for query in asked:
         vector = handle.embedder(row).embed_query(query)
         corpus = SnapshotCorpus(snapshot, row, stores.vectors, vector)
-        scores = snapshot.scored(partial(_exact, vector))
+        scores = snapshot.score(partial(_exact, vector))
         least = np.partition(scores, -NEAREST)[-NEAREST]
         near = corpus.nearest(NEAREST, NEAREST, None)[:NEAREST]
         found.append(float((scores[near] >= least - 1e-6).mean()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from kbkit.errors import ConfigError
-from kbkit.runtime.validation import explained
+from kbkit.runtime.validation import explain_calls
 
 if TYPE_CHECKING:
     from kbkit.plots import Plot
@@ -21,7 +21,7 @@ class _Collections:
         self._ratings = ratings
 
 
-@explained
+@explain_calls
 class Plots(_Collections):
     """Plots of a knowledge base; they follow the light or dark theme around them."""
 
@@ -60,7 +60,7 @@ class Plots(_Collections):
         return embedding_map(self._chunks.embedding_map(limit=limit, seed=seed), colour)
 
 
-@explained
+@explain_calls
 class AsyncPlots(_Collections):
     """Plots of a knowledge base, awaited; see `Plots`."""
 

@@ -29,7 +29,7 @@ from kbkit.models import (
 )
 from kbkit.models.hits import TIME, typed_frame
 from kbkit.models.licenses import KEYS as LICENSE_KEYS
-from kbkit.models.values import shown
+from kbkit.models.values import format_value
 
 if TYPE_CHECKING:
     import numpy as np
@@ -300,7 +300,7 @@ def collection_html(
     names = _SHOWN[kind].split()
     head = _cells("th", (name.replace("_", " ") for name in names))
     rows = (
-        _cells("td", (shown(getattr(each, name))[:_SNIPPET] for name in names))
+        _cells("td", (format_value(getattr(each, name))[:_SNIPPET] for name in names))
         for each in islice(values, limit)
     )
     body = "".join(f"<tr>{row}</tr>" for row in rows)

@@ -50,7 +50,7 @@ def from_scratch(workspace, kb) -> dict[str, object]:
         other.add(each.title, content, source=each.uri, tags=each.tags)
     handle = handle_of(other)
     with handle.stores.database.write() as transaction:
-        subjects.note_annotated(transaction, other.id, subjects.packed({}))
+        subjects.note_annotated(transaction, other.id, subjects.pack_surfaces({}))
         annotated = chunk_annotations.iter_texts(
             transaction, other.id, maker_of(handle).annotator.fingerprint
         )

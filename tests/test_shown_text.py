@@ -9,7 +9,7 @@ import kbkit
 from kbkit import cli
 from kbkit.errors import InvalidNameError
 from kbkit.export.pages.paths import safe_name
-from kbkit.models.values import escaped_controls, plain, without_controls
+from kbkit.models.values import escape_controls, plain, without_controls
 from kbkit.recipes import check_name
 
 STEERING = "\x1b]0;owned\x07\x9b2J\x85\u202e\u2066\u200f\u061c\ufeff\U000e0041\x7f"
@@ -30,7 +30,7 @@ def test_terminal_controls_are_removed():
 
 def test_json_escapes_terminal_controls():
     values = {f"a{STEERING}": [STEERING, "e\u0301"]}
-    text = escaped_controls(json.dumps(values, ensure_ascii=False))
+    text = escape_controls(json.dumps(values, ensure_ascii=False))
     assert not steers(text)
     assert json.loads(text) == values
     assert "e\u0301" in text

@@ -94,12 +94,12 @@ class AnnotationMaker:
         return done
 
     def _note(self, gazetteer: NameGazetteer) -> None:
-        packed = subjects.packed(gazetteer.surfaces)
+        packed = subjects.pack_surfaces(gazetteer.surfaces)
         with self.database.write() as transaction:
             knowledge_bases.get_by_id(transaction, self.kb_id)
             subjects.note_annotated(transaction, self.kb_id, packed)
         with self.database.read() as transaction:
-            unused = subjects.unused(transaction)
+            unused = subjects.unused_ids(transaction)
         knowledge_bases.write_in_batches(self.database, self.kb_id, unused, subjects.sweep)
 
     def _read_names(self, stop: Callable[[], bool]) -> bool:

@@ -63,13 +63,13 @@ TASK = Template(" ".join(_TASK.split())).substitute(
 _RELATION = re.compile(r"[a-z][a-z0-9_]{1,39}")
 
 
-def _listed(value: Any) -> Any:
+def _as_list(value: Any) -> Any:
     if value is None:
         return []
     return [value] if isinstance(value, str) else value
 
 
-_Names = Annotated[list[str], BeforeValidator(_listed)]
+_Names = Annotated[list[str], BeforeValidator(_as_list)]
 
 
 class _Relation(BaseModel):
@@ -87,18 +87,21 @@ class _Statement(BaseModel):
     problems: _Names = []
     resolutions: _Names = []
     contexts: _Names = []
-    relations: Annotated[list[_Relation], BeforeValidator(_listed)] = []
+    relations: Annotated[list[_Relation], BeforeValidator(_as_list)] = []
     confidence: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.5
 
 
 _STATEMENTS = TypeAdapter(Annotated[list[_Statement], Field(min_length=1)])
 
 
-def quoted(passages: Sequence[Passage]) -> str:
+def quote_passages(passages: Sequence[Passage]) -> str:
     mark = quotation_mark()
     parts = [
         f"What stands between <{mark}> and </{mark}> is a passage, under its number.",
-        *(f"[{n}]\n<{mark}>\n{_shown(each)}\n</{mark}>" for n, each in enumerate(passages, 1)),
+        *(
+            f"[{n}]\n<{mark}>\n{_format_passage(each)}\n</{mark}>"
+            for n, each in enumerate(passages, 1)
+        ),
         "Give the JSON object.",
     ]
     return "\n\n".join(parts)
@@ -203,7 +206,7 @@ def bare(passage: Passage) -> list[dict[str, Any]]:
     return [statement.model_dump(mode="json")]
 
 
-def _shown(passage: Passage) -> str:
+def _format_passage(passage: Passage) -> str:
     lines = [f"title: {plain(passage.document.title)[:_TITLE_LENGTH]}"]
     if passage.chunk.heading_path:
         section = plain(" > ".join(passage.chunk.heading_path))
@@ -303,7 +306,7 @@ class LlmAnnotator:
         answered = self._stored_answers(passages)
         left = [passage for passage in passages if self._key(passage) not in answered]
         batches = list(_batches(left, self._spec.batch_size))
-        characters = sum(len(TASK) + len(quoted(batch)) for batch in batches)
+        characters = sum(len(TASK) + len(quote_passages(batch)) for batch in batches)
         return AnnotationReport(
             annotated,
             model_name(self._llm),
@@ -345,7 +348,7 @@ class LlmAnnotator:
         return made
 
     def _answers(self, batch: Sequence[Passage]) -> tuple[dict[int, list[Any]], str]:
-        given, problem = [quoted(batch)], ""
+        given, problem = [quote_passages(batch)], ""
         statements: dict[int, list[Any]] = {}
         for _ in range(2):
             wanted = [number for number in range(1, len(batch) + 1) if number not in statements]

@@ -23,9 +23,9 @@ from kbkit.annotation.terms import (
     STOP_WORDS,
     WORDS,
     Mark,
-    anchored,
+    anchor_name,
     candidate,
-    defined,
+    definition,
     is_everywhere,
     is_phrase,
     is_single,
@@ -61,7 +61,7 @@ _EXPANDED = re.compile(r"\$\{([A-Za-z_]\w+)\}|%([A-Za-z_]\w+)%")
 SHOUTED = frozenset(WORDS["shouted"].split())
 
 
-def of_item(block: Block, text: str, path: tuple[str, ...], glossary: bool) -> Iterator[Mark]:
+def item_names(block: Block, text: str, path: tuple[str, ...], glossary: bool) -> Iterator[Mark]:
     match = _TERM_ITEM.match(text)
     if match is None:
         return
@@ -69,22 +69,22 @@ def of_item(block: Block, text: str, path: tuple[str, ...], glossary: bool) -> I
     written = match["code"] or match["bold"]
     if match["code"] and not match["colon"]:
         if not LINK.sub("", text[match.end() :]).strip(" \n()[],\\"):  # item of a list of names
-            yield from of_span(written.strip("`"), path, linked=True)
+            yield from name_of_span(written.strip("`"), path, linked=True)
     elif "`" in written:
         for span in SPAN.finditer(written):
-            yield from of_span(span[2], path, anchor=anchor, defines=True)
+            yield from name_of_span(span[2], path, anchor=anchor, defines=True)
     elif match["colon"] or glossary:
         for part in re.split(r",\s+|\s+\|\s+", inline_text(written).rstrip(": "))[:4]:
             kind = type_of_word(part, path)
             if kind is not None:
-                yield defined(part, kind, anchor)
+                yield definition(part, kind, anchor)
             elif is_term(part) and (glossary or not part.islower() or " " in part):
                 for one in names_in_term(part):
-                    yield defined(one, EntityType.TERM, anchor, confirmed=glossary)
+                    yield definition(one, EntityType.TERM, anchor, confirmed=glossary)
 
 
-def of_prose(text: str, path: tuple[str, ...]) -> Iterator[Mark]:
-    yield from of_spans(text, path)
+def prose_names(text: str, path: tuple[str, ...]) -> Iterator[Mark]:
+    yield from span_names(text, path)
     plain = SPAN.sub(" ", text)
     for link in LINK.finditer(plain):
         words = NUMBER.sub("", inline_text(link[1]))
@@ -97,10 +97,10 @@ def of_prose(text: str, path: tuple[str, ...]) -> Iterator[Mark]:
     plain = ADDRESS.sub(" ", LINK.sub(r"\1", plain))
     for bold in _BOLD.finditer(plain):
         yield from _candidates(inline_text(bold[1]).rstrip(":"), path)
-    yield from _of_words(plain.replace("\\", "").replace("*", " "), path)
+    yield from _standard_names(plain.replace("\\", "").replace("*", " "), path)
 
 
-def _of_words(plain: str, path: tuple[str, ...]) -> Iterator[Mark]:
+def _standard_names(plain: str, path: tuple[str, ...]) -> Iterator[Mark]:
     for written in _WRITTEN_NAME.finditer(plain):
         word = written[0]
         if word.isupper() and "_" not in word:
@@ -128,13 +128,13 @@ def _candidates(words: str, path: tuple[str, ...]) -> Iterator[Mark]:
             yield Mark(1, Name(part, kind_of_part)) if is_flag else candidate(part, kind_of_part)
 
 
-def of_spans(text: str, path: tuple[str, ...]) -> Iterator[Mark]:
+def span_names(text: str, path: tuple[str, ...]) -> Iterator[Mark]:
     for span in SPAN.finditer(text):
         linked = text[span.start() - 1 : span.start()] == "["
-        yield from of_span(span[2], path, linked=linked)
+        yield from name_of_span(span[2], path, linked=linked)
 
 
-def of_span(
+def name_of_span(
     code: str,
     path: tuple[str, ...],
     *,
@@ -163,11 +163,11 @@ def of_span(
     yield Mark(rank, Name(name, kind, defines, anchor, confirmed))
 
 
-def of_declarations(code: str) -> Iterator[Mark]:
+def declared_names(code: str) -> Iterator[Mark]:
     for match in re.finditer(
         r"^[>\s]*(?:[a-z]\w*[ *]+){1,3}\**([A-Za-z_]\w{2,60})\(", code, re.MULTILINE
     ):
-        yield defined(match[1], EntityType.SYMBOL)
+        yield definition(match[1], EntityType.SYMBOL)
 
 
 REVISION = 4
@@ -236,10 +236,10 @@ def names_of(document: Document) -> list[Name]:
 
 def _marks(document: Document) -> Iterator[Mark]:
     metadata = document.metadata
-    yield from _of_metadata(document)
+    yield from _metadata_names(document)
     content = document.content[:_MAX_READ].replace("\0", "")
     if metadata.get("part") == "index" or _is_index(document):
-        yield from _of_index(content)
+        yield from _index_names(content)
         return
     glossary = bool(_GLOSSARY.search(document.title) or _GLOSSARY.search(_last(document.uri)))
     structure = outline(content)
@@ -250,17 +250,17 @@ def _marks(document: Document) -> Iterator[Mark]:
             heading = next(headings)
             above, path = heading.path[:-1], heading.path
             own = split_anchor(block.title)[1]
-            yield from _of_heading(block, own, above, glossary)
+            yield from _heading_names(block, own, above, glossary)
         elif block.kind is Kind.TEXT:
             text = content[block.start : block.end]
             if block.item:
-                yield from of_item(block, text, path, glossary)
-            for mark in of_prose(text, path):
+                yield from item_names(block, text, path, glossary)
+            for mark in prose_names(text, path):
                 yield mark._replace(chapter=path[1] if len(path) > 1 else "")
         elif block.kind is Kind.TABLE:
-            yield from of_spans(content[block.start : block.end], path)
+            yield from span_names(content[block.start : block.end], path)
         elif block.kind is Kind.FENCE and block.outermost is False:
-            yield from of_declarations(content[block.start : block.end])
+            yield from declared_names(content[block.start : block.end])
 
 
 def _last(uri: str) -> str:
@@ -276,56 +276,58 @@ def _is_index(document: Document) -> bool:
     )
 
 
-def _of_metadata(document: Document) -> Iterator[Mark]:
+def _metadata_names(document: Document) -> Iterator[Mark]:
     metadata = document.metadata
     method, path = metadata.get("method"), metadata.get("path")
     if isinstance(method, str) and isinstance(path, str):
-        yield defined(f"{method.upper()} {path}", EntityType.ENDPOINT)
+        yield definition(f"{method.upper()} {path}", EntityType.ENDPOINT)
     operation = metadata.get("operation_id")
     if isinstance(operation, str):
-        yield defined(operation, EntityType.SYMBOL)
+        yield definition(operation, EntityType.SYMBOL)
     if metadata.get("part") == "schema":
-        yield defined(document.title.removesuffix(" schema"), EntityType.SCHEMA)
+        yield definition(document.title.removesuffix(" schema"), EntityType.SCHEMA)
     if document.uri.startswith("python:"):
-        yield defined(document.title, type_of(document.title) or EntityType.SYMBOL, document.title)
+        yield definition(
+            document.title, type_of(document.title) or EntityType.SYMBOL, document.title
+        )
 
 
-def _of_heading(
+def _heading_names(
     block: Block, anchor: str, above: tuple[str, ...], glossary: bool
 ) -> Iterator[Mark]:
     title = split_anchor(block.title)[0]
     text = NUMBER.sub("", heading_text(title)) or heading_text(title)
-    if from_anchor := list(_of_anchor(text, anchor)):
+    if from_anchor := list(_anchor_names(text, anchor)):
         yield from from_anchor
         return
     signed = signature(text)
     if glossary and block.level > 1 and is_phrase(text) and len(text) > 1:
         for part in names_in_term(text):
-            yield defined(part, EntityType.TERM, anchor)
+            yield definition(part, EntityType.TERM, anchor)
         return
     if text.isupper() and text.lower() in SHOUTED:
         return
     if signed and (text != signed or looks_like_code(signed) or title.startswith("`")):
-        yield defined(signed, type_of(signed, above) or EntityType.SYMBOL, anchor)
+        yield definition(signed, type_of(signed, above) or EntityType.SYMBOL, anchor)
         return
     written = _LOWER_HEADING.match(text)
     if written and (block.level > 1 or text != written[1] or not text.isalpha()):
         # titles are capitalized, unless they are names
         if not is_everywhere(written[1]):
-            yield defined(written[1], EntityType.SYMBOL, anchor)
+            yield definition(written[1], EntityType.SYMBOL, anchor)
         return
-    if (named := _KIND_TITLE.fullmatch(text)) and (of := _named_of(named, title, anchor)):
-        yield defined(of, type_of_kind_word(named["kind"]), anchor)
+    if (named := _KIND_TITLE.fullmatch(text)) and (of := _owner_name(named, title, anchor)):
+        yield definition(of, type_of_kind_word(named["kind"]), anchor)
         return
     for span in SPAN.finditer(title):
-        yield from of_span(span[2], above, anchor=anchor, defines=span[0] == title)
+        yield from name_of_span(span[2], above, anchor=anchor, defines=span[0] == title)
     if is_term(text) and len(text.split()) <= 4 and not (is_single(text) and above):
         first = block.level == 1 and not above and not is_single(text)
         for part in names_in_term(text):
-            yield defined(part, EntityType.TERM, anchor, confirmed=first)
+            yield definition(part, EntityType.TERM, anchor, confirmed=first)
 
 
-def _of_anchor(text: str, anchor: str) -> Iterator[Mark]:
+def _anchor_names(text: str, anchor: str) -> Iterator[Mark]:
     match = _SPHINX.fullmatch(anchor)
     bare = match["rest"] if match else anchor
     std = match["std"] if match else ""
@@ -334,21 +336,21 @@ def _of_anchor(text: str, anchor: str) -> Iterator[Mark]:
         flags = _DIGIT_FLAG.findall(text)
     if match and (match["term"] or std == "term"):
         for part in names_in_term(text):
-            yield defined(part, EntityType.TERM, anchor)
+            yield definition(part, EntityType.TERM, anchor)
     elif flags and (text.startswith("-") or (match and match["flag"])):
         for flag in flags[:4]:
-            yield defined(flag, EntityType.FLAG, anchor)
+            yield definition(flag, EntityType.FLAG, anchor)
     elif match and match["envvar"]:
-        yield defined(bare, EntityType.VARIABLE, anchor)
+        yield definition(bare, EntityType.VARIABLE, anchor)
     elif match and match["module"] and IDENTIFIER.fullmatch(bare):
-        yield defined(bare, EntityType.SYMBOL, anchor)
+        yield definition(bare, EntityType.SYMBOL, anchor)
     elif std and (word := IDENTIFIER.match(text)):
-        yield defined(word[0], _STD_KINDS.get(std, EntityType.NAME), anchor)
-    elif (signed := signature(text)) and anchor and (whole := anchored(signed, bare)):
-        yield defined(whole, type_of(whole) or EntityType.SYMBOL, anchor)
+        yield definition(word[0], _STD_KINDS.get(std, EntityType.NAME), anchor)
+    elif (signed := signature(text)) and anchor and (whole := anchor_name(signed, bare)):
+        yield definition(whole, type_of(whole) or EntityType.SYMBOL, anchor)
 
 
-def _named_of(match: re.Match[str], title: str, anchor: str) -> str:
+def _owner_name(match: re.Match[str], title: str, anchor: str) -> str:
     name = match["name"]
     names_before = (
         title.lstrip("Tthe ")[:1] in "\"'“‘`"
@@ -358,7 +360,7 @@ def _named_of(match: re.Match[str], title: str, anchor: str) -> str:
     return "" if not names_before or name.lower() in _NAMELESS else name
 
 
-def _of_index(content: str) -> Iterator[Mark]:
+def _index_names(content: str) -> Iterator[Mark]:
     """Read entries of an index page: qualified names of symbols, and words of other entries."""
     for link in LINK.finditer(content):
         words = _INDEX_REST.sub("", inline_text(link[1])).strip(" :")
@@ -368,7 +370,7 @@ def _of_index(content: str) -> Iterator[Mark]:
         if not words or len(words) == 1 or ADDRESS.match(words):
             continue
         signed = signature(words)
-        if signed and target and (whole := anchored(signed, target)):
+        if signed and target and (whole := anchor_name(signed, target)):
             yield Mark(1, Name(whole, type_of(whole) or EntityType.SYMBOL))
         elif (kind := type_of_word(words)) is not None:
             yield Mark(1, Name(words, kind))

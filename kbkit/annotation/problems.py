@@ -11,7 +11,7 @@ from ahocorasick_rs import AhoCorasick, MatchKind
 from kbkit.annotation import Passage
 from kbkit.annotation.gazetteer import Mention, NameGazetteer
 from kbkit.annotation.statements import Reading, Sentence, read
-from kbkit.annotation.terms import WORDS, folded, is_error, is_term
+from kbkit.annotation.terms import WORDS, fold_text, is_error, is_term
 from kbkit.models import Annotation, StatementType
 from kbkit.text.markdown import without_text_anchor
 from kbkit.text.markdown.structure import inline_text, plain_text
@@ -42,7 +42,7 @@ def problems_and_resolutions(
         problems[leaf] = None
     for match in _ERROR_TEXT.finditer(text):
         problems[_cut(match[0].strip(" >\t"), _MAX_LENGTH)] = None
-    low = folded(text) if reading.sentences else ""
+    low = fold_text(text) if reading.sentences else ""
     for sentence in reading.sentences:
         bad = _TROUBLE.search(low, sentence.start, sentence.end)
         good = _MENDING.search(low, sentence.start, sentence.end)
@@ -55,10 +55,10 @@ def problems_and_resolutions(
     for name in entities:
         if is_error(name):
             problems[name] = None
-    return _bounded(problems), _bounded(resolutions)
+    return _limit(problems), _limit(resolutions)
 
 
-def _bounded(labels: dict[str, None]) -> tuple[str, ...]:
+def _limit(labels: dict[str, None]) -> tuple[str, ...]:
     return tuple(one for one in labels if one)[:_MAX]
 
 
@@ -115,7 +115,7 @@ def _versions(text: str) -> Iterator[str]:
 
 
 def _platforms_in(text: str) -> Iterator[str]:
-    low = folded(text)
+    low = fold_text(text)
     for number, start, end in _PLATFORM.find_matches_as_indexes(low):
         before, after = low[start - 1 : start], low[end : end + 1]
         # whole words outside addresses and paths
@@ -169,7 +169,7 @@ class RulesAnnotator:
         text = chunk.text
         reading = read(text, chunk.heading_path)
         mentions = gazetteer.find(text)
-        entities = _distinct(mentions, _anchored(text, mentions))
+        entities = _distinct(mentions, _anchored_name(text, mentions))
         problems, resolutions = problems_and_resolutions(
             text, chunk.heading_path, reading, entities
         )
@@ -210,7 +210,7 @@ class RulesAnnotator:
         return tuple(made)
 
 
-def _anchored(text: str, mentions: Sequence[Mention]) -> str:
+def _anchored_name(text: str, mentions: Sequence[Mention]) -> str:
     return next(
         (
             one.name

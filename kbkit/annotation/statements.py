@@ -11,7 +11,7 @@ from math import exp
 
 from ahocorasick_rs import AhoCorasick, MatchKind
 
-from kbkit.annotation.terms import WORDS, folded, marked, matches_in
+from kbkit.annotation.terms import WORDS, fold_text, mark_words, matches_in
 from kbkit.models import StatementType
 from kbkit.text import stop_words
 from kbkit.text.markdown import Block, Kind, blocks
@@ -24,7 +24,7 @@ def _automaton() -> tuple[AhoCorasick, list[tuple[StatementType, float]]]:
     for type_, weights in WORDS["cues"].items():
         for weight, phrases in weights.items():
             for phrase in phrases.split("|"):
-                patterns.append(marked(phrase))
+                patterns.append(mark_words(phrase))
                 meaning.append((StatementType(type_), float(weight)))
     return AhoCorasick(patterns, matchkind=MatchKind.LeftmostLongest), meaning
 
@@ -32,7 +32,7 @@ def _automaton() -> tuple[AhoCorasick, list[tuple[StatementType, float]]]:
 def _cues(text: str) -> Iterator[tuple[int, StatementType, float]]:
     """Iterate over the cues of a folded text: place, type and weight."""
     automaton, meaning = _automaton()
-    for number, place in matches_in(automaton, marked(text)):
+    for number, place in matches_in(automaton, mark_words(text)):
         yield place, *meaning[number]
 
 
@@ -125,7 +125,7 @@ class Reading:
 def read(text: str, path: Sequence[str] = ()) -> Reading:
     parsed = list(blocks(text))
     prose = [block for block in parsed if block.kind is Kind.TEXT]
-    low = _LINK_TARGET.sub(lambda target: " " * len(target[0]), folded(text))
+    low = _LINK_TARGET.sub(lambda target: " " * len(target[0]), fold_text(text))
     sentences = [sentence for block in prose for sentence in _sentences(text, block)]
     if not sentences or not _is_english(" ".join(low[block.start : block.end] for block in prose)):
         return Reading([], _no_weights(), False)

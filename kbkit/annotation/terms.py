@@ -102,7 +102,7 @@ def type_of(name: str, path: tuple[str, ...] = ()) -> EntityType | None:
     if _FILE.fullmatch(name):
         return EntityType.FILE
     if _CONSTANT.fullmatch(name):
-        return _of_constant(path)
+        return _constant_type(path)
     symbol = _DOTTED_NAME.fullmatch(name)
     if _HYPHENATED.fullmatch(name) or (symbol and name.isalpha()):
         return EntityType.SETTING if path and _SETTINGS.search(path[-1]) else EntityType.SYMBOL
@@ -125,7 +125,7 @@ def is_error(name: str) -> bool:
     )
 
 
-def _of_constant(path: tuple[str, ...]) -> EntityType:
+def _constant_type(path: tuple[str, ...]) -> EntityType:
     for title in reversed(path):
         if _ERRORS.search(title):
             return EntityType.ERROR
@@ -166,7 +166,7 @@ class Mark(NamedTuple):
     chapter: str = ""
 
 
-def defined(name: str, kind: EntityType, anchor: str = "", *, confirmed: bool = True) -> Mark:
+def definition(name: str, kind: EntityType, anchor: str = "", *, confirmed: bool = True) -> Mark:
     return Mark(0 if confirmed else 2, Name(name, kind, True, anchor, confirmed))
 
 
@@ -187,7 +187,7 @@ def signature(text: str) -> str:
     return ""
 
 
-def anchored(signed: str, anchor: str) -> str:
+def anchor_name(signed: str, anchor: str) -> str:
     last = re.split(r"\.|::|->|#", signed)[-1]
     ends = tuple(mark + name for mark in (".", "::", "#") for name in (signed, last))
     same = anchor == signed or anchor.endswith(ends)
@@ -222,7 +222,7 @@ class _Folding(dict[int, str]):
 _FOLDING = _Folding()
 
 
-def folded(text: str) -> str:
+def fold_text(text: str) -> str:
     low = text.lower()
     if len(low) != len(text) or (not low.isascii() and _WIDE.search(low)):
         low = text.translate(_FOLDING)
@@ -233,13 +233,13 @@ def folded(text: str) -> str:
     return low
 
 
-def marked(text: str) -> str:
+def mark_words(text: str) -> str:
     """Mark words of a folded text; each character of a script without spaces is a word."""
     return _WORD.sub(lambda word: MARK + word[0] + MARK, text)
 
 
 def fold_and_mark(text: str) -> str:
-    return marked(folded(text))
+    return mark_words(fold_text(text))
 
 
 def matches_in(automaton: AhoCorasick, text: str) -> Iterator[tuple[int, int]]:

@@ -182,10 +182,10 @@ class BundleReader:
         try:
             with self._unreadable():
                 self._zip = zipfile.ZipFile(self._file)
-            self._about = self._listed()
+            self._about = self._members()
             self.manifest_bytes = self._small(MANIFEST)
             self.signature = self._small(SIGNATURE) if SIGNATURE in self._about else None
-            self.manifest = self._parsed(revision)
+            self.manifest = self._parse_manifest(revision)
             self._check_members()
         except BaseException:
             self._file.close()
@@ -245,7 +245,7 @@ class BundleReader:
         if (size, digest.hexdigest()) != (member.bytes, member.sha256):
             raise self._bad(f"{name}: differs from the manifest (size or SHA-256)")
 
-    def _listed(self) -> dict[str, zipfile.ZipInfo]:
+    def _members(self) -> dict[str, zipfile.ZipInfo]:
         listed = self._zip.infolist()
         members = {about.filename: about for about in listed}
         if len(members) != len(listed):
@@ -275,7 +275,7 @@ class BundleReader:
         except _DAMAGED as error:
             raise self._bad(f"{name}: cannot be read ({error})") from None
 
-    def _parsed(self, revision: str) -> BundleManifest:
+    def _parse_manifest(self, revision: str) -> BundleManifest:
         known = FORMAT, revision
         try:
             values = json.loads(self.manifest_bytes)
@@ -341,7 +341,7 @@ def sign(manifest: bytes, key_file: str | Path) -> bytes:
     public = key.public_key().public_bytes_raw()
     signature = {
         "keyid": hashlib.sha256(public).hexdigest(),
-        "sig": base64.b64encode(key.sign(_encoded(manifest))).decode(),
+        "sig": base64.b64encode(key.sign(_signed_bytes(manifest))).decode(),
     }
     envelope = {
         "payloadType": PAYLOAD_TYPE,
@@ -362,7 +362,7 @@ def verify(envelope: bytes | None, manifest: bytes, key_file: str | Path) -> Non
 
     for signature in _signatures(envelope, manifest):
         try:
-            key.verify(signature, _encoded(manifest))
+            key.verify(signature, _signed_bytes(manifest))
         except InvalidSignature:
             continue
         return
@@ -384,7 +384,7 @@ def _signatures(envelope: bytes, manifest: bytes) -> list[bytes]:
         return []
 
 
-def _encoded(payload: bytes) -> bytes:
+def _signed_bytes(payload: bytes) -> bytes:
     kind = PAYLOAD_TYPE.encode()
     return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
 

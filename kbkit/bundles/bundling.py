@@ -32,7 +32,7 @@ from kbkit.models.documents import image_names_of
 from kbkit.models.files import BUILT_IN, ENTRIES, FILES
 from kbkit.recipes import KnowledgeBaseSpec, parse_source
 from kbkit.runtime.progress import OnProgress
-from kbkit.sources.html.images import kept_image
+from kbkit.sources.html.images import prepare_image
 from kbkit.stores.catalog import bundled, knowledge_bases
 from kbkit.stores.catalog.bundled import Values
 from kbkit.stores.catalog.database import Transaction
@@ -69,7 +69,7 @@ class Placement:
             yield
             return
         self.stores.require_home()
-        with self._folders[FILES].locked(), self._folders[ENTRIES].locked():
+        with self._folders[FILES].hold_lock(), self._folders[ENTRIES].hold_lock():
             for folder, store in self._folders.items():
                 for name in names[folder]:
                     if _missing(store, folder, name):
@@ -254,7 +254,7 @@ def _check(bundle: BundleReader, name: str, trust: bool) -> None:
 
 def _image(bundle: BundleReader, name: str) -> Image:
     """Read a picture; refuse files with active content."""
-    image = kept_image(bundle.read(f"images/{name}"))
+    image = prepare_image(bundle.read(f"images/{name}"))
     if image is None or image.name != name:
         raise BundleError(f"{bundle.path}: images/{name}: is not an image; nothing was changed")
     return image
@@ -296,7 +296,7 @@ def make_bundle(
         transaction = stack.enter_context(stores.database.read())
         names = knowledge_bases.names(transaction)  # begins the snapshot of the catalog
         if kbs is not None:
-            names = [knowledge_bases.get(transaction, name).name for name in _own(kbs)]
+            names = [knowledge_bases.get(transaction, name).name for name in _own_names(kbs)]
         for folder, store in folders.items():
             for name, parts in _files(store, skipped):
                 writer.add(f"{folder}/{name}", parts)
@@ -305,7 +305,7 @@ def make_bundle(
         ids = [knowledge_bases.get(transaction, name).id for name in names]
         images: set[str] = set()
         for table, rows in bundled.rows(transaction, ids, whole=kbs is None):
-            seen = _watched(rows, table, images, tell)
+            seen = _count_rows(rows, table, images, tell)
             counts[table] = writer.add_rows(f"tables/{table}.jsonl", seen)
         for name in sorted(images):
             data = stores.images.read(name)
@@ -335,7 +335,7 @@ def make_bundle(
     )
 
 
-def _own(kbs: Sequence[str]) -> list[str]:
+def _own_names(kbs: Sequence[str]) -> list[str]:
     names = [kbs] if isinstance(kbs, str) else list(dict.fromkeys(kbs))
     for name in names:
         if name in BUILT_IN:
@@ -350,7 +350,7 @@ def _locked_folders(locks: ExitStack, stores: Stores) -> dict[str, FileStore]:
     folders: dict[str, FileStore] = {}
     for name, store in stores_of_files(stores).items():
         if store.root.is_dir():
-            locks.enter_context(store.locked())
+            locks.enter_context(store.hold_lock())
             folders[name] = store
     return folders
 
@@ -374,7 +374,7 @@ def _files(store: FileStore, skipped: list[str]) -> Iterator[tuple[str, Iterable
         yield item.path, [data]
 
 
-def _watched(
+def _count_rows(
     rows: Iterable[Values], table: str, images: set[str], tell: Callable[[Progress], None]
 ) -> Iterator[Values]:
     for number, row in enumerate(rows, 1):

@@ -291,14 +291,14 @@ def command(
         # typer reads the signature
         run.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
         run.__annotations__ = {each.name: each.annotation for each in parameters.values()}
-        run.__name__, run.__doc__ = function.__name__, _explained(function)[0]
+        run.__name__, run.__doc__ = function.__name__, _parse_docstring(function)[0]
         group.command(name)(run)
         return function
 
     return decorate
 
 
-def _explained(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+def _parse_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     """Return the text of a docstring, and its explanations of arguments by name."""
     text, _, listed = inspect.cleandoc(function.__doc__ or "").partition("\n\nArgs:\n")
     items = re.findall(r"(?ms)^    (\w+): (.*?)(?=\n    \w|\Z)", listed)
@@ -318,7 +318,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _parameters(function: Callable[..., Any]) -> dict[str, Parameter]:
-    _, helps = _explained(function)
+    _, helps = _parse_docstring(function)
     own = inspect.signature(function).parameters
     found: dict[str, Parameter] = {}
     for name, hint in _hints(function).items():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbkit.cli import Count, Done, OptionalCount, app, command, open_workspace
-from kbkit.cli.terminal import listing, printed, say
+from kbkit.cli.terminal import listing, print_if_json, say
 from kbkit.errors import FilesError
 from kbkit.models import EntryStatus
 from kbkit.models.values import plain, plain_line, pluralize
@@ -116,7 +116,7 @@ def list_(
     page = ws.entries.list(
         status=status, category=category, tag=tag, text=text, sort=sort, limit=limit, offset=offset
     )
-    if not printed(page.entries, as_json):
+    if not print_if_json(page.entries, as_json):
         _print_page(page)
 
 
@@ -156,7 +156,7 @@ def show(ws: Workspace, slug: Slug, *, file: str = "", as_json: bool = False) ->
         sys.stdout.buffer.flush()
         return
     entry = ws.entries.read(slug)
-    if not printed(entry, as_json):
+    if not print_if_json(entry, as_json):
         _print_entry(entry)
 
 
@@ -175,7 +175,7 @@ def add(title: str | None = None, *, slug: str = "", given: Given) -> Done:
         title, asked = _ask(values)
         values |= asked
     with open_workspace() as ws:
-        return _done("wrote", ws.entries.create(title, slug=slug, files=added, **values))
+        return _entry_done("wrote", ws.entries.create(title, slug=slug, files=added, **values))
 
 
 @command(entries)
@@ -208,7 +208,7 @@ def edit(
         entry = ws.entries.update(slug, files=files, if_match=if_match, **values)
     if to:
         entry = ws.entries.rename(slug, to=to)
-    return _done("changed", entry)
+    return _entry_done("changed", entry)
 
 
 @command(entries)
@@ -241,7 +241,7 @@ def undelete(ws: Workspace, slug: str | None = None, *, to: str = "") -> Done | 
     """
     if slug is None:
         return ws.entries.trash()
-    return _done("restored", ws.entries.undelete(slug, to=to))
+    return _entry_done("restored", ws.entries.undelete(slug, to=to))
 
 
 def _print_sync(report: EntrySyncReport) -> None:
@@ -288,7 +288,7 @@ def learn(ws: Workspace, folder: Path | None = None, *, task_id: str = "") -> Do
     """
     if folder is None:
         return {"prompt": ws.entries.learning_prompt()}
-    return _done("learned", ws.entries.learn(folder, task_id=task_id))
+    return _entry_done("learned", ws.entries.learn(folder, task_id=task_id))
 
 
 @command(entries, "import")
@@ -352,5 +352,5 @@ def _text(data: bytes, path: Path) -> str:
         raise FilesError(f"{path}: is not UTF-8 text") from None
 
 
-def _done(what: str, entry: Entry) -> Done:
+def _entry_done(what: str, entry: Entry) -> Done:
     return Done(entry, f"{what} {entry.slug}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbkit.cli import Done, OptionalCount, app, command, open_workspace
-from kbkit.cli.terminal import listing, printed, say
+from kbkit.cli.terminal import listing, print_if_json, say
 from kbkit.models.values import plain, pluralize, without_controls
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def tree(ws: Workspace, path: FolderPath = "", *, depth: OptionalCount = None) -
 def cat(ws: Workspace, path: FilePath, *, as_json: bool = False) -> None:
     """Print a file, or a document (`kb/NAME/...`)."""
     info, text = ws.files.info(path), ws.files.read(path)
-    if printed({**info.to_dict(), "content": text}, as_json):
+    if print_if_json({**info.to_dict(), "content": text}, as_json):
         return
     if sys.stdout.isatty():  # a terminal would obey control characters
         text = without_controls(text)
@@ -71,7 +71,7 @@ def write(path: FilePath, text: Text = None, *, if_match: IfMatch = None) -> Don
     """Write a file from an argument or standard input."""
     content = _text_or_input(text)
     with open_workspace() as ws:
-        return _done("wrote", ws.files.write(path, content, if_match=if_match))
+        return _file_done("wrote", ws.files.write(path, content, if_match=if_match))
 
 
 @command(files)
@@ -79,13 +79,13 @@ def append(path: FilePath, text: Text = None, *, if_match: IfMatch = None) -> Do
     """Append a line to a file."""
     content = _text_or_input(text)
     with open_workspace() as ws:
-        return _done("added to", ws.files.append(path, content, if_match=if_match))
+        return _file_done("added to", ws.files.append(path, content, if_match=if_match))
 
 
 @command(files)
 def mkdir(ws: Workspace, path: FilePath) -> Done:
     """Create a folder and its parents."""
-    return _done("made", ws.files.mkdir(path))
+    return _file_done("made", ws.files.mkdir(path))
 
 
 @command(files)
@@ -103,7 +103,7 @@ def mv(ws: Workspace, source: str, target: str) -> Done:
         source: The current path.
         target: The new path.
     """
-    return _done("moved it to", ws.files.move(source, target))
+    return _file_done("moved it to", ws.files.move(source, target))
 
 
 @command(files, show=listing("deleted_at kind path id", "the trash is empty"))
@@ -116,7 +116,7 @@ def undelete(ws: Workspace, path: str | None = None, *, to: str = "") -> Done | 
     """
     if path is None:
         return ws.files.trash()
-    return _done("restored", ws.files.undelete(path, to=to))
+    return _file_done("restored", ws.files.undelete(path, to=to))
 
 
 def _print_sync(report: SyncReport) -> None:
@@ -140,7 +140,7 @@ def _text_or_input(text: str | None) -> str:
         raise typer.BadParameter("the input is not UTF-8") from None
 
 
-def _done(what: str, info: FileInfo) -> Done:
+def _file_done(what: str, info: FileInfo) -> Done:
     return Done(info, f"{what} {plain(info.path)}")
 
 
@@ -200,11 +200,11 @@ def trash(ws: Workspace, name: str | None = None, *, as_json: bool = False) -> N
     empty = "the trash is empty"
     if name is not None:
         documents = ws[name].documents.trash()
-        if not printed(documents, as_json):
+        if not print_if_json(documents, as_json):
             listing("deleted_at title uri", empty)(documents)
         return
     deleted = ws.trash()
-    if printed(deleted, as_json):
+    if print_if_json(deleted, as_json):
         return
     inside = {kb: len(ws[kb].documents.trash()) for kb in ws}
     if deleted or not any(inside.values()):

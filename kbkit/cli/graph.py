@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbkit.cli import Count, Done, app, command
-from kbkit.cli.terminal import listing, print_pairs, print_table, printed, say
+from kbkit.cli.terminal import listing, print_if_json, print_pairs, print_table, say
 from kbkit.errors import ConfigError
 from kbkit.models.values import plain, pluralize
 
@@ -65,7 +65,7 @@ def show(ws: Workspace, entity: str, *, as_json: bool = False) -> None:
     """Show an entity and its strongest relations."""
     node = ws.graph.entity(entity)
     near = ws.graph.neighbors(node, limit=20)
-    if not printed({**node.to_dict(), "neighbors": near}, as_json):
+    if not print_if_json({**node.to_dict(), "neighbors": near}, as_json):
         print_pairs(node.lines())
         _print_steps(near)
 

@@ -12,9 +12,9 @@ from kbkit.cli import app, command, finish, open_workspace, resumable
 from kbkit.cli.sources import SomeSpecs, Specs
 from kbkit.cli.terminal import (
     listing,
+    print_if_json,
     print_json,
     print_pairs,
-    printed,
     progress,
     say,
     say_improvement,
@@ -102,7 +102,7 @@ def show(ws: Workspace, name: str, *, verbose: bool = False, as_json: bool = Fal
         verbose: Also show fingerprints and the collection.
     """
     info = ws[name].info()
-    if not printed(info, as_json):
+    if not print_if_json(info, as_json):
         print_pairs(info.lines(verbose=verbose))
 
 
@@ -128,9 +128,9 @@ def documents(
         say(f"wrote {pluralize(write_documents(collection, output))} into {output}")
     elif as_jsonl:
         for document in collection:
-            typer.echo(to_json(_listed(document, "metadata", "content")))
+            typer.echo(to_json(_document_row(document, "metadata", "content")))
     elif as_json:
-        print_json([_listed(document) for document in collection.list()])
+        print_json([_document_row(document) for document in collection.list()])
     else:
         listing("document_type state title uri")(collection.list())
 
@@ -307,7 +307,7 @@ def _say_failed_sources(kb: KnowledgeBase, report: IngestReport) -> None:
             say(f"{problem.uri} was not added as a source, because nothing could be read from it")
 
 
-def _listed(document: Document, *more: str) -> dict[str, Any]:
+def _document_row(document: Document, *more: str) -> dict[str, Any]:
     from kbkit.models import License
 
     values = document.to_dict()

@@ -21,7 +21,7 @@ from kbkit.cli import (
     command,
     open_workspace,
 )
-from kbkit.cli.terminal import listing, printed, progress, say
+from kbkit.cli.terminal import listing, print_if_json, progress, say
 from kbkit.mcp import MIN_TOKENS, USUAL_TOKENS
 from kbkit.models.values import pluralize
 
@@ -68,7 +68,7 @@ def export(
     from kbkit.knowledge_base import handle_of
 
     with open_workspace() as workspace, progress() as on_progress:
-        kb = _built(workspace, target, on_progress, trust=trust)
+        kb = _build_recipe(workspace, target, on_progress, trust=trust)
         report = kb.export(
             folder=folder,
             build=build,
@@ -138,7 +138,7 @@ def watch(
 
     with open_workspace() as workspace, ExitStack() as stack, suppress(KeyboardInterrupt):
         with progress() as on_progress:
-            kb = _built(workspace, target, on_progress, trust=trust)
+            kb = _build_recipe(workspace, target, on_progress, trust=trust)
         served: list[str] = []
 
         def on_export(report: ExportReport) -> None:
@@ -220,7 +220,7 @@ def panel(
         )
 
 
-def _built(
+def _build_recipe(
     workspace: Workspace, target: str, on_progress: OnProgress | None, *, trust: bool
 ) -> KnowledgeBase:
     from kbkit.recipes import load_recipe
@@ -323,7 +323,7 @@ def create(
     from kbkit.access import Tokens
 
     new = Tokens(ws).create(name, scope=scope, kbs=kbs or (), days=days)
-    if not printed({"token": new.token, **new.info.to_dict()}, as_json):
+    if not print_if_json({"token": new.token, **new.info.to_dict()}, as_json):
         typer.echo(new.token)
         say(f"keep it: it is not shown again; `kbkit token revoke '{name}'` revokes it")
 

@@ -13,9 +13,9 @@ from kbkit.cli import EXIT_BELOW_FLOOR, Count, OptionalCount, app, command, open
 from kbkit.cli.terminal import (
     print_evaluation,
     print_hits,
+    print_if_json,
     print_table,
     print_tuning,
-    printed,
     progress,
     say,
     say_notes,
@@ -150,7 +150,7 @@ def context_(
     """
     answer = ws.context(query, kbs=kbs, max_tokens=max_tokens, limit=limit)
     say_notes(answer.notes)
-    if not printed(answer, as_json):
+    if not print_if_json(answer, as_json):
         typer.echo(without_controls(answer.text))
 
 
@@ -183,11 +183,11 @@ def eval_(
         raise typer.BadParameter(f"--fail-under {fail_under}: give a number from 0 to 1")
     name, ground_truth = _ground_truth(target, questions, judgements)
     with open_workspace() as workspace, progress() as on_progress:
-        kb = _built(workspace, name, target)
+        kb = _build_target(workspace, name, target)
         result = kb.feedback.evaluate(
             ground_truth, mode=mode, against=against, wait=wait, on_progress=on_progress
         )
-    if not printed(result, as_json):
+    if not print_if_json(result, as_json):
         print_evaluation(result, verbose)
     if fail_under is not None and result.ndcg < fail_under:
         say(f"nDCG@10 {result.ndcg:.3f} is below {fail_under}")
@@ -221,7 +221,7 @@ def tune(
     """
     name, ground_truth = _ground_truth(target, questions, judgements)
     with open_workspace() as workspace, progress() as on_progress:
-        kb = _built(workspace, name, target)
+        kb = _build_target(workspace, name, target)
         return kb.feedback.tune(
             ground_truth, keep=keep, seed=seed, wait=wait, on_progress=on_progress
         )
@@ -277,7 +277,7 @@ def _ground_truth(
     return name, golden
 
 
-def _built(workspace: Workspace, name: str, target: str) -> KnowledgeBase:
+def _build_target(workspace: Workspace, name: str, target: str) -> KnowledgeBase:
     if name != target and name not in workspace:
         raise NotFoundError(f"{name}: is not built yet; run `kbkit build {target}` first")
     return workspace[name]

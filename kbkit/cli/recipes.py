@@ -20,7 +20,15 @@ from kbkit.cli import (
     open_workspace,
     resumable,
 )
-from kbkit.cli.terminal import complain, listing, print_json, print_pairs, printed, progress, say
+from kbkit.cli.terminal import (
+    complain,
+    listing,
+    print_if_json,
+    print_json,
+    print_pairs,
+    progress,
+    say,
+)
 from kbkit.errors import ConflictError
 from kbkit.models.values import pluralize
 
@@ -81,7 +89,7 @@ def check(recipe: Recipe, *, as_json: bool = False) -> None:
     from kbkit.workflows.gallery import check_recipe
 
     findings = check_recipe(recipe)
-    if not printed(findings, as_json):
+    if not print_if_json(findings, as_json):
         for finding in findings:
             complain(str(finding))
         errors = sum(finding.severity == "error" for finding in findings)

@@ -17,7 +17,7 @@ from urllib.parse import quote
 import typer
 
 from kbkit.models import values
-from kbkit.models.values import escaped_controls, plain, plain_lines, pluralize, without_controls
+from kbkit.models.values import escape_controls, plain, plain_lines, pluralize, without_controls
 from kbkit.runtime.logs import is_json
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def complain(text: str, level: int = logging.ERROR) -> None:
 
 def to_json(value: Any, indent: int | None = None) -> str:
     unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    return escaped_controls(json.dumps(value, ensure_ascii=not unicode, indent=indent))
+    return escape_controls(json.dumps(value, ensure_ascii=not unicode, indent=indent))
 
 
 def print_json(value: Any) -> None:
@@ -136,7 +136,7 @@ def print_json(value: Any) -> None:
     typer.echo(to_json(values.to_json(value), indent=2))
 
 
-def printed(value: Any, as_json: bool) -> bool:
+def print_if_json(value: Any, as_json: bool) -> bool:
     """Print a value if ``as_json``; return ``as_json``."""
     if as_json:
         print_json(value)
@@ -148,7 +148,7 @@ def print_pairs(pairs: list[tuple[str, str]]) -> None:
 
 
 def print_ingest(report: IngestReport, as_json: bool, name: str) -> None:
-    if printed(report, as_json):
+    if print_if_json(report, as_json):
         return
     say(
         f"{report.new:,} new, {report.changed:,} changed, {report.same:,} same, "
@@ -233,7 +233,7 @@ def print_hits(hits: Hits) -> None:
         head.append(plain(first.title or first.uri), style="bold")
         head.append(f"  {first.kb}", style="dim")
         terminal.print(head)
-        address = Text("    ").append(plain(first.anchor_url), _linked("cyan", first.url))
+        address = Text("    ").append(plain(first.anchor_url), _link_style("cyan", first.url))
         terminal.print(address, soft_wrap=True)
         description = plain(first.description)
         if description and not any(_repeats(description, hit.snippet) for hit in passages):
@@ -241,7 +241,7 @@ def print_hits(hits: Hits) -> None:
             terminal.print(line, no_wrap=True, overflow="ellipsis")
         for hit in passages:
             place = plain(" › ".join(hit.headings))
-            line = Text("    ").append(place, _linked("", hit.url))
+            line = Text("    ").append(place, _link_style("", hit.url))
             terminal.print(line.append(f"{'  ' if place else ''}{hit.score:.3f}", style="dim"))
             for shown in plain_lines(hit.snippet):
                 terminal.print(Padding(Text(shown), (0, 0, 0, 6), expand=False))
@@ -250,7 +250,7 @@ def print_hits(hits: Hits) -> None:
     say(f"{counts} in {hits.seconds * 1000:.0f} ms")
 
 
-def _linked(style: str, address: str) -> str:
+def _link_style(style: str, address: str) -> str:
     quoted = quote(address, safe=":/?#[]@!$&'()*+,;=%-._~")
     return (
         f"{style} link {quoted}".strip() if address.startswith(("http://", "https://")) else style
@@ -274,7 +274,7 @@ def listing(
 
     def show(rows: Sequence[Any]) -> None:
         if rows or not empty:
-            lines = ([values.shown(read(row)) for read in reads] for row in rows)
+            lines = ([values.format_value(read(row)) for read in reads] for row in rows)
             print_table([name.replace("_", " ") for name in names], lines)
         else:
             say(empty)

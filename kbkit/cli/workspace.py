@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbkit.cli import EXIT_ERROR, app, chosen_workspace, command, open_workspace, resumable
-from kbkit.cli.terminal import listing, print_json, print_table, printed, progress, say
+from kbkit.cli.terminal import listing, print_if_json, print_json, print_table, progress, say
 from kbkit.mcp import MIN_TOKENS, SET_NAMES, USUAL_TOKENS, check_sets
 from kbkit.mcp.stdio import serve
 from kbkit.models.values import pluralize
@@ -165,7 +165,7 @@ def doctor(ws: Workspace, *, repair: bool = False, as_json: bool = False) -> Non
         repair: Rebuild damaged indexes from the catalog.
     """
     health = ws.doctor(repair=repair)
-    if not printed({"sound": health.sound, **health.to_dict()}, as_json):
+    if not print_if_json({"sound": health.sound, **health.to_dict()}, as_json):
         for finding in health.findings:
             say(str(finding))
         checked = pluralize(health.knowledge_bases, "knowledge base")

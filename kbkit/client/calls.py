@@ -23,7 +23,7 @@ import httpx
 from kbkit import errors
 from kbkit.errors import ConfigError, KbkitError, LimitError, LocalOnlyError, ServerError
 from kbkit.models.values import to_json
-from kbkit.runtime.validation import explained_method
+from kbkit.runtime.validation import explain_method
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -128,7 +128,7 @@ class steps(Generic[P, T]):  # noqa: N801 - a decorator, like `property`
         def run(instance: Any, /, *args: P.args, **kwargs: P.kwargs) -> Any:
             return instance._run(define(instance, *args, **kwargs))
 
-        self._method = explained_method(update_wrapper(run, define))
+        self._method = explain_method(update_wrapper(run, define))
 
     def __call__(self, instance: Any, /, *args: P.args, **kwargs: P.kwargs) -> Steps[T]:
         """Return the generator itself, for ``yield from`` in another call."""
@@ -185,20 +185,20 @@ _Outcome = httpx.Response | httpx.HTTPError
 
 class _Base:
     def __init__(self, url: str, token: str | None, timeout: float) -> None:
-        self.url = _checked(url)
+        self.url = _check_url(url)
         self._timeout = timeout
         self._options: dict[str, Any] = {
             "base_url": self.url,
             "headers": {
                 "User-Agent": "kbkit",
                 "Accept": "application/json, */*;q=0.5",
-                **({"Authorization": f"Bearer {_checked_token(token)}"} if token else {}),
+                **({"Authorization": f"Bearer {_check_token(token)}"} if token else {}),
             },
             "timeout": httpx.Timeout(timeout, connect=min(timeout, 10.0)),
             "follow_redirects": False,  # the token must not reach another host
         }
 
-    def _built(
+    def _build(
         self, client: httpx.Client | httpx.AsyncClient, request: Request[Any]
     ) -> httpx.Request:
         options: dict[str, Any] = {} if request.timeout is None else {"timeout": request.timeout}
@@ -257,7 +257,7 @@ class Transport(_Base):
             time.sleep(wait)
 
     def _answer(self, request: Request[Any]) -> httpx.Response:
-        built, follow = self._built(self._client, request), request.on_event
+        built, follow = self._build(self._client, request), request.on_event
         response = self._client.send(built, stream=follow is not None)
         if follow is not None:
             with closing(response):
@@ -292,7 +292,7 @@ class AsyncTransport(_Base):
             await asyncio.sleep(wait)
 
     async def _answer(self, request: Request[Any]) -> httpx.Response:
-        built, follow = self._built(self._client, request), request.on_event
+        built, follow = self._build(self._client, request), request.on_event
         response = await self._client.send(built, stream=follow is not None)
         if follow is not None:
             async with aclosing(response):
@@ -373,7 +373,7 @@ def _retry_after(response: httpx.Response) -> float:
         return 0.0
 
 
-def _checked(url: str) -> str:
+def _check_url(url: str) -> str:
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -390,7 +390,7 @@ def _checked(url: str) -> str:
     return url.rstrip("/")
 
 
-def _checked_token(token: str) -> str:
+def _check_token(token: str) -> str:
     if not token.isascii() or not token.isprintable() or " " in token:
         raise ConfigError("token: has characters that no token has; copy it as it was shown")
     return token

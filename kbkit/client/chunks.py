@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 _CHUNK = f"{KNOWLEDGE}/chunks/{{chunk_id}}?kb={{self._base.name}}"
 
 
-def _placed(answer: Any) -> pd.DataFrame:
+def _places_frame(answer: Any) -> pd.DataFrame:
     from kbkit.frames import places_frame
 
     return places_frame(answer["places"], tuple(answer["variance"]), answer["chunks"])
@@ -77,7 +77,7 @@ class ChunksCalls(CollectionCalls[Chunk]):
     def of(self, document: str) -> builtins.list[Chunk]:
         """List the chunks of a document in their order."""
 
-    @call(f"GET {BASE}/chunks/map", read=_placed)
+    @call(f"GET {BASE}/chunks/map", read=_places_frame)
     def embedding_map(self, *, limit: int = 2000, seed: int = 0) -> pd.DataFrame:
         """Project chunk vectors onto the plane of the greatest variance."""
 

@@ -75,7 +75,7 @@ def names(kbs: Sequence[str]) -> list[str]:
 Names = Annotated[Sequence[str], names]
 
 
-def declared(
+def declare_call(
     route: str,
     *,
     names: Mapping[str, str] | None = None,
@@ -124,7 +124,7 @@ def declared(
             bound = signature.bind(self, *args, **kwargs)
             bound.apply_defaults()
             given = {
-                name: _sent(name, value, hints()[name])
+                name: _json_value(name, value, hints()[name])
                 for name, value in bound.arguments.items()
                 if name not in _NOT_SENT and value is not None
             }
@@ -140,7 +140,7 @@ def declared(
                 for name, value in given.items():
                     query |= value if isinstance(value, Mapping) else {name: value}
             elif given or body:
-                json = json_body(**_filled(body or {}, self), **given)
+                json = json_body(**_fill(body or {}, self), **given)
             headers, content = matching(version), None
             if text:
                 headers["Content-Type"] = "text/plain; charset=utf-8"
@@ -168,7 +168,7 @@ def call(route: str, run: Run | None = None, **options: Any) -> Declare:
     """Make a method that sends one request, or others after it; see `declared`."""
 
     def declare(define: Callable[Concatenate[Any, P], T]) -> steps[P, T]:
-        request = declared(route, **options)(define)
+        request = declare_call(route, **options)(define)
 
         def start(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Steps[T]:
             first = request(self, *args, **kwargs)
@@ -189,20 +189,20 @@ _WITH_QUERY = frozenset({"GET", "DELETE"})
 _NOT_SENT = frozenset({"self", "base", "on_progress", "stop"})
 
 
-def _sent(name: str, value: Any, hint: Any) -> Any:
+def _json_value(name: str, value: Any, hint: Any) -> Any:
     kinds, converters = _parts(hint)
     for convert in converters:
         value = convert(value)
     if isinstance(value, Entity | GraphEdit):
         return value.id
     if kinds >= {str, Sequence} and isinstance(value, tuple(kinds - {Sequence})):
-        return [_sent(name, value, Any)]
+        return [_json_value(name, value, Any)]
     if isinstance(value, Target):
         return value.key
     if isinstance(value, str):
         return check_text(name, value)
     if Sequence in kinds and not converters and isinstance(value, Iterable):
-        return [_sent(name, each, Any) for each in value]
+        return [_json_value(name, each, Any) for each in value]
     if str in kinds and not converters and not isinstance(value, tuple(kinds)):
         return check_text(name, value)  # raises
     return value.model_dump(mode="json") if hasattr(value, "model_dump") else value
@@ -276,10 +276,10 @@ def matching(version: str | None) -> dict[str, str]:
 def address(path: str, owner: Any, /, **names: Any) -> tuple[str, dict[str, Any]]:
     """Format a path and its query, which may name attributes of their owner, ``self``."""
     place, _, fixed = path.partition("?")
-    return url(place, self=owner, **names), _filled(dict(parse_qsl(fixed)), owner)
+    return url(place, self=owner, **names), _fill(dict(parse_qsl(fixed)), owner)
 
 
-def _filled(values: Mapping[str, Any], owner: Any) -> dict[str, Any]:
+def _fill(values: Mapping[str, Any], owner: Any) -> dict[str, Any]:
     return {
         name: value.format(self=owner) if isinstance(value, str) else value
         for name, value in values.items()

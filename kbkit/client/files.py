@@ -50,7 +50,7 @@ _ROUTES = ("tree", "prompt", "revision", "mkdir", "move", "sync")
 _FILE = f"{_AT}/{{path:path}}"
 
 
-def _checked(path: str) -> str:
+def _check_path(path: str) -> str:
     parts_of(path)  # raises for an invalid path
     return f"./{path}" if path in _ROUTES else path
 
@@ -61,7 +61,7 @@ def _not_empty(old: str) -> str:
     return old
 
 
-FilePath = Annotated[str, _checked]
+FilePath = Annotated[str, _check_path]
 
 
 class FilesCalls(RemoteObject):

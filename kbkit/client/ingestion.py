@@ -15,7 +15,16 @@ from uuid import uuid4
 from kbkit import errors
 from kbkit.client.calls import Request, Steps, steps
 from kbkit.client.declared import BASE, KNOWLEDGE, LONG, call, reads_nothing
-from kbkit.client.work import OnProgress, Stop, job, job_request, keyed, result_of, run_job, unpack
+from kbkit.client.work import (
+    OnProgress,
+    Stop,
+    add_key,
+    job,
+    job_request,
+    result_of,
+    run_job,
+    unpack,
+)
 from kbkit.errors import ConfigError, SourceError
 from kbkit.models import (
     ExportReport,
@@ -147,14 +156,14 @@ def _not_sent(_: object) -> None:
     """Keep an argument on this machine."""
 
 
-def _exported(self: Any, request: Request[Any], given: Mapping[str, Any]) -> Steps[ExportReport]:
+def _read_export(self: Any, request: Request[Any], given: Mapping[str, Any]) -> Steps[ExportReport]:
     folder, on_progress = given.get("folder"), given.get("on_progress")
     if given.get("pages_only") and folder is None:
         raise ConfigError(
             "pages_only: name the folder of your site's documentation: "
             "export(folder='docs/kb', pages_only=True)"
         )
-    asked = keyed(request, on_progress)
+    asked = add_key(request, on_progress)
     archive = yield from run_job(_archive_of, asked, on_progress=on_progress)
     place = Path("export", self.name) if folder is None else Path(folder).expanduser()
     data = yield from IngestionCalls._archive(self, archive.archive)
@@ -258,7 +267,7 @@ class IngestionCalls:
     ) -> IngestReport:
         """Change the settings; documents are split and embedded again if needed."""
 
-    @call(f"POST {BASE}/exports", _exported, read=_archive_of, timeout=60.0)
+    @call(f"POST {BASE}/exports", _read_export, read=_archive_of, timeout=60.0)
     def export(
         self,
         *,

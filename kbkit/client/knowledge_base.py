@@ -41,7 +41,7 @@ from kbkit.errors import ConfigError
 from kbkit.extras import whole
 from kbkit.models import Answer, Chunk, Filters, Hits, KnowledgeBaseInfo, Mode, Rating, RelatedChunk
 from kbkit.recipes import KnowledgeBaseSpec, Question, RetrievalSpec, check_questions
-from kbkit.runtime.validation import check_text, explained, explained_method
+from kbkit.runtime.validation import check_text, explain_calls, explain_method
 
 if TYPE_CHECKING:
     from llama_index.core.base.base_retriever import BaseRetriever
@@ -120,7 +120,7 @@ class KnowledgeBaseCalls(IngestionCalls, RemoteObject):
     def context(self, chunk_id: str, *, before: int = 1, after: int = 1) -> list[Chunk]:
         """Return a chunk with its neighbours, in document order."""
 
-    @explained_method
+    @explain_method
     def as_retriever(
         self,
         *,
@@ -165,7 +165,7 @@ class KnowledgeBaseCalls(IngestionCalls, RemoteObject):
         return f"<{type(self).__name__} {self.name!r}>"
 
 
-@explained
+@explain_calls
 class RemoteKnowledgeBase(KnowledgeBaseCalls, Blocking):
     """A remote knowledge base with the calls of a local one."""
 
@@ -200,7 +200,7 @@ class RemoteKnowledgeBase(KnowledgeBaseCalls, Blocking):
         return self.info()._repr_html_()
 
 
-@explained
+@explain_calls
 class AsyncKnowledgeBase(KnowledgeBaseCalls, Awaited):
     """A remote knowledge base whose calls are awaited."""
 
@@ -302,7 +302,7 @@ class FeedbackCalls:
     def _rater(self) -> str: ...
 
 
-@explained
+@explain_calls
 class RemoteFeedback(FeedbackCalls, Blocking):
     """Feedback of a knowledge base on a server."""
 

@@ -35,12 +35,12 @@ def job(route: str, read: Callable[[Any], Any], **options: Any) -> Declare:
 
     def run(_: object, request: Request[Any], given: Mapping[str, Any]) -> Steps[Any]:
         on_progress, stop = given.get("on_progress"), given.get("stop")
-        return run_job(read, keyed(request, on_progress), on_progress=on_progress, stop=stop)
+        return run_job(read, add_key(request, on_progress), on_progress=on_progress, stop=stop)
 
     return call(route, run, read=read, timeout=60.0, **options)
 
 
-def keyed(request: Request[Any], on_progress: OnProgress | None) -> Request[Any]:
+def add_key(request: Request[Any], on_progress: OnProgress | None) -> Request[Any]:
     """Return a request for work that is safe to send twice."""
     sent = {**(request.json or {}), "wait": on_progress is None}
     headers = {"Idempotency-Key": uuid4().hex, **request.headers}
@@ -124,7 +124,7 @@ def job_request(
     """Request work on a knowledge base."""
     path = url(f"{KNOWLEDGE}/bases/{{}}/{work}", kb)
     request = Request("POST", path, reads_nothing, json=body, timeout=60.0)
-    return keyed(request, on_progress)
+    return add_key(request, on_progress)
 
 
 def _read_work(read: Callable[[Any], T], response: httpx.Response) -> T | Job:

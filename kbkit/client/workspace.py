@@ -43,7 +43,7 @@ from kbkit.models import (
     from_dict,
 )
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec
-from kbkit.runtime.validation import explained, explained_method
+from kbkit.runtime.validation import explain_calls, explain_method
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +59,7 @@ def _info(answer: Any) -> KnowledgeBaseInfo:
     return from_dict(KnowledgeBaseInfo, answer)
 
 
-def _opened(self: Any, request: Request[Any], _: object) -> Steps[Any]:
+def _open(self: Any, request: Request[Any], _: object) -> Steps[Any]:
     info = yield request
     return self._knowledge_base(info.name)
 
@@ -103,7 +103,7 @@ class WorkspaceCalls(RemoteObject, ABC, Generic[K]):
     def list(self) -> builtins.list[KnowledgeBaseInfo]:
         """List all knowledge bases with their figures, in order of name."""
 
-    @call(f"POST {KNOWLEDGE}/bases", _opened, read=_info)
+    @call(f"POST {KNOWLEDGE}/bases", _open, read=_info)
     def create(
         self,
         name: str,
@@ -118,7 +118,7 @@ class WorkspaceCalls(RemoteObject, ABC, Generic[K]):
     def delete(self, name: str, *, forever: bool = False, if_match: str | None = None) -> None:
         """Move a knowledge base to the trash; `undelete` restores it."""
 
-    @call(f"POST {KNOWLEDGE}/trash/{{name}}/undelete", _opened, read=_info)
+    @call(f"POST {KNOWLEDGE}/trash/{{name}}/undelete", _open, read=_info)
     def undelete(self, name: str, *, to: str = "") -> K:
         """Restore a deleted knowledge base with its content."""
 
@@ -154,7 +154,7 @@ class WorkspaceCalls(RemoteObject, ABC, Generic[K]):
     @call(f"PATCH {_BASE}", names={"to": "name"})
     def _rename(self, name: str, *, to: str, if_match: str | None) -> KnowledgeBaseInfo: ...
 
-    @call(f"PATCH {_BASE}", _opened, read=_info)
+    @call(f"PATCH {_BASE}", _open, read=_info)
     def describe(self, name: str, *, description: str, if_match: str | None = None) -> K:
         """Change the description of a knowledge base."""
 
@@ -211,7 +211,7 @@ class WorkspaceCalls(RemoteObject, ABC, Generic[K]):
     ) -> Context:
         """Collect passages that answer a question, as one text and as pieces with sources."""
 
-    @explained_method
+    @explain_method
     def as_retriever(
         self,
         *,
@@ -237,7 +237,7 @@ class WorkspaceCalls(RemoteObject, ABC, Generic[K]):
     def _find(self, name: str) -> KnowledgeBaseInfo: ...
 
 
-@explained
+@explain_calls
 class RemoteWorkspace(WorkspaceCalls[RemoteKnowledgeBase], Blocking):
     """A remote workspace with the calls of a local one; safe to use from several threads."""
 
@@ -295,7 +295,7 @@ class RemoteWorkspace(WorkspaceCalls[RemoteKnowledgeBase], Blocking):
         return self._knowledge_bases[name]
 
 
-@explained
+@explain_calls
 class AsyncWorkspace(WorkspaceCalls[AsyncKnowledgeBase], Awaited):
     """A remote workspace whose calls are awaited.
 

@@ -135,8 +135,8 @@ def fit(
     penalty = _penalty(design, _LAMBDA, empty=1.0)
     solved = start + ridge(design, targets - design @ start, penalty)
     metric = partial_whitening(centred)
-    table = _scaled(solved, idf, _IDF_POWER, metric)
-    added = _scaled(general, idf, _WORDS_IDF_POWER, metric)
+    table = _scale(solved, idf, _IDF_POWER, metric)
+    added = _scale(general, idf, _WORDS_IDF_POWER, metric)
     if (size := _size(design, added)) > 0:
         table = table + added * (_WORD_SHARE * _size(design, table) / size)
     report = {
@@ -150,7 +150,7 @@ def fit(
     return FittedEncoder(embedder, tuple(terms), table, report)
 
 
-def _scaled(table: Matrix, idf: Vector, power: float, metric: Matrix) -> Matrix:
+def _scale(table: Matrix, idf: Vector, power: float, metric: Matrix) -> Matrix:
     return np.asarray((table * idf[:, None] ** power) @ metric, np.float32)
 
 

@@ -210,18 +210,18 @@ _ERF = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
 def token_vectors(weights: ModelWeights, ids: Sequence[int]) -> Matrix:
     rows = weights.words[ids] * weights.word_scales[ids, None]
     rows += weights.places[: len(ids)] * weights.place_scales[: len(ids), None]
-    rows = _normed(rows + weights.kind, weights.norm)
+    rows = _normalize(rows + weights.kind, weights.norm)
     for layer in weights.layers:
-        rows = _normed(
-            rows + _product(_attended(rows, layer), layer.attention), layer.attention_norm
+        rows = _normalize(
+            rows + _product(_attend(rows, layer), layer.attention), layer.attention_norm
         )
         hidden = _product(rows, layer.up)
         hidden *= 0.5 + 0.5 * _erf(hidden / sqrt(2))
-        rows = _normed(rows + _product(hidden, layer.down), layer.norm)
+        rows = _normalize(rows + _product(hidden, layer.down), layer.norm)
     return rows
 
 
-def _attended(rows: Matrix, layer: Layer) -> Matrix:
+def _attend(rows: Matrix, layer: Layer) -> Matrix:
     split = _product(rows, layer.inputs).reshape(len(rows), 3, _HEADS, -1)
     queries, keys, values = split.transpose(1, 2, 0, 3)  # each of shape (heads, tokens, width)
     weights = queries @ keys.transpose(0, 2, 1) / sqrt(queries.shape[2])
@@ -242,7 +242,7 @@ def _product(rows: Matrix, product: Product) -> Matrix:
     return result
 
 
-def _normed(rows: Matrix, norm: Norm) -> Matrix:
+def _normalize(rows: Matrix, norm: Norm) -> Matrix:
     rows = rows - rows.mean(axis=1, keepdims=True)
     rows /= np.sqrt(np.square(rows).mean(axis=1, keepdims=True) + _EPSILON)
     rows *= norm.weights
@@ -390,7 +390,7 @@ def check_sha256(path: Path, expected: str, mend: str) -> None:
     _expect(path, sha256(path), frozenset({expected}), mend)
 
 
-def checked_bytes(path: Path, expected: frozenset[str], mend: str) -> bytes:
+def read_checked(path: Path, expected: frozenset[str], mend: str) -> bytes:
     """Read a file that must have a known SHA-256."""
     with _reading(path):
         data = path.read_bytes()

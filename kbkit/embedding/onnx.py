@@ -32,7 +32,7 @@ from kbkit.embedding.presets import (
     PRESETS,
     DenseLayer,
     ModelConfig,
-    fetched_model,
+    fetch_model,
     read_config,
 )
 from kbkit.errors import EmbedderError
@@ -141,7 +141,7 @@ class OnnxEmbedder:
         return result
 
     def _run(self, texts: list[str]) -> Matrix:
-        encodings = encoded(self._tokenizer, texts)
+        encodings = encode_texts(self._tokenizer, texts)
         shape = (len(texts), max(len(encoding.ids) for encoding in encodings))
         feed = {name: np.zeros(shape, np.int64) for name in _INPUTS}
         for row, encoding in enumerate(encodings):
@@ -203,7 +203,7 @@ def _preset_files(name: str) -> _Files:
         return _Files(*minilm_files())
     if name in PRESETS and PRESETS[name].package:
         raise EmbedderError(f"{name} is not an ONNX model; write `embedding: {{type: {name}}}`")
-    model, folder = fetched_model(name)
+    model, folder = fetch_model(name)
     config = read_config(folder)
     if preset := PRESETS.get(name):
         inputs = {
@@ -290,7 +290,7 @@ def tokenizer_of(path: Path, _version: tuple[int, int], max_length: int) -> Any:
     return tokenizer
 
 
-def encoded(tokenizer: Any, texts: list[str]) -> list[Any]:
+def encode_texts(tokenizer: Any, texts: list[str]) -> list[Any]:
     try:
         encodings: list[Any] = tokenizer.encode_batch_fast(texts)
     except (TypeError, UnicodeError) as error:
@@ -347,7 +347,7 @@ class MiniLmEmbedder:
             or next(self._queries) >= _NUMPY_QUERIES
         ):
             return self._model.embed_query(text)
-        (tokens,) = encoded(self._tokenizer, [text])
+        (tokens,) = encode_texts(self._tokenizer, [text])
         vector: Vector = token_vectors(minilm_weights(), tokens.ids).mean(axis=0)
         vector /= np.linalg.norm(vector)
         return vector

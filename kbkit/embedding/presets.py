@@ -59,7 +59,7 @@ def model_folder(name: str, models: Path | None = None) -> Path:
     return (models or Settings.load().models) / name.replace("/", "--")
 
 
-def fetched_model(name: str) -> tuple[Path, Path]:
+def fetch_model(name: str) -> tuple[Path, Path]:
     folder = model_folder(name)
     lock = read_lock(folder)
     if not folder.is_dir() or lock is None:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from kbkit.embedding import Matrix, Vector, full_rows, normalize
 from kbkit.embedding.fitted import FittedEncoder
-from kbkit.embedding.models import checked_bytes, distribution_file
+from kbkit.embedding.models import distribution_file, read_checked
 from kbkit.embedding.regression import term_vectors
 from kbkit.errors import EmbedderError
 
@@ -192,8 +192,8 @@ def _load(weights: Path, tokenizer: Path) -> tuple[_Table, _Tokens]:
     from safetensors.numpy import load
     from tokenizers import Tokenizer
 
-    table = checked_bytes(weights, frozenset({WEIGHTS_SHA256}), _MEND)
-    config = checked_bytes(tokenizer, TOKENIZER_SHA256, _MEND)
+    table = read_checked(weights, frozenset({WEIGHTS_SHA256}), _MEND)
+    config = read_checked(tokenizer, TOKENIZER_SHA256, _MEND)
     try:
         vectors = load(table)["embedding.weight"]
         encoder = Tokenizer.from_buffer(config)

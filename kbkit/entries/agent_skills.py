@@ -54,7 +54,7 @@ def skill_files(stored: StoredEntry, title: str) -> dict[str, bytes]:
     for path, data in stored.files.items():
         if path in (NAME, PROMPT, VOTES):
             continue
-        name = _README if path == README else _renamed(path, _FOLDERS)
+        name = _README if path == README else _rename_path(path, _FOLDERS)
         if name in files or name in (FILE, _LONG):
             raise EntryFormatError(
                 f"{stored.slug}/{path}: would be {name} in the skill, which already exists; "
@@ -85,9 +85,9 @@ def _front_matter(stored: StoredEntry, title: str, metadata: Mapping[str, str]) 
         "compatibility": compatibility,
         "allowed-tools": extra.get("allowed-tools", ""),
     }
-    lines = [f"{key}: {_quoted(value)}" for key, value in front.items() if value]
+    lines = [f"{key}: {_quote(value)}" for key, value in front.items() if value]
     lines.append("metadata:")
-    lines += [f"  {scalar(key)}: {_quoted(value)}" for key, value in metadata.items()]
+    lines += [f"  {scalar(key)}: {_quote(value)}" for key, value in metadata.items()]
     return "\n".join(["---", *lines, "---", "", ""])
 
 
@@ -134,13 +134,13 @@ def read_skill_folder(place: Path, locks: Locks) -> Skill:
     at = place / name
     if name not in files:
         raise EntryFormatError(f"{at}: is not a readable file")
-    mapping, body = _parsed(at, files.pop(name))
-    title = _checked_name(at, mapping, place.name)
+    mapping, body = _parse_skill(at, files.pop(name))
+    title = _check_name(at, mapping, place.name)
     values, extra = _values(at, mapping, title)
     return _entry(title, values, extra, files, body)
 
 
-def _parsed(at: Path, data: bytes) -> tuple[YamlMapping, str]:
+def _parse_skill(at: Path, data: bytes) -> tuple[YamlMapping, str]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -159,7 +159,7 @@ def _parsed(at: Path, data: bytes) -> tuple[YamlMapping, str]:
         raise EntryFormatError(f"{at}: {error}", error.line, error.column) from None
 
 
-def _checked_name(at: Path, mapping: YamlMapping, folder: str) -> str:
+def _check_name(at: Path, mapping: YamlMapping, folder: str) -> str:
     name = unicodedata.normalize("NFKC", _string(at, mapping, "name"))
     why = ""
     if not name:
@@ -228,7 +228,7 @@ def _entry(
     for path, data in files.items():
         if is_long and path == _LONG:
             continue
-        made = README if path == _README and README not in files else _renamed(path, back)
+        made = README if path == _README and README not in files else _rename_path(path, back)
         if made in entry or made.casefold() in (NAME, PROMPT, VOTES):
             made = f"references/{path}"
         entry[made] = data
@@ -277,7 +277,7 @@ def _fault(at: Path, mapping: YamlMapping, key: str, why: str) -> EntryFormatErr
     return EntryFormatError(f"{at}: {error}", error.line, error.column)
 
 
-def _renamed(path: str, folders: tuple[tuple[str, str], ...]) -> str:
+def _rename_path(path: str, folders: tuple[tuple[str, str], ...]) -> str:
     for old, new in folders:
         if path.startswith(old):
             return new + path.removeprefix(old)
@@ -307,7 +307,7 @@ def _cut(text: str, limit: int) -> str:
     return f"{words}…" if " " in text[:limit] else text[:limit]
 
 
-def _quoted(value: str) -> str:
+def _quote(value: str) -> str:
     text = scalar(value)
     return text if text.startswith('"') else f'"{text}"'
 

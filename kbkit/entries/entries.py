@@ -12,21 +12,21 @@ from typing import BinaryIO
 from kbkit.entries import agent_skills, learning
 from kbkit.entries.index import EntryIndex
 from kbkit.entries.learning import EntryLookup
-from kbkit.entries.skill_file import NAME, checked, checked_status, edited, new_skill
+from kbkit.entries.skill_file import NAME, check_status, check_values, edit_yaml, new_skill
 from kbkit.entries.slugs import check_slug, slug_of, unique
 from kbkit.entries.store import (
     PROMPT,
     README,
     EntryStore,
     StoredEntry,
-    checked_files,
+    check_files,
     entry_of,
     info_of,
     title_of,
 )
 from kbkit.errors import ConfigError, MissingPathError, VersionConflictError
 from kbkit.files.index import saying_done
-from kbkit.files.paths import joined, parts_of
+from kbkit.files.paths import join_parts, parts_of
 from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base import KnowledgeBase
 from kbkit.models import (
@@ -44,7 +44,7 @@ from kbkit.models.files import ENTRIES
 from kbkit.retrieval.context import MIN_TOKENS, Findings
 from kbkit.runtime.config import Settings
 from kbkit.runtime.progress import OnProgress, progress_bar
-from kbkit.runtime.validation import check_integer, check_text, explained
+from kbkit.runtime.validation import check_integer, check_text, explain_calls
 from kbkit.stores.catalog.indexed_files import list_entries
 from kbkit.stores.stores import Stores
 
@@ -52,7 +52,7 @@ SORTS = ("rating", "updated", "title")
 _TICK = timedelta(microseconds=1)
 
 
-@explained
+@explain_calls
 class Entries:
     """Reusable solutions, each a folder with a ``skill.yaml``; ``workspace.entries``.
 
@@ -124,7 +124,7 @@ class Entries:
         start = check_integer("offset", offset, 0)
         records = self._index.look_up(
             list_entries,
-            status=None if status is None else checked_status(status).value,
+            status=None if status is None else check_status(status).value,
             category=None if category is None else check_text("category", category),
             tag=None if tag is None else check_text("tag", tag),
             text=check_text("text", text),
@@ -145,7 +145,7 @@ class Entries:
             IsFolderError: It is a folder.
             PathOutsideError: The path is outside the entry.
         """
-        return self._store.open(joined((check_slug(slug), *parts_of(path))))
+        return self._store.open(join_parts((check_slug(slug), *parts_of(path))))
 
     # ---- writing
 
@@ -180,7 +180,7 @@ class Entries:
             InvalidPathError: The slug or a path is invalid.
             PathExistsError: The slug is taken.
         """
-        cleaned = checked(
+        cleaned = check_values(
             title=title,
             description=description,
             tags=tags,
@@ -189,12 +189,10 @@ class Entries:
             prompt=prompt,
             readme=readme,
         )
-        others = {
-            path: data for path, data in checked_files(files or {}).items() if data is not None
-        }
+        others = {path: data for path, data in check_files(files or {}).items() if data is not None}
         if check_text("slug", slug):
             check_slug(slug)
-        with self._store.locked():
+        with self._store.hold_lock():
             folders = self.path.iterdir() if self.path.is_dir() else ()
             taken = {each.name.casefold() for each in folders}
             new_slug = slug or slug_of(cleaned["title"], taken)
@@ -209,7 +207,7 @@ class Entries:
             }
             texts = {name: cleaned[key].encode() for key, name in _TEXTS.items() if cleaned[key]}
             self._store.place(new_slug, {NAME: new_skill(values).encode(), **texts, **others})
-        return self._levelled(new_slug)
+        return self._update_index(new_slug)
 
     def update(
         self,
@@ -254,9 +252,9 @@ class Entries:
             "prompt": prompt,
             "readme": readme,
         }
-        changes = checked(**{key: value for key, value in given.items() if value is not None})
-        others = checked_files(files or {})
-        with self._store.locked():
+        changes = check_values(**{key: value for key, value in given.items() if value is not None})
+        others = check_files(files or {})
+        with self._store.hold_lock():
             stored = self._store.read_entry(slug)
             if if_match is not None:
                 _check_version(stored, if_match)
@@ -267,11 +265,11 @@ class Entries:
                     raise MissingPathError(f"{slug}/{path}: no such file or folder")
             written = {path: data for path, data in new.items() if stored.files.get(path) != data}
             values = {key: value for key, value in changes.items() if key not in _TEXTS}
-            text = edited(stored.skill.text, values)
+            text = edit_yaml(stored.skill.text, values)
             if written or text != stored.skill.text:
-                text = edited(text, {"updated_at": datetime.now(UTC)})
+                text = edit_yaml(text, {"updated_at": datetime.now(UTC)})
                 self._store.write_all(slug, {**written, NAME: text.encode()}, stored.files)
-        return self._levelled(slug)
+        return self._update_index(slug)
 
     def rename(self, slug: str, *, to: str) -> Entry:
         """Rename an entry; id, votes and relations stay.
@@ -282,14 +280,14 @@ class Entries:
             PathExistsError: It is taken.
         """
         check_slug(to)
-        with self._store.locked():
+        with self._store.hold_lock():
             skill = self._store.read_skill(slug)
             record = self._index.records().get(slug)
             entry_id = skill.id or (record.id if record else slug)
             # first, since it may fail on a full disk; alone it changes nothing
-            self._store.write(f"{slug}/{NAME}", edited(skill.text, {"id": entry_id}).encode())
+            self._store.write(f"{slug}/{NAME}", edit_yaml(skill.text, {"id": entry_id}).encode())
             self._store.move(slug, to)
-        return self._levelled(to)
+        return self._update_index(to)
 
     def rate(self, slug: str, score: int, *, rater: str = "") -> Entry:
         """Vote for an entry.
@@ -306,13 +304,13 @@ class Entries:
         """
         stars = check_integer("score", score, 1, 5)
         who = " ".join(check_text("rater", rater or self._settings.rater).split())
-        with self._store.locked():
+        with self._store.hold_lock():
             votes, _ = self._store.read_votes(slug)
             times, now = {vote.timestamp for vote in votes}, datetime.now(UTC)
             while now in times:  # the identity of a vote includes its time
                 now += _TICK
             self._index.add_votes(slug, [Vote(now, who, stars)])
-        return self._levelled(slug)
+        return self._update_index(slug)
 
     def delete(self, slug: str, *, if_match: str | None = None) -> DeletedFile:
         """Move an entry to the trash; `undelete` restores it.
@@ -327,7 +325,7 @@ class Entries:
             EntryFormatError: ``if_match`` is given, but the ``skill.yaml`` is invalid.
         """
         check_slug(slug)
-        with self._store.locked():
+        with self._store.hold_lock():
             if if_match is not None:
                 _check_version(self._store.read_entry(slug), if_match)
             deleted = self._store.delete(slug, lambda _: {})
@@ -349,7 +347,7 @@ class Entries:
         if to:
             check_slug(to)
         item, _ = self._store.undelete(slug, to)
-        return self._levelled(item.path)
+        return self._update_index(item.path)
 
     def trash(self) -> builtins.list[DeletedFile]:
         """List entries that `undelete` can restore, the last first."""
@@ -382,7 +380,7 @@ class Entries:
         """Return a text that changes with entries and votes; fast enough to poll."""
         return self._index.revision()
 
-    def _levelled(self, slug: str) -> Entry:
+    def _update_index(self, slug: str) -> Entry:
         """Update the index after a change on disk; return the entry."""
         with saying_done(slug):
             self._index.level()
@@ -400,7 +398,7 @@ class Entries:
         Raises:
             ConfigError: The prompt is empty, or the limit is wrong.
         """
-        asked = _asked(prompt)
+        asked = _check_prompt(prompt)
         most = check_integer("limit", limit, 1)
         self._index.level(on_progress=lambda _: None)
         matches, records = self._lookup.find(asked, most), self._index.records()
@@ -420,7 +418,7 @@ class Entries:
         Raises:
             ConfigError: The prompt is empty, or limit or budget is wrong.
         """
-        asked = _asked(prompt)
+        asked = _check_prompt(prompt)
         most = self._settings.max_entries if limit is None else check_integer("limit", limit, 1)
         tokens = check_integer("max_tokens", max_tokens, MIN_TOKENS)
         self._index.level(on_progress=lambda _: None)
@@ -446,7 +444,7 @@ class Entries:
         """
         place = learning.knowledge_folder(Path(folder))
         slug = self._learner.learn(place, " ".join(check_text("task_id", task_id).split()))
-        return self._levelled(slug)
+        return self._update_index(slug)
 
     def learning_prompt(self) -> str:
         """Return a section of a system prompt that asks an agent to write ``.knowledge``."""
@@ -500,7 +498,7 @@ class Entries:
             agent_skills.read_skill_folder(place, self._store.locks)
             for place in agent_skills.find_skills(Path(folder))
         ]
-        with self._store.locked():
+        with self._store.hold_lock():
             before = {skill.slug: self._store.existing(skill.slug) for skill in skills}
             ids = self._index.ids()
             for skill in skills:
@@ -517,7 +515,7 @@ class Entries:
 _TEXTS = {"prompt": PROMPT, "readme": README}
 
 
-def _asked(prompt: str) -> str:
+def _check_prompt(prompt: str) -> str:
     if not (asked := check_text("prompt", prompt).strip()):
         raise ConfigError("prompt: is empty; describe the task")
     return asked

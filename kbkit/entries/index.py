@@ -73,7 +73,7 @@ class EntryIndex(FolderIndex):
         records = self.records()
         report = EntrySyncReport()
         if any(_changes(records, looks)) or self._new_votes(records):
-            with self._store.locked(wait=wait):
+            with self._store.hold_lock(wait=wait):
                 report = self._level(on_progress, stop)
             records = self.records()
         problems = {slug: each.problem for slug, each in records.items() if each.problem}
@@ -148,7 +148,7 @@ class EntryIndex(FolderIndex):
                             problem=why, stamp=look.stamp, changed=look.changed, seen=seen
                         )
                     )
-        moved = self._moved(read, records, gone)
+        moved = self._find_moves(read, records, gone)
         with self._database.write() as transaction:
             for slug, was in moved.items():
                 indexed_files.rename_document(transaction, kb.id, was, slug)
@@ -189,7 +189,7 @@ class EntryIndex(FolderIndex):
         ]
         return EntrySyncReport(tuple(added), tuple(updated), tuple(removed))
 
-    def _moved(
+    def _find_moves(
         self,
         read: Mapping[str, StoredEntry],
         records: Mapping[str, EntryRecord],

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from kbkit.embedding.static import count_tokens
 from kbkit.entries.index import EntryIndex
-from kbkit.entries.skill_file import NAME, VOTES, SkillFile, edited, read_skill, without_votes
+from kbkit.entries.skill_file import NAME, VOTES, SkillFile, edit_yaml, read_skill, without_votes
 from kbkit.entries.slugs import slug_fault, slug_of
 from kbkit.entries.store import PROMPT, README, EntryStore, renewed
 from kbkit.errors import (
@@ -28,7 +28,7 @@ from kbkit.models import Context, ContextPiece, EntryRating, EntrySource, EntryS
 from kbkit.models.reports import MAX_QUERY_LENGTH
 from kbkit.models.values import pluralize, quotation_mark
 from kbkit.retrieval.context import ContextFact, Findings
-from kbkit.retrieval.delimiting import cut, fenced, instructions, one_line
+from kbkit.retrieval.delimiting import cut, fence, instructions, one_line
 from kbkit.stores.backend import Locks
 from kbkit.stores.catalog import indexed_files as catalog
 from kbkit.stores.catalog.indexed_files import PRIOR_SCORE, PRIOR_VOTES, EntryRecord
@@ -199,7 +199,7 @@ class Learner:
     def learn(self, place: Path, task_id: str) -> str:
         skill, files = read_knowledge(place, self._locks)
         slug = skill.id if skill.id and not slug_fault(skill.id) else slug_of(skill.title)
-        with self._store.locked():
+        with self._store.hold_lock():
             ids = self._index.ids()
             slug = next((each for each, known_as in ids.items() if known_as == slug), slug)
             before = self._store.existing(slug)
@@ -215,7 +215,7 @@ class Learner:
                 "origin_task_id": task_id or skill.origin_task_id,
                 **renewed(before, slug, ids),
             }
-            files[NAME] = edited(without_votes(skill), values).encode()
+            files[NAME] = edit_yaml(without_votes(skill), values).encode()
             self._store.renew(slug, files, before)
         return slug
 
@@ -223,8 +223,8 @@ class Learner:
         """Learn from finished tasks, each state once; return those that failed."""
         if folder is None:
             return []
-        learned = self._learned()
-        for task, place, digest in finished(folder):
+        learned = self._learned_rows()
+        for task, place, digest in iter_finished(folder):
             if str(place) in learned and learned[str(place)].digest == digest:
                 continue
             slug = problem = ""
@@ -234,13 +234,15 @@ class Learner:
                 problem = str(error)
             with self._database.write() as transaction:
                 catalog.note_learned(transaction, str(place), digest, slug, problem)
-        return [Problem(each, row.problem) for each, row in self._learned().items() if row.problem]
+        return [
+            Problem(each, row.problem) for each, row in self._learned_rows().items() if row.problem
+        ]
 
-    def _learned(self) -> Mapping[str, Any]:
-        return self._index.look_up(catalog.learned)
+    def _learned_rows(self) -> Mapping[str, Any]:
+        return self._index.look_up(catalog.list_learned)
 
 
-def finished(folder: Path) -> Iterator[tuple[str, Path, str]]:
+def iter_finished(folder: Path) -> Iterator[tuple[str, Path, str]]:
     try:
         places = sorted(each / FOLDER for each in folder.iterdir() if not each.is_symlink())
     except OSError:
@@ -386,4 +388,4 @@ def _item(number: int, entry: Found) -> str:
 
 def _block(count: int, mark: str, text: str) -> str:
     opening = f"{pluralize(count, 'entry')}, best first: solutions for similar tasks."
-    return f"{opening} {instructions(mark)}\n\n{fenced(mark, 'entries', text)}"
+    return f"{opening} {instructions(mark)}\n\n{fence(mark, 'entries', text)}"

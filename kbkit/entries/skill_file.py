@@ -137,12 +137,12 @@ _FIELDS = [name for name in SkillFile.model_fields if name not in ("extra", "tex
 
 def read_skill(data: bytes) -> SkillFile:
     try:
-        return _read(_decoded(data))
+        return _read(_decode(data))
     except (EntryFormatError, YamlFormatError) as error:
         raise EntryFormatError(f"{NAME}: {error}", error.line, error.column) from None
 
 
-def _decoded(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     if len(data) > MAX_BYTES:
         raise EntryFormatError(f"has more than {MAX_BYTES / 1e6:g} MB")
     try:
@@ -230,7 +230,7 @@ def scalar(value: Any) -> str:
     )
 
 
-def edited(text: str, changes: Mapping[str, Any]) -> str:
+def edit_yaml(text: str, changes: Mapping[str, Any]) -> str:
     """Change keys in a YAML text; comments, order and other keys stay."""
     mapping = read_yaml(text)
     values = {key: _plain(value) for key, value in changes.items()}
@@ -294,7 +294,7 @@ def _value(value: Any) -> str:
     return scalar(value)
 
 
-def checked(**arguments: Any) -> dict[str, Any]:
+def check_values(**arguments: Any) -> dict[str, Any]:
     """Check and clean values of an entry.
 
     Raises:
@@ -304,7 +304,7 @@ def checked(**arguments: Any) -> dict[str, Any]:
     for key in values.keys() - {"tags", "status"}:
         values[key] = check_text(key, values[key])
     if "status" in values:
-        values["status"] = checked_status(values["status"])
+        values["status"] = check_status(values["status"])
     if "tags" in values:
         if not _is_list(values["tags"]):
             raise ConfigError(
@@ -322,7 +322,7 @@ def checked(**arguments: Any) -> dict[str, Any]:
     return values | {key: getattr(skill, key) for key in own}
 
 
-def checked_status(status: str | EntryStatus) -> EntryStatus:
+def check_status(status: str | EntryStatus) -> EntryStatus:
     try:
         return EntryStatus(status)
     except ValueError:

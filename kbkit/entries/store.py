@@ -26,7 +26,7 @@ from kbkit.errors import (
     PathExistsError,
 )
 from kbkit.files.directory import PART, Directory
-from kbkit.files.paths import joined, parts_of
+from kbkit.files.paths import join_parts, parts_of
 from kbkit.files.store import FileStore, Stored, version
 from kbkit.models import (
     Entry,
@@ -122,7 +122,7 @@ class EntryStore(FileStore):
         try:
             return self._read_entry(slug)
         except MissingPathError:
-            with self.locked():  # another process may be replacing the folder
+            with self.hold_lock():  # another process may be replacing the folder
                 return self._read_entry(slug)
 
     def read_skill(self, slug: str) -> SkillFile:
@@ -167,10 +167,10 @@ class EntryStore(FileStore):
     # ---- writing
 
     @contextmanager
-    def locked(self, *, wait: float | None = None) -> Iterator[None]:
+    def hold_lock(self, *, wait: float | None = None) -> Iterator[None]:
         """Lock all files; first finish writes of a killed process."""
         is_held = getattr(self._held, "now", False)
-        with super().locked(wait=wait):
+        with super().hold_lock(wait=wait):
             if not is_held and self.root.exists():
                 with self._root() as root:
                     for name in root.names():
@@ -185,7 +185,7 @@ class EntryStore(FileStore):
         size = sum(map(len, paths.values()))
         _check_size(slug, len(paths), size)
         self._require_room(slug, size)
-        with self.locked(), self._root(make=True) as root:
+        with self.hold_lock(), self._root(make=True) as root:
             if root.stat(_ATTRIBUTES) is None:
                 root.write(_ATTRIBUTES, _UNION, new=False, shown=_ATTRIBUTES)
             if not replace and root.stat(slug) is not None:
@@ -245,13 +245,13 @@ class EntryStore(FileStore):
 
     def remove_file(self, path: str) -> None:
         parts = self._writable(path)
-        with self.locked():
+        with self.hold_lock():
             with self._folder(parts[:-1]) as folder:
                 folder.remove(self._name(folder, parts))
             for end in range(len(parts) - 1, 1, -1):
                 with self._folder(parts[: end - 1]) as folder:
                     name = self._name(folder, parts[:end])
-                    with folder.child(name, joined(parts[:end])) as inner:
+                    with folder.child(name, join_parts(parts[:end])) as inner:
                         if inner.names():
                             return
                     folder.remove(name)
@@ -267,7 +267,7 @@ def private_folder(
     try:
         with root.child(part, shown) as folder:
             for parts, data in files.items():
-                _put_file(folder, parts, data, f"{shown}/{joined(parts)}")
+                _put_file(folder, parts, data, f"{shown}/{join_parts(parts)}")
         yield part
     except BaseException:
         root.remove(part)
@@ -440,7 +440,7 @@ def time_of(nanoseconds: int) -> datetime:
 _ARGUMENT_FILES = frozenset({NAME, VOTES, PROMPT.casefold(), README.casefold()})
 
 
-def checked_files(files: Mapping[str, str | bytes | None]) -> dict[str, bytes | None]:
+def check_files(files: Mapping[str, str | bytes | None]) -> dict[str, bytes | None]:
     contents: dict[str, bytes | None] = {}
     for path, content in files.items():
         parts = parts_of(path)
@@ -451,7 +451,7 @@ def checked_files(files: Mapping[str, str | bytes | None]) -> dict[str, bytes | 
             )
         if content is not None and not isinstance(content, str | bytes):
             raise ConfigError(f"files: {path}: give text or bytes")
-        contents[joined(parts)] = (
+        contents[join_parts(parts)] = (
             check_text(path, content).encode() if isinstance(content, str) else content
         )
     return contents

@@ -146,10 +146,12 @@ def graph_facts(
     numbers = {node.target: number for number, node in enumerate(drawn)}
     entity_of = {
         each.id: each
-        for each in entities.of(transaction, [node.target.id for node in drawn], counted=False)
+        for each in entities.entities_of(
+            transaction, [node.target.id for node in drawn], counted=False
+        )
     }
     of_gaps = [gap.target.id for gap in view.gaps if gap.target.kind is TargetKind.ENTITY]
-    defined = _defined(transaction, kb_id, {*mentions.names, *of_gaps})
+    defined = _definitions(transaction, kb_id, {*mentions.names, *of_gaps})
     descriptions = _descriptions(
         transaction, kb_id, {each: defined[each] for each in entity_of if each in defined}
     )
@@ -242,7 +244,7 @@ def _node(
     )
 
 
-def _defined(transaction: Transaction, kb_id: str, ids: set[str]) -> _Defined:
+def _definitions(transaction: Transaction, kb_id: str, ids: set[str]) -> _Defined:
     aliases = entities.aliases_of(transaction)
     definitions: dict[str, list[tuple[str, str]]] = {}
     for name in graph.given_names(transaction, kb_id):

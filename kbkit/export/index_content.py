@@ -29,7 +29,7 @@ from kbkit.export.index_terms import (
     IndexedSummaries,
 )
 from kbkit.models import Chunk, Document, DocumentState, RatingTotal, StatementType
-from kbkit.models.values import disambiguated, plain
+from kbkit.models.values import disambiguate, plain
 from kbkit.recipes import NameSpec
 from kbkit.retrieval.fusion import rating_prior
 from kbkit.stores.catalog import corpus, knowledge_bases, ratings, reading
@@ -162,7 +162,7 @@ def index_content(
             if document.uri in pages
         }
         uris = {path: uri for uri, path in pages.items()}
-        labels = disambiguated({uris[each.path]: each.title for each in of_documents.values()})
+        labels = disambiguate({uris[each.path]: each.title for each in of_documents.values()})
         ids: list[str] = []
         chunks: list[IndexedChunk] = []
         owners: list[str] = []
@@ -185,7 +185,7 @@ def index_content(
     static = None if len(fitted) == len(_TARGETS) else word_encoder(texts, of.terms)
     encoders: dict[EncoderTarget, FittedEncoder | None] = {}
     for target, embedder in zip(_TARGETS, (row.embedder, row.summary_embedder), strict=True):
-        encoder = _stored(stored[target], embedder) if target in fitted else static
+        encoder = _stored_encoder(stored[target], embedder) if target in fitted else static
         encoders[target] = encoder if encoder and encoder.embedder == embedder else None
     rated = [
         totals.chunks.get(seq, totals.documents.get(owner, _NONE))
@@ -235,7 +235,7 @@ def _published_questions(
     return ratings.learned_questions(transaction, row.id)
 
 
-def _stored(row: EncoderRow | None, embedder: str) -> FittedEncoder | None:
+def _stored_encoder(row: EncoderRow | None, embedder: str) -> FittedEncoder | None:
     if row is None or row.state.embedder != embedder:
         return None
     return FittedEncoder(embedder, row.terms, row.vectors, row.state.report)

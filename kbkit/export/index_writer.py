@@ -228,7 +228,7 @@ def _shards(content: IndexContent) -> Iterator[tuple[str, bytes]]:
     yield "stem", stemmer_source(content.language, chain(titles, shown)).encode()
 
 
-def _modelled(content: IndexContent, embedder: str) -> bool:
+def _is_of_model(content: IndexContent, embedder: str) -> bool:
     return embedder == content.model != ""
 
 
@@ -236,9 +236,9 @@ def _model_axes(
     content: IndexContent, chunks: QuantizedVectors | None, summaries: QuantizedVectors | None
 ) -> dict[str, Any]:
     about = {}
-    if chunks is not None and _modelled(content, content.snapshot.embedder):
+    if chunks is not None and _is_of_model(content, content.snapshot.embedder):
         about["vectors"] = _axes(chunks)
-    if summaries and content.summaries and _modelled(content, content.summaries.embedder):
+    if summaries and content.summaries and _is_of_model(content, content.summaries.embedder):
         about["summaries"] = _axes(summaries)
     return about
 
@@ -310,11 +310,11 @@ def _core(
         values["frames"] = frame_counts(content.annotations)
     if chunks is not None:
         about = _about_vectors(chunks, np.arange(len(content.rows)), len(content.rows))
-        values["vectors"] = {**about, "model": _modelled(content, snapshot.embedder)}
+        values["vectors"] = {**about, "model": _is_of_model(content, snapshot.embedder)}
     if summaries is not None and content.summaries is not None:
         embedder = content.summaries.embedder
         about = _about_vectors(summaries, summarized, len(documents))
-        about |= {"embedder": embedder, "model": _modelled(content, embedder)}
+        about |= {"embedder": embedder, "model": _is_of_model(content, embedder)}
         values["summaries"] = about
     return values
 

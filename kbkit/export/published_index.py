@@ -124,7 +124,7 @@ class IndexVectors:
     def has_vector(self) -> NDArray[np.bool_]:
         return np.asarray(self._clusters >= 0)
 
-    def projected(self, vector: Vector, axes: Mapping[str, Any]) -> NDArray[np.float64]:
+    def project(self, vector: Vector, axes: Mapping[str, Any]) -> NDArray[np.float64]:
         return np.asarray(decode_bytes(axes["v"], len(vector)) @ vector * np.array(axes["s"]))
 
     def near(self, query: NDArray[np.float64], best: Integers, read: Clusters) -> Near:
@@ -234,7 +234,7 @@ class PublishedIndex:
         counted = list(terms.values())[:ASKED]
         query_vector = sum((term.vector for term in counted), np.zeros(self._vectors.dimensions))
         if vector is not None and self._vectors.modelled:
-            query_vector = self._vectors.projected(vector, self._shard("m")["vectors"])
+            query_vector = self._vectors.project(vector, self._shard("m")["vectors"])
         near = self._vectors.near(query_vector, lexical, _OF_CHUNKS)
         dense = near.rows[top_indices(near.cosines[near.rows].astype(np.float32), size)]
         documents = self._documents(terms, counted, vector)
@@ -310,7 +310,7 @@ class PublishedIndex:
         summaries, read = self._summaries, _OF_SUMMARIES
         query = sum((term.summary_vector for term in counted), np.zeros(summaries.dimensions))
         if vector is not None and summaries.modelled:
-            query, read = summaries.projected(vector, self._shard("m")["summaries"]), _OF_MODEL
+            query, read = summaries.project(vector, self._shard("m")["summaries"]), _OF_MODEL
         matching = np.flatnonzero(scores.page)
         best = matching[np.argsort(-scores.page[matching], kind="stable")]
         summary = summaries.near(query, best, read).cosines

@@ -35,7 +35,7 @@ from kbkit.export.index_content import index_content, index_state, to_fit
 from kbkit.export.index_terms import check_stemmers
 from kbkit.export.index_writer import is_written, remove_index, write_index
 from kbkit.export.mkdocs.build import DOCS
-from kbkit.export.pages.home_page import kept_pages
+from kbkit.export.pages.home_page import unchanged_pages
 from kbkit.export.pages.paths import safe_name
 from kbkit.export.pages.writer import remove_pages
 from kbkit.feedback.evaluation_set import is_page
@@ -100,13 +100,13 @@ class StoredDocuments:
     def __iter__(self) -> Iterator[Document]:
         for document in reading.iter_documents(self._transaction, self._kb_id, gone=False):
             if self._kb_id == FILES:
-                yield self._linked(document)
+                yield self._link(document)
             elif self._kb_id == ENTRIES:
-                yield _labelled(document)
+                yield _add_labels(document)
             else:
                 yield document
 
-    def _linked(self, document: Document) -> Document:
+    def _link(self, document: Document) -> Document:
         if "[[" not in document.content:
             return document
         path = document.uri
@@ -126,7 +126,7 @@ class StoredDocuments:
         return replace(document, content=content, description=about)
 
 
-def _labelled(document: Document) -> Document:
+def _add_labels(document: Document) -> Document:
     labels = [document.metadata.get("category"), document.metadata.get("status")]
     more = [each for each in labels if isinstance(each, str) and each not in ("", "active")]
     return replace(document, tags=tuple(dict.fromkeys((*document.tags, *more))))
@@ -219,7 +219,7 @@ class Publisher:
         if not (site.graph if self.graph is None else self.graph):
             return None
         state = f"{version('kbkit')} {graph_state} {site.title or row.name}"
-        if pages := kept_pages(folder, state):
+        if pages := unchanged_pages(folder, state):
             return GraphFacts(state=state, pages=pages)
         return look_at_graph(self.stores, row.name, state)
 
@@ -283,7 +283,9 @@ def gather_facts(
     about = mentions.main_subjects(
         {numbers[document_id] for document_id in lists if document_id in numbers}
     )
-    scores = {(r.target.id, r.rater, r.query): r.score for r in ratings.listed(transaction, kb_id)}
+    scores = {
+        (r.target.id, r.rater, r.query): r.score for r in ratings.list_ratings(transaction, kb_id)
+    }
     return Facts(
         related=related_passages(transaction, snapshot),
         ratings=_ratings(ratings.totals(transaction, kb_id), snapshot),

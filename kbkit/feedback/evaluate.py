@@ -19,7 +19,7 @@ from kbkit.feedback.evaluation_set import (
     evaluation_set,
     is_page,
     matching_page,
-    unfinished,
+    unfinished_warnings,
 )
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.statistics import DEPTH, Ranking, Values, measure
@@ -113,7 +113,7 @@ def evaluate(
         for each, settings in runs
     ]
     with progress_bar(on_progress) as report:
-        measured, *others = [_measured(kb, queries, run, k, report) for run in checked]
+        measured, *others = [_measure(kb, queries, run, k, report) for run in checked]
     if isinstance(against, Evaluation):
         others.append(against)
     missing = missing_pages(kb, queries)
@@ -134,7 +134,7 @@ def to_ranking(query: EvaluationQuery, names: Sequence[str], unit: Unit) -> Rank
     return Ranking(tuple(query.gains.values()), ranked)
 
 
-def _measured(
+def _measure(
     kb: Searchable,
     queries: EvaluationSet,
     run: tuple[Mode, RetrievalSpec, str],
@@ -154,7 +154,7 @@ def _measured(
         QueryResult(query=query.text, relevant=query.relevant, found=names, **asdict(measures))
         for query, names, measures in zip(queries, found, measure(rankings, k), strict=True)
     )
-    notes = unfinished(kb, "evaluate")
+    notes = unfinished_warnings(kb, "evaluate")
     return Evaluation(results, label, queries.unit, k, queries.left_out, notes=notes)
 
 
@@ -249,7 +249,7 @@ class CandidateCache:
             retrieval.per_document,
         )
         ranked = np.flatnonzero(fused.common)
-        total = fused.discounted(factors).total[ranked]
+        total = fused.multiply(factors).total[ranked]
         order = ranked[np.lexsort((-total, self.queries[ranked]))]
         _, first = np.unique(self.items[order], return_index=True)
         best = order[np.sort(first)]  # best candidate of each item, by query

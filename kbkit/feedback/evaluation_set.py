@@ -75,7 +75,7 @@ def without_ratings(settings: RetrievalSpec) -> RetrievalSpec:
     return settings.model_copy(update={"rating_weight": 0.0, "learned_weight": 0.0})
 
 
-def unfinished(kb: Searchable, task: str) -> tuple[str, ...]:
+def unfinished_warnings(kb: Searchable, task: str) -> tuple[str, ...]:
     """Return warnings about figures of a knowledge base that is still changing."""
     left = kb.info().waiting
     if not left:
@@ -191,7 +191,7 @@ def pool(
         for hit in results[:limit]:
             hits.setdefault(hit.chunk.id, hit)
             found_by.setdefault(hit.chunk.id, []).append(mode.value)
-    drawn = _shuffled((hit.chunk.id for hit in further), seed, query)
+    drawn = _shuffle((hit.chunk.id for hit in further), seed, query)
     unseen = {hit.chunk.id: hit for hit in further if hit.chunk.id not in hits}
     for chunk_id in [one for one in drawn if one in unseen][:unshown]:
         hits[chunk_id] = unseen[chunk_id]
@@ -203,12 +203,12 @@ def pool(
             score=scores.get(chunk_id, {}).get(rater),
             raters=len(scores.get(chunk_id, ())),
         )
-        for chunk_id in _shuffled(hits, seed, query, rater)
+        for chunk_id in _shuffle(hits, seed, query, rater)
     )
     return JudgingPool(query, candidates)
 
 
-def _shuffled(ids: Iterable[str], seed: int, query: str, rater: str = "") -> list[str]:
+def _shuffle(ids: Iterable[str], seed: int, query: str, rater: str = "") -> list[str]:
     """Return ids in a random order that is stable when ids are added or removed."""
     start = f"{seed}\n{fold_query(query)}\n{rater}\n".encode("utf-8", "replace")
 

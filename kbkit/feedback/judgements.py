@@ -270,7 +270,7 @@ def _texts(source: Queries) -> list[str]:
     if isinstance(source, Recipe):
         return [question.question for question in golden_questions(source)]
     if isinstance(source, (str, Path)):
-        return _of_file(Path(source))
+        return _read_lines(Path(source))
     if not isinstance(source, Iterable):
         raise ConfigError(
             f"queries={source!r}: give a list of texts or questions, or a file's path"
@@ -280,7 +280,7 @@ def _texts(source: Queries) -> list[str]:
     ]
 
 
-def _of_file(path: Path) -> list[str]:
+def _read_lines(path: Path) -> list[str]:
     suffix = path.suffix.lower()
     if suffix in (".yaml", ".yml"):
         return _texts(load_recipe(path))

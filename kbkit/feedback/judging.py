@@ -214,7 +214,7 @@ class JudgingRound:
             ratings = list(self._ratings[fold_query(self.queries[index])])
         return {one.target.id: one.score for one in ratings if one.rater == self.rater}
 
-    def judged(self, index: int) -> int:
+    def count_judged(self, index: int) -> int:
         """Count the candidates that the rater has judged; without a pool, all judged chunks."""
         scores, pool = self.scores(index), self._pools.get(index)
         if pool is None:
@@ -225,7 +225,7 @@ class JudgingRound:
         """Whether all candidates are judged; makes the pool only if some are."""
         if index not in self._pools and not self.scores(index):
             return False
-        return len(self.pool(index)) == self.judged(index)
+        return len(self.pool(index)) == self.count_judged(index)
 
     def judge(self, index: int, chunk_id: str, score: int) -> Rating:
         """Rate a chunk for a query from 1 (useless) to 5 (exactly right).
@@ -266,7 +266,7 @@ class JudgingRound:
         Raises:
             EmbedderError: The embedder failed.
         """
-        results = [result for result in self._measured() if result is not None]
+        results = [result for result in self._measure() if result is not None]
         if not results:
             return None
         return InterimScore(
@@ -285,17 +285,17 @@ class JudgingRound:
         import pandas as pd
 
         rows = []
-        for index, result in enumerate(self._measured()):
+        for index, result in enumerate(self._measure()):
             pooled = len(self.pool(index))
             ndcg = None if result is None else result.ndcg
-            rows.append((self.queries[index], self.judged(index), pooled, ndcg))
+            rows.append((self.queries[index], self.count_judged(index), pooled, ndcg))
         frame = pd.DataFrame(rows, columns=["query", "judged", "pooled", "ndcg@10"])
         return frame.astype({"ndcg@10": float}).set_index("query")
 
     def __repr__(self) -> str:
         return f"<JudgingRound of {len(self.queries)} queries by {self.rater}>"
 
-    def _measured(self) -> list[QueryResult | None]:
+    def _measure(self) -> list[QueryResult | None]:
         with self._lock:
             now = {key: tuple(ratings) for key, ratings in self._ratings.items()}
         changed = {

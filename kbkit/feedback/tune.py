@@ -15,7 +15,7 @@ import numpy as np
 
 from kbkit.errors import ImpossibleError
 from kbkit.feedback.evaluate import CandidateCache
-from kbkit.feedback.evaluation_set import Searchable, evaluation_set, unfinished
+from kbkit.feedback.evaluation_set import Searchable, evaluation_set, unfinished_warnings
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.statistics import Values, difference
 from kbkit.feedback.tune_report import Fold, TuneReport
@@ -77,12 +77,12 @@ def tune(
         weights=trials.names,
         tried=len(trials.points),
         present=present,
-        proposed=trials.chosen(figures),
+        proposed=trials.best_settings(figures),
         present_ndcg=float(now.mean()),
         tuned_ndcg=float(tuned.mean()),
         difference=difference(tuned, now),
         folds=tuple(folds),
-        notes=unfinished(kb, "tune"),
+        notes=unfinished_warnings(kb, "tune"),
     )
 
 
@@ -103,14 +103,14 @@ class Trials:
         """Return nDCG@10 of each query at each point, shape ``(tried, queries)``."""
         rows = []
         for number, point in enumerate(self.points, 1):
-            rows.append(self.cache.ndcg(self._weighted(point)))
+            rows.append(self.cache.ndcg(self._with_weights(point)))
             report(Progress("tune", number, len(self.points)))
         return np.array(rows)
 
-    def chosen(self, figures: Values) -> RetrievalSpec:
+    def best_settings(self, figures: Values) -> RetrievalSpec:
         """Return the mean of the best points."""
         best = np.argsort(-figures.mean(axis=1), kind="stable")[:_BEST]
-        return self._weighted(self.points[best].mean(axis=0))
+        return self._with_weights(self.points[best].mean(axis=0))
 
     def cross_validate(self, figures: Values, now: Values, seed: int) -> tuple[list[Fold], Values]:
         """Return the folds, and nDCG@10 of each query by settings chosen without it."""
@@ -120,7 +120,7 @@ class Trials:
         for repeat in range(1, _REPEATS + 1):
             parts = np.array_split(generator.permutation(len(now)), _FOLDS)
             for number, held_out in enumerate(parts, 1):
-                settings = self.chosen(np.delete(figures, held_out, axis=1))
+                settings = self.best_settings(np.delete(figures, held_out, axis=1))
                 ndcg = self.cache.ndcg(settings)[held_out]
                 tuned[held_out] += ndcg / _REPEATS
                 fold = Fold(
@@ -134,7 +134,7 @@ class Trials:
                 folds.append(fold)
         return folds, tuned
 
-    def _weighted(self, weights: Values) -> RetrievalSpec:
+    def _with_weights(self, weights: Values) -> RetrievalSpec:
         values = dict(zip(self.names, weights.round(2).tolist(), strict=True))
         return self.present.model_copy(update=values)
 

@@ -55,11 +55,11 @@ class Directory:
 
     @classmethod
     def open(cls, path: Path) -> Directory:
-        return cls(path, _opened(path, path, None))
+        return cls(path, _open(path, path, None))
 
     def child(self, name: str, shown: str) -> Directory:
         path = self._path / name
-        return Directory(path, _opened(self._at(name), Path(shown), self._fd))
+        return Directory(path, _open(self._at(name), Path(shown), self._fd))
 
     def close(self) -> None:
         if self._fd is not None:
@@ -247,7 +247,7 @@ def _is_folder(shown: str) -> str:
     return f"{shown}: is a folder; list it, or read a file in it"
 
 
-def _opened(path: Path | str, shown: Path, fd: int | None) -> int | None:
+def _open(path: Path | str, shown: Path, fd: int | None) -> int | None:
     where = shown.as_posix()
     within: dict[str, Any] = {"dir_fd": fd} if fd is not None else {}
     if RELATIVE:
@@ -317,13 +317,13 @@ class Trash:
             raise
         return DeletedFile(id_, path, kind, now)
 
-    def listed(self) -> list[Kept]:
+    def list_items(self) -> list[Kept]:
         """List items, the last first; incomplete ones are left out."""
-        return sorted(self._kept(), key=lambda kept: kept.deleted.id, reverse=True)
+        return sorted(self._iter_items(), key=lambda kept: kept.deleted.id, reverse=True)
 
     def find(self, path: str) -> Kept:
         """Find the item last deleted at a path, or of an id."""
-        items = self.listed()
+        items = self.list_items()
         for kept in items:
             if path in (kept.deleted.path, kept.deleted.id):
                 return kept
@@ -339,13 +339,13 @@ class Trash:
 
     def empty(self) -> int:
         """Delete all items for good; return their number."""
-        count = len(self.listed())
+        count = len(self.list_items())
         for name in self._folder.names():
             if name != _IGNORE:
                 self._folder.remove(name)
         return count
 
-    def _kept(self) -> Iterator[Kept]:
+    def _iter_items(self) -> Iterator[Kept]:
         for name in self._folder.names():
             if name.startswith("."):
                 continue

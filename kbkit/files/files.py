@@ -11,8 +11,14 @@ from typing import BinaryIO
 
 from kbkit.errors import ConfigError, IsFolderError, MissingPathError, NotTextError, NotUniqueError
 from kbkit.files.index import FileIndex, saying_done
-from kbkit.files.memory_tool import MemoryTool, inserted, numbered, replaced, with_newline
-from kbkit.files.paths import joined, parts_of
+from kbkit.files.memory_tool import (
+    MemoryTool,
+    insert_lines,
+    number_lines,
+    replace_part,
+    with_newline,
+)
+from kbkit.files.paths import join_parts, parts_of
 from kbkit.files.shown import MAX as MAX_FOLDERS
 from kbkit.files.shown import ROOT, ShownKnowledgeBases, prompt
 from kbkit.files.store import FileStore, Item, Stored, version
@@ -22,7 +28,7 @@ from kbkit.models import DeletedFile, FileInfo, FileKind, FileLink, FileTree, Sy
 from kbkit.models.files import FILES
 from kbkit.retrieval.context import ContextFact, Findings
 from kbkit.runtime.progress import OnProgress, progress_bar
-from kbkit.runtime.validation import check_text, explained
+from kbkit.runtime.validation import check_text, explain_calls
 from kbkit.stores.catalog import indexed_files as catalog
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.catalog.indexed_files import FileRecord
@@ -32,7 +38,7 @@ FOLDER = "files"
 _MAX_POLLED = 10_000  # paths whose times are remembered
 
 
-@explained
+@explain_calls
 class Files:
     """Folders and files of text that agents and people write; ``workspace.files``.
 
@@ -62,11 +68,11 @@ class Files:
             MissingPathError: Nothing is there.
             NotFolderError: It is a file.
         """
-        if parts := self._of_knowledge_bases(path):
+        if parts := self._kb_parts(path):
             return self._shown.list(parts)
         items = self._store.list(path)
         names = [item.path for item in items if not item.is_folder]
-        records = self._index.look_up(catalog.of, names)
+        records = self._index.look_up(catalog.records_of, names)
         infos = [self._info_of(item, records.get(item.path)) for item in items]
         if not parts_of(path) and self._shown.names():
             infos.append(self._shown.root())
@@ -79,13 +85,13 @@ class Files:
         Raises:
             MissingPathError: Nothing is there.
         """
-        if parts := self._of_knowledge_bases(path):
+        if parts := self._kb_parts(path):
             return self._shown.info(parts)
         item = self._store.stat(path)
         if item.is_folder:
             return _info(item)
-        record = self._index.known(item.path)
-        return _of(self._store.read(path), record.created if record else None)
+        record = self._index.find_record(item.path)
+        return _file_info(self._store.read(path), record.created if record else None)
 
     def tree(self, path: str = "", *, depth: int | None = None) -> FileTree:
         """Return a folder with its content; converted to text, a drawing.
@@ -112,10 +118,10 @@ class Files:
             IsFolderError: It is a folder.
             NotTextError: It is not text in UTF-8.
         """
-        if parts := self._of_knowledge_bases(path):
+        if parts := self._kb_parts(path):
             return self._shown.read(parts)
         stored = self._store.read(path)
-        return _decoded(stored.path, stored.data)
+        return _decode(stored.path, stored.data)
 
     def open(self, path: str) -> BinaryIO:
         """Open a file as a binary file; used as a ``with`` block.
@@ -124,7 +130,7 @@ class Files:
             MissingPathError: Nothing is there.
             IsFolderError: It is a folder.
         """
-        if parts := self._of_knowledge_bases(path):
+        if parts := self._kb_parts(path):
             return BytesIO(self._shown.read(parts).encode())
         return self._store.open(path)
 
@@ -141,7 +147,7 @@ class Files:
             ConfigError: There are no such lines.
         """
         try:
-            return numbered(self.read(path), lines)
+            return number_lines(self.read(path), lines)
         except IsFolderError:
             if lines is not None:
                 raise
@@ -162,7 +168,7 @@ class Files:
             VersionConflictError: Another change came first.
             ReadOnlyPathError: The path is in a knowledge base.
         """
-        return self._written(self._store.write(path, _bytes(path, content), if_match=if_match))
+        return self._update_index(self._store.write(path, _bytes(path, content), if_match=if_match))
 
     def append(self, path: str, content: str, *, if_match: str | None = None) -> FileInfo:
         """Append text to a file on a new line; create the file if missing.
@@ -180,7 +186,7 @@ class Files:
         def edit(before: bytes | None) -> bytes:
             return added if before is None else with_newline(before) + added
 
-        return self._written(self._store.change(path, edit, if_match=if_match))
+        return self._update_index(self._store.change(path, edit, if_match=if_match))
 
     def replace(self, path: str, old: str, new: str, *, if_match: str | None = None) -> FileInfo:
         """Replace a text that occurs exactly once in a file.
@@ -201,7 +207,7 @@ class Files:
             raise ConfigError("old is empty: give the text to replace")
 
         def edit(text: str) -> str:
-            made, count = replaced(text, old, new)
+            made, count = replace_part(text, old, new)
             if count != 1:
                 often = f"{count} times" if count else "nowhere"
                 raise NotUniqueError(
@@ -211,7 +217,7 @@ class Files:
                 )
             return made
 
-        return self._edited(path, edit, if_match)
+        return self._edit(path, edit, if_match)
 
     def insert(self, path: str, line: int, text: str, *, if_match: str | None = None) -> FileInfo:
         """Insert text after a line of a file.
@@ -228,7 +234,7 @@ class Files:
             FilesError: See `write`.
         """
         check_text("text", text)
-        return self._edited(path, lambda before: inserted(before, line, text), if_match)
+        return self._edit(path, lambda before: insert_lines(before, line, text), if_match)
 
     def mkdir(self, path: str) -> FileInfo:
         """Create a folder and its parents; an existing one stays.
@@ -253,8 +259,8 @@ class Files:
         """
         item = self._store.move(source, target)
         with saying_done(f"{source} -> {item.path}"):
-            self._index.move(joined(parts_of(source)), item.path)
-            self._index.level(joined(parts_of(source)))
+            self._index.move(join_parts(parts_of(source)), item.path)
+            self._index.level(join_parts(parts_of(source)))
             self._index.level(item.path)
         return self.info(item.path)
 
@@ -269,7 +275,7 @@ class Files:
             MissingPathError: Nothing is there.
             VersionConflictError: Another change came first.
         """
-        deleted = self._store.delete(path, self._index.created, if_match=if_match)
+        deleted = self._store.delete(path, self._index.created_times, if_match=if_match)
         with saying_done(deleted.path):
             self._index.level(deleted.path)
         return deleted
@@ -390,31 +396,31 @@ class Files:
             ),
         )
 
-    def _of_knowledge_bases(self, path: str) -> tuple[str, ...]:
+    def _kb_parts(self, path: str) -> tuple[str, ...]:
         """Return the names of a path in a knowledge base, else none."""
         parts = parts_of(path)
         return parts if parts[:1] == (ROOT,) else ()
 
-    def _edited(self, path: str, edit: Callable[[str], str], if_match: str | None) -> FileInfo:
+    def _edit(self, path: str, edit: Callable[[str], str], if_match: str | None) -> FileInfo:
 
         def change(before: bytes | None) -> bytes:
-            return _bytes(path, edit(_decoded(path, before or b"")))
+            return _bytes(path, edit(_decode(path, before or b"")))
 
-        return self._written(self._store.change(path, change, old=True, if_match=if_match))
+        return self._update_index(self._store.change(path, change, old=True, if_match=if_match))
 
-    def _written(self, stored: Stored) -> FileInfo:
+    def _update_index(self, stored: Stored) -> FileInfo:
         with saying_done(stored.path):
             self._index.level(stored.path)
-            record = self._index.known(stored.path)
-        return _of(stored, record.created if record else None)
+            record = self._index.find_record(stored.path)
+        return _file_info(stored, record.created if record else None)
 
     def _info_of(self, item: Item, record: FileRecord | None) -> FileInfo:
         if item.is_folder:
             return _info(item)
         if record is None:
-            return _of(self._store.read(item.path))
+            return _file_info(self._store.read(item.path))
         if (item.about.st_size, item.about.st_mtime_ns) != (record.size, record.changed):
-            return _of(self._store.read(item.path), record.created)
+            return _file_info(self._store.read(item.path), record.created)
         return _info(item, record.digest, record.created)
 
     def __repr__(self) -> str:
@@ -450,7 +456,7 @@ def _info(item: Item, version: str = "", created: int | None = None) -> FileInfo
     return FileInfo(item.path, FileKind.FILE, about.st_size, since, at, version)
 
 
-def _of(stored: Stored, created: int | None = None) -> FileInfo:
+def _file_info(stored: Stored, created: int | None = None) -> FileInfo:
     return _info(Item.of(stored.path, stored.about), version(stored.data), created)
 
 
@@ -474,7 +480,7 @@ def _bytes(path: str, content: str) -> bytes:
         raise NotTextError(f"{path}: the text has characters that Unicode does not") from None
 
 
-def _decoded(path: str, data: bytes) -> str:
+def _decode(path: str, data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:

@@ -14,7 +14,7 @@ from os import stat_result
 from typing import Concatenate, ParamSpec, TypeVar
 
 from kbkit.errors import FilesError, MissingPathError, SourceError, WorkspaceError
-from kbkit.files.links import links_of, names_of, prose, resolved, tags_of
+from kbkit.files.links import links_of, names_of, prose, resolve_links, tags_of
 from kbkit.files.store import FileStore, Item, Stored, version
 from kbkit.ingest.embedding import Origin
 from kbkit.ingest.pipeline import Stop
@@ -161,11 +161,11 @@ class FileIndex(FolderIndex):
             improve(kb, len(changed), on_progress, stop)
         return report
 
-    def created(self, path: str) -> dict[str, int]:
+    def created_times(self, path: str) -> dict[str, int]:
         records = self.look_up(indexed_files.records, path)
         return {each[len(path) :].lstrip("/"): record.created for each, record in records.items()}
 
-    def known(self, path: str) -> FileRecord | None:
+    def find_record(self, path: str) -> FileRecord | None:
         return self.look_up(indexed_files.records, path).get(path)
 
     def move(self, source: str, target: str) -> None:
@@ -192,7 +192,7 @@ class FileIndex(FolderIndex):
         added, updated, removed = list[str](), list[str](), list[str]()
         skipped: list[Problem] = []
         paths = [*(item.path for item in part), *gone]
-        existing = self.look_up(indexed_files.of, paths)
+        existing = self.look_up(indexed_files.records_of, paths)
         seen = time.time_ns()
         notes: dict[str, Note] = {}
         records: list[FileRecord] = []
@@ -207,7 +207,7 @@ class FileIndex(FolderIndex):
                     skipped.append(Problem(path, str(error).removeprefix(f"{path}: ")))
                 continue
             digest = version(stored.data)
-            made = (created or {}).get(path) or _made(stored.about)
+            made = (created or {}).get(path) or _created_at(stored.about)
             record = _record(stored, digest, seen, made, before)
             records.append(record)
             if before is not None and before.digest == digest:
@@ -244,7 +244,9 @@ class FileIndex(FolderIndex):
 
     def _resolve(self, transaction: Transaction, keys: Iterable[str]) -> None:
         links = indexed_files.links_by_key(transaction, set(keys))
-        now = resolved(links, indexed_files.named(transaction, {link.key for link in links}))
+        now = resolve_links(
+            links, indexed_files.paths_by_name(transaction, {link.key for link in links})
+        )
         before = {(link.path, link.target): link.leads_to for link in links}
         indexed_files.lead(
             transaction, [link for link in now if before[link.path, link.target] != link.leads_to]
@@ -299,7 +301,7 @@ def _record(
     )
 
 
-def _made(about: stat_result) -> int:
+def _created_at(about: stat_result) -> int:
     return int(getattr(about, "st_birthtime_ns", about.st_mtime_ns))
 
 

@@ -108,7 +108,7 @@ def _ends(path: str, above: tuple[str, ...]) -> bool:
     return not above or folders[-len(above) :] == above
 
 
-def resolved(links: Iterable[Link], candidates: dict[str, list[str]]) -> list[Link]:
+def resolve_links(links: Iterable[Link], candidates: dict[str, list[str]]) -> list[Link]:
     return [
         link._replace(leads_to=meant(link, sorted(candidates.get(link.key, ())))) for link in links
     ]

@@ -32,7 +32,7 @@ def lines_of(text: str) -> list[str]:
     return lines
 
 
-def numbered(text: str, lines: Sequence[int] | None = None) -> str:
+def number_lines(text: str, lines: Sequence[int] | None = None) -> str:
     all_lines = lines_of(text)
     first, last = 1, len(all_lines)
     if lines is not None:
@@ -54,7 +54,7 @@ def _range(lines: Sequence[int], count: int) -> tuple[int, int]:
     return first, min(last, count)
 
 
-def replaced(text: str, old: str, new: str) -> tuple[str, int]:
+def replace_part(text: str, old: str, new: str) -> tuple[str, int]:
     """Replace a part of a text; also return how often it occurs. Keeps Windows line ends."""
     if "\r\n" in text and "\r" not in old:
         old, new = old.replace("\n", "\r\n"), new.replace("\r\n", "\n").replace("\n", "\r\n")
@@ -71,9 +71,9 @@ def occurrences(text: str, part: str) -> Iterator[int]:
         at = text.find(part, at + 1)
 
 
-def inserted(text: str, line: int, part: str) -> str:
+def insert_lines(text: str, line: int, part: str) -> str:
     """Insert a text after a line (0: at the beginning)."""
-    lines = _kept(text)
+    lines = _split_lines(text)
     if type(line) is not int or not 0 <= line <= len(lines):
         raise ConfigError(f"line={line!r}: give a whole number, 0 to {len(lines):,}")
     end = "\r\n" if "\r\n" in text else "\n"
@@ -84,7 +84,7 @@ def inserted(text: str, line: int, part: str) -> str:
     return "".join([*lines[:line], part, *lines[line:]])
 
 
-def _kept(text: str) -> list[str]:
+def _split_lines(text: str) -> list[str]:
     *ended, last = text.split("\n")
     return [*(f"{each}\n" for each in ended), *([last] if last else [])]
 
@@ -219,7 +219,7 @@ class MemoryTool:
             raise _RefusedError(f"File {shown} exceeds maximum line limit of 999,999 lines.")
         view_range = arguments.get("view_range")
         try:
-            body = numbered("\n".join(lines) + "\n" if lines else "", view_range)
+            body = number_lines("\n".join(lines) + "\n" if lines else "", view_range)
         except ConfigError:
             raise _RefusedError(
                 f"Error: Invalid `view_range` parameter: {view_range}. It should be within "
@@ -356,7 +356,7 @@ def _around(text: str, at: int, new: str) -> str:
     first = text.count("\n", 0, at) + 1
     last = first + new.count("\n") + _AROUND
     shown = (max(1, first - _AROUND), min(len(lines), last))
-    return numbered(text, shown) if lines and shown[0] <= shown[1] else ""
+    return number_lines(text, shown) if lines and shown[0] <= shown[1] else ""
 
 
 def _text(arguments: Mapping[str, Any], name: str, default: str | None = None) -> str:

@@ -39,22 +39,22 @@ def parts_of(path: str | PurePath) -> tuple[str, ...]:
         raise InvalidPathError(f"{path!r}: give a path as text, such as 'notes/today.md'")
     if text.startswith(("/", "\\", "~/", "~\\")) or text == "~" or _DRIVE.match(text):
         raise PathOutsideError(
-            f"{_shown(text)}: give a path from the root of the files, such as 'notes/today.md'"
+            f"{_short_path(text)}: give a path from the root of the files, such as 'notes/today.md'"
         )
     parts = [part for part in text.split("/") if part not in ("", ".")]
     if any(part.strip(". ") == "" and part.count(".") > 1 for part in re.split(r"[/\\]", text)):
-        raise PathOutsideError(f"{_shown(text)}: a path may not go up ('..')")
+        raise PathOutsideError(f"{_short_path(text)}: a path may not go up ('..')")
     normal = tuple(_normal(part, text) for part in parts)
     if len(normal) > MAX_DEPTH:
-        raise InvalidPathError(f"{_shown(text)}: has more than {MAX_DEPTH} folders")
+        raise InvalidPathError(f"{_short_path(text)}: has more than {MAX_DEPTH} folders")
     if len("/".join(normal).encode()) > MAX_PATH:
-        raise InvalidPathError(f"{_shown(text)}: is longer than {MAX_PATH:,} bytes")
+        raise InvalidPathError(f"{_short_path(text)}: is longer than {MAX_PATH:,} bytes")
     return normal
 
 
 def _normal(name: str, path: str) -> str:
     if reason := fault(name):
-        raise InvalidPathError(f"{_shown(path)}: {reason}")
+        raise InvalidPathError(f"{_short_path(path)}: {reason}")
     return name if name.isascii() else unicodedata.normalize("NFC", name)
 
 
@@ -98,11 +98,11 @@ def same_name(name: str, other: str) -> bool:
     return name == other or (not other.isascii() and unicodedata.normalize("NFC", other) == name)
 
 
-def joined(parts: tuple[str, ...]) -> str:
+def join_parts(parts: tuple[str, ...]) -> str:
     return "/".join(parts)
 
 
-def _shown(path: str) -> str:
+def _short_path(path: str) -> str:
     """Shorten a path for a message, and escape control characters."""
     text = path if len(path) <= 100 else f"{path[:97]}..."
     return text if text.isprintable() and text else ascii(os.fsdecode(text))

@@ -10,7 +10,7 @@ from datetime import datetime
 from kbkit.errors import IsFolderError, MissingPathError, NotFolderError
 from kbkit.export.pages.document_page import front_matter
 from kbkit.export.pages.paths import assign_paths
-from kbkit.files.paths import joined
+from kbkit.files.paths import join_parts
 from kbkit.models import FileInfo, FileKind
 from kbkit.models.files import FILES
 from kbkit.models.values import pluralize
@@ -50,21 +50,21 @@ class ShownKnowledgeBases:
 
     def list(self, parts: Sequence[str]) -> list[FileInfo]:
         folders = self._look(parts)
-        path = joined(tuple(parts))
+        path = join_parts(tuple(parts))
         if path not in folders:
             raise NotFolderError(f"{path}: is a file, not a folder")
         return sorted(folders[path].values(), key=lambda info: (not info.is_folder, info.path))
 
     def info(self, parts: Sequence[str]) -> FileInfo:
         above = self._look(parts[:-1]) if len(parts) > 1 else {"": {parts[0]: self.root()}}
-        path = joined(tuple(parts))
-        info = above.get(joined(tuple(parts[:-1])), {}).get(parts[-1])
+        path = join_parts(tuple(parts))
+        info = above.get(join_parts(tuple(parts[:-1])), {}).get(parts[-1])
         if info is None:
             raise MissingPathError(f"{path}: no such file or folder")
         return info
 
     def read(self, parts: Sequence[str]) -> str:
-        path = joined(tuple(parts))
+        path = join_parts(tuple(parts))
         if self.info(parts).is_folder:
             raise IsFolderError(f"{path}: is a folder; list it, or read a file in it")
         with self._database.read() as transaction:
@@ -98,10 +98,10 @@ class ShownKnowledgeBases:
             }
         with self._database.read() as transaction:
             if parts[1] not in knowledge_bases.names(transaction) or parts[1] == FILES:
-                raise MissingPathError(f"{joined(tuple(parts))}: no such file or folder")
+                raise MissingPathError(f"{join_parts(tuple(parts))}: no such file or folder")
             row = knowledge_bases.get(transaction, parts[1])
         folder = self._folder(row)
-        path = joined(tuple(parts))
+        path = join_parts(tuple(parts))
         if path not in folder.children and path not in folder.pages:
             raise MissingPathError(f"{path}: no such file or folder")
         return folder.children
@@ -115,7 +115,7 @@ class ShownKnowledgeBases:
         with self._database.read() as transaction:
             rows = {page.uri: page for page in indexed_files.pages(transaction, row.id)}
         paths = assign_paths(rows, "")
-        shared = _shared_folders([path.split("/")[1:-1] for path in paths.values()])
+        shared = _count_shared([path.split("/")[1:-1] for path in paths.values()])
         pages = {
             "/".join([root, *path.split("/")[1 + shared :]]): rows[uri]
             for uri, path in paths.items()
@@ -135,7 +135,7 @@ class ShownKnowledgeBases:
         return self._folders[row.id]
 
 
-def _shared_folders(folders: Sequence[Sequence[str]]) -> int:
+def _count_shared(folders: Sequence[Sequence[str]]) -> int:
     shortest = min(folders, key=len, default=())
     for count, name in enumerate(shortest):
         if any(other[count] != name for other in folders):

@@ -29,7 +29,7 @@ from kbkit.errors import (
     VersionConflictError,
 )
 from kbkit.files.directory import MAX_BYTES, TRASH, Directory, Trash, refuse_link
-from kbkit.files.paths import MAX_DEPTH, collision_key, fault, joined, parts_of
+from kbkit.files.paths import MAX_DEPTH, collision_key, fault, join_parts, parts_of
 from kbkit.models import DeletedFile, FileKind
 from kbkit.stores.backend import Locks
 
@@ -84,22 +84,22 @@ class FileStore:
             with self._root():
                 return Item.of("", self.root.stat())
         with self._folder(parts[:-1]) as folder:
-            return self._found(folder, parts)[1]
+            return self._find(folder, parts)[1]
 
     def read(self, path: str) -> Stored:
         parts = self._parts(path)
         if not parts:
             raise IsFolderError("the root is a folder; list it, or read a file in it")
         with self._folder(parts[:-1]) as folder:
-            data, about = folder.read(self._name(folder, parts), joined(parts))
-        return Stored(joined(parts), data, about)
+            data, about = folder.read(self._name(folder, parts), join_parts(parts))
+        return Stored(join_parts(parts), data, about)
 
     def open(self, path: str) -> BinaryIO:
         parts = self._parts(path)
         if not parts:
             raise IsFolderError("the root is a folder; list it, or open a file in it")
         with self._folder(parts[:-1]) as folder:
-            return folder.open_file(self._name(folder, parts), joined(parts))
+            return folder.open_file(self._name(folder, parts), join_parts(parts))
 
     def list(self, path: str = "") -> list[Item]:
         """List a folder, folders first, without hidden names, links and invalid names."""
@@ -107,7 +107,7 @@ class FileStore:
         if not parts and not self.root.exists():
             return []
         with self._folder(parts) as folder:
-            return _sorted(self._items(folder, parts))
+            return _folders_first(self._items(folder, parts))
 
     def walk(
         self, path: str = "", skipped: Callable[[str, str], None] = lambda path, why: None
@@ -130,7 +130,7 @@ class FileStore:
     def _walk(
         self, folder: Directory, parts: tuple[str, ...], skipped: Callable[[str, str], None]
     ) -> Iterator[Item]:
-        for item in _sorted(self._items(folder, parts, skipped)):
+        for item in _folders_first(self._items(folder, parts, skipped)):
             yield item
             if not item.is_folder:
                 continue
@@ -153,7 +153,7 @@ class FileStore:
         parts: tuple[str, ...],
         skipped: Callable[[str, str], None] = lambda path, why: None,
     ) -> Iterator[Item]:
-        above = f"{joined(parts)}/" if parts else ""
+        above = f"{join_parts(parts)}/" if parts else ""
         for entry in folder.scan():
             name = entry.name
             if name.startswith("."):
@@ -204,8 +204,8 @@ class FileStore:
     ) -> Stored:
         """Apply a function to the content of a file, under a lock."""
         parts = self._writable(path)
-        shown = joined(parts)
-        with self.locked(), self._folder(parts[:-1], make=not old) as folder:
+        shown = join_parts(parts)
+        with self.hold_lock(), self._folder(parts[:-1], make=not old) as folder:
             existing, alike = folder.find(parts[-1], exact=self._exact)
             before = None
             if existing is None and old:
@@ -231,7 +231,7 @@ class FileStore:
         """Create a folder and its parents; an existing one stays."""
         parts = self._writable(path)
         try:
-            with self.locked(), self._folder(parts, make=True):
+            with self.hold_lock(), self._folder(parts, make=True):
                 pass
         except NotFolderError as error:
             raise PathExistsError(str(error)) from None
@@ -240,17 +240,17 @@ class FileStore:
     def move(self, source: str, target: str) -> Item:
         """Move a file or folder to a free path; creates parent folders."""
         old, new = self._writable(source), self._writable(target)
-        shown = f"{joined(old)} -> {joined(new)}"
+        shown = f"{join_parts(old)} -> {join_parts(new)}"
         if new[: len(old)] == old and new != old:
             raise InvalidPathError(f"{shown}: a folder cannot go into itself")
         self._require_room(shown)
-        with self.locked(), self._folder(old[:-1]) as folder:
-            name, _ = self._found(folder, old)
+        with self.hold_lock(), self._folder(old[:-1]) as folder:
+            name, _ = self._find(folder, old)
             with self._folder(new[:-1], make=True) as into:
                 existing, alike = into.find(new[-1], exact=self._exact)
                 itself = old[:-1] == new[:-1] and name in (existing, alike)
                 if (existing or alike) is not None and not itself:
-                    raise PathExistsError(_alike(joined(new), existing or alike or ""))
+                    raise PathExistsError(_alike(join_parts(new), existing or alike or ""))
                 into_name = new[-1]
                 if old[:-1] != new[:-1] or name != into_name:
                     folder.move(name, into, into_name, shown)
@@ -260,8 +260,8 @@ class FileStore:
         self, path: str, created: Callable[[str], dict[str, int]], *, if_match: str | None = None
     ) -> DeletedFile:
         parts = self._writable(path)
-        with self.locked(), self._folder(parts[:-1]) as folder:
-            name, item = self._found(folder, parts)
+        with self.hold_lock(), self._folder(parts[:-1]) as folder:
+            name, item = self._find(folder, parts)
             if if_match is not None and not item.is_folder:
                 _check_version(item.path, folder.read(name, item.path)[0], if_match)
             self._require_room(item.path)
@@ -270,30 +270,30 @@ class FileStore:
 
     def undelete(self, path: str, to: str = "") -> tuple[Item, dict[str, int]]:
         """Restore what was last deleted at a path."""
-        with self.locked(), self._root(make=True) as root, self._trash(root) as trash:
-            item = trash.find(joined(parts_of(path)))
+        with self.hold_lock(), self._root(make=True) as root, self._trash(root) as trash:
+            item = trash.find(join_parts(parts_of(path)))
             parts = self._writable(to or item.deleted.path)
-            self._require_room(joined(parts))
+            self._require_room(join_parts(parts))
             with self._folder(parts[:-1], make=True) as folder:
                 existing, alike = folder.find(parts[-1], exact=self._exact)
                 if (taken := existing or alike) is not None:
                     raise PathExistsError(
-                        f"{_alike(joined(parts), taken)}; restore it under another path"
+                        f"{_alike(join_parts(parts), taken)}; restore it under another path"
                     )
                 trash.take(item.deleted.id, folder, parts[-1])
-        return self.stat(joined(parts)), item.created
+        return self.stat(join_parts(parts)), item.created
 
     def trash(self) -> builtins.list[DeletedFile]:
         try:
-            with self.locked(), self._root(make=True) as root, self._trash(root) as trash:
-                return [kept.deleted for kept in trash.listed()]
+            with self.hold_lock(), self._root(make=True) as root, self._trash(root) as trash:
+                return [kept.deleted for kept in trash.list_items()]
         except MissingPathError:
             return []
 
     def empty_trash(self) -> int:
         """Delete trashed items for good; return their number."""
         try:
-            with self.locked(), self._root(make=True) as root, self._trash(root) as trash:
+            with self.hold_lock(), self._root(make=True) as root, self._trash(root) as trash:
                 return trash.empty()
         except MissingPathError:
             return 0
@@ -302,7 +302,7 @@ class FileStore:
         folders = ["", *(item.path for item in self.walk() if item.is_folder)]
         if not self.root.exists():
             return
-        with self.locked():
+        with self.hold_lock():
             for path in folders:
                 try:
                     with self._folder(tuple(filter(None, path.split("/")))) as folder:
@@ -319,7 +319,9 @@ class FileStore:
     def _parts(self, path: str) -> tuple[str, ...]:
         parts = parts_of(path)
         if parts and collision_key(parts[0]) in self._reserved:
-            raise ReadOnlyPathError(f"{joined(parts)}: shows a knowledge base and is not a file")
+            raise ReadOnlyPathError(
+                f"{join_parts(parts)}: shows a knowledge base and is not a file"
+            )
         return parts
 
     def _writable(self, path: str) -> tuple[str, ...]:
@@ -348,23 +350,23 @@ class FileStore:
                 f"{required / 1e6:,.1f} that this may take; nothing was changed: free some space"
             )
 
-    def _found(self, folder: Directory, parts: tuple[str, ...]) -> tuple[str, Item]:
+    def _find(self, folder: Directory, parts: tuple[str, ...]) -> tuple[str, Item]:
         name = self._name(folder, parts)
         about = folder.stat(name)
-        refuse_link(about, joined(parts))
+        refuse_link(about, join_parts(parts))
         if about is None:
-            raise _missing(joined(parts), None)
-        return name, Item.of(joined(parts), about)
+            raise _missing(join_parts(parts), None)
+        return name, Item.of(join_parts(parts), about)
 
     def _name(self, folder: Directory, parts: tuple[str, ...]) -> str:
         """Return the last name of a path as spelled on disk."""
         existing, alike = folder.find(parts[-1], exact=self._exact)
         if existing is None:
-            raise _missing(joined(parts), alike)
+            raise _missing(join_parts(parts), alike)
         return existing
 
     @contextmanager
-    def locked(self, *, wait: float | None = None) -> Iterator[None]:
+    def hold_lock(self, *, wait: float | None = None) -> Iterator[None]:
         """Exclude other writers; reentrant."""
         if getattr(self._held, "now", False):
             yield
@@ -399,7 +401,7 @@ class FileStore:
             current = root
             try:
                 for number, name in enumerate(parts, 1):
-                    shown = joined(parts[:number])
+                    shown = join_parts(parts[:number])
                     existing, alike = current.find(name, exact=self._exact)
                     if existing is None:
                         if not make:
@@ -450,7 +452,7 @@ def _check_version(shown: str, data: bytes | None, wanted: str) -> None:
         )
 
 
-def _sorted(items: Iterator[Item]) -> list[Item]:
+def _folders_first(items: Iterator[Item]) -> list[Item]:
     by_name = sorted(items, key=itemgetter(0))  # three passes are faster than one
     return [*filter(itemgetter(2), by_name), *filterfalse(itemgetter(2), by_name)]
 

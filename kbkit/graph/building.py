@@ -15,7 +15,14 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from kbkit.errors import ConflictError, NotFoundError
-from kbkit.graph.extraction import REVISION, DocumentNames, Section, co_occurrence, facts_of, named
+from kbkit.graph.extraction import (
+    REVISION,
+    DocumentNames,
+    Section,
+    co_occurrence,
+    entity_name,
+    facts_of,
+)
 from kbkit.ingest.cutting import document_id
 from kbkit.models import EntityType, StatedRelation
 from kbkit.recipes import GraphSpec
@@ -109,15 +116,15 @@ def _store_derived(database: Database, kb_id: str, state: _State) -> None:
         gone, new = graph_writing.co_occurrence_changes(transaction, kb_id, together)
     write(gone, graph_writing.drop_evidence)
     write(new, graph_writing.add_evidence)
-    entities = _described(database, state)
+    entities = _descriptions(database, state)
     with database.read() as transaction:
-        weighed = graph_writing.unsettled(transaction)
+        weighed = graph_writing.unsettled_ids(transaction)
         changed = graph_writing.differing_entities(transaction, kb_id, entities)
     write(weighed, graph_writing.settle)
     defined = state.defined_names
 
     def put_entities(transaction: Transaction, ids: Sequence[str]) -> None:
-        names = [named(defined[id_]) for id_ in ids if id_ in defined]
+        names = [entity_name(defined[id_]) for id_ in ids if id_ in defined]
         graph_writing.put_entities(transaction, kb_id, entities, ids, names)
 
     write(changed, put_entities)
@@ -168,24 +175,24 @@ def _load(database: Database, kb_id: str) -> _State:
             graph.version(transaction, kb_id),
             {each["name"]: each["type"] for each in named_by_recipe},
             {
-                named(alias): entity_id(each["name"])
+                entity_name(alias): entity_id(each["name"])
                 for each in named_by_recipe
                 for alias in each["aliases"]
             },
             chunk_annotations.stated_relations(transaction, kb_id),
             GraphSpec.model_validate(config.get("graph", {})),
         )
-    defined = _defined(state, facts.values())
+    defined = _definitions(state, facts.values())
     state.documents = {
         id_: DocumentNames(facts[id_], defined.get(id_, ()), links.get(id_, {}))
         for id_ in sorted(facts)
     }
     missing = {id_: name for id_, name in state.defined_names.items() if id_ not in state.names}
     knowledge_bases.write_in_batches(
-        database, kb_id, list(map(named, missing.values())), subjects.add
+        database, kb_id, list(map(entity_name, missing.values())), subjects.add
     )
     state.names |= missing
-    of_documents = {id_: _written(document) for id_, document in state.documents.items()}
+    of_documents = {id_: _source_names(document) for id_, document in state.documents.items()}
     for place in state.places:
         lines = [*state.mentions.get(place.seq, ())]
         lines += [f"{a.source} {a.name} {a.target}" for a in state.stated.get(place.seq, ())]
@@ -196,13 +203,13 @@ def _load(database: Database, kb_id: str) -> _State:
     return state
 
 
-def _written(document: DocumentNames) -> str:
+def _source_names(document: DocumentNames) -> str:
     names = [f"{id_} {name.anchor} {name.type}" for id_, name in document.named]
     links = [f"[[{name}]] {end}" for name, end in sorted(document.links.items())]
     return "\n".join(names + links)
 
 
-def _defined(
+def _definitions(
     state: _State, documents: Iterable[graph.DocumentFacts]
 ) -> dict[str, list[tuple[str, DefinedName]]]:
     """Return the definitions of each document.
@@ -233,7 +240,7 @@ def _defined(
     return of_documents
 
 
-def _described(database: Database, state: _State) -> dict[str, tuple[str, str]]:
+def _descriptions(database: Database, state: _State) -> dict[str, tuple[str, str]]:
     types: defaultdict[str, Counter[EntityType]] = defaultdict(Counter)
     for id_, name in state.gazetteer:
         types[id_][name.type] += _DEFINITION_WEIGHT if name.defines else 1

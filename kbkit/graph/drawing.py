@@ -55,10 +55,10 @@ def positions(
     if len(ids) < 2:
         return dict.fromkeys(ids, (0.0, 0.0))
     weights = nx.to_scipy_sparse_array(graph, dtype=float, format="csr")
-    spread = _relaxed(_pivot_layout(weights), weights)
+    spread = _relax(_pivot_layout(weights), weights)
     nearest = cKDTree(spread).query(spread, k=2)[0][:, 1]
     spread *= SPACING / float(np.median(nearest))
-    spread = _without_overlaps(_rotated(spread), sizes)
+    spread = _without_overlaps(_rotate(spread), sizes)
     spread -= (spread.min(axis=0) + spread.max(axis=0)) / 2
     return {
         id_: (round(float(x), 1), round(float(y), 1))
@@ -109,7 +109,7 @@ def _pivot_layout(weights: sparse.csr_array) -> Floats:
     return separated
 
 
-def _relaxed(spread: Floats, weights: sparse.csr_array) -> Floats:
+def _relax(spread: Floats, weights: sparse.csr_array) -> Floats:
     """Move nodes by forces, by shorter steps in each round."""
     count = len(spread)
     mass = 1 + np.diff(weights.indptr)
@@ -160,7 +160,7 @@ def _without_overlaps(spread: Floats, sizes: Floats) -> Floats:
     return spread
 
 
-def _rotated(spread: Floats) -> Floats:
+def _rotate(spread: Floats) -> Floats:
     """Centre the picture, and turn it so that it is wider than high."""
     spread = spread - spread.mean(axis=0)
     _, axes = np.linalg.eigh(spread.T @ spread)
@@ -209,7 +209,7 @@ def drawing(
     if around:
         near = dict.fromkeys(around)
         for start in around:
-            walk = widened(edges_at, start, depth, max(limit // len(around), 1))
+            walk = find_reachable(edges_at, start, depth, max(limit // len(around), 1))
             near |= dict.fromkeys(target for target, _, _ in walk)
         chosen = list(near)
     else:
@@ -271,7 +271,7 @@ Reached = tuple[Target, int, Edge | None]
 """Target of a walk, its depth, and the relation that led to it (``None`` at the start)."""
 
 
-def widened(
+def find_reachable(
     edges_at: Callable[[Collection[Target]], Sequence[Edge]], start: Target, depth: int, limit: int
 ) -> list[Reached]:
     """Return everything reachable from a target, the nearest and strongest first, each once."""

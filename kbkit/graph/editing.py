@@ -7,18 +7,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kbkit.errors import ConfigError, ImpossibleError, NotFoundError
-from kbkit.graph.extraction import named
+from kbkit.graph.extraction import entity_name
 from kbkit.models import Entity, GraphEdit, Relation, Target, TargetKind
 from kbkit.runtime.validation import (
     check_integer,
     check_properties,
     check_text,
-    explained,
+    explain_calls,
     is_share,
 )
 from kbkit.stores.catalog import entities, graph_edits, reading, relations
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.graph_edits import noted
+from kbkit.stores.catalog.graph_edits import record_edit
 from kbkit.stores.catalog.subjects import SubjectName
 from kbkit.stores.stores import Stores
 
@@ -31,7 +31,7 @@ Named = str | Target | Entity
 """An entity or target: its id, its name, or the object."""
 
 
-@explained
+@explain_calls
 class Editing:
     """Create, change, merge and delete entities and relations by hand; rebuilds keep the edits.
 
@@ -73,7 +73,7 @@ class Editing:
         with self._database.write() as transaction:
             names = entities.group(transaction, [each.id for each in others])
             what = f"created {subject.name!r}"
-            with noted(transaction, what, made_by, entity=subject.id, names=names):
+            with record_edit(transaction, what, made_by, entity=subject.id, names=names):
                 return entities.create(
                     transaction,
                     subject,
@@ -120,7 +120,7 @@ class Editing:
             given = [each.id for each in (*(others or ()), new) if each]
             names = entities.group(transaction, [entity_id, *given])
             what = f"changed {entities.get(transaction, entity_id).name!r}"
-            with noted(transaction, what, made_by, entity=entity_id, names=names):
+            with record_edit(transaction, what, made_by, entity=entity_id, names=names):
                 return entities.update(
                     transaction,
                     entity_id,
@@ -150,13 +150,15 @@ class Editing:
         with self._database.write() as transaction:
             if isinstance(entity, Relation):
                 what = f"deleted the relation {_description(transaction, entity)}"
-                with noted(transaction, what, by, relation=relations.ends(transaction, entity.id)):
+                with record_edit(
+                    transaction, what, by, relation=relations.ends(transaction, entity.id)
+                ):
                     relations.delete(transaction, entity, made_by=by)
             else:
                 entity_id = self._entity_id(transaction, entity)
                 seen = entity if isinstance(entity, Entity) else None
                 what = f"deleted {entities.get(transaction, entity_id).name!r}"
-                with noted(transaction, what, by, entity=entity_id):
+                with record_edit(transaction, what, by, entity=entity_id):
                     entities.delete(transaction, entity_id, seen=seen, made_by=by)
 
     def relate(
@@ -196,7 +198,7 @@ class Editing:
                 raise ImpossibleError(f"{source}: cannot be related to itself")
             what = f"related {_description(transaction, Relation(0, start, name, end, weight))}"
             ends = (start.kind.value, start.id, name, end.kind.value, end.id)
-            with noted(transaction, what, made_by, relation=ends):
+            with record_edit(transaction, what, made_by, relation=ends):
                 return relations.relate(
                     transaction, start, name, end, weight=float(weight), note=note, made_by=made_by
                 )
@@ -212,7 +214,7 @@ class Editing:
         with self._database.write() as transaction:
             pair = self._entity_id(transaction, keep), self._entity_id(transaction, other)
             first, second = _labels(transaction, *(Target(TargetKind.ENTITY, id_) for id_ in pair))
-            with noted(transaction, f"merged {second!r} into {first!r}", by, pair=pair):
+            with record_edit(transaction, f"merged {second!r} into {first!r}", by, pair=pair):
                 graph_edits.merge(transaction, *pair, made_by=by)
             return entities.get(transaction, pair[0])
 
@@ -227,7 +229,9 @@ class Editing:
         with self._database.write() as transaction:
             pair = self._entity_id(transaction, keep), self._entity_id(transaction, other)
             first, second = _labels(transaction, *(Target(TargetKind.ENTITY, id_) for id_ in pair))
-            with noted(transaction, f"refused to merge {second!r} and {first!r}", by, pair=pair):
+            with record_edit(
+                transaction, f"refused to merge {second!r} and {first!r}", by, pair=pair
+            ):
                 graph_edits.refuse(transaction, *pair, made_by=by)
 
     def edits(self, *, by: str | None = None, limit: int = 20) -> list[GraphEdit]:
@@ -238,7 +242,7 @@ class Editing:
         """
         check_integer("limit", limit, 1)
         with self._database.read() as transaction:
-            return graph_edits.listed(transaction, made_by=by, limit=limit)
+            return graph_edits.list_edits(transaction, made_by=by, limit=limit)
 
     def undo(self, edit: GraphEdit | int | None = None, *, by: str = "") -> GraphEdit:
         """Revert a change of the graph in one step.
@@ -259,9 +263,9 @@ class Editing:
 
     def _entity_id(self, transaction: Transaction, entity: str | Entity) -> str:
         name = _id_or_name(entity)
-        entity_id = entities.find(transaction, named(name))
+        entity_id = entities.find(transaction, entity_name(name))
         if entity_id is None:
-            similar = entities.listed(transaction, like=named(name).name, limit=3)
+            similar = entities.list_entities(transaction, like=entity_name(name).name, limit=3)
             meant = ", ".join(repr(each.name) for each in similar)
             raise NotFoundError(
                 f"no entity with id or name {name!r}; "
@@ -279,7 +283,7 @@ class Editing:
             relations.check_target(transaction, target)
             return target
         name = _id_or_name(target)
-        if (entity := entities.find(transaction, named(name))) is not None:
+        if (entity := entities.find(transaction, entity_name(name))) is not None:
             return Target(TargetKind.ENTITY, entity)
         if match := reading.find_target(transaction, name):
             return match
@@ -304,7 +308,7 @@ def _id_or_name(entity: str | Entity) -> str:
 
 
 def _subject(name: str) -> SubjectName:
-    subject = named(name)
+    subject = entity_name(name)
     if not subject.key or len(subject.name) > _MAX_LENGTH:
         raise ImpossibleError(f"name={name!r}: give a name of 1 to {_MAX_LENGTH} characters")
     return subject

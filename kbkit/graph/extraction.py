@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from kbkit.annotation.terms import is_single
 from kbkit.graph import prose
-from kbkit.graph.prose import SPOTS, SectionNames, links_of, resolved, same_host
+from kbkit.graph.prose import SPOTS, SectionNames, links_of, resolve_href, same_host
 from kbkit.models import EntityType, StatedRelation, SubjectKind
 from kbkit.recipes import GraphSpec
 from kbkit.runtime.validation import check_text
@@ -164,7 +164,7 @@ def facts_of(
     names = SectionNames(section.entities)
     links = list(links_of(text))
     yield from _link_relations(section, links, document, uris, new_id)
-    referred = {names.of_link(link[1], resolved(facts.uri, link[2])[1]) for link in links}
+    referred = {names.of_link(link[1], resolve_href(facts.uri, link[2])[1]) for link in links}
     if len(referred) <= _MAX_REFERRED:
         for id_ in sorted(filter(None, referred)):
             for topic in topics:
@@ -220,7 +220,7 @@ def _link_relations(
     names = (match[1].strip() for match in WIKI_LINK.finditer(section.text))
     linked = dict.fromkeys(document.links[name] for name in names if name in document.links)
     for link in links:
-        address = resolved(uri, link[2])[0]
+        address = resolve_href(uri, link[2])[0]
         target = uris.get(address) or uris.get(unquote(address))
         if target is None and address and same_host(uri, address):
             target = new_id(address)
@@ -250,10 +250,10 @@ def _api_relations(section: Section, text: str, owners: Sequence[str]) -> Iterat
 def _sentence_relations(
     section: Section, sentence: str, topics: Sequence[str], names: SectionNames
 ) -> Iterator[ChunkRelation]:
-    marked, ids = names.marked(sentence)
+    marked, ids = names.mark_names(sentence)
     if not ids:
         return
-    for source, relation, target in prose.stated(marked):
+    for source, relation, target in prose.find_statements(marked):
         sources = topics if source == prose.OWNER else [ids[source]]
         kind = "owner" if source == prose.OWNER else "sentence"
         kind = "bases" if relation == "inherits" else kind
@@ -359,6 +359,6 @@ def _best_chunk(
     return (both or with_first)[0]
 
 
-def named(name: str) -> SubjectName:
+def entity_name(name: str) -> SubjectName:
     text = " ".join(check_text("name", name).split())
     return SubjectName(SubjectKind.ENTITY, subject_key(SubjectKind.ENTITY, text), text)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.graph import as_frame, as_json, as_networkx, write
 from kbkit.graph.building import build_waiting
-from kbkit.graph.drawing import Place, Selection, drawing, shortest_path, widened
+from kbkit.graph.drawing import Place, Selection, drawing, find_reachable, shortest_path
 from kbkit.graph.editing import Editing, Named
 from kbkit.graph.gaps import find_gaps, suggestions
 from kbkit.models import (
@@ -27,7 +27,7 @@ from kbkit.models import (
 )
 from kbkit.retrieval.query import distance_of
 from kbkit.retrieval.searching import hit_of
-from kbkit.runtime.validation import check_integer, check_text, explained
+from kbkit.runtime.validation import check_integer, check_text, explain_calls
 from kbkit.stores.catalog import (
     entities,
     graph_edits,
@@ -52,7 +52,7 @@ MAX_DRAWN = 2_000
 """Maximum nodes of a layout."""
 
 
-@explained
+@explain_calls
 class Graph(Editing):
     """Entities of a workspace and their relations; ``workspace.graph``.
 
@@ -90,7 +90,7 @@ class Graph(Editing):
         types = tuple(check_text("type", one) for one in _several(type))
         with self._read() as transaction:
             ids = self._kb_ids(transaction, kbs)
-            return entities.listed(
+            return entities.list_entities(
                 transaction,
                 like=" ".join(check_text("query", query).split()),
                 types=types,
@@ -129,7 +129,9 @@ class Graph(Editing):
         check_integer("limit", limit, 1)
         with self._read() as transaction:
             end = None if target is None else self._target(transaction, target)
-            return relations.listed(transaction, target=end, name=name, made_by=by, limit=limit)
+            return relations.list_relations(
+                transaction, target=end, name=name, made_by=by, limit=limit
+            )
 
     def relation(self, source: Named, name: str, target: Named) -> Relation:
         """Return a relation by its ends, to change or delete it; see `relate` for their forms.
@@ -139,7 +141,7 @@ class Graph(Editing):
         """
         with self._read() as transaction:
             ends = self._target(transaction, source), self._target(transaction, target)
-            for each in relations.listed(transaction, target=ends[0], name=name):
+            for each in relations.list_relations(transaction, target=ends[0], name=name):
                 if (each.source, each.target) == ends:
                     return each
         raise NotFoundError(
@@ -166,7 +168,7 @@ class Graph(Editing):
         with self._read() as transaction:
             start = self._target(transaction, target)
             named = _several(relation)
-            walk = widened(
+            walk = find_reachable(
                 lambda ends: relations.edges(transaction, at=ends, names=named), start, depth, limit
             )
             return self._steps(transaction, walk)
@@ -239,7 +241,7 @@ class Graph(Editing):
         check_integer("limit", limit, 1)
         with self._read() as transaction:
             named, _ = named_entities(transaction, knowledge_bases.ids(transaction))
-            decided = graph_edits.decided(transaction)
+            decided = graph_edits.decided_pairs(transaction)
         return suggestions(named, decided)[:limit]
 
     def layout(
@@ -284,7 +286,7 @@ class Graph(Editing):
     def to_json(self) -> dict[str, Any]:
         """Return all relations and their ends as JSON values (``nodes`` and ``edges``)."""
         with self._read() as transaction:
-            listed = relations.listed(transaction)
+            listed = relations.list_relations(transaction)
             made = [Target(TargetKind.ENTITY, each.id) for each in entities.by_hand(transaction)]
             ends = [end for each in listed for end in (each.source, each.target)]
             labels = relations.labels(transaction, list(dict.fromkeys([*ends, *made])))
@@ -339,7 +341,7 @@ class Graph(Editing):
     ) -> list[Step]:
         labels = relations.labels(transaction, [target for target, _, _ in walk])
         ids = [edge.id for _, _, edge in walk if edge is not None]
-        by_id = {each.id: each for each in relations.of(transaction, ids)}
+        by_id = {each.id: each for each in relations.relations_of(transaction, ids)}
         return [
             Step(
                 target,

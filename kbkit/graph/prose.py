@@ -66,7 +66,7 @@ def _links_in_prose(
 
 
 @lru_cache(maxsize=50_000)
-def resolved(base: str, href: str) -> tuple[str, str]:
+def resolve_href(base: str, href: str) -> tuple[str, str]:
     try:
         address, anchor = urldefrag(urljoin(base, href))
     except ValueError:
@@ -140,34 +140,34 @@ CUE = re.compile(rf"\b(?:{_VERBS['cue']})", re.IGNORECASE)
 """Cheap test before `stated`."""
 
 
-def stated(sentence: str) -> Iterator[Stated]:
+def find_statements(sentence: str) -> Iterator[Stated]:
     about: set[int] = set()
     for patterns, forward in ((_PASSIVE, False), (_ACTIVE, True)):
         for relation, pattern in patterns:
             for match in pattern.finditer(sentence):
                 first, second = int(match[1]), int(match[2])
-                if first == second or _denied(sentence, match):
+                if first == second or _is_denied(sentence, match):
                     continue
                 source, target = (first, second) if forward else (second, first)
-                for each in (target, *(_listed(sentence, match, relation) if forward else ())):
+                for each in (target, *(_listed_ends(sentence, match, relation) if forward else ())):
                     about.add(each)
                     yield Stated(source, relation, each)
     for relation, pattern in _OF_OWNER:
         for match in pattern.finditer(sentence):
-            if int(match[1]) not in about and not _denied(sentence, match):
-                for each in (int(match[1]), *_listed(sentence, match, relation)):
+            if int(match[1]) not in about and not _is_denied(sentence, match):
+                for each in (int(match[1]), *_listed_ends(sentence, match, relation)):
                     about.add(each)
                     yield Stated(OWNER, relation, each)
 
 
-def _listed(sentence: str, match: re.Match[str], relation: str) -> Iterator[int]:
+def _listed_ends(sentence: str, match: re.Match[str], relation: str) -> Iterator[int]:
     more = _LIST.match(sentence, match.end()) if relation in _LISTED else None
     while more:
         yield int(more[1])
         more = _LIST.match(sentence, more.end())
 
 
-def _denied(sentence: str, match: re.Match[str]) -> bool:
+def _is_denied(sentence: str, match: re.Match[str]) -> bool:
     """Whether a statement is negated, in its text or just before it."""
     return bool(_DENIES.search(sentence, max(0, match.start() - 12), match.end()))
 
@@ -216,7 +216,7 @@ class SectionNames:
             return id_
         return self.of(text.translate(_MARKS_OF_SPANS))
 
-    def marked(self, sentence: str) -> tuple[str, list[str]]:
+    def mark_names(self, sentence: str) -> tuple[str, list[str]]:
         ids: list[str] = []
 
         def put(id_: str, _: re.Match[str]) -> str:

@@ -185,8 +185,8 @@ def describe(
     long paragraph that is not an aside, else the first one.
     """
     parsed = _first_blocks(structure) if structure else outline(content[:_START]).blocks
-    for text in (_name_line(content, parsed), stated(metadata), _lead(content, parsed)):
-        line = _shortened(plain(text))
+    for text in (_name_line(content, parsed), first_text(metadata), _lead(content, parsed)):
+        line = _shorten(plain(text))
         if line and line.casefold().rstrip(". ") not in title.casefold():
             return line
     return ""
@@ -202,7 +202,7 @@ def correct_shared(database: Database, kb_id: str) -> None:
     """Replace descriptions that several documents share: they describe the site, not the page."""
     with database.read() as transaction:
         listed = list(reading.iter_listed(transaction, kb_id))
-    lines = {document.id: _shortened(plain(stated(document.metadata))) for document in listed}
+    lines = {document.id: _shorten(plain(first_text(document.metadata))) for document in listed}
     counts = Counter(line for line in lines.values() if line)
     shared = [
         document.id
@@ -216,7 +216,7 @@ def correct_shared(database: Database, kb_id: str) -> None:
             writing.describe_documents(transaction, kb_id, descriptions)
 
 
-def stated(metadata: Mapping[str, Any]) -> str:
+def first_text(metadata: Mapping[str, Any]) -> str:
     text = metadata.get("description")
     return text[:_READ] if isinstance(text, str) else ""
 
@@ -273,7 +273,7 @@ def _is_prose(text: str) -> bool:
     return len(_WORD.findall(text)) >= _LEAD_WORDS or len(_WIDE.findall(text)) >= _WIDE_LETTERS
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     """Return the first sentences of a paragraph that fit."""
     if len(text) <= DESCRIPTION_LENGTH:
         return text

@@ -113,10 +113,10 @@ class DocumentWriter(Batch):
     def add(self, source: SourceDocument, origin: Origin) -> None:
         if source.uri in self._pending:
             self.flush()  # keeps the order of versions
-        self._pending[source.uri] = _Pending(self._illustrated(source), origin, datetime.now(UTC))
+        self._pending[source.uri] = _Pending(self._store_images(source), origin, datetime.now(UTC))
         self._grow(len(source.content))
 
-    def _illustrated(self, source: SourceDocument) -> SourceDocument:
+    def _store_images(self, source: SourceDocument) -> SourceDocument:
         if not source.images:
             return source
         store = self._destination.stores.images
@@ -180,12 +180,12 @@ class DocumentWriter(Batch):
         new: list[tuple[Document, Origin]],
         before: Mapping[str, StoredVersion],
     ) -> _Prepared:
-        with self._counters.timed("chunk"):
+        with self._counters.time_stage("chunk"):
             cut, texts = self._cut(new)
         texts = self._to_embed(cut, texts)
         if self._counters.counts["chunks_embedded"] > _MANY:
             self._give_way()
-        with self._counters.timed("embed"):
+        with self._counters.time_stage("embed"):
             vectors, pending = self._embed(texts)
         return _Prepared(same, new, before, cut, vectors, pending)
 
@@ -215,13 +215,16 @@ class DocumentWriter(Batch):
         give_way = self._destination.give_way
         if give_way is None:
             return
-        with self._counters.timed("embed"), suppress(ConflictError):  # another process changes it
+        with (
+            self._counters.time_stage("embed"),
+            suppress(ConflictError),
+        ):  # another process changes it
             self._destination = replace(self._destination, embedder=give_way(), give_way=None)
 
     def _store(self, prepared: _Prepared) -> bool:
         try:
             with (
-                self._counters.timed("store"),
+                self._counters.time_stage("store"),
                 self._destination.stores.database.write() as transaction,
             ):
                 changes = self._enter(transaction, prepared)
@@ -263,7 +266,7 @@ class DocumentWriter(Batch):
         self._counters.counts["chunks_added"] += changes.added
         self._counters.counts["chunks_removed"] += changes.removed
         if self._follower is not None:
-            self._follower.stored(changes.added)
+            self._follower.note_stored(changes.added)
 
     def _cut(
         self, new: Sequence[tuple[Document, Origin]]
@@ -407,7 +410,7 @@ class EventWriter(Batch):
 
     def _write(self) -> None:
         events, self._pending = self._pending, []
-        with self._counters.timed("store"), self._database.write() as transaction:
+        with self._counters.time_stage("store"), self._database.write() as transaction:
             self._store(transaction, events)
 
     def _store(self, transaction: Transaction, events: list[tuple[SourceEvent, datetime]]) -> None:

@@ -111,13 +111,13 @@ class RunCounters:
         """Note documents that now equal their source."""
         self.documents += islice(document_ids, MAX_DOCUMENTS - len(self.documents))
 
-    def measured(self, document: SourceDocument) -> None:
+    def count_fidelity(self, document: SourceDocument) -> None:
         self.counts["fetched"] += 1
         if document.note:
             self.notes.append(Problem(document.uri, document.note))
         if not document.fidelity:
             return
-        self.unjudged = _added(self.unjudged, {"pages": (1, 1), **document.fidelity})
+        self.unjudged = _add_figures(self.unjudged, {"pages": (1, 1), **document.fidelity})
         score = fidelity_score(document.fidelity)
         self.scores.append((score, document.uri))
         if score < POOR:
@@ -127,7 +127,7 @@ class RunCounters:
         """Return the fidelity of a source; warn if its pages were poorly read."""
         scores, self.scores = sorted(self.scores), []
         figures, self.unjudged = self.unjudged, {}
-        self.fidelity = _added(self.fidelity, figures)
+        self.fidelity = _add_figures(self.fidelity, figures)
         if reason := poor_site(figures):
             worst = ", ".join(uri for _, uri in scores[:_WORST])
             message = f"{reason} ({len(scores):,} pages measured; worst: {worst})"
@@ -135,7 +135,7 @@ class RunCounters:
         return figures
 
     @contextmanager
-    def timed(self, stage: str) -> Iterator[None]:
+    def time_stage(self, stage: str) -> Iterator[None]:
         start = time.perf_counter()
         try:
             yield
@@ -149,7 +149,7 @@ class RunCounters:
             skipped=tuple(self.skipped),
             seconds={stage: round(value, 3) for stage, value in self.seconds.items()},
             interrupted=self.interrupted,
-            fidelity=_added(self.fidelity, self.unjudged),
+            fidelity=_add_figures(self.fidelity, self.unjudged),
             poorly_read=tuple(self.poorly_read),
             notes=tuple(self.notes),
             warnings=tuple(self.warnings),
@@ -158,7 +158,7 @@ class RunCounters:
         )
 
 
-def _added(some: Figures, more: Figures) -> Figures:
+def _add_figures(some: Figures, more: Figures) -> Figures:
     sums = dict(some)
     for kind, (kept, wanted) in more.items():
         before = sums.get(kind, (0, 0))
@@ -272,7 +272,7 @@ def reembed(
         while not counters.interrupted and not _take_over(destination):
             counters.interrupted = not _embed(destination, counters, tell, stop)
     if not counters.interrupted:
-        with counters.timed("index"):
+        with counters.time_stage("index"):
             stores.vectors.apply(destination.kb_id, lambda done: tell("index", done))
             stores.vectors.sweep()
     return counters.report()
@@ -303,7 +303,7 @@ def _embed(
         for row in rows:
             chunk, document = passages[row.seq]
             texts[row.embed_hash] = texts_of_source(sources[row.seq], document, chunk)
-        with counters.timed("embed"):
+        with counters.time_stage("embed"):
             made = embed_sums(embedder, texts)
         with database.write() as transaction:
             knowledge_bases.get_by_id(transaction, kb_id)
@@ -327,7 +327,7 @@ def _take_over(destination: IngestTarget) -> bool:
         keep = row.embedder if gives_way else ""
         corpus.take_over(transaction, row.id, embedder.fingerprint, keep)
         knowledge_bases.set_embedder(transaction, row.id, embedder.fingerprint, embedder.dimensions)
-        spec = knowledge_bases.spec_of(row).embedded_by(embedding)
+        spec = knowledge_bases.spec_of(row).with_embedding(embedding)
         knowledge_bases.set_spec(transaction, row, spec)
         restart(transaction, row)
     return True

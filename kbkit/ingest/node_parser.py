@@ -37,7 +37,7 @@ class SpanParser(NodeParser):
             content = node.get_content()
             structure = outline(content)
             auto = self.strategy == "auto"
-            strategy = _chosen(structure, node) if auto else self.strategy
+            strategy = _choose_strategy(structure, node) if auto else self.strategy
             spans = cut(content, structure, strategy, self.size, self.overlap, lines=auto)
             for span in spans:
                 result.append(
@@ -72,7 +72,7 @@ class SpanParser(NodeParser):
         return nodes
 
 
-def _chosen(structure: Outline, node: BaseNode) -> str:
+def _choose_strategy(structure: Outline, node: BaseNode) -> str:
     named = node.metadata.get("document_type")
     document_type = DocumentType(named) if named in set(DocumentType) else DocumentType.OTHER
     return strategy_for(structure, document_type, str(node.metadata.get("format", "")))

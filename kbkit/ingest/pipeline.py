@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kbkit.errors import SourceError
-from kbkit.ingest.cutting import correct_shared, stated
+from kbkit.ingest.cutting import correct_shared, first_text
 from kbkit.ingest.document_writer import DocumentWriter, EventWriter
 from kbkit.ingest.embedding import IngestTarget, Origin, RunCounters
 from kbkit.models import IngestReport, Problem, Progress, SourceDocument
@@ -101,7 +101,7 @@ class Pipeline(IngestTarget):
                     counters.interrupted = True
                     break
                 if event.document is not None:
-                    counters.measured(event.document)
+                    counters.count_fidelity(event.document)
                     documents.add(event.document, Origin())
                 elif event.outcome is not Outcome.SKIPPED:
                     counters.failed.append(Problem(event.uri, event.reason))
@@ -115,9 +115,9 @@ class Pipeline(IngestTarget):
         counters = RunCounters()
         with self._writer(counters) as documents:
             documents.add(document, origin or Origin())
-        if stated(document.metadata):
+        if first_text(document.metadata):
             correct_shared(self.stores.database, self.kb_id)
-        with counters.timed("index"):
+        with counters.time_stage("index"):
             self.stores.vectors.apply_gathered(self.kb_id)
         return counters.report()
 
@@ -164,7 +164,7 @@ class Pipeline(IngestTarget):
         documents = self._writer(counters, run.follower)
         with closing(_closable(source.events(context))) as events, others, documents:
             while True:
-                with counters.timed("crawl"):
+                with counters.time_stage("crawl"):
                     event = next(events, None)
                 if event is None:
                     break
@@ -174,7 +174,7 @@ class Pipeline(IngestTarget):
                     others.add(event)
                 else:
                     others.flush()
-                    counters.measured(event.document)
+                    counters.count_fidelity(event.document)
                     documents.add(event.document, Origin(row.id, run_id, event))
                 done += 1
                 if run.on_progress is not None:
@@ -192,7 +192,7 @@ class Pipeline(IngestTarget):
             runs.end_run(transaction, run_id, report.to_dict())
 
     def _retire_unseen(self, row: SourceRow, run_id: int, counters: RunCounters) -> None:
-        with counters.timed("store"), self.stores.database.write() as transaction:
+        with counters.time_stage("store"), self.stores.database.write() as transaction:
             for document_id in writing.unseen_documents(transaction, row.id, run_id):
                 changes = writing.retire_document(transaction, self.kb_id, document_id)
                 counters.counts["gone"] += 1
@@ -212,7 +212,7 @@ class Pipeline(IngestTarget):
             if on_progress is not None:
                 on_progress(Progress("index", done))
 
-        with counters.timed("index"):
+        with counters.time_stage("index"):
             self.stores.vectors.apply(self.kb_id, tell)
 
 

@@ -71,7 +71,7 @@ def cut(
     lines: bool = False,
 ) -> Iterator[ChunkSpan]:
     for start, end in _spans(content, structure, strategy, size, overlap, lines=lines):
-        yield _placed(content, structure, start, end)
+        yield _span_at(content, structure, start, end)
 
 
 def strategy_for(structure: Outline, document_type: DocumentType, form: str = "") -> str:
@@ -148,7 +148,7 @@ def _chapters(content: str, structure: Outline) -> Iterator[tuple[int, int, int]
         gathered += text
 
 
-def _placed(content: str, structure: Outline, start: int, end: int) -> ChunkSpan:
+def _span_at(content: str, structure: Outline, start: int, end: int) -> ChunkSpan:
     """Return a span with the path of its last opening heading and the nearest anchor above."""
     headings = structure.headings
     index = bisect_right(headings, start, key=lambda heading: heading.start) - 1
@@ -193,15 +193,15 @@ def _pieces(content: str, start: int, end: int, structure: Outline) -> Iterator[
         if not heading and not block.is_verbatim:
             loose.append(block)
             continue
-        yield from _parted(content, position, max(block.start, start), loose)
+        yield from _split_loose(content, position, max(block.start, start), loose)
         span = trim(content, max(block.start, start), min(block.end, end))
         yield Piece(*span, Cut.NEVER if heading else Cut.LINES)
         loose = []
         position = span[1]
-    yield from _parted(content, position, end, loose)
+    yield from _split_loose(content, position, end, loose)
 
 
-def _parted(content: str, start: int, end: int, loose: Sequence[Block]) -> Iterator[Piece]:
+def _split_loose(content: str, start: int, end: int, loose: Sequence[Block]) -> Iterator[Piece]:
     position = start
     number = 0
     while position < end:

@@ -151,7 +151,7 @@ class SummaryMaker:
         written = 0
 
         def outdated(transaction: Transaction) -> list[Document]:
-            return summaries.outdated(transaction, self.kb_id, least, _BATCH)
+            return summaries.outdated_documents(transaction, self.kb_id, least, _BATCH)
 
         for documents in batches(self.database, outdated):
             with self.database.read() as transaction:
@@ -276,7 +276,7 @@ class Expander:
         return f"{model_key(self.llm)}:{PROMPT_REVISION}:{self.questions}"
 
     def estimate(self) -> Expansion:
-        left = self._left()
+        left = self._unanswered_ids()
         characters = 0
         for document in self._documents(left):
             characters += sum(map(len, self._messages(document)))
@@ -296,7 +296,7 @@ class Expander:
         on_progress: OnProgress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> Expansion:
-        left = self._left()
+        left = self._unanswered_ids()
         written, in_a_row, failed = 0, 0, list[Problem]()
         able = self._has_written()
         try:
@@ -324,7 +324,7 @@ class Expander:
             make_summaries()
         return replace(self.estimate(), written=written, failed=tuple(failed))
 
-    def _left(self) -> list[str]:
+    def _unanswered_ids(self) -> list[str]:
         """Return ids of documents without a current answer, in a pseudo-random order.
 
         The order separates documents that the model always fails at.

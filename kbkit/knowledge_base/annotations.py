@@ -29,7 +29,7 @@ from kbkit.models import (
 )
 from kbkit.recipes import LlmAnnotation
 from kbkit.runtime.progress import OnProgress, progress_bar
-from kbkit.runtime.validation import check_integer, check_text, explained
+from kbkit.runtime.validation import check_integer, check_text, explain_calls
 from kbkit.stores.catalog import chunk_annotations, corpus, reading, subjects
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.subjects import SubjectName
@@ -57,7 +57,7 @@ def list_subjects(
     if limit is not None:
         check_integer("limit", limit, 1)
     with stores.database.read() as transaction:
-        return subjects.listed(
+        return subjects.list_subjects(
             transaction,
             kinds=[_kind(kind)] if kind is not None else (),
             like=check_text("like", like),
@@ -75,7 +75,9 @@ def about(stores: Stores, handles: Sequence[Handle], query: str, *, limit: int) 
     with stores.database.read() as transaction:
         subject_ids = _ids_of_name(transaction, asked)
         matches = (
-            subjects.listed(transaction, ids=subject_ids, kb_ids=kb_ids) if subject_ids else []
+            subjects.list_subjects(transaction, ids=subject_ids, kb_ids=kb_ids)
+            if subject_ids
+            else []
         )
         if not matches:
             raise _no_subject(transaction, asked, kb_ids)
@@ -87,7 +89,7 @@ def about(stores: Stores, handles: Sequence[Handle], query: str, *, limit: int) 
         for handle in handles:
             kb_seqs = subjects.chunk_seqs(transaction, ids, kb_id=handle.id)[:_MAX_WEIGHTED_CHUNKS]
             found = reading.get_chunks(transaction, kb_seqs)
-            annotations = chunk_annotations.of(transaction, kb_seqs)
+            annotations = chunk_annotations.annotations_of(transaction, kb_seqs)
             chunks += [
                 _speaking(handle.name, *found[seq], annotations[seq], words)
                 for seq in kb_seqs
@@ -96,7 +98,7 @@ def about(stores: Stores, handles: Sequence[Handle], query: str, *, limit: int) 
             documents += _documents(transaction, handle, found, words)
             seqs.update(kb_seqs)
         related_ids = subjects.beside(transaction, seqs, without=ids, limit=limit)
-        related = {each.id: each for each in subjects.listed(transaction, ids=related_ids)}
+        related = {each.id: each for each in subjects.list_subjects(transaction, ids=related_ids)}
     chunks.sort(key=lambda each: -each.weight)
     documents.sort(key=lambda each: (not each.defines, -each.chunks))
     return About(
@@ -125,10 +127,12 @@ def _no_subject(transaction: Transaction, query: str, kb_ids: Collection[str]) -
     word = max(query.split(), key=len)
     near = [
         each.name
-        for each in subjects.listed(transaction, like=word, kb_ids=kb_ids, limit=_MAX_SUGGESTIONS)
+        for each in subjects.list_subjects(
+            transaction, like=word, kb_ids=kb_ids, limit=_MAX_SUGGESTIONS
+        )
     ]
     if not near:
-        frequent = subjects.listed(transaction, kb_ids=kb_ids, limit=1_000)
+        frequent = subjects.list_subjects(transaction, kb_ids=kb_ids, limit=1_000)
         near = get_close_matches(query, [each.name for each in frequent], _MAX_SUGGESTIONS)
     meant = f"; near it are {', '.join(map(repr, near))}" if near else ""
     return NotFoundError(
@@ -184,7 +188,7 @@ def _documents(
     ]
 
 
-@explained
+@explain_calls
 class Annotations(Items):
     """The annotations of chunks, ordered by document URI; made after an ingest, as set in a recipe.
 
@@ -237,7 +241,7 @@ class Annotations(Items):
                 chunks = reading.iter_chunks(transaction, self._handle.id, resolved.id)
                 ids = [chunk.id for chunk in chunks]
             seqs = corpus.seqs_by_id(transaction, ids)
-            made = chunk_annotations.of(transaction, list(seqs.values()))
+            made = chunk_annotations.annotations_of(transaction, list(seqs.values()))
         return [each for id_ in ids if id_ in seqs for each in made.get(seqs[id_], ())]
 
     @property

@@ -19,7 +19,7 @@ from kbkit.frames import chunks_frame, map_frame
 from kbkit.knowledge_base.handle import Items
 from kbkit.models import Chunk, Document, License
 from kbkit.models.licenses import KEYS as LICENSE_KEYS
-from kbkit.runtime.validation import check_integer, explained
+from kbkit.runtime.validation import check_integer, explain_calls
 from kbkit.stores.catalog import copying, corpus, knowledge_bases, reading
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _MAX_POINTS = 5000
 
 
-@explained
+@explain_calls
 class Chunks(Items):
     """The chunks of a knowledge base, ordered by document URI.
 
@@ -240,13 +240,14 @@ def _write_parquet(stream: IO[bytes], rows: Iterable[Row], columns: Mapping[str,
         for part in copying.batches(rows):
             count += len(part)
             typed = [
-                {name: _typed(one, columns[name]) for name, one in row.items()} for row in part
+                {name: _typed_value(one, columns[name]) for name, one in row.items()}
+                for row in part
             ]
             writer.write_table(pyarrow.Table.from_pylist(typed, schema=schema))
     return count
 
 
-def _typed(value: Any, kind: str) -> Any:
+def _typed_value(value: Any, kind: str) -> Any:
     if kind == "time" and value is not None:
         return datetime.fromisoformat(value)
     return json.dumps(value, ensure_ascii=False) if kind == "json" else value

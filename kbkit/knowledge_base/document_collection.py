@@ -15,7 +15,7 @@ from kbkit.knowledge_base.handle import Items
 from kbkit.models import DeletedDocument, Document, DocumentPart, Filters
 from kbkit.models.values import plain
 from kbkit.retrieval.searching import check_version
-from kbkit.runtime.validation import check_integer, check_text, explained
+from kbkit.runtime.validation import check_integer, check_text, explain_calls
 from kbkit.stores.catalog import reading, writing
 from kbkit.text.markdown.structure import Heading, outline
 
@@ -72,7 +72,7 @@ def _no_section(uri: str, section: str, headings: Sequence[Heading]) -> str:
     return f"{uri[:200]}: has no section {section[:80]!r}" + (f"; it has {listed}" if near else "")
 
 
-@explained
+@explain_calls
 class DocumentCollection(Items):
     """The documents of a knowledge base in order of URI."""
 

@@ -17,8 +17,8 @@ from kbkit.models.values import check_match, did_you_mean, valid
 from kbkit.recipes import ExpandSpec
 from kbkit.runtime.language_models import open_llm
 from kbkit.runtime.progress import OnProgress, progress_bar
-from kbkit.runtime.validation import check_json, check_text, explained
-from kbkit.sources import published_uri
+from kbkit.runtime.validation import check_json, check_text, explain_calls
+from kbkit.sources import public_uri
 from kbkit.stores.catalog import reading, writing
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _TRIES = 50
 """Attempts of a change while others store the same document."""
 
 
-@explained
+@explain_calls
 class Documents(DocumentCollection):
     """Documents of a knowledge base by URI, including those that their source no longer has.
 
@@ -58,10 +58,10 @@ class Documents(DocumentCollection):
         with self._database.read() as transaction:
             previous = self._handle.find(transaction, source) if source else None
         document = SourceDocument(
-            uri=previous.uri if previous else published_uri(source) or f"text:{title.strip()}",
+            uri=previous.uri if previous else public_uri(source) or f"text:{title.strip()}",
             title=title.strip(),
             content=check_text("content", content),
-            document_type=_checked_type(document_type),
+            document_type=_check_type(document_type),
             tags=tuple(tags or ()),
             metadata=check_json("metadata", dict(metadata or {})),
         )
@@ -159,7 +159,7 @@ class Documents(DocumentCollection):
             ConflictError: Other writers keep changing it.
             EmbedderError: The embedder failed.
         """
-        given = Labels(_checked_type(document_type), None if tags is None else _checked_tags(tags))
+        given = Labels(_check_type(document_type), None if tags is None else _check_tags(tags))
         checked = None if metadata is None else check_json("metadata", dict(metadata))
         only_labels = title is None and content is None and metadata is None
         if not only_labels:
@@ -297,7 +297,7 @@ def delete_together(documents: Documents, names: Sequence[str]) -> int:
     return len(ids)
 
 
-def _checked_type(document_type: DocumentType | str | None) -> DocumentType | None:
+def _check_type(document_type: DocumentType | str | None) -> DocumentType | None:
     if document_type is None:
         return None
     try:
@@ -307,7 +307,7 @@ def _checked_type(document_type: DocumentType | str | None) -> DocumentType | No
         raise ConfigError(f"document_type={document_type!r}: choose one of {types}") from None
 
 
-def _checked_tags(tags: Sequence[str]) -> tuple[str, ...]:
+def _check_tags(tags: Sequence[str]) -> tuple[str, ...]:
     if isinstance(tags, str):
         raise ConfigError(f"tags={tags!r}: give a list of labels")
     distinct = dict.fromkeys(" ".join(valid(str(tag)).split()) for tag in tags)

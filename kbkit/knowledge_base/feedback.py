@@ -24,7 +24,7 @@ from kbkit.models import Mode, Rating, RatingTotal, Target
 from kbkit.models.reports import MAX_QUERY_LENGTH, fold_query
 from kbkit.recipes import Question, RetrievalSpec
 from kbkit.runtime.progress import OnProgress
-from kbkit.runtime.validation import check_integer, check_text, explained, is_integer
+from kbkit.runtime.validation import check_integer, check_text, explain_calls, is_integer
 from kbkit.stores.catalog import corpus, knowledge_bases, ratings
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _LARGEST_ID = 2**63 - 1
 """Largest integer of SQLite."""
 
 
-@explained
+@explain_calls
 class Ratings(Items):
     """The ratings of a knowledge base, oldest first.
 
@@ -46,7 +46,7 @@ class Ratings(Items):
 
     def __iter__(self) -> Iterator[Rating]:
         with self._database.read() as transaction:
-            yield from ratings.listed(transaction, self._handle.id)
+            yield from ratings.list_ratings(transaction, self._handle.id)
 
     def __len__(self) -> int:
         with self._database.read() as transaction:
@@ -150,7 +150,7 @@ class Ratings(Items):
         return ratings_frame(self)
 
 
-@explained
+@explain_calls
 class Feedback:
     """Measures how well a knowledge base answers, and tunes its weights."""
 
@@ -165,7 +165,7 @@ class Feedback:
         Ratings of missing chunks are ignored until the chunks are restored.
         """
         with self._handle.stores.database.read() as transaction:
-            listed = ratings.listed(transaction, self._handle.id)
+            listed = ratings.list_ratings(transaction, self._handle.id)
             seqs = corpus.seqs_by_id(transaction, [rating.target.id for rating in listed])
         return Judgements.from_ratings(listed, seqs)
 

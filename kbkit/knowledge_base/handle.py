@@ -27,7 +27,7 @@ from kbkit.runtime import plugins
 from kbkit.runtime.config import Settings
 from kbkit.runtime.engine import Engine
 from kbkit.runtime.validation import check_text
-from kbkit.sources import published_uri
+from kbkit.sources import public_uri
 from kbkit.stores.catalog import chunk_annotations, knowledge_bases, ratings, reading, runs
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph_tables import GraphTable
@@ -132,11 +132,11 @@ class Handle:
         yield document
         path = Path(document)
         if not path.is_absolute():
-            yield published_uri(document)
+            yield public_uri(document)
             return
         from kbkit.ingest.pipeline import disk_place
 
-        yield published_uri(path.as_uri())  # even if the file is gone
+        yield public_uri(path.as_uri())  # even if the file is gone
         for row in runs.list_sources(transaction, self.id):
             if (place := disk_place(row)) and path.is_relative_to(place.root):
                 yield place.uri(path)
@@ -146,7 +146,7 @@ class Handle:
         with self.stores.database.read() as transaction:
             kind = reading.kind_of(transaction, self.id, id_)
             if kind is None and rated:
-                rated_before = ratings.listed(transaction, self.id, [id_])
+                rated_before = ratings.list_ratings(transaction, self.id, [id_])
                 kind = rated_before[-1].target.kind if rated_before else None
             if kind is None:
                 document = self.find(transaction, id_)
@@ -158,7 +158,7 @@ class Handle:
 
     def ratings_of(self, targets: Sequence[str]) -> list[Rating]:
         with self.stores.database.read() as transaction:
-            return ratings.listed(transaction, self.id, targets)
+            return ratings.list_ratings(transaction, self.id, targets)
 
     def summaries_of(self, chunk_ids: Sequence[str]) -> dict[str, ChunkSummary]:
         """Summarize chunks, by id; chunks without annotations are left out."""

@@ -195,7 +195,7 @@ class Improving:
             chosen = now.model_copy(update={"model": model})
             with database.write() as transaction:
                 row = knowledge_bases.get_by_id(transaction, self._handle.id)
-                knowledge_bases.set_spec(transaction, row, spec_of(row).embedded_by(chosen))
+                knowledge_bases.set_spec(transaction, row, spec_of(row).with_embedding(chosen))
             return
         self.use_static()
 
@@ -205,7 +205,7 @@ class Improving:
         The vectors of the model stay pending, for the background process.
         """
         spec = self._handle.spec
-        static = spec.embedded_by(AutoEmbedding(text=spec.embedding.text))
+        static = spec.with_embedding(AutoEmbedding(text=spec.embedding.text))
         self.reembed(static, None, lambda: False)
         return self._handle.embedder(self._handle.row())
 
@@ -259,13 +259,13 @@ class Improving:
                 find = (transaction, row.id, embedder.fingerprint)
                 chunks = corpus.count_without_pending(*find)
                 rows = corpus.without_pending(*find, after=0, limit=chunks)
-                seqs = [each.seq for each in _sampled(rows)]
+                seqs = [each.seq for each in _sample(rows)]
             else:
                 chunks = corpus.count_lacking_vectors(transaction, row.id, spec.text)
-                seqs = _sampled(corpus.lacking_vectors(transaction, row.id, spec.text, chunks))
+                seqs = _sample(corpus.lacking_vectors(transaction, row.id, spec.text, chunks))
             for chunk, document in reading.get_chunks(transaction, seqs).values():
                 texts.append(embedded_text(document.title, chunk.heading_path, chunk.text))
-        seconds = left * _seconds(model, _sampled(lacking)) + chunks * _seconds(embedder, texts)
+        seconds = left * _seconds(model, _sample(lacking)) + chunks * _seconds(embedder, texts)
         numbers = left * model.dimensions + chunks * embedder.dimensions
         running = self.left.running
         return Improvement(left, chunks, round(seconds, 3), round(4e-6 * numbers, 1), running)
@@ -276,7 +276,7 @@ class Improving:
         self._handle.resources.embedders.open(embedding)
         row = self._handle.row()
         old = spec_of(row)
-        spec = old.embedded_by(embedding).keep_choice(old)
+        spec = old.with_embedding(embedding).keep_choice(old)
         # searches use the old vectors until the new ones are complete
         if not row.embedder.startswith("static:"):
             if background:
@@ -377,7 +377,7 @@ _next_start: dict[Path, float] = {}
 _timers: dict[Path, threading.Timer] = {}
 
 
-def _sampled(values: list[_T]) -> list[_T]:
+def _sample(values: list[_T]) -> list[_T]:
     return values[:: max(1, len(values) // _SAMPLE)][:_SAMPLE]
 
 

@@ -284,10 +284,10 @@ class Ingestion:
         self._reindex(on_progress, stop)
         with progress_bar(on_progress) as tell:
             report = self.pipeline().run(pairs, handed, on_progress=tell, stop=stop)
-            report = self._summarized(report, tell, stop, wait=wait)
+            report = self._summarize(report, tell, stop, wait=wait)
         return self._with_encoder(report)
 
-    def _summarized(
+    def _summarize(
         self, report: IngestReport, tell: OnProgress | None, stop: Stop, *, wait: bool
     ) -> IngestReport:
         start = time.perf_counter()

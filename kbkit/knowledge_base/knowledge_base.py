@@ -24,7 +24,7 @@ from kbkit.models import (
 from kbkit.models.files import BUILT_IN, ENTRIES, FILES
 from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseSpec, parse_embedding
 from kbkit.runtime.progress import OnProgress, ignore
-from kbkit.runtime.validation import explained
+from kbkit.runtime.validation import explain_calls
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from kbkit.models import ExportReport
 
 
-@explained
+@explain_calls
 class KnowledgeBase(Searches):
     """One knowledge base; made by `Workspace`. Its parts load on first use."""
 

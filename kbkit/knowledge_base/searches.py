@@ -10,9 +10,9 @@ from kbkit.models import Answer, Chunk, Filters, Hits, Mode, RelatedChunk
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.searching import ask, search, similar
-from kbkit.runtime.validation import check_integer, explained
+from kbkit.runtime.validation import check_integer, explain_calls
 from kbkit.stores.catalog import reading
-from kbkit.stores.catalog.subjects import related
+from kbkit.stores.catalog.subjects import related_chunks
 
 if TYPE_CHECKING:
     from llama_index.core.base.base_retriever import BaseRetriever
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from llama_index.core.tools import FunctionTool
 
 
-@explained
+@explain_calls
 class Searches:
     """The searches of a knowledge base."""
 
@@ -97,7 +97,7 @@ class Searches:
         check_integer("limit", limit, 1)
         with self._handle.stores.database.read() as transaction:
             reading.neighbours(transaction, self._handle.id, str(chunk_id), 0, 0)
-            neighbors = related(transaction, self._handle.id, str(chunk_id), limit)
+            neighbors = related_chunks(transaction, self._handle.id, str(chunk_id), limit)
             chunks = reading.get_chunks(transaction, [seq for seq, _, _ in neighbors])
         return [
             RelatedChunk(

@@ -12,7 +12,7 @@ from kbkit.knowledge_base.handle import Handle, Items
 from kbkit.knowledge_base.ingestion import Ingestion
 from kbkit.models import SourceInfo
 from kbkit.recipes import only_sources
-from kbkit.runtime.validation import check_text, explained
+from kbkit.runtime.validation import check_text, explain_calls
 from kbkit.stores.catalog.runs import SourceRow
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kbkit.recipes import AnySource
 
 
-@explained
+@explain_calls
 class Sources(Items):
     """The sources of a knowledge base, oldest first; `KnowledgeBase.ingest` adds them.
 

@@ -10,7 +10,7 @@ from pydantic import Field, WrapValidator
 from typing_extensions import TypedDict
 
 from kbkit.errors import ConflictError, NotFoundError
-from kbkit.mcp.core import Passages, found
+from kbkit.mcp.core import Passages, search_page
 from kbkit.mcp.replies import Budget, Reply, listing, short
 from kbkit.mcp.submissions import GivenDocument, LongWork
 from kbkit.mcp.tools import Limit, Tools
@@ -87,7 +87,7 @@ def add(tools: Tools) -> None:
         context: Context[Any, Any],
     ) -> Reply:
         """Create a collection, a knowledge base of your own, with optional documents."""
-        return _created(tools, collection_name, documents, description, LongWork(context))
+        return _create(tools, collection_name, documents, description, LongWork(context))
 
     @tools.write(
         AddedDocuments, destructive=True, idempotent=True
@@ -103,7 +103,7 @@ def add(tools: Tools) -> None:
         kb = tools.workspace[_collection_name(tools, collection_name)]
         submission = submissions.read(documents, tools, work)
         report = store(kb, submission.documents, work)
-        return _added(collection_name, report, submission.skipped)
+        return _added_reply(collection_name, report, submission.skipped)
 
     @tools.read(Passages)
     def search_kb(
@@ -115,12 +115,12 @@ def add(tools: Tools) -> None:
     ) -> Reply:
         """Find passages of collections that answer a question, best first, with sources."""
         kbs = tools.kbs(collection_name) if collection_name else _collections(tools)
-        return found(tools, query, kbs, limit, budget)
+        return search_page(tools, query, kbs, limit, budget)
 
     @tools.read(Collection)
     def describe_kb_collection(*, collection_name: CollectionName, budget: Budget) -> Reply:
         """Describe a collection: its topic, figures, and documents with their ids."""
-        kb = tools.workspace[_allowed_name(tools, collection_name)]
+        kb = tools.workspace[_check_name(tools, collection_name)]
         info = kb.info()
         about, updated = short(info.description), f"{info.updated_at:%Y-%m-%d}"
         figures = f"{pluralize(info.documents, 'document')}, {pluralize(info.chunks, 'chunk')}"
@@ -167,14 +167,14 @@ def add(tools: Tools) -> None:
         return Reply(message, {"collection_name": collection_name, "deleted": deleted})
 
 
-def _created(tools: Tools, name: str, documents: Any, description: str, work: LongWork) -> Reply:
+def _create(tools: Tools, name: str, documents: Any, description: str, work: LongWork) -> Reply:
     """Create a collection, unless its documents cannot be stored."""
     from kbkit.mcp import submissions
     from kbkit.recipes import check_name
 
     workspace = tools.workspace
     try:
-        check_name(_allowed_name(tools, name))
+        check_name(_check_name(tools, name))
     except ValueError as error:
         raise ToolError(f"collection_name: {error}") from None
     if name in workspace:
@@ -189,7 +189,7 @@ def _created(tools: Tools, name: str, documents: Any, description: str, work: Lo
     except Exception:
         workspace.delete(name, forever=True)
         raise
-    return _added(name, report, submission.skipped)
+    return _added_reply(name, report, submission.skipped)
 
 
 def _collections(tools: Tools) -> list[str]:
@@ -207,7 +207,7 @@ def _is_collection(info: KnowledgeBaseInfo) -> bool:
 
 
 def _collection_name(tools: Tools, name: str) -> str:
-    if kinds := tools.workspace[_allowed_name(tools, name)].info().source_types:
+    if kinds := tools.workspace[_check_name(tools, name)].info().source_types:
         raise ConflictError(
             f"{name}: is not a collection but a knowledge base of people, which reads sources "
             f"({', '.join(kinds)}); a person changes it with `kbkit add {name}`, and deletes it "
@@ -216,7 +216,7 @@ def _collection_name(tools: Tools, name: str) -> str:
     return name
 
 
-def _allowed_name(tools: Tools, name: str) -> str:
+def _check_name(tools: Tools, name: str) -> str:
     allowed = tools.kbs(name) if name else None
     if not allowed:
         raise NotFoundError("collection_name: is empty")
@@ -227,7 +227,7 @@ _ID_TOKENS = 120
 _MAX_SKIPPED = 5
 
 
-def _added(name: str, report: IngestReport, skipped: list[Problem]) -> Reply:
+def _added_reply(name: str, report: IngestReport, skipped: list[Problem]) -> Reply:
     left = [*skipped, *report.failed, *report.skipped]
     left_out = [short(f"{each.uri}: {each.reason}") for each in left[:_MAX_SKIPPED]]
     if len(left) > _MAX_SKIPPED:

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from kbkit.errors import NotFoundError
 from kbkit.mcp import passages
 from kbkit.mcp.replies import Budget, PartValues, Reply, listing, short
-from kbkit.mcp.tools import Limit, MaxTokens, Score, Tools, listed
+from kbkit.mcp.tools import Limit, MaxTokens, Score, Tools, page_type
 from kbkit.models import KnowledgeBaseInfo
 from kbkit.models.values import pluralize
 
@@ -109,9 +109,9 @@ def add(tools: Tools) -> None:
         budget: Budget,
     ) -> Reply:
         """Find passages that answer a question, best first, with source, date and state."""
-        return found(tools, query, tools.kbs(kb_name), limit, budget, filters=filters)
+        return search_page(tools, query, tools.kbs(kb_name), limit, budget, filters=filters)
 
-    @tools.read(listed("knowledge_bases", KnowledgeBaseValues))
+    @tools.read(page_type("knowledge_bases", KnowledgeBaseValues))
     def list_knowledge_bases(*, budget: Budget) -> Reply:
         """List the knowledge bases that can be searched, with their topics."""
         rows = map(row_of, tools.list())
@@ -157,7 +157,7 @@ def add(tools: Tools) -> None:
         return Reply(f"Rated {score} of 5.", values)
 
 
-def found(
+def search_page(
     tools: Tools,
     query: str,
     kbs: Sequence[str] | None,

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from kbkit.errors import KbkitError
 from kbkit.mcp.replies import Budget, PartValues, Reply, listing, part_reply, short
-from kbkit.mcp.tools import Limit, Score, Tools, listed
+from kbkit.mcp.tools import Limit, Score, Tools, page_type
 from kbkit.models import Entry, EntryInfo
 from kbkit.models.values import pluralize
 from kbkit.retrieval.delimiting import LINE_TOKENS, cut
@@ -46,7 +46,7 @@ class RatedEntry(TypedDict):
 
 
 def add(tools: Tools) -> None:
-    @tools.read(listed("entries", EntryRow))
+    @tools.read(page_type("entries", EntryRow))
     def find_entries(
         *,
         query: Annotated[str, Field(description="A task; empty lists the best rated.")] = "",
@@ -82,12 +82,12 @@ def add(tools: Tools) -> None:
         entry = tools.workspace.entries.create(
             title, description=description, prompt=prompt, tags=tags, category=category
         )
-        return _rated(entry, "is stored")
+        return _rating_reply(entry, "is stored")
 
     @tools.write(RatedEntry, destructive=False, idempotent=False)
     def rate_entry(*, slug: Slug, score: Score) -> Reply:
         """Rate how well a solution worked, 1 (not at all) to 5 (perfectly)."""
-        return _rated(tools.workspace.entries.rate(slug, score), "is rated")
+        return _rating_reply(tools.workspace.entries.rate(slug, score), "is rated")
 
     @tools.write(RatedEntry, destructive=True, idempotent=True)
     def learn_entry(
@@ -102,10 +102,10 @@ def add(tools: Tools) -> None:
         except KbkitError as error:  # hide the path on the server
             error.args = (str(error).replace(str(place), folder), *error.args[1:])
             raise
-        return _rated(entry, "is learned")
+        return _rating_reply(entry, "is learned")
 
 
-def _rated(entry: Entry, done: str) -> Reply:
+def _rating_reply(entry: Entry, done: str) -> Reply:
     rating = round(entry.rating.average, 1)
     values = {"slug": entry.slug, "rating": rating, "votes": entry.rating.count}
     return Reply(f"{entry.slug} {done}.", values)

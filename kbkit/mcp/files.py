@@ -13,8 +13,8 @@ from pydantic.fields import FieldInfo
 from typing_extensions import TypedDict
 
 from kbkit.files.memory_tool import MemoryCommand
-from kbkit.mcp.replies import Budget, PartValues, Reply, listing, part_reply, shortened
-from kbkit.mcp.tools import Tools, listed
+from kbkit.mcp.replies import Budget, PartValues, Reply, listing, part_reply, shorten
+from kbkit.mcp.tools import Tools, page_type
 from kbkit.retrieval.delimiting import one_line
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ _COMMANDS_WITH_CONTENT = ("view", "str_replace")
 
 
 def add(tools: Tools) -> None:
-    @tools.read(listed("files", FileRow))
+    @tools.read(page_type("files", FileRow))
     def kb_list(
         *,
         path: Annotated[str, Field(description="Empty for the root folders.")] = "",
@@ -89,7 +89,7 @@ def add(tools: Tools) -> None:
             budget=budget,
         )
 
-    @tools.read(listed("files", FileRow))
+    @tools.read(page_type("files", FileRow))
     def kb_tree(
         *, path: Annotated[str, Field(description="Empty for the root.")] = "", budget: Budget
     ) -> Reply:
@@ -100,17 +100,17 @@ def add(tools: Tools) -> None:
     @tools.write(WrittenFile, destructive=True, idempotent=True)
     def kb_write(*, path: FilePath, content: str, if_match: IfMatch = "") -> Reply:
         """Write a file, replacing its content."""
-        return _written(tools.workspace.files.write(path, content, if_match=if_match or None))
+        return _write_reply(tools.workspace.files.write(path, content, if_match=if_match or None))
 
     @tools.write(WrittenFile, destructive=False, idempotent=False)
     def kb_append(*, path: FilePath, content: str, if_match: IfMatch = "") -> Reply:
         """Append text to a file; creates a missing one."""
-        return _written(tools.workspace.files.append(path, content, if_match=if_match or None))
+        return _write_reply(tools.workspace.files.append(path, content, if_match=if_match or None))
 
     @tools.write(WrittenFile, destructive=False, idempotent=True)
     def kb_mkdir(*, path: FilePath) -> Reply:
         """Create a folder and its parents."""
-        return _written(tools.workspace.files.mkdir(path))
+        return _write_reply(tools.workspace.files.mkdir(path))
 
     @tools.write(WrittenFile, destructive=True, idempotent=False)
     def kb_delete(*, path: FilePath) -> Reply:
@@ -129,7 +129,7 @@ def add(tools: Tools) -> None:
             return part_reply(
                 answer, name="memory", heading="", values={}, budget=budget, numbered=False
             )
-        text = shortened(answer, budget.room // 2 - 40)
+        text = shorten(answer, budget.room // 2 - 40)
         return Reply(text, {"note": "", "text": text, "next_cursor": ""})
 
     budget = inspect.signature(memory).parameters["budget"]
@@ -151,7 +151,7 @@ def _descendants(tree: FileTree) -> Iterator[FileInfo]:
         yield from _descendants(child)
 
 
-def _written(info: FileInfo) -> Reply:
+def _write_reply(info: FileInfo) -> Reply:
     version = f" Its version is {info.version}." if info.version else ""
     values = {"path": info.path, "version": info.version}
     return Reply(f"{info.path} is stored.{version}", values)

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from kbkit.mcp.core import KbName
 from kbkit.mcp.replies import Budget, Quotes, Reply, listing, short
-from kbkit.mcp.tools import Limit, Tools, listed
+from kbkit.mcp.tools import Limit, Tools, page_type
 from kbkit.models import About, Entity, Relation, Step
 from kbkit.models.values import pluralize
 from kbkit.retrieval.delimiting import LINE_TOKENS, cut, one_line
@@ -62,7 +62,7 @@ class AboutRow(TypedDict):
 
 
 def add(tools: Tools) -> None:
-    @tools.read(listed("entities", EntityValues))
+    @tools.read(page_type("entities", EntityValues))
     def graph_entities(
         *,
         query: Annotated[str, Field(description="Part of a name; empty for any.")] = "",
@@ -82,7 +82,7 @@ def add(tools: Tools) -> None:
             budget=budget,
         )
 
-    @tools.read(listed("neighbors", NeighborRow))
+    @tools.read(page_type("neighbors", NeighborRow))
     def graph_neighbors(
         *,
         entity: EndName,
@@ -104,7 +104,7 @@ def add(tools: Tools) -> None:
             budget=budget,
         )
 
-    @tools.read(listed("found", AboutRow))
+    @tools.read(page_type("found", AboutRow))
     def about(
         *,
         query: Annotated[str, Field(description="Name of a subject, in any form.")],
@@ -125,13 +125,13 @@ def add(tools: Tools) -> None:
         note: str = "",
     ) -> Reply:
         """Store a relation between two things."""
-        return _related(tools.workspace.graph.relate(source, relation, target, note=note))
+        return _relation_reply(tools.workspace.graph.relate(source, relation, target, note=note))
 
 
 _MAX_ALIASES = 5
 
 
-def _related(relation: Relation) -> Reply:
+def _relation_reply(relation: Relation) -> Reply:
     quotes = Quotes()
     source, target = short(relation.source_name), short(relation.target_name)
     line = f"{source} --{short(relation.name)}--> {target}"

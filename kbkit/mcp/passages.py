@@ -75,7 +75,7 @@ def search_reply(hits: Hits, *, limit: int, budget: Budget, with_ids: bool = Fal
     share = budget.room // min(limit, _SHARES)
     for passage in passages:
         room = Budget(min(share, budget.room))
-        if not room.holds(*passage.shown(quotes, length=_MIN_LENGTH)):
+        if not room.holds(*passage.render(quotes, length=_MIN_LENGTH)):
             if shown:
                 break
             room = budget
@@ -114,7 +114,7 @@ class _Passage:
     text: str
     same_document: bool  # an earlier passage shows date and version
 
-    def shown(
+    def render(
         self, quotes: Quotes, *, short: bool = False, length: int | None = None
     ) -> tuple[str, dict[str, Any]]:
         text = self.text if length is None else cut_at(self.text, length)
@@ -132,14 +132,14 @@ class _Passage:
 
     def within(self, quotes: Quotes, budget: Budget) -> tuple[str, dict[str, Any]]:
         """Fit the passage into a budget: shortens its text, and a long source."""
-        if budget.holds(*(whole := self.shown(quotes))):
+        if budget.holds(*(whole := self.render(quotes))):
             return whole
-        short = not budget.holds(*self.shown(quotes, length=min(len(self.text), _MIN_LENGTH)))
+        short = not budget.holds(*self.render(quotes, length=min(len(self.text), _MIN_LENGTH)))
         most = longest(
             min(len(self.text), max(budget.room, 0) * 4),
-            lambda length: budget.holds(*self.shown(quotes, short=short, length=length)),
+            lambda length: budget.holds(*self.render(quotes, short=short, length=length)),
         )
-        return self.shown(quotes, short=short, length=most)
+        return self.render(quotes, short=short, length=most)
 
 
 _SHORT_BUDGET = 600

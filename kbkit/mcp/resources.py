@@ -58,7 +58,7 @@ class ResourceHandlers:
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
 
-    def listed(self) -> list[Resource]:
+    def list_resources(self) -> list[Resource]:
         """List skills, the index of each knowledge base, and the first documents."""
         names = [info.name for info in self._tools.list()]
         listed = [*self._skills(), *map(_index, names)]

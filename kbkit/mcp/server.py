@@ -48,7 +48,15 @@ from kbkit.mcp import (
     resources,
 )
 from kbkit.mcp.resources import ResourceHandlers, usage
-from kbkit.mcp.tools import LOCAL, MAX_TOKENS, ToolCaller, Tools, current_caller, explained, reason
+from kbkit.mcp.tools import (
+    LOCAL,
+    MAX_TOKENS,
+    ToolCaller,
+    Tools,
+    current_caller,
+    explain_error,
+    reason,
+)
 from kbkit.models.values import valid_values
 from kbkit.runtime.validation import check_integer
 
@@ -139,7 +147,7 @@ class WorkspaceServer(MCPServer[Any]):
         try:
             return await call_next(ctx)
         except MCPError as error:  # it may repeat the request
-            error.error.message = replies.shortened(error.error.message, self._max_tokens)
+            error.error.message = replies.shorten(error.error.message, self._max_tokens)
             error.error.data = None
             raise
 
@@ -165,7 +173,7 @@ class WorkspaceServer(MCPServer[Any]):
             return answer
         except ToolError as error:
             most = max(min(self._limit_of(arguments), MAX_TOKENS), _MIN_ERROR_TOKENS)
-            raise ToolError(explained(name, error, self._declared, most)) from error
+            raise ToolError(explain_error(name, error, self._declared, most)) from error
 
     def _no_tool(self, name: str) -> str:
         if name in self._withheld:
@@ -182,7 +190,7 @@ class WorkspaceServer(MCPServer[Any]):
 
     async def list_resources(self) -> list[Resource]:
         """List documents that the caller may read; skills come first."""
-        return await anyio.to_thread.run_sync(self._resources.listed)
+        return await anyio.to_thread.run_sync(self._resources.list_resources)
 
     async def list_resource_templates(self) -> list[ResourceTemplate]:
         return [resources.TEMPLATE, resources.SKILL_TEMPLATE]

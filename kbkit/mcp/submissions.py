@@ -106,9 +106,9 @@ def _exists(line: str, tools: Tools) -> bool:
 def _items(documents: Any, exists: Callable[[str], bool]) -> Iterator[SourceDocument | str]:
     if isinstance(documents, str):
         if _LIST.match(documents):
-            documents = _parsed(documents)
+            documents = _parse_json(documents)
         else:
-            yield from _of_text(documents, "documents", exists)
+            yield from _text_documents(documents, "documents", exists)
             return
     if isinstance(documents, Mapping):
         documents = [documents]
@@ -117,14 +117,14 @@ def _items(documents: Any, exists: Callable[[str], bool]) -> Iterator[SourceDocu
     for number, item in enumerate(documents):
         name = f"documents[{number}]"
         if isinstance(item, str):
-            yield from _of_text(item, name, exists)
+            yield from _text_documents(item, name, exists)
         elif isinstance(item, Mapping):
-            yield _of_object(item, name)
+            yield _object_document(item, name)
         else:
             raise ConfigError(f"{name}: is neither a text nor an object with content")
 
 
-def _parsed(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -134,7 +134,9 @@ def _parsed(text: str) -> Any:
         ) from None
 
 
-def _of_text(text: str, name: str, exists: Callable[[str], bool]) -> Iterator[SourceDocument | str]:
+def _text_documents(
+    text: str, name: str, exists: Callable[[str], bool]
+) -> Iterator[SourceDocument | str]:
     """Iterate over the document of a text, or over the paths on its lines."""
     text = _clean(text)
     if not text.strip():
@@ -151,7 +153,7 @@ def _of_text(text: str, name: str, exists: Callable[[str], bool]) -> Iterator[So
         yield SourceDocument(_text_uri(text), _title(text), text)
 
 
-def _of_object(item: Mapping[str, Any], name: str) -> SourceDocument:
+def _object_document(item: Mapping[str, Any], name: str) -> SourceDocument:
     try:
         given = _DOCUMENT.validate_python(item)
     except ValidationError as error:

@@ -143,7 +143,7 @@ class Tools:
         return declare
 
     def _declare(self, function: _Tool, shape: type, hints: ToolAnnotations, scope: Scope) -> _Tool:
-        tool = Tool.from_function(self._called(function, shape), annotations=hints)
+        tool = Tool.from_function(self._wrap(function, shape), annotations=hints)
         model = tool.fn_metadata.arg_model
         model.model_config["extra"] = "forbid"  # report misspelt arguments
         model.model_rebuild(force=True)
@@ -153,7 +153,7 @@ class Tools:
         self.declared[tool.name] = Declared(tool, scope, self._of_kbs)
         return function
 
-    def _called(self, function: _Tool, shape: type) -> Callable[..., CallToolResult]:
+    def _wrap(self, function: _Tool, shape: type) -> Callable[..., CallToolResult]:
         """Return a function with the signature of a tool; `budget` becomes two arguments."""
         signature = inspect.signature(function, eval_str=True)
         parameters = dict(signature.parameters)
@@ -226,7 +226,7 @@ class Tools:
         )
 
 
-def listed(name: str, row: type) -> type:
+def page_type(name: str, row: type) -> type:
     """Return the type of a page of a list."""
     return TypedDict("Listed", {"note": str, name: list[row], "next_cursor": str})  # type: ignore[no-any-return, operator, valid-type]
 
@@ -257,7 +257,7 @@ def reason(error: BaseException) -> str:
     return replies.problem_text(cause or error, MAX_TOKENS)
 
 
-def explained(name: str, error: ToolError, declared: Mapping[str, Declared], limit: int) -> str:
+def explain_error(name: str, error: ToolError, declared: Mapping[str, Declared], limit: int) -> str:
     """Explain a failed call within a number of tokens."""
     cause = error.__cause__
     if isinstance(cause, ValidationError):
@@ -266,7 +266,7 @@ def explained(name: str, error: ToolError, declared: Mapping[str, Declared], lim
             _fault(each, properties)
             for each in cause.errors(include_url=False, include_input=False, include_context=False)
         )
-        return replies.shortened(message, limit)
+        return replies.shorten(message, limit)
     return replies.problem_text(cause if isinstance(cause, KbkitError) else error, limit)
 
 

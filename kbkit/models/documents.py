@@ -307,17 +307,17 @@ class Navigation:
         return self.breadcrumbs is not None or bool(self.next)
 
     @classmethod
-    def stated(
+    def of_values(
         cls, breadcrumbs: Iterable[tuple[str, str]] | None = None, following: str = ""
     ) -> Navigation:
         crumbs = None
         if breadcrumbs is not None:
             places = [
-                (plain(title[: 4 * TITLE_LENGTH])[:TITLE_LENGTH].strip(), _bounded(uri))
+                (plain(title[: 4 * TITLE_LENGTH])[:TITLE_LENGTH].strip(), _check_uri(uri))
                 for title, uri in breadcrumbs
             ]
             crumbs = tuple(Crumb(title, uri) for title, uri in places if title)[-DEPTH:]
-        return cls(crumbs, _bounded(following))
+        return cls(crumbs, _check_uri(following))
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any]) -> Navigation:
@@ -326,7 +326,7 @@ class Navigation:
             isinstance(crumb, list) and len(crumb) == 2 and all(isinstance(p, str) for p in crumb)
             for crumb in crumbs
         )
-        return cls.stated(
+        return cls.of_values(
             [(title, uri) for title, uri in crumbs] if is_valid and crumbs is not None else None,
             following if isinstance(following, str) else "",
         )
@@ -341,7 +341,7 @@ class Navigation:
         return values
 
 
-def _bounded(uri: str) -> str:
+def _check_uri(uri: str) -> str:
     return uri if len(uri) <= URI_LENGTH and uri.isprintable() else ""
 
 

@@ -66,14 +66,14 @@ class FileTree(Value):
     children: tuple[FileTree, ...] = ()
 
     def __str__(self) -> str:
-        return "\n".join([self.info.path or ".", *self._drawn("")])
+        return "\n".join([self.info.path or ".", *self._draw("")])
 
-    def _drawn(self, indent: str) -> Iterator[str]:
+    def _draw(self, indent: str) -> Iterator[str]:
         for number, child in enumerate(self.children, 1):
             last = number == len(self.children)
             slash = "/" if child.info.is_folder else ""
             yield f"{indent}{'└── ' if last else '├── '}{child.info.name}{slash}"
-            yield from child._drawn(indent + ("    " if last else "│   "))
+            yield from child._draw(indent + ("    " if last else "│   "))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 
 from kbkit.extras import whole
 from kbkit.models.documents import Chunk, DocumentState, DocumentType
-from kbkit.models.values import Several, Value, disambiguated, plain, plain_lines, pluralize
+from kbkit.models.values import Several, Value, disambiguate, plain, plain_lines, pluralize
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -235,13 +235,13 @@ class Hit:
 
         Text of the document is escaped; ``snippet`` replaces the hit's snippet.
         """
-        name = _escaped(" › ".join([self.title or self.uri, *self.headings]))
+        name = _escape_markup(" › ".join([self.title or self.uri, *self.headings]))
         if self.uri.startswith(("http://", "https://")):
             address = "".join(_ENCODED.get(character, character) for character in self.url)
             name = f"[{name}](<{address}>)"
         page = "" if self.chunk.page is None else f", page {self.chunk.page}"
         source = f"{name}{page}, fetched {self.fetched_at:%Y-%m-%d}"
-        return f"> {_escaped(snippet or self.snippet)}\n>\n> {source}\n"
+        return f"> {_escape_markup(snippet or self.snippet)}\n>\n> {source}\n"
 
     def to_dict(self) -> HitDict:
         """Return the hit as JSON values, the same in every interface."""
@@ -358,13 +358,13 @@ class Hits(Several[Hit]):
         printer.text("\n".join(lines))
 
     def _repr_html_(self) -> str:
-        labels = disambiguated({hit.uri: hit.title for hit in self.hits})
+        labels = disambiguate({hit.uri: hit.title for hit in self.hits})
         rows = "".join(
             "<tr>"
             f"<td style='text-align:right'>{rank}</td>"
             f"<td style='text-align:right'>{hit.score:.3f}</td>"
             f"<td style='text-align:left'>{linked(hit, labels[hit.uri])}<br>"
-            f"<small>{html.escape(' › '.join(hit.headings))}</small>{_described(hit)}</td>"
+            f"<small>{html.escape(' › '.join(hit.headings))}</small>{_snippet_html(hit)}</td>"
             f"<td style='text-align:left;white-space:pre-wrap'>{html.escape(hit.snippet)}</td>"
             "</tr>"
             for rank, hit in enumerate(self.hits, 1)
@@ -394,12 +394,12 @@ def text_fragment(words: str) -> str:
     return f"{_FRAGMENT}{quoted}" if quoted else ""
 
 
-def _escaped(text: str) -> str:
+def _escape_markup(text: str) -> str:
     line = " ".join(text.split())
     return _MARKUP.sub(lambda match: f"{match[0][:-1]}\\{match[0][-1]}", line)
 
 
-def _described(hit: Hit) -> str:
+def _snippet_html(hit: Hit) -> str:
     style = "max-width:30em;overflow:hidden;text-overflow:ellipsis;white-space:nowrap;opacity:.75"
     line = html.escape(plain(hit.description))
     return f"<div style='{style}' title='{line}'><small>{line}</small></div>" if line else ""

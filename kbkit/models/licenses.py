@@ -115,7 +115,7 @@ class License(Value):
         """
         values = (name, url, attribution)
         # cut before caching, to bound the cache
-        return _stated(*(value[:_MAX] if isinstance(value, str) else "" for value in values))
+        return _license_of(*(value[:_MAX] if isinstance(value, str) else "" for value in values))
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any]) -> License:
@@ -138,12 +138,12 @@ class License(Value):
 
 
 @lru_cache(maxsize=4096)
-def _stated(name: str, url: str, attribution: str) -> License:
+def _license_of(name: str, url: str, attribution: str) -> License:
     text = one_line(name, NAME_LENGTH)
     address = _address(url) or _address(name)
     if _ACTIVE.match(text) or _ADDRESS.fullmatch(text):
         text = ""
-    identifier = known_address(address) or known_name(text)
+    identifier = name_of_address(address) or standard_name(text)
     return License(identifier or text, address, one_line(attribution, TEXT_LENGTH))
 
 
@@ -166,7 +166,7 @@ def _address(url: str) -> str:
     return url if parts.hostname and "@" not in parts.netloc else ""
 
 
-def known_address(url: str) -> str:
+def name_of_address(url: str) -> str:
     try:
         parts = urlsplit(_ARCHIVED.sub("", url))
     except ValueError:
@@ -177,7 +177,7 @@ def known_address(url: str) -> str:
     if host == "creativecommons.org":
         return _creative(steps)
     if host == "spdx.org" or (host == "opensource.org" and len(steps) == 2):
-        return known_name(last)
+        return standard_name(last)
     if host == "apache.org" and last.lower() == "license-2.0":
         return "Apache-2.0"
     if host == "gnu.org" and (match := re.match(r"([al]?gpl|fdl)-(\d\.\d)$", last)):
@@ -198,7 +198,7 @@ def _creative(steps: list[str]) -> str:
 
 
 @lru_cache(maxsize=1024)
-def known_name(text: str) -> str:
+def standard_name(text: str) -> str:
     if not text or len(text) > NAME_LENGTH:
         return ""
     from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
@@ -225,6 +225,6 @@ def _terms(name: str) -> str:
     if match:
         path = "/".join(part.lower() for part in match.groups() if part)
         return f"https://creativecommons.org/licenses/{path}/"
-    if not re.fullmatch(r"[A-Za-z0-9.-]{2,60}", name) or known_name(name) != name:
+    if not re.fullmatch(r"[A-Za-z0-9.-]{2,60}", name) or standard_name(name) != name:
         return ""
     return "" if name.startswith("LicenseRef-") else f"https://spdx.org/licenses/{name}.html"

@@ -78,7 +78,7 @@ class Answer:
         return cls(values["query"], values["text"], read_hits, values["model"])
 
     def __str__(self) -> str:
-        lines = [self.text or _unanswered(self.hits), ""]
+        lines = [self.text or _no_answer(self.hits), ""]
         for number, hit in enumerate(self.hits, 1):
             lines.append(f"[{number}] {_name(hit)} <{plain(hit.url)}>")
             if not self.text:
@@ -90,7 +90,7 @@ class Answer:
 
     def _repr_html_(self) -> str:
         if not self.text:
-            return f"<p>{html.escape(_unanswered(self.hits))}</p>{self.hits._repr_html_()}"
+            return f"<p>{html.escape(_no_answer(self.hits))}</p>{self.hits._repr_html_()}"
         text = html.escape(self.text)
         cited = self.cited
         sources = "".join(
@@ -110,7 +110,7 @@ class Answer:
         )
 
 
-def _unanswered(hits: Hits) -> str:
+def _no_answer(hits: Hits) -> str:
     if not hits:
         return "Nothing was found; ask in other words."
     return (

@@ -50,7 +50,7 @@ class Value:
     def lines(self) -> list[tuple[str, str]]:
         """Return labels and values for a person; empty ones are left out."""
         pairs = (
-            (field.name.replace("_", " "), shown(getattr(self, field.name)))
+            (field.name.replace("_", " "), format_value(getattr(self, field.name)))
             for field in fields(self)  # type: ignore[arg-type]
         )
         return [(label, _cut(text)) for label, text in pairs if text]
@@ -91,7 +91,7 @@ def pairs_html(pairs: Iterable[tuple[str, str]]) -> str:
     return f"<table>{''.join(rows)}</table>"
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return a value as text for a person."""
     if value is None or (isinstance(value, Sized) and not value):
         return ""
@@ -106,9 +106,9 @@ def shown(value: Any) -> str:
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M} {value:%Z}".rstrip()
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {shown(item)}" for name, item in value.items())
+        return ", ".join(f"{name} {format_value(item)}" for name, item in value.items())
     if isinstance(value, tuple | list | set | frozenset):
-        return ", ".join(map(shown, value))
+        return ", ".join(map(format_value, value))
     return str(value)
 
 
@@ -218,7 +218,7 @@ def without_controls(text: str, *, colours: bool = False) -> str:
     return _UNSAFE.sub("", text.replace("\r\n", "\n"))
 
 
-def escaped_controls(text: str) -> str:
+def escape_controls(text: str) -> str:
     """Escape control and bidirectional characters in JSON."""
     return _UNSAFE.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
@@ -248,7 +248,7 @@ _PLACE_LENGTH = 40
 """Maximum characters of a path added to a title."""
 
 
-def disambiguated(titles: Mapping[str, str]) -> dict[str, str]:
+def disambiguate(titles: Mapping[str, str]) -> dict[str, str]:
     """Return titles by URI, equal ones with the part of the path that differs.
 
     ``Overview`` of ``/install/`` and of ``/api/`` become ``Overview (install)`` and ``Overview
@@ -260,8 +260,8 @@ def disambiguated(titles: Mapping[str, str]) -> dict[str, str]:
     labels = dict(titles)
     for uris in alike.values():
         paths = [_SEPARATORS.split(unquote(_SUFFIX.sub("", uri))) for uri in uris]
-        shared = _shared(paths)
-        ending = _shared([path[shared:][::-1] for path in paths])
+        shared = _shared_length(paths)
+        ending = _shared_length([path[shared:][::-1] for path in paths])
         for uri, path in zip(uris, paths, strict=True):
             place = plain("/".join(filter(None, path[shared : len(path) - ending])))
             if place and len(uris) > 1:
@@ -269,7 +269,7 @@ def disambiguated(titles: Mapping[str, str]) -> dict[str, str]:
     return labels
 
 
-def _shared(paths: Iterable[Sequence[str]]) -> int:
+def _shared_length(paths: Iterable[Sequence[str]]) -> int:
     """Return the length of the common prefix of all paths."""
     return sum(1 for _ in takewhile(lambda parts: len(set(parts)) == 1, zip(*paths, strict=False)))
 

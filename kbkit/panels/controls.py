@@ -189,7 +189,7 @@ class KnowledgeBaseSelector:
             raise NotFoundError(f"{self.home}: has no knowledge base yet; create one first")
         return self.workspace[name]
 
-    def chosen(self) -> list[KnowledgeBase]:
+    def selected(self) -> list[KnowledgeBase]:
         if self.workspace is None:
             return [self.find()]
         return [self.workspace[name] for name in self.workspace if self.name in ("", name)]

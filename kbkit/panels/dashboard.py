@@ -126,7 +126,7 @@ class PanelLauncher(Panel):
 
     def open_panel(self) -> None:
         """Create the panel, in place of an earlier one."""
-        with self.shown_errors():
+        with self.show_errors():
             self._selector.offer()
             panel = self._make(self._selector.find(), self.input_box.value)
             if self.panel is not None:

@@ -152,7 +152,7 @@ class DocumentsPanel(EditingPanel):
                 return f"Restored: {title}" if restored else f"The next refresh reads {title}"
 
             self._push_undo(f"deleting {title}", restore)
-            self._changed(f"Deleted: {title}")
+            self._after_change(f"Deleted: {title}")
 
     # Controls, tree and document
 
@@ -190,7 +190,7 @@ class DocumentsPanel(EditingPanel):
                 raise
             labels = render.plain(", ".join(stored.tags), 80) or "no tags"
             kind_name = stored.document_type.value.replace("_", " ")
-            self._changed(f"Saved: {kind_name}; {labels}")
+            self._after_change(f"Saved: {kind_name}; {labels}")
 
     def _send_rows(self, content: Mapping[str, Any]) -> None:
         folder = str(content.get("folder"))
@@ -216,7 +216,7 @@ class DocumentsPanel(EditingPanel):
             return "Undone: the rating"
 
         self._push_undo("rating", restore)
-        self._changed(f"Saved: {pluralize(score, 'star')}", topic="ratings")
+        self._after_change(f"Saved: {pluralize(score, 'star')}", topic="ratings")
 
     # Changes elsewhere
 

@@ -220,7 +220,7 @@ class EntriesPanel(EditingPanel):
         entry = self._entries.rate(slug, score, rater=self.rater)
         stars = f"{score} {'star' if score == 1 else 'stars'}"
         average = f"{entry.rating.average:g} of 5 by {entry.rating.count:,}"
-        return self._changed(f"Saved: {stars} for {entry.title}; now {average}")
+        return self._after_change(f"Saved: {stars} for {entry.title}; now {average}")
 
     def _do_code(self, message: Message) -> Answer:
         path = text_in(message, "path")
@@ -254,7 +254,7 @@ class EntriesPanel(EditingPanel):
 
     def _do_create(self, message: Message) -> Answer:
         entry = self._entries.create(**values_of(message, new=True))
-        return self._created(self._entries, entry.slug, entry.title)
+        return self._after_create(self._entries, entry.slug, entry.title)
 
     def _do_update(self, message: Message) -> Answer:
         slug = text_in(message, "slug")
@@ -271,7 +271,7 @@ class EntriesPanel(EditingPanel):
                 return f"Undone: {before.title} is as before"
 
             self._push_undo(f"changing {before.title}", restore)
-        return self._changed(f"Saved: {changed.title}", slug)
+        return self._after_change(f"Saved: {changed.title}", slug)
 
     def _do_write(self, message: Message) -> Answer:
         slug, path = text_in(message, "slug"), text_in(message, "path").strip()
@@ -290,11 +290,11 @@ class EntriesPanel(EditingPanel):
             return f"Undone: {path} is as before"
 
         self._push_undo(f"{'deleting' if text is None else 'writing'} {path}", restore)
-        return self._changed(f"{'Deleted' if text is None else 'Stored'}: {path}", slug)
+        return self._after_change(f"{'Deleted' if text is None else 'Stored'}: {path}", slug)
 
     def _do_delete(self, message: Message) -> Answer:
         entry = self._entries.read(text_in(message, "slug"))
-        return self._deleted(self._entries, entry.slug, entry.title)
+        return self._after_delete(self._entries, entry.slug, entry.title)
 
     def _problem(self, error: Exception, message: Message) -> Answer:
         """Return an error for its field; after a conflict, with the current entry."""

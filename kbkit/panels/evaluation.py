@@ -186,7 +186,7 @@ class RankingForm(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         for name, box in self.weight_boxes.items():
             box.value = getattr(settings, name)
 
-    def chosen(self) -> tuple[Mode, RetrievalSpec]:
+    def selected_settings(self) -> tuple[Mode, RetrievalSpec]:
         values = {name: round(box.value, 4) for name, box in self.weight_boxes.items()}
         changed = values | {"query_encoder": self.encoder_box.value}
         settings = RetrievalSpec.model_validate(self._present.model_dump() | changed)
@@ -276,7 +276,7 @@ class EvalPanel(JobPanel):
         """Measure both sides with the current settings; returns at once."""
         if self.running:
             return
-        with self.shown_errors():
+        with self.show_errors():
             ground_truth = (
                 self._kb.feedback.judgements() if self._questions is None else self._questions
             )
@@ -287,7 +287,7 @@ class EvalPanel(JobPanel):
         """Write the measured settings of a side (``A`` or ``B``) to the knowledge base."""
         if self.running:
             return
-        with self.shown_errors():
+        with self.show_errors():
             if side not in self._measured:
                 raise ConfigError(f"{side}: not compared yet; compare before you keep")
             _, settings = self._measured[side]

@@ -230,7 +230,7 @@ class FilesPanel(EditingPanel):
             return f"Undone: {path} is as before"
 
         self._push_undo(f"saving {path}", restore)
-        return {**self._changed(f"Saved: {path}", info.path), "version": info.version}
+        return {**self._after_change(f"Saved: {path}", info.path), "version": info.version}
 
     def _do_create(self, message: Message) -> Answer:
         path = text_in(message, "path").strip()
@@ -242,7 +242,7 @@ class FilesPanel(EditingPanel):
             info = self._files.mkdir(path)
         else:
             info = self._files.write(path, "", if_match="")
-        return self._created(self._files, info.path, info.path)
+        return self._after_create(self._files, info.path, info.path)
 
     def _do_move(self, message: Message) -> Answer:
         source, target = text_in(message, "path"), text_in(message, "target").strip()
@@ -258,10 +258,10 @@ class FilesPanel(EditingPanel):
             return f"Undone: moved back to {source}"
 
         self._push_undo(f"moving {source}", restore)
-        return self._changed(f"Moved: {source} to {info.path}", opened, reveal=info.path)
+        return self._after_change(f"Moved: {source} to {info.path}", opened, reveal=info.path)
 
     def _do_delete(self, message: Message) -> Answer:
-        return self._deleted(self._files, text_in(message, "path"))
+        return self._after_delete(self._files, text_in(message, "path"))
 
     def _do_as_text(self, message: Message) -> Answer:
         self._as_text = message.get("on") is True
@@ -324,7 +324,7 @@ class FilesPanel(EditingPanel):
             text = self._files.read(path)
         except NotTextError:
             is_text = False
-            text = self._extracted(path)
+            text = self._extract(path)
             note = (
                 "This file is not text; below is the text that search reads from it."
                 if text
@@ -357,7 +357,7 @@ class FilesPanel(EditingPanel):
             "note": note,
         }
 
-    def _extracted(self, path: str) -> str:
+    def _extract(self, path: str) -> str:
         try:
             return self._workspace[FILES].documents[path].content
         except KbkitError:
@@ -370,14 +370,14 @@ class FilesPanel(EditingPanel):
             "label": "Files",
             "kb": FILES,
             "version": self._version,
-            "found": self._found(text) if text else None,
+            "found": self._find_matches(text) if text else None,
             "empty": "Nothing found." if text else _NONE,
             "selected": reveal or selected,
             "ancestors": ancestors(reveal or selected),
             "reveals": self._reveals,
         }
 
-    def _found(self, text: str) -> list[dict[str, Any]]:
+    def _find_matches(self, text: str) -> list[dict[str, Any]]:
         if FILES not in self._workspace:
             return []
         kb = self._workspace[FILES]

@@ -276,11 +276,11 @@ class GraphPanel(JobPanel):
             self._redraw()
 
     def _current_revisions(self) -> object:
-        revisions = {kb.id: handle_of(kb).site_revision() for kb in self._selector.chosen()}
+        revisions = {kb.id: handle_of(kb).site_revision() for kb in self._selector.selected()}
         return {kb: (numbers[0], numbers[-1]) for kb, numbers in revisions.items()}
 
     def _read(self) -> None:
-        with self.unasked():
+        with self.update_quietly():
             self._read_once()
 
     def _read_once(self) -> None:
@@ -343,7 +343,7 @@ class GraphPanel(JobPanel):
         return {"text": text, "field": field, "now": now}
 
     def _do_look(self, _message: Mapping[str, Any]) -> Answer:
-        with self.unasked():
+        with self.update_quietly():
             self._refresh_if_changed()
         return {}
 

@@ -261,7 +261,7 @@ class IngestPanel(JobPanel):
 
     def start(self) -> None:
         """Read the source that the form describes; returns at once."""
-        with self.shown_errors():
+        with self.show_errors():
             source = self.form.source()
             self._ingest(
                 f"Reading {getattr(source, 'type', 'the source')}",
@@ -272,7 +272,7 @@ class IngestPanel(JobPanel):
 
     def refresh(self) -> None:
         """Read all sources of the knowledge base again; returns at once."""
-        with self.shown_errors():
+        with self.show_errors():
             self._ingest(
                 "Refreshing",
                 lambda kb, on_progress, stop: kb.refresh(on_progress=on_progress, stop=stop),
@@ -281,7 +281,7 @@ class IngestPanel(JobPanel):
 
     def add_files(self, files: Sequence[tuple[str, bytes]]) -> None:
         """Ingest files, given by name and content; returns at once. Replaces those of a name."""
-        with self.shown_errors():
+        with self.show_errors():
             self._ingest(
                 "Reading files",
                 lambda kb, on_progress, stop: add_files(kb, files, on_progress, stop),
@@ -316,13 +316,13 @@ class IngestPanel(JobPanel):
         return self._selector.find(name)
 
     def _show_kept(self) -> None:
-        with self.shown_errors():
+        with self.show_errors():
             self.kept.refresh()
 
     # Work
 
     def _ingest(self, title: str, ingest: Ingest, *, may_create: bool = True) -> None:
-        find = self._chosen()
+        find = self._find_selected()
         name = self._selector.name
 
         def job() -> None:
@@ -362,7 +362,7 @@ class IngestPanel(JobPanel):
         self.publish("knowledge_bases")
         return True
 
-    def _chosen(self) -> Callable[[], KnowledgeBase]:
+    def _find_selected(self) -> Callable[[], KnowledgeBase]:
         if self.running:
             raise ConfigError("work is already running; wait for it, or cancel it first")
         if not (name := self._selector.name):

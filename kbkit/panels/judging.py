@@ -94,7 +94,7 @@ class JudgePanel(JobPanel):
         assert isinstance(place, int)
         assert isinstance(score, int)
         self.error = None
-        with self.shown_errors():
+        with self.show_errors():
             if score:
                 self.judging.judge(place, chunk_id, score)
             else:
@@ -125,7 +125,7 @@ class JudgePanel(JobPanel):
     def _update(self, topic: Topic) -> None:
         if topic in ("knowledge_bases", "graph"):
             return
-        with self.shown_errors():
+        with self.show_errors():
             self.judging.refresh(documents=topic == "documents")
         with self.lock:
             self._state["version"] += 1
@@ -142,9 +142,9 @@ class JudgePanel(JobPanel):
             self._repeat(self._work)
 
     def _work(self) -> None:
-        with self.unasked():
+        with self.update_quietly():
             while (job := self._next_job()) is not None:
-                with self.shown_errors():
+                with self.show_errors():
                     job()
                 if self._is_due():
                     self._show()
@@ -197,7 +197,8 @@ class JudgePanel(JobPanel):
         with self.lock:
             places = range(len(self.judging.queries))
             counts = [
-                [self.judging.judged(place), self.judging.pool_size(place)] for place in places
+                [self.judging.count_judged(place), self.judging.pool_size(place)]
+                for place in places
             ]
             problem = "" if self.error is None else render.problem_line(self.error)
             self.view.state = {**self._state, "counts": counts, "problem": problem}

@@ -87,7 +87,7 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self.is_outcome = True
 
     @contextmanager
-    def unasked(self) -> Iterator[None]:
+    def update_quietly(self) -> Iterator[None]:
         """Update the panel without an action of the reader, as after a poll."""
         token = _unasked.set(True)
         try:
@@ -106,7 +106,7 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self.is_outcome = True
 
     @contextmanager
-    def shown_errors(self) -> Iterator[None]:
+    def show_errors(self) -> Iterator[None]:
         """Show errors of the block instead of raising them."""
         try:
             yield
@@ -116,7 +116,7 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     @contextmanager
     def acting(self) -> Iterator[None]:
         """Change the panel under its lock, and show errors."""
-        with self.lock, self.shown_errors():
+        with self.lock, self.show_errors():
             yield
 
     def publish(self, topic: Topic) -> None:
@@ -131,7 +131,7 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         if self._loop is not None and self._loop is not running_loop():
             self._loop.call_soon_threadsafe(self._receive, topic)
         else:
-            with self.acting(), self.unasked():
+            with self.acting(), self.update_quietly():
                 self._update(topic)
 
     def _update(self, topic: Topic) -> None:
@@ -170,7 +170,7 @@ class EditingPanel(Panel):
         raise NotImplementedError
 
     def _look(self) -> None:
-        with self.acting(), self.unasked():
+        with self.acting(), self.update_quietly():
             if self._seen != self._revision():
                 self._reread()
                 self.publish("documents")
@@ -178,15 +178,15 @@ class EditingPanel(Panel):
     def _push_undo(self, what: str, restore: Callable[[], str]) -> None:
         self._undo.append((what, restore))
 
-    def _created(self, store: Any, path: str, title: str) -> Answer:
+    def _after_create(self, store: Any, path: str, title: str) -> Answer:
         def remove() -> str:
             store.delete(path)
             return f"Undone: {path} is in the trash"
 
         self._push_undo(f"creating {title}", remove)
-        return self._changed(f"Created: {title}", path)
+        return self._after_change(f"Created: {title}", path)
 
-    def _deleted(self, store: Any, path: str, title: str = "") -> Answer:
+    def _after_delete(self, store: Any, path: str, title: str = "") -> Answer:
         deleted = store.delete(path)
         title = title or deleted.path
 
@@ -195,16 +195,16 @@ class EditingPanel(Panel):
             return f"Restored: {title}"
 
         self._push_undo(f"deleting {title}", restore)
-        return self._changed(f"Deleted: {title}. Undo restores it")
+        return self._after_change(f"Deleted: {title}. Undo restores it")
 
     @property
     def _undo_label(self) -> str:
         return self._undo[-1][0] if self._undo else ""
 
     def _do_undo(self, _message: Message) -> Answer:
-        return self._changed(self._undo.pop()[1]()) if self._undo else {}
+        return self._after_change(self._undo.pop()[1]()) if self._undo else {}
 
-    def _changed(
+    def _after_change(
         self, message: str, opened: str = "", *, reveal: str = "", topic: Topic = "documents"
     ) -> Answer:
         self._reread(opened, reveal=reveal or opened)
@@ -262,7 +262,7 @@ class JobPanel(Panel):
     def _run(self, job: Callable[[], None]) -> None:
         """Run the job in the thread. Never raises."""
         while True:
-            with self.shown_errors():
+            with self.show_errors():
                 job()
             with self._switching:
                 if not self._again or self._cancelled.is_set():
@@ -312,16 +312,16 @@ class View(anywidget.AnyWidget):
         if reserved := sorted(_RESERVED & vars(cls).keys()):
             raise TypeError(f"{cls.__name__}.{reserved[0]}: ipywidgets has a trait of that name")
         if module:
-            cls._esm = bundled(module)
+            cls._esm = bundle_module(module)
         super().__init_subclass__(**kwargs)
 
     def __init__(self, panel: Panel, handlers: Mapping[str, Handler], **kwargs: Any) -> None:
         self._panel = panel
         self._handlers = handlers
         super().__init__(**kwargs)
-        self.on_msg(self._received)
+        self.on_msg(self._on_message)
 
-    def _received(self, _view: object, content: object, _buffers: object) -> None:
+    def _on_message(self, _view: object, content: object, _buffers: object) -> None:
         if not isinstance(content, dict):
             return
         handler = self._handlers.get(str(content.get("event")))
@@ -331,7 +331,7 @@ class View(anywidget.AnyWidget):
 
 
 @cache
-def bundled(module: str) -> str:
+def bundle_module(module: str) -> str:
     """Return a module with its imports as one text, as anywidget needs it.
 
     An import is one line: ``import { a, b } from "./dom.js";``. Bundled modules share a namespace.

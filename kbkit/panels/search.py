@@ -91,7 +91,7 @@ class SearchPanel(Panel):
         self.query_box.observe(self._on_typing, "value")
         self.query_box.on_msg(self._on_submit)
         self.mode_box = mode_box()
-        self.filter_box = FilterBox(self._selector.chosen)
+        self.filter_box = FilterBox(self._selector.selected)
         for box in (self.mode_box, self.filter_box):
             box.observe(lambda _change: self._debouncer.now(), "value")
         super().__init__(self._selector.home, "search")
@@ -232,7 +232,7 @@ class SearchPanel(Panel):
         return f"No hits {request}", (f"Nothing found {word} “{hits.query}”", advice)
 
     def _contents(self) -> str:
-        infos = [kb.info() for kb in self._selector.chosen()]
+        infos = [kb.info() for kb in self._selector.selected()]
         if not infos:
             return "This workspace has no knowledge base yet: create one with kbkit.build()."
         documents = sum(info.documents for info in infos)
@@ -259,12 +259,12 @@ class SearchPanel(Panel):
     # Changes by other panels and processes
 
     def _current_revisions(self) -> tuple[object, object]:
-        revisions = {kb.id: handle_of(kb).revision() for kb in self._selector.chosen()}
+        revisions = {kb.id: handle_of(kb).revision() for kb in self._selector.selected()}
         documents = {kb: numbers[0] for kb, numbers in revisions.items()}
         return documents, {kb: numbers[1:] for kb, numbers in revisions.items()}
 
     def _look(self, _content: Mapping[str, Any]) -> None:
-        with self.unasked():
+        with self.update_quietly():
             revisions = self._current_revisions()
             changed = [now != then for now, then in zip(revisions, self._revisions, strict=True)]
             self._revisions = revisions

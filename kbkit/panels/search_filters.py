@@ -75,7 +75,7 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             self.controls["tags"].options = _commonest(kb.documents.tags() for kb in bases)
             folders = _commonest(kb.documents.folders() for kb in bases)
             self.controls["path"].options = [f"{folder}/**" for folder in sorted(folders)]
-            self.controls["frame"].options = _offered(
+            self.controls["frame"].options = _options(
                 _total(kb.annotations.statement_types for kb in bases)
             )
             self.controls["subject"].options = _commonest(
@@ -206,7 +206,7 @@ def _without(name: str, value: str, filters: Filters) -> Filters:
 
 def _type_options(infos: Sequence[KnowledgeBaseInfo]) -> list[tuple[str, Any]]:
     total = _total(info.document_types for info in infos)
-    return _offered((DocumentType(kind), count) for kind, count in sorted(total, key=_rank))
+    return _options((DocumentType(kind), count) for kind, count in sorted(total, key=_rank))
 
 
 def _rank(counted: tuple[str, int]) -> tuple[bool, int, str]:
@@ -217,12 +217,12 @@ def _rank(counted: tuple[str, int]) -> tuple[bool, int, str]:
 
 def _state_options(infos: Sequence[KnowledgeBaseInfo]) -> list[tuple[str, Any]]:
     states = (DocumentState.CURRENT, DocumentState.STALE)  # gone documents are not searched
-    return _offered(
+    return _options(
         (each, sum(info.states.get(each.value, 0) for info in infos)) for each in states
     )
 
 
-def _offered(counts: Iterable[tuple[StrEnum, int]]) -> list[tuple[str, Any]]:
+def _options(counts: Iterable[tuple[StrEnum, int]]) -> list[tuple[str, Any]]:
     named = ((f"{each.value.replace('_', ' ')} ({count:,})", (each,)) for each, count in counts)
     return [("Any", ()), *named]
 

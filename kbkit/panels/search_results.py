@@ -16,7 +16,7 @@ from kbkit.errors import KbkitError, NotFoundError
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Chunk, ChunkSummary, DocumentState, DocumentType, Hit, Hits, Rating
 from kbkit.models.reports import fold_query
-from kbkit.models.values import disambiguated, pluralize
+from kbkit.models.values import disambiguate, pluralize
 from kbkit.panels import render
 from kbkit.panels.panel import Handler, Panel, View
 from kbkit.text.analysis import Analyzer, analyzer
@@ -153,7 +153,7 @@ def card(
         "score": score(hit),
         "snippet": highlight(render.lines(snippet, render.SNIPPET_LENGTH)),
         "stars": ratings.score or 0,
-        "rated": _rated(ratings),
+        "rated": _rating_text(ratings),
         "citation": hit.citation(snippet),
     }
 
@@ -218,7 +218,7 @@ def _badges(hit: Hit, summary: ChunkSummary, *, kb: bool) -> Sequence[dict[str, 
     return [{"kind": kind, "text": text} for kind, text in badges]
 
 
-def _rated(ratings: RatingSummary) -> str:
+def _rating_text(ratings: RatingSummary) -> str:
     if ratings.average is None or (ratings.raters == 1 and ratings.score is not None):
         return ""
     return f"average {ratings.average:.1f} from {pluralize(ratings.raters, 'reader')}"
@@ -331,7 +331,7 @@ class Results:
         ratings, summaries = self._rating_summaries(), self._chunk_summaries()
         highlighters = self._highlighters()
         now = datetime.now(UTC)
-        labels = disambiguated({hit.uri: hit.title for hit in shown.hits})
+        labels = disambiguate({hit.uri: hit.title for hit in shown.hits})
         cards = []
         above = ""
         for rank, hit in _by_document(shown.hits):

@@ -359,7 +359,7 @@ class PluginAnnotation(_Annotation):
     """Keyword arguments of the annotator."""
 
 
-def _spelled_out(value: Any) -> Any:
+def _expand(value: Any) -> Any:
     if isinstance(value, str):
         return {"type": value}
     if not isinstance(value, dict):
@@ -373,6 +373,6 @@ def _spelled_out(value: Any) -> Any:
 AnyAnnotation: TypeAlias = Annotated[
     RulesAnnotation | NoAnnotation | LlmAnnotation | PluginAnnotation,
     Field(discriminator="type"),
-    BeforeValidator(_spelled_out),
+    BeforeValidator(_expand),
 ]
 """An annotator by ``type``; ``rules`` and ``none`` are short forms."""

@@ -328,7 +328,7 @@ class KnowledgeBaseSpec(VersionedSpec):
     site: SiteSpec = SiteSpec.defaults()
     """Content of the exported site."""
 
-    def embedded_by(self, embedding: AnyEmbedding) -> KnowledgeBaseSpec:
+    def with_embedding(self, embedding: AnyEmbedding) -> KnowledgeBaseSpec:
         """Return the settings with another embedder, and its default weight unless one is given."""
         values = {name: getattr(self, name) for name in KnowledgeBaseSpec.model_fields}
         if "text" not in embedding.model_fields_set:
@@ -344,7 +344,7 @@ class KnowledgeBaseSpec(VersionedSpec):
             return self
         was_minilm = getattr(old.embedding.chosen, "preset", None) == "minilm"
         model = "minilm" if was_minilm else "static"
-        return self.embedded_by(self.embedding.model_copy(update={"model": model}))
+        return self.with_embedding(self.embedding.model_copy(update={"model": model}))
 
     @field_validator("summary_embedding")
     @classmethod

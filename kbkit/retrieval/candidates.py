@@ -325,12 +325,12 @@ def _chunk_mask(
     if filters.page:
         seqs = corpus.seqs_on_pages(transaction, row.id, filters.page)
         mask = mask & np.isin(chunks.seqs, np.array(seqs, np.int64))
-    for annotated in _annotated(transaction, row, filters):
+    for annotated in _annotated_seqs(transaction, row, filters):
         mask = mask & np.isin(chunks.seqs, np.array(annotated, np.int64))
     return mask
 
 
-def _annotated(
+def _annotated_seqs(
     transaction: Transaction, row: KnowledgeBaseRow, filters: Filters
 ) -> Iterator[Sequence[int]]:
     if filters.frame:

@@ -23,7 +23,7 @@ from kbkit.retrieval.delimiting import (
     count_line_tokens,
     cut,
     excerpts,
-    fenced,
+    fence,
     harmless,
     instructions,
     one_line,
@@ -131,7 +131,7 @@ def _write(
     # reserve room for facts; passages get the rest
     kept, taken_by = list[ContextFact](), Counter[str]()
     for fact in facts:
-        wanted = count_line_tokens(fenced(mark, str(most), _fact_text(fact, now, {}))) + _BETWEEN
+        wanted = count_line_tokens(fence(mark, str(most), _fact_text(fact, now, {}))) + _BETWEEN
         if taken_by[fact.kind] + wanted <= tokens // _SHARES[fact.kind]:
             kept.append(fact)
             taken_by[fact.kind] += wanted
@@ -151,7 +151,7 @@ def _write(
             dearest = max(dearest, own)
             continue
         shown = text if length <= left else cut(text, left)
-        parts.append(fenced(mark, str(number), f"{source}\n\n{shown}"))
+        parts.append(fence(mark, str(number), f"{source}\n\n{shown}"))
         taken += own + (length if shown is text else count_line_tokens(shown))
         score, is_cut = excerpt.hit.score, len(shown) < len(text)
         pieces.append(ContextPiece(number, "passage", shown, citation, "", score, is_cut))
@@ -173,13 +173,13 @@ def _write(
         text, number = _fact_text(fact, now, quoted), len(pieces) + 1
         if not text:
             continue
-        parts.append(fenced(mark, str(number), text))
+        parts.append(fence(mark, str(number), text))
         taken += count_line_tokens(parts[-1]) + _BETWEEN
         source_of = None if fact.hit is None else citation_of(fact.hit, now)
         pieces.append(ContextPiece(number, fact.kind, text, source_of, one_line(fact.name)))
     counts = Counter(piece.kind for piece in pieces[passages:])
     for note in notes:
-        part = fenced(mark, "note", cut(one_line(note), _NOTE_TOKENS))
+        part = fence(mark, "note", cut(one_line(note), _NOTE_TOKENS))
         own = count_line_tokens(part) + _BETWEEN
         if taken + own <= tokens - head:
             parts.append(part)
@@ -193,7 +193,7 @@ def _write(
 def _source(citation: Citation, mark: str, number: int, room: int) -> tuple[str, int]:
     for short in (False, True):
         source = source_lines(citation, short=short)
-        own = count_line_tokens(fenced(mark, str(number), f"{source}\n\n")) + _BETWEEN
+        own = count_line_tokens(fence(mark, str(number), f"{source}\n\n")) + _BETWEEN
         if own <= room:
             break
     return source, own

@@ -99,13 +99,13 @@ class SnapshotCorpus:
         scan = scan_is_faster(self.chunks, self.row.dimensions)
         asked = mask is None and not scan and self.index.is_open(self.row)
         if asked and self.vector is not None:
-            dense = self.named(self.index.ask(self.row, self.vector, size), size)
+            dense = self.nearest_of(self.index.ask(self.row, self.vector, size), size)
         if len(dense) < limit:
             # after the results of Chroma, so that a longer list starts like a shorter one
-            dense = np.concatenate([dense, self._scanned(limit, mask)])
+            dense = np.concatenate([dense, self._scan(limit, mask)])
         return dense
 
-    def named(self, answer: NearestIds, limit: int) -> Rows:
+    def nearest_of(self, answer: NearestIds, limit: int) -> Rows:
         """Return the nearest of Chroma's chunks and of those that it does not have yet.
 
         Return none if Chroma returned too few, for example after deletions by another process.
@@ -126,18 +126,18 @@ class SnapshotCorpus:
             open_ = int(np.count_nonzero(mask))
             asked = asked * len(mask) // max(1, open_)
             if open_ <= _FEW or asked > _MAX_ASKED:
-                return self._scanned(limit, mask)
+                return self._scan(limit, mask)
         rows, about = near_chunks.near_chunks(
             self.chunks, vector, asked, lambda vectors: cosines(vectors, vector)
         )
         if mask is not None:
             rows, about = rows[mask[rows]], about[mask[rows]]
             if len(rows) < limit * _RESCORED // 2:
-                return self._scanned(limit, mask)
+                return self._scan(limit, mask)
         rows = np.sort(rows[top_indices(about, limit * _RESCORED)])
         return rows[top_indices(self.cosines(rows), limit)]
 
-    def _scanned(self, limit: int, mask: Mask | None) -> Rows:
+    def _scan(self, limit: int, mask: Mask | None) -> Rows:
         """Return the nearest chunks by a full scan.
 
         Used for few vectors, until Chroma is open, and with filters, which slow Chroma down.
@@ -170,7 +170,7 @@ class SnapshotCorpus:
     def _all_cosines(self) -> NDArray[np.float32]:
         vector = self.vector
         if self._cosines is None and vector is not None:
-            self._cosines = self.chunks.scored(lambda vectors: cosines(vectors, vector))
+            self._cosines = self.chunks.score(lambda vectors: cosines(vectors, vector))
         if self._cosines is None:
             return np.zeros(len(self.chunks), np.float32)
         return self._cosines
@@ -210,7 +210,7 @@ class ChunkWords:
             rest -= rests.pop(0)
             rows = self._add(term, scores)
             if left:  # the lower bound is useless after the last term
-                own = self._allowed(rows)
+                own = self._filter(rows)
                 probe = own if probe is None and len(own) >= limit else probe
                 for few in (own,) if probe is None or probe is own else (own, probe):
                     least = max(least, _lowest_of_best(scores[few], limit))
@@ -233,9 +233,9 @@ class ChunkWords:
 
     def _above(self, scores: NDArray[np.float32], least: float, rest: float) -> Rows:
         cut = (least - rest) - _SLACK * (least + rest)
-        return self._allowed(np.flatnonzero(scores >= cut if cut > 0 else scores > 0))
+        return self._filter(np.flatnonzero(scores >= cut if cut > 0 else scores > 0))
 
-    def _allowed(self, rows: Rows) -> Rows:
+    def _filter(self, rows: Rows) -> Rows:
         return rows if self.mask is None else rows[self.mask[rows]]
 
     def _add(self, term: str, scores: NDArray[np.float32]) -> Rows:

@@ -32,7 +32,7 @@ def instructions(mark: str) -> str:
     )
 
 
-def fenced(mark: str, name: str, text: str) -> str:
+def fence(mark: str, name: str, text: str) -> str:
     return f"[{name}]\n<{mark}>\n{text}\n</{mark}>"
 
 
@@ -176,7 +176,7 @@ class Excerpt:
         )
         return same and self._start <= other._end + _GAP and other._start <= self._end + _GAP
 
-    def joined(self, other: Excerpt) -> Excerpt:
+    def join(self, other: Excerpt) -> Excerpt:
         by_id = {chunk.id: chunk for chunk in (*self.chunks, *other.chunks)}
         chunks = sorted(by_id.values(), key=lambda chunk: (chunk.start, -chunk.end))
         return replace(self, chunks=tuple(chunks))
@@ -206,8 +206,8 @@ def excerpts(hits: Iterable[Hit], limit: int) -> list[Excerpt]:
         if near:  # it may connect two excerpts
             first, *others = near
             for i in others:
-                excerpt = excerpt.joined(passages[i])
-            passages[first] = passages[first].joined(excerpt)
+                excerpt = excerpt.join(passages[i])
+            passages[first] = passages[first].join(excerpt)
             passages = [other for i, other in enumerate(passages) if i not in others]
         elif len(passages) == limit:
             break
@@ -225,7 +225,7 @@ def _phrases(text: str) -> set[tuple[str, ...]]:
     return set(zip(*(words[i:] for i in range(length)), strict=False))
 
 
-def quoted(hits: Hits) -> str:
+def quote_hits(hits: Hits) -> str:
     mark, now = quotation_mark(), datetime.now(UTC)
     opening = f"{len(hits)} passages, best first." if hits else NOTHING
     # untrusted: a note may contain the answer of a remote service
@@ -234,5 +234,5 @@ def quoted(hits: Hits) -> str:
         (str(number), f"{source_lines(citation_of(hit, now))}\n\n{hit.chunk.text}")
         for number, hit in enumerate(hits, 1)
     ]
-    quotes = [fenced(mark, name, harmless(text)) for name, text in parts]
+    quotes = [fence(mark, name, harmless(text)) for name, text in parts]
     return "\n\n".join([f"{opening} {instructions(mark)}", *quotes] if quotes else [opening])

@@ -137,7 +137,7 @@ class Fused:
         names = ("dense", "lexical", "summary", "page", "graph", "learned")
         return np.asarray(sum(self.scores[name] for name in names) > 0)
 
-    def discounted(self, factors: Scores) -> Fused:
+    def multiply(self, factors: Scores) -> Fused:
         """Multiply all parts of each candidate by its factor; the total is their exact sum."""
         scores = {name: values * factors for name, values in self.scores.items()}
         return Fused(self.features, scores, sum(scores.values(), np.zeros(len(factors))))
@@ -211,7 +211,7 @@ def fuse(features: Features, weights: Weights) -> Fused:
     rating = total * weights.rating * features.rating
     fused = Fused(features, scores | {"rating": rating}, total + rating)
     indexes = (features.index > 0) & (features.learned == 0)  # people rated learned ones well
-    return fused.discounted(np.where(indexes, _INDEX_DISCOUNT, 1.0))
+    return fused.multiply(np.where(indexes, _INDEX_DISCOUNT, 1.0))
 
 
 def discounts(

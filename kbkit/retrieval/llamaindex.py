@@ -20,7 +20,7 @@ from pydantic import Field, create_model
 
 from kbkit.errors import ConfigError
 from kbkit.models import Filters, Hit, Hits, Mode
-from kbkit.retrieval.delimiting import quoted
+from kbkit.retrieval.delimiting import quote_hits
 from kbkit.retrieval.query import Query
 
 T = TypeVar("T")
@@ -127,10 +127,10 @@ def search_tool(
         return search(query, limit=max(1, min(limit, _MAX_PASSAGES)), filters=asked)
 
     def ask(query: str, limit: int = default) -> str:
-        return quoted(search_limited(query, limit))
+        return quote_hits(search_limited(query, limit))
 
     async def ask_awaited(query: str, limit: int = default) -> str:
-        return quoted(await search_limited(query, limit))
+        return quote_hits(await search_limited(query, limit))
 
     parameters = create_model(
         "Search",

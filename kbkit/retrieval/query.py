@@ -188,9 +188,9 @@ class QueryEncoder:
             if fitted is not None:
                 return QueryVector(fitted.encode(terms))
             note = f"{row.name}: its model embedded the query, since no query encoder is fitted yet"
-        problem: KbkitError | None = None if mode is Mode.DENSE else self._waited_for()
+        problem: KbkitError | None = None if mode is Mode.DENSE else self._recent_error()
         if problem is None:
-            vector, problem = self._asked(row, text)
+            vector, problem = self._encode(row, text)
             if vector is not None:
                 return QueryVector(vector, note)
         fitted = self._load(row)
@@ -203,13 +203,13 @@ class QueryEncoder:
             None, f"{row.name}: its passages were searched by words only, since {problem}"
         )
 
-    def _waited_for(self) -> EmbedderUnreachableError | None:
+    def _recent_error(self) -> EmbedderUnreachableError | None:
         """Return a recent connection error, to spare the user another timeout."""
         if self._unreached is None or time.monotonic() > self._unreached[0]:
             return None
         return self._unreached[1]
 
-    def _asked(
+    def _encode(
         self, row: KnowledgeBaseRow, text: str
     ) -> tuple[Vector, None] | tuple[None, KbkitError]:
         try:
@@ -230,7 +230,7 @@ class QueryEncoder:
 
     def _read(self, row: KnowledgeBaseRow) -> FittedEncoder | None:
         with self.database.read() as transaction:
-            there = ratings.fitted_to(transaction, row.id)
+            there = ratings.fitted_embedder(transaction, row.id)
             if there is None or there[0] != row.embedder:
                 return None
             held = self._fitted
@@ -254,7 +254,7 @@ class SummaryQueryEncoder:
     def encode(self, row: KnowledgeBaseRow, text: str) -> Future[QueryVector]:
         """Return a future of the query's vector, or of the reason why there is none."""
         if not row.summary_embedder:
-            return _resolved(QueryVector())
+            return _completed_future(QueryVector())
         return _threads().submit(self._embed, row, text)
 
     def _embed(self, row: KnowledgeBaseRow, text: str) -> QueryVector:
@@ -273,7 +273,7 @@ class SummaryQueryEncoder:
             return QueryVector(note=f"{row.name}: summaries were not searched, since {error}")
 
 
-def _resolved(vector: QueryVector) -> Future[QueryVector]:
+def _completed_future(vector: QueryVector) -> Future[QueryVector]:
     future: Future[QueryVector] = Future()
     future.set_result(vector)
     return future

@@ -140,9 +140,9 @@ def _order_ranked(
     ]  # by pool, because vectors of different embedders are not comparable
     most = np.repeat([pool.retrieval.per_document for pool in pools], counts)
     factors = discounts(fused.total, features.documents, np.concatenate(duplicates), most)
-    fused = fused.discounted(factors)
+    fused = fused.multiply(factors)
     order = np.argsort(-fused.total, kind="stable")
-    return _ranked(pools, parts, fused, order[fused.common[order]][:limit].tolist())
+    return _rank_parts(pools, parts, fused, order[fused.common[order]][:limit].tolist())
 
 
 def _fill_up(
@@ -168,10 +168,10 @@ def _fill_up(
     scores *= 1 - 1e-9 * np.arange(1, len(order) + 1)  # more than rounding errors
     factors = np.zeros(len(common))
     factors[order] = scores / fused.total[order]
-    return _ranked(pools, parts, fused.discounted(factors), order)
+    return _rank_parts(pools, parts, fused.multiply(factors), order)
 
 
-def _ranked(
+def _rank_parts(
     pools: Sequence[CandidatePool], parts: Sequence[slice], fused: Fused, order: Sequence[int]
 ) -> list[RankedCandidate]:
     starts = np.cumsum([0] + [part.stop - part.start for part in parts])
@@ -218,7 +218,7 @@ _QUOTED = re.compile(r"[\"“„«]([^\"“”„«»]*\S\s+\S[^\"“”„«»]
 
 def phrases_in(query: str) -> list[str]:
     """Return the phrases of two words or more in a query, folded."""
-    return [_folded(phrase) for phrase in _QUOTED.findall(query)]
+    return [_fold(phrase) for phrase in _QUOTED.findall(query)]
 
 
 def phrases_first(
@@ -227,11 +227,11 @@ def phrases_first(
     """Move hits that contain all phrases to the front; otherwise keep the order."""
 
     def lacks(hit: _T) -> bool:
-        text = _folded(text_of(hit))
+        text = _fold(text_of(hit))
         return not all(phrase in text for phrase in phrases)
 
     return sorted(hits, key=lacks) if phrases else list(hits)
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return " ".join(fold(text).split())

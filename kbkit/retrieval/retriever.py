@@ -72,7 +72,7 @@ class _State:
     question_vectors: int = 0
     questions: LearnedQuestions | None = None
 
-    def learned(self, query: Query) -> LearnedQuestions | None:
+    def questions_for(self, query: Query) -> LearnedQuestions | None:
         return self.questions if query.settings(self.spec.retrieval).learned_weight else None
 
     def encodes_like(self, other: _State) -> bool:
@@ -108,18 +108,18 @@ class Retriever:
                     raise
                 continue  # another process changed the embedder
             with search_slot():
-                result = self._found(seen, query, encoded, note)
+                result = self._find_candidates(seen, query, encoded, note)
             if result is not None:
                 return result
 
-    def _found(
+    def _find_candidates(
         self, seen: _State, query: Query, encoded: EncodedQuery, note: str
     ) -> CandidatePool | None:
         """Return candidates; ``None`` if the query must be encoded again."""
         now, snapshot, mask = self._latest(query.filters)
         if not now.encodes_like(seen):
             return None
-        encoded = replace(encoded, questions=now.learned(query))
+        encoded = replace(encoded, questions=now.questions_for(query))
         self._warm(now.row, snapshot)
         result = self._candidates(now, snapshot, encoded, mask)
         return _pool(now, query, encoded, note, result) if result.answers(encoded) else None
@@ -191,7 +191,7 @@ class Retriever:
         same = previous is not None and (previous.row.config, previous.row.embedder) == settings
         spec = previous.spec if previous and same else spec_of(row)
         if row.waits and not same:  # static vectors serve, so use their weights
-            spec = spec.embedded_by(StaticEmbedding())
+            spec = spec.with_embedding(StaticEmbedding())
         rated = (row.version, *ratings.extent(transaction, row.id))
         totals = self._totals(transaction, rated)
         now = _State(changes, row, spec, totals, rated, corpus.indexes(transaction, row.id))
@@ -263,7 +263,7 @@ class Retriever:
             or self.stores.vectors.is_open(row)
             or near_chunks.is_coded(snapshot)
         )
-        self.stores.warmer.searched(self.kb_id, ready=ready)
+        self.stores.warmer.record_search(self.kb_id, ready=ready)
 
     def _candidates(
         self, now: _State, snapshot: SegmentedSnapshot, encoded: EncodedQuery, mask: Mask | None
@@ -300,7 +300,7 @@ def _notes(row: KnowledgeBaseRow, encoded: EncodedQuery) -> Iterator[str]:
 
 
 def _columns(candidates: Candidates, encoded: EncodedQuery, now: _State) -> dict[str, Scores]:
-    average, raters = _rated(candidates, now.totals)
+    average, raters = _rating_arrays(candidates, now.totals)
     nothing = np.zeros(len(candidates.seqs))
     return {
         **candidates.columns(encoded.terms),
@@ -323,7 +323,7 @@ def _cosines(candidates: Candidates, vector: Vector | None) -> Scores:
     return cosines(candidates.vectors, vector).astype(np.float64)
 
 
-def _rated(candidates: Candidates, totals: Totals) -> tuple[Scores, Scores]:
+def _rating_arrays(candidates: Candidates, totals: Totals) -> tuple[Scores, Scores]:
     count = len(candidates.seqs)
     if not totals.chunks and not totals.documents:
         return np.zeros(count), np.zeros(count)

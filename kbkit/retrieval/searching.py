@@ -16,7 +16,7 @@ from kbkit.errors import LanguageModelError, NotFoundError
 from kbkit.models import Answer, Chunk, Document, Hit, Hits, Mode, ScoreParts
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.context import LazySnippet
-from kbkit.retrieval.delimiting import quoted
+from kbkit.retrieval.delimiting import quote_hits
 from kbkit.retrieval.fusion import hits_needed, postprocess
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.ranking import (
@@ -30,7 +30,7 @@ from kbkit.retrieval.ranking import (
 )
 from kbkit.retrieval.retriever import Retriever
 from kbkit.runtime.language_models import model_name
-from kbkit.text.markdown.structure import NEAR, opening_words, shown_words
+from kbkit.text.markdown.structure import NEAR, opening_words, snippet_line
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
@@ -212,7 +212,7 @@ def _leading_words(chunk: Chunk, snippet: Callable[[], str]) -> str:
     words = opening_words(chunk.text, from_top=chunk.start == 0)
     if words or len(chunk.text) <= NEAR:
         return words
-    return shown_words(chunk.text, snippet())
+    return snippet_line(chunk.text, snippet())
 
 
 @cache
@@ -244,7 +244,9 @@ def ask(hits: Hits, llm: LLM | None = None) -> Answer:
 
     messages = [
         ChatMessage(role=MessageRole.SYSTEM, content=_TASK),
-        ChatMessage(role=MessageRole.USER, content=f"{quoted(hits)}\n\nThe question: {hits.query}"),
+        ChatMessage(
+            role=MessageRole.USER, content=f"{quote_hits(hits)}\n\nThe question: {hits.query}"
+        ),
     ]
     name = model_name(llm)
     try:

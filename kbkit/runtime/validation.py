@@ -62,14 +62,14 @@ R = TypeVar("R")
 C = TypeVar("C", bound=type)
 
 
-def explained(kind: C) -> C:
+def explain_calls(kind: C) -> C:
     for name, method in vars(kind).copy().items():
         if not name.startswith("_") and inspect.isfunction(method):
-            setattr(kind, name, explained_method(method))
+            setattr(kind, name, explain_method(method))
     return kind
 
 
-def explained_method(method: Callable[P, R]) -> Callable[P, R]:
+def explain_method(method: Callable[P, R]) -> Callable[P, R]:
     signature = inspect.signature(method)
 
     @wraps(method)

@@ -41,7 +41,7 @@ async def _check(
         caller.require(Scope(scope))
 
 
-def _of_state(name: str) -> Any:
+def _state_value(name: str) -> Any:
     async def read(request: Request) -> Any:
         return getattr(request.app.state, name)
 
@@ -54,9 +54,9 @@ ADMIN = Security(_check, scopes=[Scope.ADMIN.value])
 """Dependency of routes that create, rename or delete knowledge bases, or empty the trash."""
 
 Caller = Annotated[AccessCaller, Depends(_caller)]
-WorkspaceOf = Annotated[Workspace, _of_state("workspace")]
-SearchesOf = Annotated[SearchProcesses, _of_state("searches")]
-JobsOf = Annotated[Jobs, _of_state("jobs")]
+WorkspaceOf = Annotated[Workspace, _state_value("workspace")]
+SearchesOf = Annotated[SearchProcesses, _state_value("searches")]
+JobsOf = Annotated[Jobs, _state_value("jobs")]
 
 KbPath = Annotated[str, Path(description="Name of a knowledge base.", min_length=1, max_length=200)]
 

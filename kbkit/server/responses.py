@@ -37,11 +37,11 @@ from kbkit.server.settings import ServerSettings
 MEDIA_TYPE = "application/problem+json"
 
 
-def quoted(version: str) -> str:
+def quote_version(version: str) -> str:
     return f'"{version}"'
 
 
-async def _unquoted(
+async def _unquote(
     if_match: Annotated[
         str | None,
         Header(description="The `ETag` of the resource: only this version is changed."),
@@ -54,7 +54,7 @@ async def _unquoted(
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
 
 
-IfMatch = Annotated[str | None, Depends(_unquoted)]
+IfMatch = Annotated[str | None, Depends(_unquote)]
 """Version to change; ``None`` for any."""
 
 
@@ -97,7 +97,7 @@ def answer(
     """Return a JSON response, with an ``ETag`` if the type has a version."""
     if type(value) in _VERSIONS:
         version = _VERSIONS[type(value)](value)
-    sent = {**(headers or {}), **({"ETag": quoted(version)} if version else {})}
+    sent = {**(headers or {}), **({"ETag": quote_version(version)} if version else {})}
     body = value.model_dump(mode="json") if isinstance(value, BaseModel) else to_json(value)
     return JSONResponse(body, status, sent)
 
@@ -141,7 +141,7 @@ COMMON_RESPONSES = error_responses(400, 401, 403, 408, 409, 413, 429) | {
 }
 
 
-def documented(
+def document_responses(
     kind: Any = None, status: int = 200, *, many: bool = False, description: str = ""
 ) -> dict[int | str, dict[str, Any]]:
     """Document the responses of a route (its ``responses=``)."""

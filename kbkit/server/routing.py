@@ -30,7 +30,7 @@ from kbkit.models import Job, JobError, JobState
 from kbkit.models.values import did_you_mean
 from kbkit.server.access import READ, Caller, JobsOf, WorkspaceOf
 from kbkit.server.parameters import Options
-from kbkit.server.responses import Paged, answer, documented, error_responses, page
+from kbkit.server.responses import Paged, answer, document_responses, error_responses, page
 from kbkit.stores.catalog import runs
 from kbkit.stores.catalog.runs import ReplayedAnswer
 from kbkit.workspace import stores_of
@@ -101,8 +101,10 @@ class Routes:
             code = {NoneType: 204, Created: 201}.get(get_origin(result) or result, status)
             described = dict(responses or {})
             if not described:
-                described = _described(work or model or result, code)
-                described |= documented(Job, 202, description="The job continues") if work else {}
+                described = _describe_responses(work or model or result, code)
+                described |= (
+                    document_responses(Job, 202, description="The job continues") if work else {}
+                )
             versions = () if method == "GET" else (412,)
             self.router.add_api_route(
                 path,
@@ -119,15 +121,15 @@ class Routes:
         return register
 
 
-def _described(result: Any, status: int) -> dict[int | str, dict[str, Any]]:
+def _describe_responses(result: Any, status: int) -> dict[int | str, dict[str, Any]]:
     kind, arguments = get_origin(result), get_args(result)
     if kind in (list, tuple, Paged):
-        return documented(arguments[0], status, many=True)
+        return document_responses(arguments[0], status, many=True)
     if kind is Created:
-        return _described(arguments[0], status)
+        return _describe_responses(arguments[0], status)
     if NoneType in arguments:
-        return documented(arguments[0]) | documented(status=204)
-    return documented(None if result in (NoneType, Response) else result, status)
+        return document_responses(arguments[0]) | document_responses(status=204)
+    return document_responses(None if result in (NoneType, Response) else result, status)
 
 
 def _endpoint(handler: Callable[..., Any], status: int, hints: Mapping[str, Any]) -> Any:

@@ -178,13 +178,13 @@ def store_uploads(workspace: Workspace, files: Iterable[tuple[str, bytes]]) -> s
     return name
 
 
-def uploaded(workspace: Workspace, name: str) -> Path:
+def upload_path(workspace: Workspace, name: str) -> Path:
     return Path(workspace.path, UPLOADS, *parts_of(name))
 
 
 def forget_uploads(workspace: Workspace, arguments: Mapping[str, Any]) -> None:
     if name := arguments.get("uploads"):
-        shutil.rmtree(uploaded(workspace, name), ignore_errors=True)
+        shutil.rmtree(upload_path(workspace, name), ignore_errors=True)
 
 
 def import_sources(run: JobRun) -> Any:
@@ -195,7 +195,7 @@ def import_sources(run: JobRun) -> Any:
     """
     kb, arguments = run.kb, run.arguments
     uploads = arguments.get("uploads", "")
-    base = uploaded(run.workspace, uploads) if uploads else run.workspace.path
+    base = upload_path(run.workspace, uploads) if uploads else run.workspace.path
     sources = [parse_source(each) for each in arguments.get("sources", ())]
     if arguments.get("sync"):
         report = kb.sync(sources, base=base, **run.calls)

@@ -18,9 +18,9 @@ from pydantic import BaseModel, Field
 from starlette.types import Receive, Scope, Send
 
 from kbkit.errors import ArgumentError, EntryFormatError, InvalidPathError, KbkitError
-from kbkit.files.paths import joined, parts_of
+from kbkit.files.paths import join_parts, parts_of
 from kbkit.server.parameters import Body
-from kbkit.server.responses import quoted
+from kbkit.server.responses import quote_version
 
 MAX_FILES = 5_000
 
@@ -57,7 +57,7 @@ class Folder(Body):
     """Name of the task."""
 
     @contextmanager
-    def stored(self) -> Iterator[Path]:
+    def store(self) -> Iterator[Path]:
         """Provide a folder with the files; errors of the block name the caller's paths."""
         with TemporaryDirectory(prefix="kbkit-") as temporary:
             root = Path(temporary).resolve() / ".knowledge"
@@ -73,7 +73,7 @@ class Folder(Body):
                         file.write(bytes_of(path, content))
                 except OSError as error:
                     raise EntryFormatError(
-                        f"{joined(parts)}: cannot be written ({error.strerror}); nothing was "
+                        f"{join_parts(parts)}: cannot be written ({error.strerror}); nothing was "
                         "imported"
                     ) from None
             try:
@@ -102,7 +102,7 @@ def file_response(file: BinaryIO | bytes, name: str, version: str) -> Response:
     """Return a file that browsers download and never run."""
     headers = {
         **_SAFE_HEADERS,
-        "ETag": quoted(version),
+        "ETag": quote_version(version),
         "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}",
     }
     if isinstance(file, bytes):

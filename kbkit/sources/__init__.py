@@ -59,15 +59,15 @@ class PluginReader:
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
         """Yield the events of the package's source; raise `SourceError` if its code fails."""
-        for inner_event in self._guarded(context):
-            event = replace(inner_event, uri=published_uri(inner_event.uri, context.base))
+        for inner_event in self._read_plugin(context):
+            event = replace(inner_event, uri=public_uri(inner_event.uri, context.base))
             if event.outcome is not Outcome.FETCHED or event.document is None:
                 yield event
                 continue
-            uri = published_uri(event.document.uri, context.base)
+            uri = public_uri(event.document.uri, context.base)
             yield replace(event, document=replace(event.document, uri=uri))
 
-    def _guarded(self, context: SourceContext) -> Iterator[SourceEvent]:
+    def _read_plugin(self, context: SourceContext) -> Iterator[SourceEvent]:
         try:
             yield from self._inner.events(context)
         except KbkitError:
@@ -164,7 +164,7 @@ class DiskPlace:
         return False
 
 
-def published_uri(uri: str, base: Path | None = None) -> str:
+def public_uri(uri: str, base: Path | None = None) -> str:
     """Replace a local path by a URI that does not reveal its folder.
 
     Paths below ``base`` become relative to it, others their last two parts with a digest of the
@@ -247,7 +247,7 @@ class CrawlMemory(Protocol):
         """Return a page's last visit in any run, finished or not."""
         return None
 
-    def known(self) -> Iterable[PageRecord]:
+    def known_pages(self) -> Iterable[PageRecord]:
         """Return every page that any run visited."""
         return ()
 

@@ -85,13 +85,13 @@ def _folder_pages(folder: Path, accept: PathFilter) -> Iterator[StoredPage]:
             if path.is_dir():
                 continue
             if not path.resolve().is_relative_to(root):
-                yield _skipped(place, "a link that leads out of the folder")
+                yield _skipped_page(place, "a link that leads out of the folder")
             elif not path.is_file():
-                yield _skipped(place, "not a file")
+                yield _skipped_page(place, "not a file")
             else:
-                yield _stored(place, bytes_of(path, MAX_BYTES + 1))
+                yield _stored_page(place, bytes_of(path, MAX_BYTES + 1))
         except (OSError, RuntimeError) as error:
-            yield _failed(place, getattr(error, "strerror", None) or "a circle of links")
+            yield _failed_page(place, getattr(error, "strerror", None) or "a circle of links")
 
 
 def _zip_pages(path: Path, accept: PathFilter) -> Iterator[StoredPage]:
@@ -113,18 +113,18 @@ def _zip_pages(path: Path, accept: PathFilter) -> Iterator[StoredPage]:
 
 def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, place: str) -> StoredPage:
     if reason := _bad_name(member.filename):
-        return _skipped(place, reason)
+        return _skipped_page(place, reason)
     if stat.S_ISLNK(member.external_attr >> 16):
-        return _skipped(place, "a link")
+        return _skipped_page(place, "a link")
     if member.flag_bits & 1:
-        return _skipped(place, "encrypted")
+        return _skipped_page(place, "encrypted")
     if member.file_size > MAX_BYTES:
         return _too_large(place)
     try:
         with archive.open(member) as stream:
-            return _stored(place, stream.read(MAX_BYTES + 1))
+            return _stored_page(place, stream.read(MAX_BYTES + 1))
     except _DAMAGED as error:
-        return _failed(place, _reason(error))
+        return _failed_page(place, _reason(error))
 
 
 def read_warc(path: Path, base: str, accept: Callable[[str], bool]) -> Iterator[StoredPage]:
@@ -138,7 +138,7 @@ def read_warc(path: Path, base: str, accept: Callable[[str], bool]) -> Iterator[
         if number not in chosen:
             continue
         body = record.content_stream().read(MAX_BYTES + 1)
-        yield _stored(url, body, charset_of(_content_type(record)))
+        yield _stored_page(url, body, charset_of(_content_type(record)))
 
 
 def _records(path: Path) -> Iterator[tuple[int, str, str, Any]]:
@@ -236,20 +236,20 @@ def _bad_name(name: str) -> str:
     return ""
 
 
-def _skipped(place: str, reason: str) -> StoredPage:
+def _skipped_page(place: str, reason: str) -> StoredPage:
     return StoredPage(place, reason=reason, outcome=Outcome.SKIPPED)
 
 
-def _stored(place: str, body: bytes, charset: str = "") -> StoredPage:
+def _stored_page(place: str, body: bytes, charset: str = "") -> StoredPage:
     return StoredPage(place, body, charset) if len(body) <= MAX_BYTES else _too_large(place)
 
 
-def _failed(place: str, reason: str) -> StoredPage:
+def _failed_page(place: str, reason: str) -> StoredPage:
     return StoredPage(place, reason=f"cannot be read ({reason})", outcome=Outcome.FAILED)
 
 
 def _too_large(place: str) -> StoredPage:
-    return _skipped(place, f"larger than {MAX_BYTES / 1e6:g} MB")
+    return _skipped_page(place, f"larger than {MAX_BYTES / 1e6:g} MB")
 
 
 class MirrorReader:
@@ -289,10 +289,10 @@ class MirrorReader:
 
     def _pages(self, path: Path) -> Iterator[StoredPage]:
         if is_warc(path):
-            return read_warc(path, self._base, lambda url: self._wanted(urlsplit(url).path))
-        return read_pages(path, self._wanted)
+            return read_warc(path, self._base, lambda url: self._is_wanted(urlsplit(url).path))
+        return read_pages(path, self._is_wanted)
 
-    def _wanted(self, inside: str) -> bool:
+    def _is_wanted(self, inside: str) -> bool:
         missing = inside.endswith("/404.html")  # a server's error page
         return not missing and admits(inside, self._spec.include, self._spec.exclude)
 

@@ -86,10 +86,10 @@ def charset_of(content_type: str) -> str:
 
 def decode(body: bytes, charset: str = "", *, markup: bool = True) -> str:
     """Decode text without failing; see `decoded`."""
-    return decoded(body, charset, markup=markup).text
+    return decode_text(body, charset, markup=markup).text
 
 
-def decoded(body: bytes, charset: str = "", *, markup: bool = True) -> Decoded:
+def decode_text(body: bytes, charset: str = "", *, markup: bool = True) -> Decoded:
     """Decode text without failing, and note guesses.
 
     The order is: byte order mark, valid UTF-8, the header's charset, the markup's charset, each if
@@ -111,9 +111,9 @@ def decoded(body: bytes, charset: str = "", *, markup: bool = True) -> Decoded:
                 named.append(match.group(1).decode("ascii"))
     named = list(filter(None, named))
     for name in named:
-        if (text := _decoded_as(body, name)) is not None:
+        if (text := _try_decode(body, name)) is not None:
             return _with_losses(text, name)
-    return _guessed(body, f"is not in {named[0]}, as it says" if named else "names no charset")
+    return _guess(body, f"is not in {named[0]}, as it says" if named else "names no charset")
 
 
 def _with_losses(text: str, name: str) -> Decoded:
@@ -135,7 +135,7 @@ def _letters(text: str) -> int:
     return sum(char > "\x7f" for char in text) - text.count("\ufffd")
 
 
-def _decoded_as(body: bytes, name: str) -> str | None:
+def _try_decode(body: bytes, name: str) -> str | None:
     labelled = webencodings.lookup(name.replace("_", "-")) or webencodings.lookup(name)
     try:
         codec = labelled.codec_info if labelled is not None else codecs.lookup(name)
@@ -162,7 +162,7 @@ def _try(body: bytes, name: str) -> str | None:
         return text if bad <= max(1, len(text) // 100) and bad <= _letters(text) else None
 
 
-def _extended(error: UnicodeError) -> tuple[str, int]:
+def _decode_extension(error: UnicodeError) -> tuple[str, int]:
     """Decode NEC's and IBM's characters in EUC-JP, which Python lacks, by way of Shift JIS.
 
     Both have the same rows and cells of JIS X 0208, in different numbering.
@@ -179,12 +179,12 @@ def _extended(error: UnicodeError) -> tuple[str, int]:
 
 
 _EXTENDED = "kbkit-euc-jp"
-codecs.register_error(_EXTENDED, _extended)
+codecs.register_error(_EXTENDED, _decode_extension)
 
 
-def _guessed(body: bytes, why: str) -> Decoded:
+def _guess(body: bytes, why: str) -> Decoded:
     """Decode with the detected charset, unless Windows-1252 is as likely."""
-    name = _DOS if len(_DOS_LETTERS.findall(body)) >= _MIN_ACCENTS else _detected(body)
+    name = _DOS if len(_DOS_LETTERS.findall(body)) >= _MIN_ACCENTS else _detect(body)
     # like browsers, decode the five bytes that Windows-1252 lacks as Latin-1 controls
     western = "".join(
         part.decode(_WESTERN, errors="replace") if number % 2 == 0 else part.decode("latin-1")
@@ -200,7 +200,7 @@ def _guessed(body: bytes, why: str) -> Decoded:
     return Decoded(text, f"{why}: read as {name}")
 
 
-def _detected(body: bytes) -> str:
+def _detect(body: bytes) -> str:
     from chardetng_py import EncodingDetector  # few texts need it
 
     detector = EncodingDetector()

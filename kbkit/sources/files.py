@@ -164,7 +164,7 @@ def _navigation(entry: _NavEntry, place: DiskPlace) -> Navigation:
         return place.uri(place.root / page.relative_to(root)) if page and inside else ""
 
     above = [(title, uri(page)) for title, page in entry.above]
-    return Navigation.stated(above, uri(entry.next))
+    return Navigation.of_values(above, uri(entry.next))
 
 
 class FilesReader:
@@ -232,7 +232,7 @@ class FilesReader:
             outcome = Outcome.FAILED if parsed.failed else Outcome.SKIPPED
             yield SourceEvent(uri, outcome, reason=parsed.reason)
             if parsed.failed:
-                yield from self._failed_parts(uri, parsed.reason, context)
+                yield from self._fail_parts(uri, parsed.reason, context)
             return
         for read in _documents(uri, parsed):
             document = read
@@ -265,9 +265,9 @@ class FilesReader:
 
         return address
 
-    def _failed_parts(self, uri: str, reason: str, context: SourceContext) -> Iterator[SourceEvent]:
+    def _fail_parts(self, uri: str, reason: str, context: SourceContext) -> Iterator[SourceEvent]:
         if format_of(uri) in MULTIPLE:
-            for record in context.memory.known():
+            for record in context.memory.known_pages():
                 if record.url.startswith((uri + "/", uri + "#/")):
                     yield SourceEvent(record.url, Outcome.FAILED, reason=reason, record=record)
 
@@ -295,7 +295,7 @@ def _documents(uri: str, parsed: ParsedFile) -> list[SourceDocument]:
             own,
             part.title,
             part.content,
-            _detected(uri, part),
+            _detect_type(uri, part),
             part.tags,
             dict(part.metadata),
             note=part.note,
@@ -303,7 +303,7 @@ def _documents(uri: str, parsed: ParsedFile) -> list[SourceDocument]:
     return list(documents.values())
 
 
-def _detected(uri: str, part: Part) -> DocumentType:
+def _detect_type(uri: str, part: Part) -> DocumentType:
     if part.metadata.get("format") == "openapi":
         return DocumentType.API_SPEC
     kind = detect(uri, part.title, part.content, part.template)

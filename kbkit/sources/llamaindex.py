@@ -15,7 +15,7 @@ from typing import Any
 
 from kbkit.models import DocumentType, SourceDocument
 from kbkit.models.values import without_nul
-from kbkit.sources import Outcome, SourceEvent, published_uri
+from kbkit.sources import Outcome, SourceEvent, public_uri
 from kbkit.sources.formats import FORMATS
 from kbkit.sources.parts import json_value, with_front_matter
 
@@ -96,14 +96,14 @@ def _uri_of(part: _Part, base: Path) -> str:
             return value
     for value in _texts(part.metadata, _PATHS):
         if "/" in value or "." in value:  # for some readers, the source is a page number
-            return published_uri(value, base)
+            return public_uri(value, base)
     if part.id and not _RANDOM_ID.fullmatch(part.id):
         return part.id
     return next(_texts(part.metadata, ("file_name",)), "")
 
 
 def _event(place: str, key: str, parts: Sequence[_Part], base: Path) -> SourceEvent:
-    text = _joined(parts)
+    text = _join_pages(parts)
     uri = place or f"text:{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
     document = _document(uri, text, parts, base)
     if any(part.text.strip() for part in parts) and document.content:
@@ -111,7 +111,7 @@ def _event(place: str, key: str, parts: Sequence[_Part], base: Path) -> SourceEv
     return SourceEvent(place or key, Outcome.SKIPPED, reason="contains no text")
 
 
-def _joined(parts: Sequence[_Part]) -> str:
+def _join_pages(parts: Sequence[_Part]) -> str:
     labels = [_label(part.metadata) for part in parts]
     if not all(labels):
         return _run(parts)
@@ -157,7 +157,7 @@ def _document(uri: str, text: str, parts: Sequence[_Part], base: Path) -> Source
     }
     for key in _PATHS:
         if isinstance(path := metadata.get(key), str):
-            metadata[key] = published_uri(path, base)
+            metadata[key] = public_uri(path, base)
     name = next(_texts(first, ("file_name",)), uri)
     read = with_front_matter(text, " ".join(text.split())[:80] if uri.startswith("text:") else name)
     title = without_nul(next(_texts(metadata, ("title",)), read.title))

@@ -119,11 +119,11 @@ def _front_matter(fence: str, text: str) -> dict[str, Any]:
             return tomllib.loads(text)
         except RecursionError:
             raise ValueError("nested too deeply") from None
-    text = _MARKS.sub(_quoted, text)
+    text = _MARKS.sub(_quote_line, text)
     try:
         loaded = load_values(text, exact=True, most=_MAX_VALUES)
     except ValueError:
-        loaded = load_values(_COLONS.sub(_quoted, text), exact=True, most=_MAX_VALUES)
+        loaded = load_values(_COLONS.sub(_quote_line, text), exact=True, most=_MAX_VALUES)
     if loaded is None:
         return {}
     if not isinstance(loaded, dict):
@@ -131,7 +131,7 @@ def _front_matter(fence: str, text: str) -> dict[str, Any]:
     return loaded
 
 
-def _quoted(line: re.Match[str]) -> str:
+def _quote_line(line: re.Match[str]) -> str:
     return line[1] + json.dumps(line[2].rstrip(), ensure_ascii=False)
 
 

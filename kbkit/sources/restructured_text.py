@@ -248,10 +248,10 @@ def markdown(text: str) -> str:
         text = _TITLE.sub(r"**\1**\n", text)
     if _is_rst(text):
         return markdown_of_rst(f".. default-role:: literal\n\n{text}")
-    return _MARKS.sub(_marked, text)
+    return _MARKS.sub(_escape_tag, text)
 
 
-def _marked(match: re.Match[str]) -> str:
+def _escape_tag(match: re.Match[str]) -> str:
     if match["doctest"]:
         return indent(fence(dedent(match[0]), "pycon"), match["margin"])
     if match["code"]:

@@ -22,21 +22,21 @@ from kbkit.paths import open_file
 from kbkit.recipes import JsonlSource, ParquetSource
 from kbkit.recipes.base import find_problems
 from kbkit.runtime.processes import Workers
-from kbkit.sources import DiskPlace, Outcome, SourceContext, SourceEvent, published_uri
+from kbkit.sources import DiskPlace, Outcome, SourceContext, SourceEvent, public_uri
 from kbkit.sources.parts import detect
 
 _TOLD = ("id", "description", "state", "fetched_at", "content_hash")  # derived keys, ignored
 _MAX_LENGTH = 50_000_000  # bytes of a line
 
 
-def _filled(text: str) -> str:
+def _check_filled(text: str) -> str:
     text = text.replace("\x00", "")
     if not text.strip():
         raise ValueError("is empty")
     return text
 
 
-_Text = Annotated[str, AfterValidator(_filled)]
+_Text = Annotated[str, AfterValidator(_check_filled)]
 
 
 class _Row(BaseModel):
@@ -69,7 +69,7 @@ class JsonlReader:
         place = (context.place or DiskPlace.of(self._spec.path, context.base)).name
         seen: dict[str, str] = {}
         try:
-            with self._opened(path, context) as lines:
+            with self._open(path, context) as lines:
                 number = 0
                 while lines is not None and (line := lines.readline(_MAX_LENGTH + 1)):
                     number += 1
@@ -87,7 +87,7 @@ class JsonlReader:
             raise SourceError(f"{path}: cannot be read ({error.strerror or error})") from error
 
     @contextmanager
-    def _opened(self, path: Path, context: SourceContext) -> Iterator[IO[bytes] | None]:
+    def _open(self, path: Path, context: SourceContext) -> Iterator[IO[bytes] | None]:
         with open_file(path) as lines:
             yield lines
 
@@ -115,7 +115,7 @@ class JsonlReader:
             row = _Row.model_validate(stated)
         except ValidationError as error:
             raise ValueError(str(find_problems(error, _Row)[0])) from None
-        uri = published_uri(row.uri, folder)
+        uri = public_uri(row.uri, folder)
         title = " ".join(row.title.replace("\x00", "").split()) or uri
         # names of pictures, which lines do not hold
         metadata = {key: value for key, value in row.metadata.items() if key != "images"}
@@ -167,7 +167,7 @@ class ParquetReader(JsonlReader):
     _unit = "row"
 
     @contextmanager
-    def _opened(self, path: Path, context: SourceContext) -> Iterator[IO[bytes] | None]:
+    def _open(self, path: Path, context: SourceContext) -> Iterator[IO[bytes] | None]:
         with open_file(path), tempfile.TemporaryDirectory(prefix="kbkit-") as folder:
             lines = Path(folder, "rows.jsonl")
             workers = Workers(1, memory=_MEMORY, preload=__name__)

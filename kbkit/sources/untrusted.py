@@ -150,7 +150,7 @@ def _key(value: Any) -> str:
     return json.dumps(value)
 
 
-def untrusted_xml(data: bytes, *, recover: bool) -> Any:
+def parse_xml(data: bytes, *, recover: bool) -> Any:
     """Parse XML without entities, comments and outside access; ``None`` without a root."""
     from lxml import etree
 
@@ -204,11 +204,11 @@ class Archive:
 
     def find(self, name: str) -> str:
         """Return the member of a name in any case and Unicode form; ``""`` if there is none."""
-        return name if name in self._infos else self._folded.get(_folded(name), "")
+        return name if name in self._infos else self._folded.get(_fold(name), "")
 
     @cached_property
     def _folded(self) -> dict[str, str]:
-        return {_folded(name): name for name in reversed(self._infos)}
+        return {_fold(name): name for name in reversed(self._infos)}
 
     def read(self, name: str) -> bytes:
         info = self._infos.get(name)
@@ -235,7 +235,7 @@ class Archive:
         return f"unpacks to more than {_MAX_UNPACKED / 1e6:g} MB"
 
 
-def _folded(name: str) -> str:
+def _fold(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold()
 
 

@@ -50,11 +50,11 @@ class ChromaCollections(VectorStore):
         self._collections: dict[str, Collection] = {}
 
     @abstractmethod
-    def _explained(self) -> AbstractContextManager[None]:
+    def _explain_errors(self) -> AbstractContextManager[None]:
         """Convert Chroma's errors to kbkit's."""
 
     def _changing(self) -> AbstractContextManager[None]:
-        return self._explained()
+        return self._explain_errors()
 
     @abstractmethod
     def _max_batch(self) -> int: ...
@@ -83,11 +83,11 @@ class ChromaCollections(VectorStore):
             self._drop_collection(name)
 
     def count(self, name: str) -> int:
-        with self._explained():
+        with self._explain_errors():
             return self._collection(name).count()
 
     def items(self, name: str) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
-        with self._explained():
+        with self._explain_errors():
             collection, most = self._collection(name), min(_BATCH, self._max_batch())
             start = 0
             while True:
@@ -121,7 +121,7 @@ class ChromaCollections(VectorStore):
                 self._collection(name).delete(ids=list(ids[part]))
 
     def nearest(self, name: str, query: NDArray[np.float32], k: int) -> list[str]:
-        with self._explained():
+        with self._explain_errors():
             result = self._collection(name).query(
                 query_embeddings=query[None, :], n_results=k, include=[]
             )
@@ -199,13 +199,13 @@ class ChromaServer(ChromaCollections):
     def reopen(self) -> None:
         """Forget the open collections; the connection recovers by itself."""
         self._collections.clear()
-        with self._explained():
-            self._connected()
+        with self._explain_errors():
+            self._connect()
 
     def nearest(self, name: str, query: NDArray[np.float32], k: int) -> list[str]:
         return super().nearest(name, query, min(k, _RESULTS))
 
-    def _connected(self) -> Any:
+    def _connect(self) -> Any:
         """Connect, and check that tenant and database exist."""
         if self._api is not None:
             return self._api
@@ -240,25 +240,25 @@ class ChromaServer(ChromaCollections):
         return api
 
     def _max_batch(self) -> int:
-        self._connected()
+        self._connect()
         return self._most
 
     def _create_collection(self, name: str) -> Collection:
         # the upper layer would add this key
         wanted = {**HNSW, "embedding_function": None}
-        api = self._connected()
-        return self._wrapped(api.create_collection(name, configuration=wanted, **self._place))
+        api = self._connect()
+        return self._wrap(api.create_collection(name, configuration=wanted, **self._place))
 
     def _open_collection(self, name: str) -> Collection:
-        api = self._connected()
-        return self._wrapped(api.get_collection(name, **self._place))
+        api = self._connect()
+        return self._wrap(api.get_collection(name, **self._place))
 
     def _drop_collection(self, name: str) -> None:
-        api = self._connected()
+        api = self._connect()
         with suppress(import_chromadb().errors.NotFoundError):
             api.delete_collection(name, **self._place)
 
-    def _wrapped(self, model: Any) -> Collection:
+    def _wrap(self, model: Any) -> Collection:
         from chromadb.api.models.Collection import Collection as Wrapper
 
         return Wrapper(client=self._api, model=model, embedding_function=None)
@@ -276,7 +276,7 @@ class ChromaServer(ChromaCollections):
         )
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _explain_errors(self) -> Iterator[None]:
         try:
             yield
         except WorkspaceError:

@@ -61,7 +61,7 @@ class ChromaStore(ChromaCollections):
         with suppress(OSError):
             self._keep()
         if self._client is not None:
-            with self._explained():
+            with self._explain_errors():
                 self._client.close()  # type: ignore[attr-defined]  # its stubs lack it
         self._client = None
         self._collections.clear()
@@ -81,7 +81,7 @@ class ChromaStore(ChromaCollections):
                 f"{self.folder}: a file is where kbkit keeps the folder of vectors; move it away"
             )
         import_chromadb()
-        with self._explained():
+        with self._explain_errors():
             if fault := self._checksums.fault():
                 self._empty(fault)
             try:
@@ -94,12 +94,12 @@ class ChromaStore(ChromaCollections):
             self._checksums.keep()
 
     def damage(self) -> str:
-        with self._explained():
+        with self._explain_errors():
             return self._checksums.fault()
 
     def settle(self) -> None:
         """Record checksums for the next process."""
-        with self._explained():
+        with self._explain_errors():
             self._keep()
 
     def _keep(self) -> None:
@@ -125,34 +125,34 @@ class ChromaStore(ChromaCollections):
         _log.warning("%s %s; it is rebuilt from the catalog", self.folder, fault)
         shutil.rmtree(self.folder)
 
-    def _opened(self) -> ClientAPI:
+    def _connect(self) -> ClientAPI:
         if self._client is None:
             self.reopen()
         assert self._client is not None
         return self._client
 
     def _max_batch(self) -> int:
-        return self._opened().get_max_batch_size()
+        return self._connect().get_max_batch_size()
 
     def _create_collection(self, name: str) -> Collection:
         # the default embedding function would download a model
-        return self._opened().create_collection(name, embedding_function=None, configuration=HNSW)
+        return self._connect().create_collection(name, embedding_function=None, configuration=HNSW)
 
     def _open_collection(self, name: str) -> Collection:
-        client = self._opened()
+        client = self._connect()
         if not self._writing:  # opening reads the files
             self._check()
         return client.get_collection(name, embedding_function=None)
 
     def _drop_collection(self, name: str) -> None:
-        client = self._opened()
+        client = self._connect()
         if any(collection.name == name for collection in client.list_collections()):
             client.delete_collection(name)
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        with self._explained():
-            self._opened()
+        with self._explain_errors():
+            self._open()
             if not self._writing:
                 self._check()
                 self._writing = True
@@ -164,7 +164,7 @@ class ChromaStore(ChromaCollections):
             raise WorkspaceError(f"{self.folder} {fault}; opening it again repairs that")
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _explain_errors(self) -> Iterator[None]:
         try:
             yield
         except WorkspaceError:
@@ -259,7 +259,7 @@ class FolderChecksums:
 
     def fault(self) -> str:
         """Return a fault of the files, empty if they match; unchanged files are read once."""
-        files, noted = set(self._files()), self._noted_checksums()
+        files, noted = set(self._files()), self._read_checksums()
         if not files:
             return ""
         if noted is None:
@@ -273,7 +273,7 @@ class FolderChecksums:
                 return f"has {name} not as it was written"
         return ""
 
-    def _noted_checksums(self) -> dict[str, tuple[int, tuple[Span, ...]]] | None:
+    def _read_checksums(self) -> dict[str, tuple[int, tuple[Span, ...]]] | None:
         """Return CRC-32 and ignored spans of each file; ``None`` if unreadable."""
         try:
             values = json.loads((self.folder / _LIST).read_bytes())
@@ -289,7 +289,7 @@ class FolderChecksums:
     def keep(self) -> None:
         values = {}
         for name in self._files():
-            left_out = _left_out(self.folder / name) if name == _DATABASE else ()
+            left_out = _ignored_spans(self.folder / name) if name == _DATABASE else ()
             values[name] = (self._crc(name, left_out), left_out)
         for name in self._read.keys() - values.keys():
             del self._read[name]
@@ -338,7 +338,7 @@ def _stamp(path: Path) -> _Stamp:
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _left_out(path: Path) -> tuple[Span, ...]:
+def _ignored_spans(path: Path) -> tuple[Span, ...]:
     """Return the spans that change when Chroma opens the database."""
     query = "SELECT rootpage FROM sqlite_master WHERE name = ?"
     uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"

@@ -25,7 +25,7 @@ from kbkit.stores.postgres_vectors import (
     PgVectorStore,
     PostgresImages,
     PostgresLocks,
-    explained,
+    explain_errors,
     lock_number,
     pgvector_on,
 )
@@ -44,7 +44,7 @@ class PostgresDatabase:
     """
 
     def __init__(self, url: str, *, to_fill: bool = False) -> None:
-        parsed = _parsed(url)
+        parsed = _parse_url(url)
         self.address = without_password(url)
         self._place = parsed.render_as_string(hide_password=True)
         with extra("postgres", "psycopg", "A catalog in PostgreSQL"):
@@ -74,7 +74,7 @@ class PostgresDatabase:
         self._watcher: sa.Connection | None = None
         self._watching = threading.Lock()
         try:
-            with explained(self._place):
+            with explain_errors(self._place):
                 self._schema = self._find_schema()
                 self.locks = PostgresLocks(self._alone, self._schema, self._place)
                 self._write_lock = lock_number(self._schema, "write")
@@ -104,7 +104,7 @@ class PostgresDatabase:
 
     @cached_property
     def identity(self) -> str:
-        with explained(self._place), self._alone.connect() as connection:
+        with explain_errors(self._place), self._alone.connect() as connection:
             return f"postgresql {connection.execute(_IDENTITY).scalar_one()}"
 
     def vector_store(self) -> PgVectorStore | None:
@@ -118,7 +118,7 @@ class PostgresDatabase:
 
     def compact(self) -> int:
         """Vacuum the tables; return 0, because the server keeps the space."""
-        with explained(self._place), self._alone.connect() as connection:
+        with explain_errors(self._place), self._alone.connect() as connection:
             names = connection.execute(
                 sa.text("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
             ).scalars()
@@ -135,7 +135,7 @@ class PostgresDatabase:
         self._engine.dispose()
 
     def changes(self) -> int:
-        with explained(self._place), self._watching:
+        with explain_errors(self._place), self._watching:
             if self._watcher is not None:
                 try:
                     return int(self._watcher.scalar(_COUNT))
@@ -148,17 +148,17 @@ class PostgresDatabase:
             return int(self._watcher.scalar(_COUNT))
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
-        with explained(self._place), self._alone.connect() as connection:
+        with explain_errors(self._place), self._alone.connect() as connection:
             return reading.get_chunks(PostgresTransaction(connection), seqs)
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
-        with explained(self._place), self._reading.connect() as connection, connection.begin():
+        with explain_errors(self._place), self._reading.connect() as connection, connection.begin():
             yield PostgresTransaction(connection)
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
-        with explained(self._place), self._writing.connect() as connection, connection.begin():
+        with explain_errors(self._place), self._writing.connect() as connection, connection.begin():
             connection.execute(_LOCK, {"number": self._write_lock})
             yield PostgresTransaction(connection)
             connection.execute(_BUMP)
@@ -173,10 +173,10 @@ _LOCK = sa.text("SELECT pg_advisory_xact_lock(:number)")
 
 
 def without_password(url: str) -> str:
-    return _parsed(url)._replace(password=None).render_as_string(hide_password=False)
+    return _parse_url(url)._replace(password=None).render_as_string(hide_password=False)
 
 
-def _parsed(url: str) -> sa.URL:
+def _parse_url(url: str) -> sa.URL:
     advice = f"write {_DRIVER}://USER:PASSWORD@HOST:PORT/DATABASE"
     try:
         parsed = sa.make_url(url)

@@ -141,7 +141,7 @@ class PgVectorStore(VectorStore):
     @contextmanager
     def _transaction(self) -> Iterator[sa.Connection]:
         try:
-            with explained(self._place), self._engine.begin() as connection:
+            with explain_errors(self._place), self._engine.begin() as connection:
                 yield connection
         except WorkspaceError as error:
             raise StoreUnreachableError(f"{error}; {_STAYS_SEARCHABLE}") from error
@@ -176,7 +176,7 @@ def _text(vector: NDArray[np.float32]) -> str:
 
 
 def pgvector_on(engine: sa.Engine, place: str) -> PgVectorStore | None:
-    with explained(place):
+    with explain_errors(place):
         with engine.begin() as connection:
             extension = connection.execute(_INSTALLED).first()
             if extension is None and connection.execute(_AVAILABLE).first() is None:
@@ -233,7 +233,7 @@ _SIGNS = {
 
 
 @contextmanager
-def explained(place: str) -> Iterator[None]:
+def explain_errors(place: str) -> Iterator[None]:
     try:
         yield
     except TimeoutError as error:
@@ -264,7 +264,7 @@ class PostgresImages:
         self._place = place
 
     def _execute(self, statement: sa.TextClause, **values: Any) -> list[Any]:
-        with explained(self._place), self._engine.begin() as connection:
+        with explain_errors(self._place), self._engine.begin() as connection:
             return list(connection.execute(statement, values).scalars())
 
     def add(self, image: Image) -> None:
@@ -320,10 +320,10 @@ class PostgresLocks(Locks):
     def hold(self, name: str, *, wait: float, task: str = "", poll: float = 0.05) -> Iterator[None]:
         number = {"number": lock_number(self._schema, name)}
         deadline = time.monotonic() + wait
-        with explained(self._place):
+        with explain_errors(self._place):
             connection = self._engine.connect()
         try:
-            with explained(self._place):
+            with explain_errors(self._place):
                 while not connection.execute(_TRY, number).scalar_one():
                     if time.monotonic() >= deadline:
                         raise ConflictError(

@@ -44,13 +44,13 @@ _LONG = 50_000
 """Characters from which decoded JSON is cached."""
 
 
-def _decoded(text: str) -> Any:
+def _decode_json(text: str) -> Any:
     """Decode JSON; long values are cached, because each transaction reads a recipe's names."""
-    return _decoded_once(text) if len(text) > _LONG else json.loads(text)
+    return _decode_cached(text) if len(text) > _LONG else json.loads(text)
 
 
 @lru_cache(maxsize=4)
-def _decoded_once(text: str) -> Any:
+def _decode_cached(text: str) -> Any:
     return json.loads(text)
 
 
@@ -106,7 +106,7 @@ _COMPILED: LRUCache[Any, Any] = LRUCache(1_000)
 @lru_cache(maxsize=1)
 def _dialect() -> sa.Dialect:
     """Return the dialect that all catalogs share, so that they share compiled statements."""
-    engine = sa.create_engine("sqlite://", json_deserializer=_decoded)
+    engine = sa.create_engine("sqlite://", json_deserializer=_decode_json)
     engine.dialect.colspecs = {**engine.dialect.colspecs, **_CHECKED}
     engine.connect().close()  # initializes the dialect
     engine.dispose()
@@ -139,7 +139,7 @@ class SqliteDatabase:
                 "use a Python with SQLite 3.35 or newer"
             )
         try:
-            with explained(path):
+            with explain_errors(path):
                 with self._connect() as connection:
                     current = is_current(connection, path.parent, to_fill=to_fill)
                 if not current:
@@ -180,12 +180,12 @@ class SqliteDatabase:
         if repair:
             with suppress(sa.exc.DatabaseError), self._connect(writes=True) as connection:
                 connection.exec_driver_sql("REINDEX")
-        with explained(self.path):
+        with explain_errors(self.path):
             return inspection.file_faults(self.path)
 
     def compact(self) -> int:
         before = self.path.stat().st_size
-        with explained(self.path), closing(self._engine.raw_connection()) as pooled:
+        with explain_errors(self.path), closing(self._engine.raw_connection()) as pooled:
             assert pooled.driver_connection is not None
             pooled.driver_connection.execute("VACUUM")
             pooled.driver_connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -199,7 +199,7 @@ class SqliteDatabase:
         self._engine.dispose()
 
     def changes(self) -> int:
-        with explained(self.path), self._watching:
+        with explain_errors(self.path), self._watching:
             if self._watcher is None:
                 self._watcher = sqlite3.connect(
                     self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
@@ -214,7 +214,7 @@ class SqliteDatabase:
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
-        with explained(self.path), self._connect() as connection:
+        with explain_errors(self.path), self._connect() as connection:
             yield SqliteTransaction(connection)
 
     @contextmanager
@@ -222,7 +222,7 @@ class SqliteDatabase:
         # threads wait here, because SQLite would let them sleep and poll
         taken = self._writing.acquire(timeout=BUSY_SECONDS)
         try:
-            with explained(self.path), self._connect(writes=True) as connection:
+            with explain_errors(self.path), self._connect(writes=True) as connection:
                 began = time.monotonic()
                 yield SqliteTransaction(connection)
         finally:
@@ -241,7 +241,7 @@ class SqliteDatabase:
 
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
+def explain_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (DatabaseError, sqlite3.DatabaseError) as error:

@@ -317,7 +317,7 @@ class IndexWriter:
         self._reported = _MIN_CHUNKS - _STEP
         self._child: subprocess.Popen[bytes] | None = None
 
-    def stored(self, chunks: int) -> None:
+    def note_stored(self, chunks: int) -> None:
         self._stored += chunks
         if self._arguments is None or self._stored - self._reported < _STEP:
             return

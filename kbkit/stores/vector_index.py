@@ -105,7 +105,7 @@ class VectorIndex:
             if self.gathers and self._is_away:
                 self._waiting.add(kb_id)
                 return done
-            with self._locks.hold("chroma", wait=wait, task=_TASK), self._settled():
+            with self._locks.hold("chroma", wait=wait, task=_TASK), self._wait_for_writes():
                 while count := self._apply_next(kb_id):
                     done += count
                     if on_progress is not None:
@@ -235,11 +235,15 @@ class VectorIndex:
     def _writing(self, wait: float = _LOCK_SECONDS) -> Iterator[None]:
         # takes the mutex after the lock, so that threads can search meanwhile; callers that already
         # hold the mutex must use a short wait
-        with self._locks.hold("chroma", wait=wait, task=_TASK), self._state.mutex, self._settled():
+        with (
+            self._locks.hold("chroma", wait=wait, task=_TASK),
+            self._state.mutex,
+            self._wait_for_writes(),
+        ):
             yield
 
     @contextlib.contextmanager
-    def _settled(self) -> Iterator[None]:
+    def _wait_for_writes(self) -> Iterator[None]:
         try:
             yield
         finally:

@@ -48,12 +48,12 @@ def stop_words(language: str) -> frozenset[str]:
 
         words = stopwords(code)
     else:
-        words = set(_bundled(language))
+        words = set(_bundled_words(language))
     # the lists write elided articles with an apostrophe: l', d'
     return frozenset(_ELISION.sub("", word) for word in words)
 
 
-def _bundled(language: str) -> list[str]:
+def _bundled_words(language: str) -> list[str]:
     spec = find_spec("llama_index")
     for folder in (spec and spec.submodule_search_locations) or ():
         file = Path(folder, "core/_static/nltk_cache/corpora/stopwords", language)

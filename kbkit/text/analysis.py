@@ -232,7 +232,7 @@ class Analyzer:
             and len(token) <= _MAX_TERM_LENGTH
             and (cut := _CONTRACTION.fullmatch(token))
         ):
-            return self._memory[cut[1]] or self._contracted(folded)
+            return self._memory[cut[1]] or self._expand_contraction(folded)
         body = token.lstrip("-@#$.")
         sign = token[: len(token) - len(body)]
         end = "".join(_END.findall(body)) if "+" in body or "#" in body else ""
@@ -241,13 +241,13 @@ class Analyzer:
             return ()
         if len(segments) == 1 and not sign and not end:
             return self._segment(segments[0])
-        terms = self._wholes(sign, [_joined(segment) for segment in segments], end)
+        terms = self._wholes(sign, [_fold_segment(segment) for segment in segments], end)
         if not (end and len(segments[0]) == 1):  # C++ is not C
             terms += chain.from_iterable(map(self._memory.__getitem__, segments))
         return tuple(dict.fromkeys(terms))
 
-    def _contracted(self, folded: str) -> tuple[str, ...]:
-        return () if self._one_form else self._word(_joined(folded))
+    def _expand_contraction(self, folded: str) -> tuple[str, ...]:
+        return () if self._one_form else self._word(_fold_segment(folded))
 
     def _wholes(self, sign: str, joined_segments: list[str], end: str) -> list[str]:
         letters = len(joined_segments) > 1 and all(
@@ -256,7 +256,7 @@ class Analyzer:
         whole = ("" if letters else ".").join(joined_segments)
         terms = [sign + whole, sign + joined_segments[0]] if sign else []
         if letters:
-            terms.append(self._stemmed(whole))
+            terms.append(self._stem_word(whole))
         elif len(joined_segments) > 1:
             terms.append(whole)
             if _VERSION.match(whole):
@@ -269,13 +269,13 @@ class Analyzer:
         pieces = [fold(piece) for piece in _PIECE.split(segment) if piece]
         named = len(pieces) == 1 and len(pieces[0]) > 1 and segment.isupper()
         terms = []
-        joined = _joined(segment)
+        joined = _fold_segment(segment)
         if (inner := segment.strip("_")) != segment:  # __init__
             terms.append(bare(segment.replace(inner, joined, 1))[:_MAX_TERM_LENGTH])
         if len(pieces) > 1:
-            terms.append(self._stemmed(joined))
+            terms.append(self._stem_word(joined))
             parts = filter(None, _PARTS.split(segment))
-            terms += (self._stemmed(_joined(each)) for each in parts if _PIECE.search(each))
+            terms += (self._stem_word(_fold_segment(each)) for each in parts if _PIECE.search(each))
         for piece in pieces:
             terms += self._word(piece, named)
         return tuple(dict.fromkeys(terms))
@@ -293,21 +293,21 @@ class Analyzer:
         if not folded or (folded in self.stop_words and not named):
             return ()
         if folded.isascii() and not (numbered := _NUMBERED.fullmatch(folded)):
-            return (self._stemmed(folded),)
+            return (self._stem_word(folded),)
         forms = [folded]
         if folded.isascii():
             forms += numbered.groups() if numbered else ()
         elif not self._one_form:
             others = bare(folded), bare(folded.translate(_SPELLED))
             forms += (each for each in others if each not in self.stop_words)
-        return tuple(dict.fromkeys(map(self._stemmed, forms)))
+        return tuple(dict.fromkeys(map(self._stem_word, forms)))
 
-    def _stemmed(self, folded: str) -> str:
+    def _stem_word(self, folded: str) -> str:
         word = folded[:_MAX_TERM_LENGTH]
         return bare(self._stem(word) or word)[:_MAX_TERM_LENGTH]
 
 
-def _joined(segment: str) -> str:
+def _fold_segment(segment: str) -> str:
     return fold(segment if segment.isalnum() else _GLUE.sub("", segment))
 
 

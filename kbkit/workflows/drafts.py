@@ -21,7 +21,7 @@ from kbkit.sources import Outcome
 from kbkit.sources.decode import decode
 from kbkit.sources.files import walk
 from kbkit.sources.formats import FORMATS
-from kbkit.sources.html import Element, links, normalized_text, parse
+from kbkit.sources.html import Element, links, parse, plain_text
 from kbkit.sources.html.extract import NEEDS_BROWSER, extract, is_shell
 from kbkit.sources.untrusted import load_values
 from kbkit.sources.web import Fetcher
@@ -160,13 +160,13 @@ def draft_of_site(
 
 
 def title_of(root: Element) -> str:
-    named = next((text for part in root.iter("title") if (text := normalized_text(part))), "")
+    named = next((text for part in root.iter("title") if (text := plain_text(part))), "")
     parts = re.split(r"\s+[|—–·]\s+|\s+-\s+", named)
     own = parts[-1] if _GENERIC.fullmatch(parts[0]) else parts[0]
     if inner := _IN_BRACKETS.fullmatch(own):
         own = inner[1]
     if not _WORD.search(_ABOUT_DOCUMENTS.sub(" ", own)):  # "3.11 documentation" is not its name
-        own = next((text for head in root.iter("h1") if (text := normalized_text(head))), own)
+        own = next((text for head in root.iter("h1") if (text := plain_text(head))), own)
     return plain(own)[:80]
 
 

@@ -29,7 +29,7 @@ from kbkit.recipes import (
     load_recipe,
 )
 from kbkit.sources.files import files_of
-from kbkit.sources.web import refused_url
+from kbkit.sources.web import refusal_of
 from kbkit.sources.web.urls import folder
 from kbkit.workflows.draft import is_package
 
@@ -189,7 +189,7 @@ def _address_findings(url: str, where: str) -> Iterator[RecipeFinding]:
     except ValueError:
         yield RecipeFinding("error", where, f"{url}: not a web address")
         return
-    if refused := refused_url(url):
+    if refused := refusal_of(url):
         yield RecipeFinding("error", where, f"{url}: {refused}")
     elif port is not None and {"http": 80, "https": 443}[parts.scheme] == port:
         yield RecipeFinding(

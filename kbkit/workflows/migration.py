@@ -54,7 +54,7 @@ def migrate(
         opened = Stores.open(folder, settings.database_url, pgvector=False)
         source = stack.enter_context(closing(opened))
         address = source.catalog_address
-        destination = _opened(to, address)
+        destination = _open(to, address)
         stack.enter_context(closing(destination.database))
         source.require_home()
         task = "migrating a workspace to the same place"
@@ -75,7 +75,7 @@ def migrate(
     return Migration(address, destination.address, tables, copier.kept, tuple(folders), seconds)
 
 
-def _opened(to: str | Path, address: str) -> Destination:
+def _open(to: str | Path, address: str) -> Destination:
     try:
         if Destination.is_at(to, address):
             raise ImpossibleError(f"{address}: the workspace already exists; name another place")

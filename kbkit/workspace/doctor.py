@@ -98,7 +98,7 @@ class Doctor:
             "snapshot",
             name,
             self.stores.snapshots.faults(row.id),
-            mend=lambda: self.stores.snapshots.make_anew(row.id),
+            mend=lambda: self.stores.snapshots.rebuild(row.id),
         )
 
     def _index(self, row: KnowledgeBaseRow) -> None:
@@ -125,7 +125,7 @@ def rebuild(stores: Stores, names: Iterable[str]) -> list[str]:
     for name in names:
         with stores.database.read() as transaction:
             row = knowledge_bases.get(transaction, name)
-        stores.snapshots.make_anew(row.id)
+        stores.snapshots.rebuild(row.id)
         stores.vectors.rebuild(row.id)
         done.append(name)
     return done

@@ -64,7 +64,7 @@ class SearchTask:
 
     def perform(self) -> bytes | KbkitError:
         try:
-            return _answered(_opened(self.folder, self.settings), self)
+            return _answer(_open(self.folder, self.settings), self)
         except KbkitError as error:
             return error
 
@@ -83,7 +83,7 @@ class WarmTask:
     seconds: ClassVar[float] = _SECONDS
 
     def perform(self) -> bool:
-        workspace = _opened(self.folder, self.settings)
+        workspace = _open(self.folder, self.settings)
         names = list(workspace)[:_WARMED]
         for number, name in enumerate(names + names[:1] * _FIRST):
             with suppress(KbkitError):  # later searches report it
@@ -136,7 +136,7 @@ class SearchProcesses:
             with suppress(CancelledError):  # the server stops; this process gives the last answer
                 reply = self._workers.submit(task).result()
         if reply is None:
-            reply = _answered(self._workspace, task)
+            reply = _answer(self._workspace, task)
         if isinstance(reply, KbkitError):
             raise reply
         return reply
@@ -155,14 +155,14 @@ class SearchProcesses:
         self._settled.set()
 
 
-def _answered(workspace: Workspace, task: SearchTask) -> bytes:
+def _answer(workspace: Workspace, task: SearchTask) -> bytes:
     result = getattr(workspace, task.method)(task.query, **task.arguments)
     text = json.dumps(to_json(result), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.encode()
 
 
 @lru_cache(maxsize=1)
-def _opened(folder: Path, settings: Settings) -> Workspace:
+def _open(folder: Path, settings: Settings) -> Workspace:
     sys.setswitchinterval(SWITCH_SECONDS)
     return Workspace(folder, settings=settings)
 

@@ -28,7 +28,7 @@ from kbkit.retrieval.context import MIN_TOKENS, SAID, SOUGHT, ContextFact, Finde
 from kbkit.retrieval.query import Query, distance_of, entities_in
 from kbkit.retrieval.retriever import Retriever
 from kbkit.retrieval.searching import ask, hit_of, search
-from kbkit.runtime.validation import check_integer, explained
+from kbkit.runtime.validation import check_integer, explain_calls
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.graph_tables import EntityRow, GraphTable
 from kbkit.stores.stores import Stores
@@ -52,7 +52,7 @@ _MIN_SHARE = 0.3
 """Minimum share of chunks in which a common word is a name."""
 
 
-@explained
+@explain_calls
 class WorkspaceSearches(ABC):
     """The searches of a workspace."""
 
@@ -193,7 +193,7 @@ class WorkspaceSearches(ABC):
             ConfigError: The kind, the limit or ``kbs`` is invalid.
             NotFoundError: There is no such knowledge base.
         """
-        handles = [handle_of(self[name]) for name in self._named(kbs)]
+        handles = [handle_of(self[name]) for name in self._names(kbs)]
         from kbkit.knowledge_base.annotations import list_subjects
 
         return list_subjects(self._stores, handles, kind=kind, like=like, limit=limit)
@@ -210,7 +210,7 @@ class WorkspaceSearches(ABC):
             ConfigError: The query is empty, or the limit or ``kbs`` is invalid.
             NotFoundError: There is no such subject; the message suggests similar names.
         """
-        handles = [handle_of(self[name]) for name in self._named(kbs)]
+        handles = [handle_of(self[name]) for name in self._names(kbs)]
         from kbkit.knowledge_base.annotations import about
 
         return about(self._stores, handles, query, limit=limit)
@@ -226,19 +226,19 @@ class WorkspaceSearches(ABC):
         """Return `search` as a llama-index retriever; see `KnowledgeBase.as_retriever`."""
         from kbkit.retrieval.llamaindex import KbkitRetriever, asking
 
-        for name in self._named(kbs):
+        for name in self._names(kbs):
             self[name]
         return KbkitRetriever(asking(self.search, kbs=kbs, limit=limit, mode=mode, filters=filters))
 
     def _retrievers(self, kbs: Sequence[str] | None) -> dict[str, Retriever]:
-        names = self._named(kbs)
+        names = self._names(kbs)
         if not names:
             raise NotFoundError(
                 f"{self.path}: has no knowledge base yet; create one with `kbkit new`"
             )
         return {name: handle_of(self[name]).retriever for name in names}
 
-    def _named(self, kbs: Sequence[str] | None) -> Sequence[str]:
+    def _names(self, kbs: Sequence[str] | None) -> Sequence[str]:
         if kbs is None:
             return tuple(self)
         if not kbs:
@@ -285,11 +285,13 @@ class EntityFacts:
         counts = {id_: sum(each.entity.chunks for each in of) for id_, of in by_entity.items()}
         order = sorted(by_entity, key=lambda id_: (-lengths[id_], counts[id_], id_))
         chosen = [by_entity[id_] for id_ in order[: _CANDIDATES * self.limit]]
-        facts = [_fact(of, place) for of, place in zip(chosen, self._defined(chosen), strict=True)]
+        facts = [
+            _fact(of, place) for of, place in zip(chosen, self._definitions(chosen), strict=True)
+        ]
         informative = [fact for fact in facts if fact.hit is not None or len(fact.lines) > 1]
         return Findings(facts=informative[: self.limit])
 
-    def _defined(self, chosen: Sequence[Sequence[_Match]]) -> Iterator[Hit | None]:
+    def _definitions(self, chosen: Sequence[Sequence[_Match]]) -> Iterator[Hit | None]:
         places = [
             [
                 (seq, each.kb)

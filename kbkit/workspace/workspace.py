@@ -29,7 +29,7 @@ from kbkit.retrieval.context import Finder
 from kbkit.runtime.config import Settings
 from kbkit.runtime.engine import LOCAL, open_engine
 from kbkit.runtime.progress import OnProgress, progress_bar
-from kbkit.runtime.validation import check_text, explained
+from kbkit.runtime.validation import check_text, explain_calls
 from kbkit.stores.catalog import knowledge_bases, outbox
 from kbkit.stores.catalog.bundled import JOURNAL
 from kbkit.stores.stores import Stores
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from kbkit.graph.graph import Graph
 
 
-@explained
+@explain_calls
 class Workspace(WorkspaceSearches):
     """A folder of knowledge bases, opened for this process.
 
@@ -103,14 +103,16 @@ class Workspace(WorkspaceSearches):
         """Folders and files of text that agents and people write; see `Files`."""
         from kbkit.files.files import open_files
 
-        return open_files(self._stores, lambda: self._built_in(FILES))
+        return open_files(self._stores, lambda: self._built_in_kb(FILES))
 
     @cached_property
     def entries(self) -> Entries:
         """Reusable solutions with votes; see `Entries`."""
         from kbkit.entries.entries import open_entries
 
-        return open_entries(self._stores, self._resources.settings, lambda: self._built_in(ENTRIES))
+        return open_entries(
+            self._stores, self._resources.settings, lambda: self._built_in_kb(ENTRIES)
+        )
 
     def _files_of_entry(self, slug: str) -> dict[str, bytes]:
         from kbkit.entries.entries import skill_of
@@ -157,7 +159,7 @@ class Workspace(WorkspaceSearches):
         row = new_knowledge_base(self._resources, name, description, spec, known_as)
         return self._knowledge_base(row)
 
-    def _built_in(self, name: str) -> KnowledgeBase:
+    def _built_in_kb(self, name: str) -> KnowledgeBase:
         """Return a built-in knowledge base; create it on first use."""
         if name not in self:
             with suppress(ConflictError):  # another process has created it

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kbkit.entries.skill_file import (
-    edited,
+    edit_yaml,
     new_skill,
     read_skill,
     read_votes,
@@ -65,7 +65,7 @@ def vote(seconds, rater="anna", score=5):
 
 
 def test_edit_keeps_everything_else():
-    changed = edited(BY_HAND, {"title": "null", "updated_at": START, "status": "draft"})
+    changed = edit_yaml(BY_HAND, {"title": "null", "updated_at": START, "status": "draft"})
     lost = [line for line in BY_HAND.splitlines() if line not in changed.splitlines()]
     # spaces in bracketed lists and the indentation of blocks are normalized
     assert [line for line in lost if "[x" not in line] == [
@@ -90,7 +90,7 @@ def test_edit_keeps_everything_else():
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 def test_line_endings_are_kept(ending):
     text = BY_HAND.replace("\n", ending)
-    for changed in (without_votes(read_skill(text.encode())), edited(text, {"title": "Other"})):
+    for changed in (without_votes(read_skill(text.encode())), edit_yaml(text, {"title": "Other"})):
         assert changed.count("\n") == changed.count(ending)
         assert read_skill(changed.encode()).extra == read_skill(text.encode()).extra
 
@@ -143,7 +143,7 @@ def test_edits_round_trip(extra, title, tags, flow):
     if flow and extra:
         return  # no line can be added to one mapping in braces
     before = read_skill(text.encode())
-    changed = edited(text, {"title": title, "tags": tags, "category": title})
+    changed = edit_yaml(text, {"title": title, "tags": tags, "category": title})
     after = read_skill(changed.encode())
     assert after.extra == before.extra
     assert yaml.safe_load(changed)["title"] == title
@@ -273,7 +273,7 @@ def test_git_merge_keeps_the_votes_of_both(tmp_path, driver, before):
 @pytest.mark.parametrize("driver", ["union", "text"])
 def test_other_git_conflicts_are_reported(tmp_path, driver):
     base = new_skill({"title": "x"})
-    sides = (base, edited(base, {"title": "ours"}), edited(base, {"title": "theirs"}))
+    sides = (base, edit_yaml(base, {"title": "ours"}), edit_yaml(base, {"title": "theirs"}))
     data, _ = merged(tmp_path, "skill.yaml", *(side.encode() for side in sides), driver)
     with pytest.raises(EntryFormatError) as caught:
         read_skill(data)
@@ -284,15 +284,15 @@ def test_other_git_conflicts_are_reported(tmp_path, driver):
 def test_git_merges_edits_of_different_lines(tmp_path):
     """Each edit changes the time; the later one is kept."""
     base = new_skill({"title": "x", "tags": ["a"], "updated_at": START})
-    ours = edited(base, {"title": "ours", "updated_at": START + timedelta(hours=2)})
-    theirs = edited(base, {"category": "theirs", "updated_at": START + timedelta(hours=1)})
+    ours = edit_yaml(base, {"title": "ours", "updated_at": START + timedelta(hours=2)})
+    theirs = edit_yaml(base, {"category": "theirs", "updated_at": START + timedelta(hours=1)})
     sides = (each.encode() for each in (base, ours, theirs))
     data, conflict = merged(tmp_path, "skill.yaml", *sides, "union")
     assert not conflict
     found = read_skill(data)
     assert (found.title, found.category) == ("ours", "theirs")
     assert found.updated_at == START + timedelta(hours=2)
-    later = read_skill(edited(found.text, {"updated_at": START + timedelta(hours=3)}).encode())
+    later = read_skill(edit_yaml(found.text, {"updated_at": START + timedelta(hours=3)}).encode())
     assert later.updated_at == START + timedelta(hours=3)
 
 

@@ -15,7 +15,7 @@ def ids(pool):
 
 def test_round_of_judging_is_resumed(kb):
     first = kb.feedback.judging(QUERIES, rater="ann")
-    assert (first.pool_size(0), first.judged(0), first.is_done(0)) == (None, 0, False)
+    assert (first.pool_size(0), first.count_judged(0), first.is_done(0)) == (None, 0, False)
     for chunk_id in ids(first.pool(0)):
         first.judge(0, chunk_id, 3)
     assert first.is_done(0)
@@ -25,7 +25,7 @@ def test_round_of_judging_is_resumed(kb):
     assert again.is_done(0)
     assert not again.is_done(1)
     assert again.scores(1) == {best: 5}
-    assert kb.feedback.judging(QUERIES, rater="bob").judged(0) == 0
+    assert kb.feedback.judging(QUERIES, rater="bob").count_judged(0) == 0
     frame = again.to_frame()
     assert frame["judged"].tolist() == [again.pool_size(0), 1]
     assert frame["ndcg@10"].between(0, 1).all()
@@ -42,7 +42,7 @@ def test_unjudge_deletes_all_ratings_of_the_rater(kb):
     judging.judge(0, target, 4)
     assert judging.unjudge(0, target)
     assert not judging.unjudge(0, target)
-    assert judging.judged(0) == 0
+    assert judging.count_judged(0) == 0
     assert kb.ratings.to_frame()["rater"].tolist() == ["bob"]
 
 
@@ -166,4 +166,4 @@ def test_unknown_chunk_cannot_be_judged(kb):
     judging = kb.feedback.judging(QUERIES)
     with pytest.raises(NotFoundError):
         judging.judge(0, "no such chunk", 3)
-    assert judging.judged(0) == 0
+    assert judging.count_judged(0) == 0

@@ -233,7 +233,9 @@ def test_weight_of_learned_questions_is_tuned_if_there_are_some(base, judged):
 def test_choice_is_the_mean_of_the_best_sixteen():
     points = np.arange(40.0)[:, None] / 100
     trials = Trials(BAD, ("title_weight",), None, points)
-    assert trials.chosen(np.repeat(points, 3, axis=1)).title_weight == 0.32  # of 0.24 to 0.39
+    assert (
+        trials.best_settings(np.repeat(points, 3, axis=1)).title_weight == 0.32
+    )  # of 0.24 to 0.39
 
 
 def test_report_has_25_folds_and_is_restored_from_json(report):

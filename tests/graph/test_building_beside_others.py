@@ -7,7 +7,7 @@ import pytest
 
 import kbkit
 from kbkit.graph import building
-from kbkit.graph.extraction import co_occurrence, named
+from kbkit.graph.extraction import co_occurrence, entity_name
 from kbkit.knowledge_base import handle_of
 from kbkit.models import SourceDocument
 from kbkit.recipes import GraphSpec, KnowledgeBaseSpec
@@ -183,7 +183,7 @@ def test_edit_by_hand_is_kept_and_evidence_of_a_deleted_chunk_dropped(workspace,
 
 
 def test_defined_entity_whose_name_was_swept_meanwhile_is_stored(kb, database):
-    kb_id, names = handle_of(kb).id, [named("shelf.defined"), named("shelf.mentioned")]
+    kb_id, names = handle_of(kb).id, [entity_name("shelf.defined"), entity_name("shelf.mentioned")]
     described = {name.id: ("symbol", "What it is.") for name in names}
     with database.write() as transaction:
         graph_writing.put_entities(transaction, kb_id, described, list(described), names[:1])

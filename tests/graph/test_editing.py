@@ -215,7 +215,7 @@ def test_query_of_entities_compares_no_pairs(database):
             return getattr(self.transaction, name)
 
     with database.read() as transaction:
-        entities.listed(Recorder(transaction), limit=5)
+        entities.list_entities(Recorder(transaction), limit=5)
         plan = transaction.execute(sa.text(f"EXPLAIN QUERY PLAN {queries[0]}"))
         steps = [row.detail for row in plan]
     assert any("anon_1 USING AUTOMATIC" in step for step in steps), steps

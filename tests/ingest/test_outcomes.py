@@ -157,8 +157,8 @@ def test_fidelity_of_documents_is_added_up():
     whole, half = {"words": (10, 10), "code": (2, 2)}, {"words": (5, 10), "code": (1, 2)}
     for name, figures in (("a", whole), ("b", half)):
         document = SourceDocument(name, name, "text", fidelity=figures, note=f"guess of {name}")
-        counters.measured(document)
-    counters.measured(SourceDocument("c", "c", "text"))
+        counters.count_fidelity(document)
+    counters.count_fidelity(SourceDocument("c", "c", "text"))
     assert counters.report().fidelity == {"pages": (2, 2), "words": (15, 20), "code": (3, 4)}
     assert [problem.uri for problem in counters.poorly_read] == ["b"]
     assert [problem.reason for problem in counters.notes] == ["guess of a", "guess of b"]
@@ -167,7 +167,7 @@ def test_fidelity_of_documents_is_added_up():
     assert "25.0% of the words are missing" in warning.reason
     assert "(2 pages measured; worst: b, a)" in warning.reason
     # the next source is judged by its own pages
-    counters.measured(SourceDocument("d", "d", "text", fidelity=whole))
+    counters.count_fidelity(SourceDocument("d", "d", "text", fidelity=whole))
     assert counters.judge("http://y.org/") == {"pages": (1, 1), **whole}
     assert counters.judge("http://z.org/") == {}
     assert len(counters.warnings) == 1
@@ -178,7 +178,7 @@ def test_worst_pages_are_named_if_more_than_a_tenth_is_lost():
     counters = RunCounters()
     for name, kept in (("a", 8), ("b", 7), ("c", 9), ("d", 6), ("e", 5)):
         document = SourceDocument(name, name, "text", fidelity={"words": (kept, 10)})
-        counters.measured(document)
+        counters.count_fidelity(document)
     assert [problem.uri for problem in counters.poorly_read] == ["a", "b", "d", "e"]
     counters.judge("http://x.org/")
     assert counters.warnings[0].reason.endswith("worst: e, d, b)")

@@ -272,5 +272,5 @@ def test_embedded_statements_need_annotations(tmp_path):
 
 def test_another_embedder_keeps_the_embedded_text():
     spec = KnowledgeBaseSpec(embedding=StaticEmbedding(text="both"))
-    assert spec.embedded_by(StaticEmbedding()).embedding.text == "both"
-    assert spec.embedded_by(StaticEmbedding(text="chunk")).embedding.text == "chunk"
+    assert spec.with_embedding(StaticEmbedding()).embedding.text == "both"
+    assert spec.with_embedding(StaticEmbedding(text="chunk")).embedding.text == "chunk"

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from kbkit.models import License
-from kbkit.models.licenses import NAME_LENGTH, TEXT_LENGTH, known_name
+from kbkit.models.licenses import NAME_LENGTH, TEXT_LENGTH, standard_name
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_license_texts_are_one_bounded_line():
     odd = License.stated("a\n\x00b\u202ec\ud800", attribution="d\u2028e")
     assert (odd.name, odd.attribution) == ("a bc", "d e")
     assert not License.stated("javascript:alert(1)")
-    assert known_name("(" * 150) == ""
+    assert standard_name("(" * 150) == ""
 
 
 def test_license_of_metadata():

@@ -3,7 +3,7 @@
 import pytest
 
 import kbkit
-from kbkit.models.values import disambiguated
+from kbkit.models.values import disambiguate
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from kbkit.models.values import disambiguated
     ],
 )
 def test_labels_of_equal_titles(uris, parts):
-    labels = disambiguated(dict.fromkeys(uris, "Overview") | {"http://h/other": "Other"})
+    labels = disambiguate(dict.fromkeys(uris, "Overview") | {"http://h/other": "Other"})
     assert labels.pop("http://h/other") == "Other"
     assert list(labels.values()) == [f"Overview ({part})" if part else "Overview" for part in parts]
 

@@ -20,14 +20,16 @@ from kbkit.models import (
     from_dict,
     schema,
 )
-from kbkit.models.values import shown
+from kbkit.models.values import format_value
 from kbkit.recipes import FilesSource
 
 PAGE = "<html><body><main><h1>Tea</h1><p>Green tea steeps.</p></main></body></html>"
 
 
 def test_values_are_shown_whole():
-    texts = [shown(each) for each in (12_345.6, 0.123456, 12_345, True, "x" * 1_000, ("a", None))]
+    texts = [
+        format_value(each) for each in (12_345.6, 0.123456, 12_345, True, "x" * 1_000, ("a", None))
+    ]
     assert texts == ["12,346", "0.1235", "12,345", "yes", "x" * 1_000, "a, "]
 
 

@@ -17,7 +17,7 @@ def panel(tmp_path: Path) -> Panel:
 def test_unasked_update_keeps_the_outcome(panel: Panel):
     panel.say("Three files")
     panel.announce("Saved: tea")
-    with panel.unasked():
+    with panel.update_quietly():
         panel.say("Four files")
         assert "Saved: tea" in panel.status_line.value
         assert "Four files" not in panel.status_line.value
@@ -37,7 +37,7 @@ def test_unasked_update_keeps_the_error(panel: Panel):
     first = ConfigError("no such file")
     panel.fail(first)
     shown = panel.status_line.value
-    with panel.unasked():
+    with panel.update_quietly():
         panel.say("Four files")
         panel.fail(ConfigError("no disk"))
     assert panel.error is first
@@ -49,7 +49,7 @@ def test_action_is_shown_during_an_update_in_another_thread(panel: Panel):
     began, ends = threading.Event(), threading.Event()
 
     def update() -> None:
-        with panel.unasked():
+        with panel.update_quietly():
             began.set()
             ends.wait()
 

@@ -206,7 +206,7 @@ def test_chunks_missing_in_chroma_are_candidates(kb, view, opened_at):
 def test_chunks_deleted_since_chroma_named_them_are_left_out(view):
     snapshot, vector = view.snapshot, view.embed("green tea")
     last = int(snapshot.seqs[-1])
-    named = SnapshotCorpus(view.searched, view.row, view.vectors, vector).named
+    named = SnapshotCorpus(view.searched, view.row, view.vectors, vector).nearest_of
     exact = top_indices(snapshot.vectors @ vector, 5).tolist()
     ids = [snapshot.ids[row] for row in exact]
     assert named(NearestIds(ids, last), 5).tolist() == exact

@@ -132,7 +132,7 @@ def test_dense_weight_decides_between_the_retrievers():
 def test_discounted_parts_add_up_exactly(rows, chosen, data):
     factors = data.draw(arrays.arrays(float, len(rows), elements=shares))
     fused = fuse(features(rows), chosen)
-    less = fused.discounted(factors)
+    less = fused.multiply(factors)
     for i in range(len(rows)):
         assert less.parts(i).total == less.total[i]
         assert less.total[i] == pytest.approx(fused.total[i] * factors[i], abs=1e-12)
@@ -220,7 +220,7 @@ def test_near_duplicates_are_found_among_many():
 def test_fusion_of_no_candidates_is_empty():
     none = fuse(features([]), PLAIN)
     assert {len(values) for values in (*none.scores.values(), none.total)} == {0}
-    assert none.total.shape == none.discounted(none.total).total.shape == (0,)
+    assert none.total.shape == none.multiply(none.total).total.shape == (0,)
     assert near_duplicates(np.zeros((0, 3), np.float32), 0.9).shape == (0,)
     nothing = np.zeros(0, np.int64)
     assert discounts(none.total, nothing, nothing.astype(bool), 2).shape == (0,)

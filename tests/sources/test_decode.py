@@ -8,7 +8,7 @@ import pytest
 
 from kbkit.ingest.embedding import RunCounters
 from kbkit.models import SourceDocument
-from kbkit.sources.decode import binary_kind, decode, decoded
+from kbkit.sources.decode import binary_kind, decode, decode_text
 from kbkit.sources.files import read_file
 
 SHORT = {
@@ -94,18 +94,18 @@ CASES = [
 
 @pytest.mark.parametrize(("text", "charset"), CASES)
 def test_charset_is_detected(text: str, charset: str) -> None:
-    result = decoded(text.encode(charset))
+    result = decode_text(text.encode(charset))
     assert result.text == text
     assert "names no charset" in result.note
 
 
 @pytest.mark.parametrize(("text", "charset"), CASES)
 def test_named_charset_is_used(text: str, charset: str) -> None:
-    assert decoded(text.encode(charset), charset) == decoded(text.encode())
+    assert decode_text(text.encode(charset), charset) == decode_text(text.encode())
     page = f'<meta charset="{charset}"><p>{text}'
     if charset != "iso2022_jp":
-        assert decoded(page.encode(charset)).text == page
-        assert decoded(page.encode(charset)).note == ""
+        assert decode_text(page.encode(charset)).text == page
+        assert decode_text(page.encode(charset)).note == ""
 
 
 @pytest.mark.parametrize(
@@ -125,23 +125,23 @@ def test_named_charset_is_used(text: str, charset: str) -> None:
 )
 def test_charset_labels_mean_what_browsers_assume(label: str, text: str, charset: str) -> None:
     body = text.encode(charset)
-    assert decoded(body, label) == decoded(text.encode())
+    assert decode_text(body, label) == decode_text(text.encode())
     for page in (
         f'<html><meta charset="{label}"><p>',
         f'<html><meta http-equiv=Content-Type content="text/html; charset={label}"><p>',
         f'<?xml version="1.0" encoding="{label}"?><p>',
     ):
-        assert decoded(page.encode() + body).text == page + text
+        assert decode_text(page.encode() + body).text == page + text
 
 
 def test_vendor_characters_of_euc_jp_are_read() -> None:
     body = "手順".encode("euc-jp") + b"\xad\xa1\xad\xa2\xad\xb7\xad\xea\xfc\xe2"
-    assert decoded(body, "EUC-JP").text == "手順①②Ⅲ㈱髙"
-    guessed = decoded(LONG["japanese"][0].encode("euc-jp") + body)
+    assert decode_text(body, "EUC-JP").text == "手順①②Ⅲ㈱髙"
+    guessed = decode_text(LONG["japanese"][0].encode("euc-jp") + body)
     assert guessed.text == LONG["japanese"][0] + "手順①②Ⅲ㈱髙"
     assert guessed.note.endswith("euc_jp")
     damaged = ("設定" * 200).encode("euc-jp") + b"\xad"
-    assert decoded(damaged, "euc-jp").text == "設定" * 200 + "\ufffd"
+    assert decode_text(damaged, "euc-jp").text == "設定" * 200 + "\ufffd"
 
 
 @pytest.mark.parametrize("name", LONG)
@@ -152,14 +152,14 @@ def test_vendor_characters_of_euc_jp_are_read() -> None:
 def test_unicode_is_read_with_and_without_a_bom(name: str, charset: str) -> None:
     text = f"{name}: {LONG[name][0]}\n"
     body = text.encode(charset)
-    assert (binary_kind(body), decoded(body).text, decoded(body).note) == ("", text, "")
+    assert (binary_kind(body), decode_text(body).text, decode_text(body).note) == ("", text, "")
 
 
 @pytest.mark.parametrize("text", ["Привет", "שלום", "日", "5 µm"])
 def test_too_short_text_is_western_and_noted(text: str) -> None:
     charset = {"П": "cp1251", "ש": "cp1255", "日": "shift_jis", "5": "cp1252"}[text[0]]
     body = text.encode(charset)
-    result = decoded(body)
+    result = decode_text(body)
     alphabets = {unicodedata.name(char).split()[0] for char in result.text if char.isalpha()}
     assert alphabets <= {"LATIN", "MICRO", "FEMININE", "MASCULINE"}
     assert "cp1252" in result.note
@@ -180,8 +180,8 @@ def test_reports_note_guessed_charsets() -> None:
     (document,) = read_file("a.md", b"# Caf\xe9\n\nTr\xe8s bien, \xe0 bient\xf4t.\n")
     assert document.title == "Café"
     counters = RunCounters()
-    counters.measured(document)
-    counters.measured(SourceDocument("b.md", "B", "text"))
+    counters.count_fidelity(document)
+    counters.count_fidelity(SourceDocument("b.md", "B", "text"))
     (note,) = counters.report().notes
     assert (note.uri, note.reason) == ("a.md", "names no charset: read as cp1252")
 
@@ -191,12 +191,13 @@ def test_reports_note_guessed_charsets() -> None:
 )
 @pytest.mark.parametrize("charset", ["utf-8", ""])
 def test_stray_byte_costs_one_character_and_is_noted(text: str, charset: str) -> None:
-    result = decoded(text[:3].encode() + b"\xff" + text[3:].encode(), charset)
+    result = decode_text(text[:3].encode() + b"\xff" + text[3:].encode(), charset)
     assert result.text.replace("\ufffd", "") == text
     assert result.note == "bytes that are not utf-8, read as \ufffd: 1"
 
 
 def test_wrong_charset_is_noted() -> None:
     assert (
-        decoded(b"A caf\xe9 is open", "utf-8").note == "is not in utf-8, as it says: read as cp1252"
+        decode_text(b"A caf\xe9 is open", "utf-8").note
+        == "is not in utf-8, as it says: read as cp1252"
     )

@@ -13,7 +13,7 @@ from PIL import Image as Pillow
 
 import kbkit
 from kbkit.recipes import FilesSource
-from kbkit.sources.html.images import MAX_BYTES, image_addresses, kept_image
+from kbkit.sources.html.images import MAX_BYTES, image_addresses, prepare_image
 
 SVG = b"""<?xml version="1.0"?>
 <svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 9 9"
@@ -41,7 +41,7 @@ def bomb() -> bytes:
     ("form", "suffix"), [("PNG", "png"), ("JPEG", "jpg"), ("GIF", "gif"), ("WEBP", "webp")]
 )
 def test_images_are_recognized_by_content(form: str, suffix: str) -> None:
-    image = kept_image(picture(form))
+    image = prepare_image(picture(form))
     assert image is not None
     assert image.name.endswith(f".{suffix}")
     assert image.data == picture(form)
@@ -63,11 +63,11 @@ def test_images_are_recognized_by_content(form: str, suffix: str) -> None:
     ],
 )
 def test_other_data_is_no_image(data: bytes) -> None:
-    assert kept_image(data) is None
+    assert prepare_image(data) is None
 
 
 def test_svg_keeps_shapes_only() -> None:
-    image = kept_image(SVG)
+    image = prepare_image(SVG)
     assert image is not None
     text = image.data.decode()
     assert "<circle" in text

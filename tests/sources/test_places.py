@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import kbkit
-from kbkit.sources import DiskPlace, published_uri, without_machine
+from kbkit.sources import DiskPlace, public_uri, without_machine
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def anywhere(request, tmp_path, monkeypatch):
 @pytest.mark.usefixtures("anywhere")
 @pytest.mark.parametrize("uri", NOT_HERE)
 def test_uris_of_other_machines_are_unchanged(uri):
-    assert published_uri(uri) == uri
+    assert public_uri(uri) == uri
 
 
 @pytest.mark.parametrize(
@@ -146,19 +146,19 @@ def test_document_is_found_by_its_original_name(base):
 @pytest.mark.usefixtures("anywhere")
 def test_path_below_the_base_folder_is_relative(base):
     path = base / "docs/deep/a.md"
-    assert published_uri(str(path), base / "docs") == "deep/a.md"
-    assert published_uri(path.as_uri() + "#part", base) == "docs/deep/a.md#part"
+    assert public_uri(str(path), base / "docs") == "deep/a.md"
+    assert public_uri(path.as_uri() + "#part", base) == "docs/deep/a.md#part"
 
 
 def test_other_files_have_unique_names(base, monkeypatch):
     one, other = base.parent / "else/docs/a.md", base / "docs/a.md"
-    name = published_uri(str(one))
+    name = public_uri(str(one))
     assert name.startswith("docs-")
     assert name.endswith("/a.md")
-    assert name not in (published_uri(str(other)), published_uri(str(base.parent / "a.md")))
+    assert name not in (public_uri(str(other)), public_uri(str(base.parent / "a.md")))
     monkeypatch.chdir(one.parent)
     monkeypatch.setenv("HOME", str(one.parent))
-    assert published_uri(str(one)) == name
+    assert public_uri(str(one)) == name
 
 
 def test_output_of_programs_names_no_local_folders(monkeypatch, tmp_path):

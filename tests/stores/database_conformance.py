@@ -193,7 +193,7 @@ class DatabaseConformance(ABC):
                 writing.delete_document(transaction, kb_id, new.document.id)
 
     def test_numbers_continue_after_those_of_another_catalog(self, database: Database) -> None:
-        column = next(each for each in copying.numbered() if each.table.name == "chunks")
+        column = next(each for each in copying.numbered_columns() if each.table.name == "chunks")
         with database.write() as transaction:
             assert transaction.last_number(column) == 0
             transaction.number_after(column, 41)
@@ -235,21 +235,21 @@ class DatabaseConformance(ABC):
         names = {name: f"{kb_id}-{name}" for name in ("a", "b", "c")}
         with database.write() as transaction:
             _store(transaction, kb_id, *(_document(kb_id, name, "tea") for name in names))
-            assert len(summaries.outdated(transaction, kb_id, 1, 2)) == 2
+            assert len(summaries.outdated_documents(transaction, kb_id, 1, 2)) == 2
             new = {
                 document_id: NewSummary("tea", f"summary of {name}", name)
                 for name, document_id in names.items()
             }
             assert summaries.put(transaction, kb_id, 1, new) == 3
-            assert summaries.outdated(transaction, kb_id, 1, 9) == []
-            assert len(summaries.outdated(transaction, kb_id, 2, 9)) == 3
+            assert summaries.outdated_documents(transaction, kb_id, 1, 9) == []
+            assert len(summaries.outdated_documents(transaction, kb_id, 2, 9)) == 3
             assert summaries.put(transaction, kb_id, 2, new) == 3
             _store(transaction, kb_id, _document(kb_id, "a", "milk"))
             writing.retire_document(transaction, kb_id, names["b"])
             writing.delete_document(transaction, kb_id, names["c"])
         with database.write() as transaction:
             assert summaries.texts(transaction, kb_id) == {}
-            (outdated,) = summaries.outdated(transaction, kb_id, 2, 9)
+            (outdated,) = summaries.outdated_documents(transaction, kb_id, 2, 9)
             assert outdated.id == names["a"]
             # summaries of older content or deleted documents are dropped
             assert summaries.put(transaction, kb_id, 2, new) == 0
@@ -332,7 +332,7 @@ class DatabaseConformance(ABC):
                 knowledge_bases.get_by_id(transaction, kb_id)
             assert reading.kind_of(transaction, kb_id, f"{kb_id}-d") is None
             assert corpus.pending_vectors(transaction, kb_id, "e", ["hash"]) == {}
-            assert ratings.listed(transaction, kb_id) == []
+            assert ratings.list_ratings(transaction, kb_id) == []
             assert corpus.count_chunks(transaction, other) == 1
             assert _terms(transaction, other) == ["tea"]
             assert create_row(transaction, "notes").id != kb_id
@@ -367,9 +367,9 @@ class DatabaseConformance(ABC):
         with database.write() as transaction:
             total = ratings.total(transaction, kb_id, f"{kb_id}-d-tea")
             assert total == RatingTotal(2, 3.5)
-            listed = ratings.listed(transaction, kb_id, [f"{kb_id}-d-tea"])
+            listed = ratings.list_ratings(transaction, kb_id, [f"{kb_id}-d-tea"])
             assert [rating.score for rating in listed] == [1, 5, 2]
-            assert ratings.listed(transaction, kb_id, ["other"]) == []
+            assert ratings.list_ratings(transaction, kb_id, ["other"]) == []
             assert ratings.remove(transaction, kb_id, listed[1].id)
             assert not ratings.remove(transaction, kb_id, listed[1].id)
             (chunk_total,) = ratings.totals(transaction, kb_id).chunks.values()
@@ -423,7 +423,7 @@ class DatabaseConformance(ABC):
                 )
         with database.read() as transaction:
             row = ratings.load_encoder(transaction, kb_id)
-            fitted = ratings.fitted_to(transaction, kb_id)
+            fitted = ratings.fitted_embedder(transaction, kb_id)
         assert row is not None
         assert (row.terms, row.state.version, row.state.embedder) == (("b", "c"), 1, "e1")
         assert fitted == ("e1", row.state.fitted_at)

@@ -60,7 +60,7 @@ def test_annotation_round_trip(kb, database):
     bare = Annotation(text="", normalized_text="", annotator="test:1")
     seq = annotate(database, kb, "pool", full, bare)
     with database.read() as transaction:
-        assert chunk_annotations.of(transaction, [seq]) == {seq: (full, bare)}
+        assert chunk_annotations.annotations_of(transaction, [seq]) == {seq: (full, bare)}
         counts = chunk_annotations.statement_type_counts(transaction, kb.id)
         assert counts == {StatementType.CONSTRAINT: 1}
         for frame, seqs in ((StatementType.CONSTRAINT, [seq]), (StatementType.CAUSAL, [])):
@@ -76,9 +76,9 @@ def test_new_annotations_replace_old_ones(kb, database):
     seq = annotate(database, kb, "pool", first, first)
     annotate(database, kb, "pool", Annotation("", "new", annotator="test:1"))
     with database.read() as transaction:
-        (only,) = chunk_annotations.of(transaction, [seq])[seq]
+        (only,) = chunk_annotations.annotations_of(transaction, [seq])[seq]
         assert (only.normalized_text, only.entities) == ("new", ())
-        assert subjects.listed(transaction) == []
+        assert subjects.list_subjects(transaction) == []
 
 
 def test_changed_or_deleted_document_loses_names_and_annotations(kb, database):
@@ -92,7 +92,7 @@ def test_changed_or_deleted_document_loses_names_and_annotations(kb, database):
             subjects.put_names(transaction, kb.id, 1, named)
         change()
         with database.read() as transaction:
-            left = chunk_annotations.of(transaction, [seq]).get(seq, ())
+            left = chunk_annotations.annotations_of(transaction, [seq]).get(seq, ())
             assert "test:1" not in [each.annotator for each in left]
             assert subjects.defining(transaction, kb.id, ["thing"]) == set()
 
@@ -133,8 +133,8 @@ def test_document_changed_meanwhile_is_read_again(kb, database):
 def test_annotated_names_are_remembered(kb, database):
     spellings = {"pool": ("Pool", "pool"), "c++": ("C++",), "עברית": ("עברית",), "\ud800": ("x",)}
     with database.write() as transaction:
-        subjects.note_annotated(transaction, kb.id, subjects.packed(spellings))
-        subjects.note_annotated(transaction, kb.id, subjects.packed(spellings))
+        subjects.note_annotated(transaction, kb.id, subjects.pack_surfaces(spellings))
+        subjects.note_annotated(transaction, kb.id, subjects.pack_surfaces(spellings))
     with database.read() as transaction:
         assert subjects.annotated_with(transaction, kb.id) == spellings
         assert subjects.annotated_with(transaction, "other") == {}
@@ -148,19 +148,19 @@ def test_subjects_are_shared_and_counted(workspace, kb, database):
     annotate(database, kb, "socket", annotation)
     annotate(database, other, "pool", Annotation("", "", entities=("POOL",), annotator="test:1"))
     with database.read() as transaction:
-        (entity,) = subjects.listed(transaction, kinds=[SubjectKind.ENTITY], like="ool")
+        (entity,) = subjects.list_subjects(transaction, kinds=[SubjectKind.ENTITY], like="ool")
         assert (entity.name, entity.chunks, entity.documents) == ("Pool", 3, 3)
         assert entity.id == SubjectName(SubjectKind.ENTITY, "pool", "").id
-        (own,) = subjects.listed(
+        (own,) = subjects.list_subjects(
             transaction, kinds=[SubjectKind.ENTITY], kb_ids=[other.id], like="pool"
         )
         assert own.chunks == 1
-        assert subjects.listed(transaction, like="%") == []
+        assert subjects.list_subjects(transaction, like="%") == []
         assert len(subjects.chunk_seqs(transaction, [entity.id])) == 3
         assert len(subjects.chunk_seqs(transaction, [entity.id], kb_id=kb.id)) == 2
     workspace.delete("other")
     with database.read() as transaction:
-        (entity,) = subjects.listed(transaction, ids=[entity.id])
+        (entity,) = subjects.list_subjects(transaction, ids=[entity.id])
         assert entity.chunks == 2
 
 
@@ -168,10 +168,10 @@ def test_sweep_removes_unused_subjects(kb, database):
     annotation = Annotation("", "", entities=("Onlyhere",), annotator="test:1")
     annotate(database, kb, "pool", annotation)
     with database.write() as transaction:
-        subjects.sweep(transaction, subjects.unused(transaction))
-        assert subjects.listed(transaction, like="onlyhere")
+        subjects.sweep(transaction, subjects.unused_ids(transaction))
+        assert subjects.list_subjects(transaction, like="onlyhere")
     annotate(database, kb, "pool", Annotation("", "", annotator="test:1"))
     subject_id = SubjectName(SubjectKind.ENTITY, "onlyhere", "").id
     with database.write() as transaction:
-        subjects.sweep(transaction, subjects.unused(transaction))
+        subjects.sweep(transaction, subjects.unused_ids(transaction))
         assert subjects.ids_of(transaction, [subject_id]) == set()

@@ -12,7 +12,7 @@ from kbkit.retrieval.corpora import SnapshotCorpus
 from kbkit.stores.snapshots import snapshot as codes
 from kbkit.stores.snapshots.near_chunks import is_coded
 from kbkit.stores.snapshots.segment_files import SegmentFiles
-from kbkit.stores.snapshots.segments import DocumentNumbers, SegmentsVersion, joined
+from kbkit.stores.snapshots.segments import DocumentNumbers, SegmentsVersion, join_segments
 from tests.stores.vector_segments import DIMENSIONS, segment, unit_vectors
 
 pytestmark = pytest.mark.local
@@ -41,11 +41,11 @@ def coded(files, monkeypatch):
     vectors = unit_vectors(6_300, 5)
     ends = (0, 3_000, 6_000, 6_300)
     segments = [of(vectors[i:j], i + 1) for i, j in pairwise(ends)]
-    written = files.write("kb", joined(ABOUT, segments, DocumentNumbers()))
+    written = files.write("kb", join_segments(ABOUT, segments, DocumentNumbers()))
     files.write_codes(written)
     removed = np.arange(1, 3_000, 5)
     left = [segment.without(removed) for segment in written.segments]
-    return joined(ABOUT, left, written.numbers)
+    return join_segments(ABOUT, left, written.numbers)
 
 
 def corpus_of(snapshot, vector):
@@ -59,7 +59,7 @@ def searched(snapshot, vector, mask=None, most=50):
 
 
 def exact(snapshot, vector, mask=None, most=50):
-    scores = snapshot.scored(lambda vectors: cosines(vectors, vector))
+    scores = snapshot.score(lambda vectors: cosines(vectors, vector))
     rows = np.arange(len(snapshot)) if mask is None else np.flatnonzero(mask)
     return rows[np.argsort(-scores[rows], kind="stable")][:most]
 

@@ -10,7 +10,7 @@ from kbkit.errors import WorkspaceError
 from kbkit.stores.backend import FolderLocks
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.catalog.database import batches
-from kbkit.stores.sqlite_database import SqliteDatabase, explained
+from kbkit.stores.sqlite_database import SqliteDatabase, explain_errors
 from tests.stores.workspaces import create_row
 
 pytestmark = pytest.mark.local
@@ -88,7 +88,7 @@ def test_commits_survive_a_later_failure(database):
 )
 def test_sqlite_errors_are_explained(tmp_path, message, advice):
     path = tmp_path / "catalog.db"
-    with pytest.raises(WorkspaceError, match=advice) as caught, explained(path):
+    with pytest.raises(WorkspaceError, match=advice) as caught, explain_errors(path):
         raise sa.exc.OperationalError("SELECT 1", {}, sqlite3.OperationalError(message))
     assert str(caught.value).startswith(f"{path}: {message}")
     assert "SELECT" not in str(caught.value)

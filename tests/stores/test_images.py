@@ -16,9 +16,9 @@ DRAWN = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><path d="M
 
 
 def pictures():
-    from kbkit.sources.html.images import kept_image
+    from kbkit.sources.html.images import prepare_image
 
-    return [kept_image(DRAWN.format(n).encode()) for n in range(1, 4)]
+    return [prepare_image(DRAWN.format(n).encode()) for n in range(1, 4)]
 
 
 def fill(workspace):

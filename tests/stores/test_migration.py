@@ -73,7 +73,7 @@ def answers(folder, url="", questions=QUESTIONS[:2]):
 
 def last_numbers(workspace):
     with workspace._stores.database.read() as transaction:
-        return [transaction.last_number(column) for column in copying.numbered()]
+        return [transaction.last_number(column) for column in copying.numbered_columns()]
 
 
 def contents(folder):

@@ -15,7 +15,12 @@ from kbkit.retrieval.query import QueryVector
 from kbkit.stores.snapshots import near_chunks
 from kbkit.stores.snapshots import snapshot as codes
 from kbkit.stores.snapshots.segment_files import SegmentFiles
-from kbkit.stores.snapshots.segments import DocumentNumbers, LaterSummaries, SegmentsVersion, joined
+from kbkit.stores.snapshots.segments import (
+    DocumentNumbers,
+    LaterSummaries,
+    SegmentsVersion,
+    join_segments,
+)
 from tests.stores.vector_segments import segment, unit_vectors
 
 pytest.importorskip("faiss")
@@ -42,10 +47,10 @@ def coded(tmp_path, monkeypatch):
     summaries[7::50] = 0.0
     segments = [of(summaries[:DOCUMENTS], 1), of(summaries[DOCUMENTS:], DOCUMENTS + 1)]
     files = SegmentFiles(tmp_path / "snapshots")
-    written = files.write("kb", joined(ABOUT, segments, DocumentNumbers()))
+    written = files.write("kb", join_segments(ABOUT, segments, DocumentNumbers()))
     files.write_codes(written)
     left = [part.without(np.arange(3, 2 * DOCUMENTS, 11)) for part in written.segments]
-    written = joined(ABOUT, left, written.numbers)
+    written = join_segments(ABOUT, left, written.numbers)
     later = np.arange(0, 2 * DOCUMENTS, 40, dtype=np.int32)
     behind = unit_vectors(len(later), 6)
     behind[::5] = 0.0

@@ -36,7 +36,7 @@ def test_last_rating_counts_despite_clock_skew(database, kb_id, monkeypatch):
             last = rate_row(connection, kb_id, "a", "ann", 5)
         assert ratings.total(connection, kb_id, "a") == RatingTotal(2, 4.0)
         assert last.created_at - first.created_at == timedelta(microseconds=2)
-        own = [each for each in ratings.listed(connection, kb_id) if each.rater == "ann"]
+        own = [each for each in ratings.list_ratings(connection, kb_id) if each.rater == "ann"]
         assert [each.score for each in own] == [1, 4, 5]
         rate_row(connection, kb_id, "a", "ann", 2)
         assert ratings.total(connection, kb_id, "a") == RatingTotal(2, 2.5)
@@ -62,7 +62,7 @@ def test_totals_count_ratings_that_were_not_removed(database, acts):
             else:
                 present.append((rate_row(connection, kb_id, *act).id, *act))
         expected = naive(present)
-        assert {r.id for r in ratings.listed(connection, kb_id)} == {r[0] for r in present}
+        assert {r.id for r in ratings.list_ratings(connection, kb_id)} == {r[0] for r in present}
         for target in "xyz":
             total = ratings.total(connection, kb_id, target)
             assert (total and (total.raters, total.average)) == expected.get(target)

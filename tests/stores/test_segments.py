@@ -12,7 +12,7 @@ from kbkit.stores.catalog.database import pack
 from kbkit.stores.catalog.schema import chunks
 from kbkit.stores.snapshots import making
 from kbkit.stores.snapshots.making import make
-from kbkit.stores.snapshots.segments import DocumentNumbers, Segment, joined
+from kbkit.stores.snapshots.segments import DocumentNumbers, Segment, join_segments
 from tests.stores.test_snapshots import catalog, fresh, in_files, opened, put, remove, texts
 
 TERMS = ("a", "b", "c", "dd", "none")
@@ -31,7 +31,7 @@ def read(snapshot):
     for rows, _ in holding.values():
         assert (np.diff(rows) > 0).all()
         assert len(rows)
-    scored = snapshot.scored(lambda vectors: vectors[:, 0])
+    scored = snapshot.score(lambda vectors: vectors[:, 0])
     vectors = snapshot.vectors_of(all_rows)
     assert scored.tolist() == [vector[0] for vector in vectors.tolist()]
     documents = [snapshot.document_ids[owner] for owner in snapshot.owners.tolist()]
@@ -57,7 +57,7 @@ def check(stored, snapshot=None):
     assert (snapshot.version, snapshot.summaries_version) == (row.version, row.summaries_version)
     with stored.database.read() as transaction:
         made = make(transaction, row)
-    expected = joined(making.shown(row, 0), [Segment(made)], DocumentNumbers())
+    expected = join_segments(making.version_of(row, 0), [Segment(made)], DocumentNumbers())
     assert read(snapshot) == read(expected)
     assert snapshot.rows_of([*made.ids, "gone"]).tolist() == list(range(len(expected)))
     scores = [
@@ -327,7 +327,7 @@ def test_restored_catalog_reuses_no_foreign_segment(stored):
         knowledge_bases.touch(transaction, stored.id)
     with stored.database.read() as transaction:
         row = knowledge_bases.get_by_id(transaction, stored.id)
-        assert making.advanced(transaction, row, snapshot) is None
+        assert making.advance(transaction, row, snapshot) is None
     check(stored)
 
 
@@ -341,7 +341,7 @@ def test_segments_follow_only_their_own_catalog(stored):
             for after, until in ((0, rows[-3]["seq"]), (rows[-3]["seq"], rows[-1]["seq"]))
         ]
         last = outbox.last_removed(transaction, stored.id)
-        snapshot = joined(making.shown(row, last), parts, DocumentNumbers())
+        snapshot = join_segments(making.version_of(row, last), parts, DocumentNumbers())
         assert [len(segment) for segment in snapshot.segments] == [len(rows) - 2, 2]
 
         def follows(row=row, **different):

@@ -24,7 +24,7 @@ from kbkit.stores.catalog.database import pack, unpack
 from kbkit.stores.catalog.reading import heading_text
 from kbkit.stores.catalog.schema import chunks, documents, vectors
 from kbkit.stores.catalog.schema import knowledge_bases as knowledge_base_table
-from kbkit.stores.snapshots.making import make, merged
+from kbkit.stores.snapshots.making import make, merge_segments
 from kbkit.stores.snapshots.segment_files import _crc
 from kbkit.stores.snapshots.snapshots import Snapshots
 from kbkit.stores.sqlite_database import SqliteDatabase
@@ -176,7 +176,7 @@ def contents_of(snapshot):
 
 
 def merged_of(snapshot):
-    return merged(snapshot.segments, snapshot.summary_columns_of)
+    return merge_segments(snapshot.segments, snapshot.summary_columns_of)
 
 
 def check(stored):

@@ -109,10 +109,10 @@ def test_frequent_writes_do_not_rebuild_snapshots_each_time(folder):
         kb.add("mate", "Drunk from a gourd.")
         assert [kb.search("gourd")[0].title for _ in range(3)] == ["mate"] * 3
         for _ in range(3):
-            warmer.searched(kb.id, ready=False)
+            warmer.record_search(kb.id, ready=False)
         assert not warmers()
         warmer._again = -3600.0
-        warmer.searched(kb.id, ready=False)
+        warmer.record_search(kb.id, ready=False)
         warmer.close()
         assert warmer._again > 0
 
@@ -125,7 +125,7 @@ def test_deletion_during_warming_prints_nothing(folder, capfd):
         workspace.delete("drinks")
         with pytest.raises(NotFoundError, match="deleted"):
             kb.search("green tea")
-        workspace._stores.warmer.searched(kb.id, ready=False)
+        workspace._stores.warmer.record_search(kb.id, ready=False)
         workspace._stores.warmer.close()
         assert not list((folder / "snapshots").iterdir())
     assert not warmers()

@@ -41,7 +41,7 @@ def test_damaged_codes_are_found_and_rebuilt(folder, monkeypatch, summaries):
         snapshots, kb = workspace._stores.snapshots, workspace["notes"]
         for n in range(30):
             kb.add(f"Tea {n}", f"# Tea {n}\n\nTea number {n} steeps {n} minutes.\n")
-        snapshots.make_anew(kb.id)
+        snapshots.rebuild(kb.id)
         pattern = "*.summaries.codes.*" if summaries else "*[0-9a-f].codes.*"
         (path,) = (folder / "snapshots").glob(pattern)
         assert workspace.doctor().findings == ()

@@ -51,7 +51,7 @@ def scripts() -> dict[str, tuple[str, bytes]]:
     }
     texts["pages.css"] = _compact("pages.css")
     texts["graph.css"] = _compact("graph.css") + _compact("graphpage.css")
-    return {name: _hashed(name, text.encode()) for name, text in texts.items()}
+    return {name: _add_hash(name, text.encode()) for name, text in texts.items()}
 
 
 def write_scripts(folder: Path) -> None:
@@ -89,7 +89,7 @@ def _compact(name: str) -> str:
     return _SPACE.sub(" ", _STYLE_COMMENT.sub("", asset(name)))
 
 
-def _hashed(name: str, data: bytes) -> tuple[str, bytes]:
+def _add_hash(name: str, data: bytes) -> tuple[str, bytes]:
     stem, _, ending = name.partition(".")
     return f"{stem}.{hashlib.blake2b(data, digest_size=5).hexdigest()}.{ending}", data
 
@@ -253,12 +253,12 @@ def _files(weights: ModelWeights) -> Iterator[tuple[str, bytes]]:
     yield "vocabulary.txt", "\n".join(minilm_vocabulary()).encode()
     places = weights.places * weights.place_scales[:, None] + weights.kind
     numbers = [weights.norm.weights, weights.norm.biases, places[:MAX_LENGTH]]
-    yield "embeddings.bin", _packed(numbers, [])
+    yield "embeddings.bin", _pack(numbers, [])
     for number, layer in enumerate(weights.layers):
         yield f"layer-{number}.bin", _layer(layer)
     for number, start in enumerate(range(0, len(weights.words), WORDS)):
         part = slice(start, start + WORDS)
-        yield f"words-{number}.bin", _packed([weights.word_scales[part]], [weights.words[part]])
+        yield f"words-{number}.bin", _pack([weights.word_scales[part]], [weights.words[part]])
 
 
 def _layer(layer: Layer) -> bytes:
@@ -266,9 +266,9 @@ def _layer(layer: Layer) -> bytes:
     numbers = list(chain.from_iterable((each.scales, each.biases) for each in products))
     for norm in (layer.attention_norm, layer.norm):
         numbers += [norm.weights, norm.biases]
-    return _packed(numbers, [each.values for each in products])
+    return _pack(numbers, [each.values for each in products])
 
 
-def _packed(numbers: list[NDArray[np.float32]], steps: list[NDArray[np.int8]]) -> bytes:
+def _pack(numbers: list[NDArray[np.float32]], steps: list[NDArray[np.int8]]) -> bytes:
     parts: list[NDArray[Any]] = [each.astype("<f4").reshape(-1) for each in numbers]
     return b"".join(each.tobytes() for each in [*parts, *steps])

@@ -52,7 +52,7 @@ def _document_counts(
     return kinds, tags, Counter(dict(frames.most_common()))
 
 
-def _counted(counts: Mapping[str, int], names: Iterable[str]) -> list[tuple[str, str]]:
+def _add_counts(counts: Mapping[str, int], names: Iterable[str]) -> list[tuple[str, str]]:
     return [(name, f"{name} ({counts[name]:,})") for name in names]
 
 
@@ -142,13 +142,15 @@ class SiteSearch:
 
     def page(self) -> str:
         kinds, tags, frames = _document_counts(self.cores)
-        types = _counted(kinds, sorted(kinds, key=lambda kind: (kind == DocumentType.OTHER, kind)))
+        types = _add_counts(
+            kinds, sorted(kinds, key=lambda kind: (kind == DocumentType.OTHER, kind))
+        )
         return _html(
             "page",
             kbs=[(kb["name"], kb["title"]) for kb in self.kbs],
             kinds=[(kind, text.replace("_", " ")) for kind, text in types],
-            tags=_counted(tags, sorted(tags)[:_MAX_TAGS]),
-            frames=_counted(frames, frames),
+            tags=_add_counts(tags, sorted(tags)[:_MAX_TAGS]),
+            frames=_add_counts(frames, frames),
             rated=any(core["ratings"] for core in self.cores),
             stale=any(core["stale"] for core in self.cores),
             script=f"../{ASSETS}/{scripts()['page.js'][0]}",

@@ -33,7 +33,7 @@ from kbkit.export.pages.document_page import DOCUMENTS, FULL_TEXT
 from kbkit.export.pages.outline import BROWSE
 from kbkit.export.pages.paths import digest
 from kbkit.text.markdown import extensions, rendering, sanitizing
-from kbkit.text.markdown.rendering import Picture, Rendered, ResolvePage, dated, render
+from kbkit.text.markdown.rendering import Picture, Rendered, ResolvePage, add_date, render
 
 _LIBRARIES = ("kbkit", "markdown-it-py", "nh3", "pygments")
 
@@ -166,8 +166,8 @@ class ExportedPage(Page):
             lambda src: _image(src, self.file, files, self.images),
             document="source" in self.meta,
         )
-        plain = dated(rendered.plain, self.checked)
-        self.coloured = dated(rendered.html, self.checked)
+        plain = add_date(rendered.plain, self.checked)
+        self.coloured = add_date(rendered.html, self.checked)
         if self.found:
             self.meta["search"] = {"exclude": True}
         self.meta["description"] = description(plain)

@@ -70,7 +70,7 @@ def contents_links(uri: str, text: str) -> tuple[ContentsLink, ...]:
     links: dict[str, ContentsLink] = {}
     joined = cache(lambda target: bare(urljoin(uri, target)))
     sections = uri_parts(uri)[1].casefold() not in _NO_SECTIONS
-    for target, trail in _listed(text):
+    for target, trail in _iter_entries(text):
         with suppress(ValueError):  # an invalid address
             address = joined(target)
             above = tuple((name, joined(to) if to else "") for name, to in trail if sections)
@@ -78,10 +78,10 @@ def contents_links(uri: str, text: str) -> tuple[ContentsLink, ...]:
             if previous is None or (above and not previous.trail):
                 # keeps the position of the first link, with the first trail
                 links[address] = ContentsLink(address, above)
-    return tuple(_divided(list(links.values()), joined("."), text))
+    return tuple(_drop_shared_heading(list(links.values()), joined("."), text))
 
 
-def _divided(links: list[ContentsLink], folder: str, text: str) -> list[ContentsLink]:
+def _drop_shared_heading(links: list[ContentsLink], folder: str, text: str) -> list[ContentsLink]:
     """Drop a heading above nearly all pages: Sphinx lists a manual below a page's last heading."""
     inside = [link.trail[0] for link in links if link.trail and link.address.startswith(folder)]
     headings = sum(bool(line["hashes"]) for line in _LINE.finditer(text))
@@ -96,7 +96,7 @@ def _divided(links: list[ContentsLink], folder: str, text: str) -> list[Contents
     ]
 
 
-def _listed(text: str) -> Iterator[tuple[str, Trail]]:
+def _iter_entries(text: str) -> Iterator[tuple[str, Trail]]:
     headings: list[tuple[int, str]] = []
     items: list[tuple[int, str, str]] = []
     fence = ""
@@ -151,14 +151,16 @@ class ReadingOrder:
             # a contents page precedes its links
             for address in (bare(uri), *(link.address for link in contents[uri])):
                 places.setdefault(address, len(places))
-        self._ranks = {uri: number for number, uri in enumerate(self._chained(following))}
+        self._ranks = {uri: number for number, uri in enumerate(self._chain(following))}
 
     def place(self, folders: tuple[str, ...], uri: str) -> tuple[int, int, int]:
         """Return a sort key for a folder's documents; unlisted ones come last."""
         upwards = range(len(folders), -1, -1)
-        return self._ranks.get(uri, _UNLISTED), *self._named(folders, uri, upwards)
+        return self._ranks.get(uri, _UNLISTED), *self._folder_position(folders, uri, upwards)
 
-    def _named(self, folders: tuple[str, ...], uri: str, depths: Iterable[int]) -> tuple[int, int]:
+    def _folder_position(
+        self, folders: tuple[str, ...], uri: str, depths: Iterable[int]
+    ) -> tuple[int, int]:
         address = bare(uri)
         for steps, depth in enumerate(depths):
             place = self._places.get(folders[:depth], {}).get(address)
@@ -168,9 +170,9 @@ class ReadingOrder:
 
     def _from_top(self, uri: str) -> tuple[int, int]:
         folders = uri_parts(uri)[0]
-        return self._named(folders, uri, range(len(folders) + 1))
+        return self._folder_position(folders, uri, range(len(folders) + 1))
 
-    def _chained(self, following: Mapping[str, str]) -> Iterable[str]:
+    def _chain(self, following: Mapping[str, str]) -> Iterable[str]:
         targets = set(following.values())
         heads = sorted(uri for uri in following if uri not in targets)
         seen: set[str] = set()

@@ -51,8 +51,10 @@ def document_page(
         return target
 
     body = prepare(document.content, title=entry.title, rewrite=rewrite)
-    related = (_related(each, outline, path) for each in outline.facts.related.get(entry.id, ()))
-    text = filled(
+    related = (
+        _related_item(each, outline, path) for each in outline.facts.related.get(entry.id, ())
+    )
+    text = fill_template(
         "document.md.j2",
         front_matter=front_matter(_meta(entry, outline)),
         breadcrumbs=breadcrumbs(outline, outline.ancestors[entry.uri], path),
@@ -89,7 +91,7 @@ def _meta(entry: OutlineEntry, outline: SiteOutline) -> dict[str, Any]:
     return meta
 
 
-def _related(related: RelatedPassage, outline: SiteOutline, path: str) -> str:
+def _related_item(related: RelatedPassage, outline: SiteOutline, path: str) -> str:
     if related.uri not in outline.paths:
         return ""
     place = relative(outline.paths[related.uri], path)
@@ -154,7 +156,7 @@ def label_of(text: str) -> str:
     return plain(text).replace("[", "(").replace("]", ")")
 
 
-def filled(template: str, **values: Any) -> str:
+def fill_template(template: str, **values: Any) -> str:
     """Return a template of ``assets`` with values, without its last line end."""
     return templates().get_template(template).render(values).removesuffix("\n")
 
@@ -215,7 +217,7 @@ def bar_chart(
                 x += count * scale
         bars.append((label, bar, total, round(x) + 6))
     top = _TOP + (_LEGEND if len(names) > 1 else 0)
-    chart = filled(
+    chart = fill_template(
         "chart.svg.j2",
         title=title,
         unit=unit,
@@ -277,7 +279,7 @@ def _length_chart(lengths: Sequence[int]) -> str:
 
 def figures_page(info: KnowledgeBaseInfo, outline: SiteOutline, pictures: Sequence[str]) -> str:
     entries = outline.entries.values()
-    text = filled(
+    text = fill_template(
         "figures.md.j2",
         info=info,
         count=len(entries),
@@ -327,7 +329,7 @@ def about_page(info: KnowledgeBaseInfo, outline: SiteOutline) -> str:
         for kind, (one, other) in source.fidelity.items():
             kept[kind] += one
             total[kind] += other
-    text = filled(
+    text = fill_template(
         "about.md.j2",
         address_link=address_link,
         license_link=license_link,

@@ -13,7 +13,7 @@ from typing import Any
 from kbkit.export.facts import GraphFacts, GraphPlace
 from kbkit.export.pages.contents import introduces
 from kbkit.export.pages.document_page import (
-    filled,
+    fill_template,
     front_matter,
     html_title,
     stars,
@@ -51,7 +51,7 @@ def home_page(info: KnowledgeBaseInfo, outline: SiteOutline) -> dict[str, str]:
     if len(root.documents) > MAX_DOCUMENTS:
         path = outline.section_paths[root.key]
         more = section_pages(outline, TreeSection(root.key, items=list(root.documents)), (), path)
-    text = filled(
+    text = fill_template(
         "home.md.j2",
         outline=outline,
         about=plain(info.description) or _front_description(outline),
@@ -120,7 +120,7 @@ def graph_pages(outline: SiteOutline) -> dict[str, str]:
     return {GRAPH: page, GRAPH_DATA: _data(graph, outline, _digest(page))}
 
 
-def kept_pages(directory: Path, state: str) -> dict[str, str]:
+def unchanged_pages(directory: Path, state: str) -> dict[str, str]:
     try:
         texts = {path: (directory / path).read_bytes().decode() for path in (GRAPH, GRAPH_DATA)}
         values = json.loads(texts[GRAPH_DATA])
@@ -145,7 +145,7 @@ def _page(graph: GraphFacts, outline: SiteOutline) -> str:
         listed.append((node, link))
     edges = sum(max(edge.source, edge.target) < graph.pictured for edge in graph.edges)
     values = {"nodes": nodes, "total": graph.total, "edges": edges}
-    text = filled("graph.md.j2", **values, listed=listed)
+    text = fill_template("graph.md.j2", **values, listed=listed)
     # a table of contents with one entry would take space from the picture
     return unsearched_page(outline, GRAPH, "Knowledge graph", [text], meta={"hide": ["toc"]})
 
@@ -155,8 +155,8 @@ def _data(graph: GraphFacts, outline: SiteOutline, page: str) -> str:
 
     A site's build adds the addresses of documents.
     """
-    names = _numbered(node.type for node in graph.nodes)
-    relations = _numbered(edge.name for edge in graph.edges)
+    names = _number_names(node.type for node in graph.nodes)
+    relations = _number_names(edge.name for edge in graph.edges)
     pages: dict[str, int] = {}
 
     def places(graph_places: Sequence[GraphPlace]) -> list[list[Any]]:
@@ -208,7 +208,7 @@ def _data(graph: GraphFacts, outline: SiteOutline, page: str) -> str:
     return f"{_json(values).removesuffix('}')},\n" + ",\n".join(parts) + "}\n"
 
 
-def _numbered(names: Iterable[str]) -> dict[str, int]:
+def _number_names(names: Iterable[str]) -> dict[str, int]:
     return {name: number for number, name in enumerate(dict.fromkeys(names))}
 
 
@@ -290,7 +290,7 @@ def _listing(
     pages: dict[str, str] = {}
     number_of_pages = max(1, -(-len(uris) // PAGE_SIZE))
     for number in range(number_of_pages):
-        here = numbered(path, number)
+        here = numbered_path(path, number)
         lines = [] if number else [*(head or (pluralize(len(uris)), ""))]
         if number_of_pages > 1:
             lines += [_pager(path, number, number_of_pages, here), ""]
@@ -300,14 +300,14 @@ def _listing(
     return pages
 
 
-def numbered(path: str, number: int) -> str:
+def numbered_path(path: str, number: int) -> str:
     return path if number == 0 else f"{path.removesuffix('.md')}-page-{number + 1}.md"
 
 
 def _browse_page(outline: SiteOutline) -> str:
     entries = outline.entries.values()
     tags = Counter(tag for entry in entries for tag in entry.tags)
-    text = filled(
+    text = fill_template(
         "browse.md.j2",
         outline=outline,
         relative=partial(relative, path=BROWSE),
@@ -344,7 +344,9 @@ def about_line(outline: SiteOutline, uri: str) -> str:
 
 def _pager(path: str, number: int, pages: int, here: str) -> str:
     links = [
-        str(page + 1) if page == number else f"[{page + 1}]({relative(numbered(path, page), here)})"
+        str(page + 1)
+        if page == number
+        else f"[{page + 1}]({relative(numbered_path(path, page), here)})"
         for page in range(pages)
     ]
     return "Page " + " ".join(links)

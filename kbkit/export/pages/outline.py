@@ -16,7 +16,7 @@ from kbkit.export.pages.paths import assign_paths, digest, natural_path
 from kbkit.export.pages.sections import MIN_DOCUMENTS, Key, TreeSection, section_tree
 from kbkit.models import Document, DocumentState, License
 from kbkit.models.documents import Navigation
-from kbkit.models.values import disambiguated, plain
+from kbkit.models.values import disambiguate, plain
 
 Change = Literal["first", "new", "changed"]
 """``first``: existed at the first export."""
@@ -157,7 +157,7 @@ def make_outline(
     title: str, listed: Iterable[OutlineEntry], facts: Facts, before: Manifest, directory: Path
 ) -> SiteOutline:
     entries = {entry.uri: entry for entry in listed}
-    labels = disambiguated({uri: entry.title for uri, entry in entries.items()})
+    labels = disambiguate({uri: entry.title for uri, entry in entries.items()})
     entries = {uri: replace(entry, label=labels[uri]) for uri, entry in entries.items()}
     root = section_tree(
         entries,

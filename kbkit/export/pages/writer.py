@@ -24,7 +24,7 @@ from kbkit.export.pages.document_page import (
     charts,
     document_page,
     figures_page,
-    filled,
+    fill_template,
     label_of,
 )
 from kbkit.export.pages.home_page import graph_pages, home_page, list_pages, navigation
@@ -300,7 +300,7 @@ def publish_documents(directory: Path, site: Path, address: Callable[[str], str 
     for document in values["documents"][:INDEX_SIZE]:
         if document["url"]:
             kinds.setdefault(document["type"], []).append(document)
-    index = filled(
+    index = fill_template(
         "llms.txt.j2",
         **values,
         licenses=_licenses(values["documents"]),

@@ -103,7 +103,7 @@ def read_entry_context(entries: EntriesOf, body: Task) -> Context:
 @routes.post("/learn", WRITE)
 def learn_entry(entries: EntriesOf, body: Folder) -> Entry:
     """Create or update an entry from the folder `.knowledge` of a task."""
-    with body.stored() as folder:
+    with body.store() as folder:
         return entries.learn(folder, task_id=body.task_id)
 
 

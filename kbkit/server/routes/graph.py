@@ -55,7 +55,7 @@ GraphOf = Annotated[Graph, Depends(_graph)]
 """Needs access to the whole workspace."""
 
 
-def limited(description: str) -> Any:
+def limit_field(description: str) -> Any:
     return Query(description=description, ge=1, le=MAX_IN_GRAPH)
 
 
@@ -66,7 +66,7 @@ def _values(body: Any, caller: AccessCaller) -> dict[str, Any]:
 EntityOf = Annotated[
     str, Path(min_length=1, max_length=MAX_NAME, description="Id of the entity, or its name.")
 ]
-LimitOf = Annotated[int, limited("Maximum results.")]
+LimitOf = Annotated[int, limit_field("Maximum results.")]
 Depth = Annotated[int, Query(description="Relations to follow.", ge=1, le=5)]
 Ref = Annotated[
     str,
@@ -213,7 +213,7 @@ def refuse_suggestion(graph: GraphOf, caller: Caller, body: Pair) -> None:
 @routes.get("/edits")
 def list_graph_edits(
     graph: GraphOf,
-    limit: Annotated[int, limited("Maximum edits.")] = 20,
+    limit: Annotated[int, limit_field("Maximum edits.")] = 20,
     by: OnlyBy = None,
     cursor: Cursor = "",
 ) -> Paged[GraphEdit]:
@@ -237,7 +237,7 @@ def list_neighbors(
 
 @routes.get("/passages")
 def list_passages(
-    graph: GraphOf, target: Ref, limit: Annotated[int, limited("Maximum passages.")] = 5
+    graph: GraphOf, target: Ref, limit: Annotated[int, limit_field("Maximum passages.")] = 5
 ) -> list[Hit]:
     """List passages that define a target, then those that mention it, clearest first."""
     return graph.passages(target, limit=limit)
@@ -252,7 +252,7 @@ def find_path(graph: GraphOf, source: Ref, target: Ref) -> list[Step]:
 @routes.get("/gaps")
 def list_gaps(
     graph: GraphOf,
-    limit: Annotated[int, limited("Maximum of each kind.")] = 10,
+    limit: Annotated[int, limit_field("Maximum of each kind.")] = 10,
     kind: GapKind | None = None,
     kbs: Several = None,
 ) -> list[Gap]:
@@ -262,7 +262,7 @@ def list_gaps(
 
 @routes.get("/suggestions")
 def list_suggestions(
-    graph: GraphOf, limit: Annotated[int, limited("Maximum pairs.")] = 20
+    graph: GraphOf, limit: Annotated[int, limit_field("Maximum pairs.")] = 20
 ) -> list[MergeSuggestion]:
     """List pairs of entities that may be the same, likeliest first."""
     return graph.suggestions(limit=limit)
@@ -279,7 +279,7 @@ def list_subjects(
     *,
     workspace: WorkspaceOf,
     caller: Caller,
-    limit: Annotated[int | None, limited("Maximum; by default all.")] = None,
+    limit: Annotated[int | None, limit_field("Maximum; by default all.")] = None,
     kind: SubjectKind | None = None,
     like: Annotated[str, Query(max_length=500, description="Part of a name.")] = "",
     kbs: Several = None,
@@ -300,7 +300,7 @@ def read_about(
             json_schema_extra={"pattern": r"[^\s]"},
         ),
     ],
-    limit: Annotated[int, limited("Maximum of each kind.")] = 20,
+    limit: Annotated[int, limit_field("Maximum of each kind.")] = 20,
     kbs: Several = None,
 ) -> About:
     """Find chunks, documents and entities about a subject."""

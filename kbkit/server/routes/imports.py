@@ -14,7 +14,7 @@ from pydantic import Field, StrictBool
 
 from kbkit.access import Caller as AccessCaller
 from kbkit.errors import ConfigError, ImpossibleError
-from kbkit.files.paths import joined, parts_of
+from kbkit.files.paths import join_parts, parts_of
 from kbkit.models import DocumentType, ImportReport
 from kbkit.models.values import valid_values
 from kbkit.recipes import AnySource, CrawlSource, OpenApiSource, PageSource, parse_source
@@ -160,7 +160,7 @@ def import_files(
         values = _parse_source(source)
         if values.get("type") not in _ON_DISK:
             raise ImpossibleError(f"source: its type must be one of {', '.join(_ON_DISK)}")
-        values["path"] = joined(parts_of(str(values.get("path", "")))) or "."
+        values["path"] = join_parts(parts_of(str(values.get("path", "")))) or "."
     try:
         read = parse_source(values).model_dump(mode="json")
     except ConfigError as error:  # the request was valid by its schema
@@ -219,7 +219,7 @@ def _arguments(kb: str, sources: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _path(name: str) -> str:
-    path = joined(parts_of(name))
+    path = join_parts(parts_of(name))
     if not path:
         raise ConfigError("files: one has no name")
     return path

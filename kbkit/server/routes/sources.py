@@ -112,7 +112,7 @@ def check_source(caller: AccessCaller, source: AnySource) -> None:
         caller.require(Scope.ADMIN)
 
 
-def _checked(values: Sequence[dict[str, Any]], caller: AccessCaller) -> list[AnySource]:
+def _check_sources(values: Sequence[dict[str, Any]], caller: AccessCaller) -> list[AnySource]:
     sources = [parse_source(each) for each in values]
     for source in sources:
         check_source(caller, source)
@@ -122,7 +122,7 @@ def _checked(values: Sequence[dict[str, Any]], caller: AccessCaller) -> list[Any
 @routes.post("/bases/{name}/ingest", WRITE, work=ImportReport)
 def ingest_sources(kb: Kb, body: Ingest, caller: Caller, work: Work) -> Response:
     """Read sources as in a recipe; packages and plugins of the server need admin."""
-    sources = [each.model_dump(mode="json") for each in _checked(body.sources, caller)]
+    sources = [each.model_dump(mode="json") for each in _check_sources(body.sources, caller)]
     values = body.model_dump(mode="json")
     arguments = {**values, "kb": kb.name, "sources": sources}
     del arguments["wait"]
@@ -166,20 +166,20 @@ def list_sources(
     kb: Kb, caller: Caller, limit: Limit = 100, cursor: Cursor = ""
 ) -> Paged[SourceInfo]:
     """List the sources of a knowledge base, oldest first."""
-    return offset_page([redacted(each, caller) for each in kb.sources], limit, cursor)
+    return offset_page([redact(each, caller) for each in kb.sources], limit, cursor)
 
 
 @routes.post("/bases/{name}/sources", WRITE, status=201)
 def add_sources(kb: Kb, body: NewSources, caller: Caller) -> list[SourceInfo]:
     """Store sources without reading them; the next refresh does."""
-    added = kb.sources.add(_checked(body.sources, caller))
-    return [redacted(each, caller) for each in added]
+    added = kb.sources.add(_check_sources(body.sources, caller))
+    return [redact(each, caller) for each in added]
 
 
 @routes.get("/bases/{name}/sources/{source:path}")
 def read_source(kb: Kb, source: SourceName, caller: Caller) -> SourceInfo:
     """Return a source of a knowledge base with its documents."""
-    return redacted(kb.sources[source], caller)
+    return redact(kb.sources[source], caller)
 
 
 @routes.patch("/bases/{name}/sources/{source:path}", WRITE)
@@ -199,7 +199,7 @@ def change_source(
     named = {**info.options, **values}  # null must not become an argument of `update`
     changes = {key: value for key, value in body.options.items() if key in named}
     changed = kb.sources.update(info.id, enabled=body.enabled, if_match=expected, **changes)
-    return redacted(changed, caller)
+    return redact(changed, caller)
 
 
 @routes.delete("/bases/{name}/sources/{source:path}", WRITE)
@@ -215,7 +215,7 @@ def remove_source(
     kb.sources.remove(source, keep_documents=keep_documents, if_match=expected)
 
 
-def redacted(source: SourceInfo, caller: AccessCaller) -> SourceInfo:
+def redact(source: SourceInfo, caller: AccessCaller) -> SourceInfo:
     """Hide paths of the server from all but admins."""
     if Scope.ADMIN in caller.scopes:
         return source

@@ -15,7 +15,7 @@ from typing import Any
 
 from kbkit.errors import MissingExtraError
 from kbkit.runtime.engine import Engine, WorkerPool
-from kbkit.sources.decode import binary_kind, decoded
+from kbkit.sources.decode import binary_kind, decode_text
 from kbkit.sources.parts import MAX_BYTES, Part, check_length
 from kbkit.sources.untrusted import UnreadableError
 
@@ -110,7 +110,7 @@ def parse(name: str, data: bytes) -> list[Part]:
     if not filled:
         raise UnreadableError("no text")
     check_length(sum(len(part.content) for part in filled))
-    if form not in _BINARY and (note := decoded(data, markup=form in _SELF_DECLARING).note):
+    if form not in _BINARY and (note := decode_text(data, markup=form in _SELF_DECLARING).note):
         filled[0] = replace(filled[0], note="; ".join(filter(None, (note, filled[0].note))))
     return filled
 

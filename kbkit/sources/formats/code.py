@@ -52,9 +52,9 @@ def read_code(data: bytes, name: str) -> list[Part]:
             if lines[number][:1].strip() and lines[number][0] not in "})]"
             if not lines[number - 1].strip()
         ]
-        pieces = list(_joined(lines, starts, _definitions(text, lexer)))
+        pieces = list(_join_pieces(lines, starts, _definitions(text, lexer)))
     blocks = [f"# {code_span(path.name)}"]
-    for defined, level, code in _filled(pieces, lines):
+    for defined, level, code in _iter_filled(pieces, lines):
         if defined:
             blocks.append(f"{'#' * level} {code_span(one_line(defined)[:200])}")
         blocks.append(fence(code, language))
@@ -62,7 +62,7 @@ def read_code(data: bytes, name: str) -> list[Part]:
     return [Part(path.name, content, metadata={"format": "code", "language": language})]
 
 
-def _filled(pieces: Iterable[_Piece], lines: list[str]) -> Iterator[tuple[str, int, str]]:
+def _iter_filled(pieces: Iterable[_Piece], lines: list[str]) -> Iterator[tuple[str, int, str]]:
     """Iterate over pieces with text: name, level and text."""
     for start, end, name, level in pieces:
         code = "\n".join(lines[start:end]).strip("\n")
@@ -142,7 +142,7 @@ def _definitions(text: str, lexer: Any) -> dict[int, str]:
     return names
 
 
-def _joined(lines: list[str], starts: list[int], names: dict[int, str]) -> Iterator[_Piece]:
+def _join_pieces(lines: list[str], starts: list[int], names: dict[int, str]) -> Iterator[_Piece]:
     """Iterate over the pieces that begin at lines; small nameless ones share one."""
     starts = [0, *starts]
     merged: list[tuple[int, str]] = []
@@ -284,7 +284,7 @@ def _yaml(text: str) -> Iterator[str]:
             starts.append(start)
             if key:
                 names[start] = key[1].strip("\"'")
-    for name, _, code in _filled(_joined(lines, starts, names), lines):
+    for name, _, code in _iter_filled(_join_pieces(lines, starts, names), lines):
         if name:
             yield f"## {_heading(name)}"
         if name or code.strip() != "---":

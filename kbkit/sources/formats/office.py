@@ -20,7 +20,7 @@ from kbkit.models import License
 from kbkit.sources.html.extract import markdown_of
 from kbkit.sources.html.metadata import rights_license
 from kbkit.sources.parts import PAGE_BREAK, Part, one_line, stem
-from kbkit.sources.untrusted import Archive, UnreadableError, office, untrusted_xml
+from kbkit.sources.untrusted import Archive, UnreadableError, office, parse_xml
 from kbkit.text.markdown.structure import document_title
 from kbkit.text.markdown.writing import MATH, escape, guard, latex, pipe_table, quote, safe_url
 
@@ -114,7 +114,7 @@ class Word:
 
     def rewritten(self, name: str, body: bytes) -> bytes:
         for pattern, kind in _LEFT_OUT:
-            if pattern.fullmatch(name) and "".join(_parsed(body).itertext()).strip():
+            if pattern.fullmatch(name) and "".join(_parse_xml(body).itertext()).strip():
                 self._leave_out(kind)
         return self._rewritten(body) if name in _BODIES else body
 
@@ -134,7 +134,7 @@ class Word:
             self.left_out.append(kind)
 
     def _rewritten(self, body: bytes) -> bytes:
-        root = _parsed(body)
+        root = _parse_xml(body)
         rewrites: dict[str, Callable[[Any], None]] = {
             f"{_WORD}vanish": self._hide,
             f"{_WORD}ruby": _write_reading,
@@ -167,7 +167,7 @@ class Word:
         formula.getparent().replace(formula, run)
 
 
-def _parsed(body: bytes) -> Any:
+def _parse_xml(body: bytes) -> Any:
     # `archive` excluded entities and bounded the size
     parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True)
     try:
@@ -290,7 +290,7 @@ def _shapes(shapes: Any, depth: int) -> Iterator[Any]:
 
 
 def _frame_text(shape: Any) -> list[str]:
-    paragraphs = [(each.level, _linked(each)) for each in shape.text_frame.paragraphs]
+    paragraphs = [(each.level, _linked_text(each)) for each in shape.text_frame.paragraphs]
     paragraphs = [(level, guard(text)) for level, text in paragraphs if text]
     listed = len(paragraphs) > 1 or any(level for level, _ in paragraphs)
     if not listed:
@@ -298,7 +298,7 @@ def _frame_text(shape: Any) -> list[str]:
     return ["\n".join(f"{'    ' * level}- {text}" for level, text in paragraphs)]
 
 
-def _linked(paragraph: Any) -> str:
+def _linked_text(paragraph: Any) -> str:
     runs = [(run.text, run.hyperlink.address) for run in paragraph.runs]
     if not any(address for _, address in runs):
         return escape(one_line(paragraph.text.replace("\v", " ")))
@@ -357,7 +357,7 @@ def _diagram(shape: Any) -> list[str]:
     if ids is None:
         return []
     try:
-        root = untrusted_xml(shape.part.related_part(ids.get(f"{_RELATION}dm")).blob, recover=False)
+        root = parse_xml(shape.part.related_part(ids.get(f"{_RELATION}dm")).blob, recover=False)
     except (KeyError, etree.XMLSyntaxError):
         return []
     texts = (

@@ -31,9 +31,9 @@ _WIDE = 300  # characters of a header, above which rows are written as lists
 Row = tuple[int, list[str]]  # row number, from 1, and cells
 
 
-def grouped(rows: Iterable[Row], spans: Spans, level: int) -> Iterator[str]:
+def write_groups(rows: Iterable[Row], spans: Spans, level: int) -> Iterator[str]:
     """Write rows in groups with headings; lines above the table come first."""
-    filled = _bounded(rows)
+    filled = _trim_rows(rows)
     first = list(islice(filled, _LOOKED_AT))
     before, header, others = _split_at_header(first, spans)
     yield from (escape(" ".join(filter(None, row))) for _, row in before)
@@ -55,7 +55,7 @@ def grouped(rows: Iterable[Row], spans: Spans, level: int) -> Iterator[str]:
         yield pipe_table([[escape(cell) for cell in header]])
 
 
-def _bounded(rows: Iterable[Row]) -> Iterator[Row]:
+def _trim_rows(rows: Iterable[Row]) -> Iterator[Row]:
     """Drop empty rows and trailing empty cells; refuse tables that are too large."""
     cells = 0
     for count, (number, raw) in enumerate(rows, 1):
@@ -166,7 +166,7 @@ def _text(data: bytes, path: PurePosixPath) -> Part:
         (number, [cell_text(cell) for cell in row])
         for number, row in enumerate(reader, 1 + bool(named))
     )
-    body = "\n\n".join(grouped(rows, {}, 2))
+    body = "\n\n".join(write_groups(rows, {}, 2))
     content = f"# {escape(path.stem)}\n\n{body}\n" if body else ""
     return Part(path.stem, content, metadata={"format": "csv"})
 
@@ -201,8 +201,8 @@ def _workbook(data: bytes, path: PurePosixPath) -> Iterator[Part]:
         archive = Archive(safe)
         for sheet in sheets:
             xml = archive.read(sheet._worksheet_path)
-            below, spans = _merged(xml)
-            body = "\n\n".join(grouped(_rows(sheet, below), spans, 2))
+            below, spans = _merged_cells(xml)
+            body = "\n\n".join(write_groups(_rows(sheet, below), spans, 2))
             if count := len(_NO_VALUE.findall(xml)):
                 notes.append(
                     f"{sheet.title}: {count:,} formulas have no value; open the workbook in a "
@@ -224,7 +224,7 @@ def _workbook(data: bytes, path: PurePosixPath) -> Iterator[Part]:
             notes = []
 
 
-def _merged(xml: bytes) -> tuple[dict[tuple[int, int], tuple[int, int]], Spans]:
+def _merged_cells(xml: bytes) -> tuple[dict[tuple[int, int], tuple[int, int]], Spans]:
     """Map merged cells below the first row to the cell that they repeat; return spans too."""
     from openpyxl.utils import column_index_from_string
 
@@ -249,7 +249,7 @@ def _rows(sheet: Any, below: Mapping[tuple[int, int], tuple[int, int]]) -> Itera
     for number, row in enumerate(sheet.iter_rows(), 1):
         if number > MAX_ROWS * 5:
             raise UnreadableError("a table of more rows than can be read")
-        cells = [cell_text(_shown(cell)) for cell in row[:MAX_COLUMNS]]
+        cells = [cell_text(_cell_text(cell)) for cell in row[:MAX_COLUMNS]]
         for column, cell in enumerate(cells) if below else ():
             if (number, column) in repeated:
                 repeated[number, column] = cell
@@ -264,10 +264,10 @@ def _rows(sheet: Any, below: Mapping[tuple[int, int], tuple[int, int]]) -> Itera
         yield number, cells
 
 
-def _shown(cell: Any) -> str:
+def _cell_text(cell: Any) -> str:
     value = "" if cell.value is None else cell.value
     # text cells are most common, and looking up formats is slow
-    return value if isinstance(value, str) else shown(value, cell.number_format)
+    return value if isinstance(value, str) else format_cell(value, cell.number_format)
 
 
 _PARTS = re.compile(
@@ -288,7 +288,7 @@ _LONGEST = 1e15  # larger numbers are written without a format
 _LOCAL = frozenset({"mm-dd-yy", "m/d/yy h:mm", "general", ""})
 
 
-def shown(value: Any, number_format: str | None) -> str:
+def format_cell(value: Any, number_format: str | None) -> str:
     """Return a cell's value as its format shows it, on one line; local dates as ISO 8601."""
     form = (number_format or "").partition(";")[0]
     if isinstance(value, bool):
@@ -381,10 +381,12 @@ def _number(value: float, number_format: str) -> str:
     if re.search(r"[0#?],[0#?]", whole):
         units = re.sub(r"(?<=\d)(?=(?:\d{3})+$)", ",", units)
     negative = "-" if value < 0 and which == 0 and written.strip("0.") else ""
-    return negative + _filled(tokens, units, f".{rest}" if rest or (point and not places) else "")
+    return negative + _fill_places(
+        tokens, units, f".{rest}" if rest or (point and not places) else ""
+    )
 
 
-def _filled(tokens: list[tuple[str, str]], units: str, rest: str) -> str:
+def _fill_places(tokens: list[tuple[str, str]], units: str, rest: str) -> str:
     """Put digits into the places of a format, from the right."""
     texts = [text for text, _ in tokens]
     masked = [number for number, (_, mask) in enumerate(tokens) if mask]

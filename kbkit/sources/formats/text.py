@@ -13,7 +13,7 @@ from kbkit.models import License
 from kbkit.sources.decode import decode
 from kbkit.sources.markdown import commonmark
 from kbkit.sources.parts import Part, check_length, one_line, stem, with_front_matter
-from kbkit.sources.untrusted import Archive, UnreadableError, untrusted_xml
+from kbkit.sources.untrusted import Archive, UnreadableError, parse_xml
 from kbkit.text.markdown.structure import document_title
 from kbkit.text.markdown.writing import fence
 
@@ -86,7 +86,7 @@ def read_notebook(data: bytes, name: str) -> list[Part]:
 
 def _cell(cell: dict[str, Any], language: str) -> list[str]:
     kind = cell.get("cell_type")
-    source = _joined(cell.get("source", cell.get("input", ""))).strip("\n")
+    source = _join_source(cell.get("source", cell.get("input", ""))).strip("\n")
     if kind == "markdown":
         return [commonmark(source)] if source.strip() else []
     if kind == "heading":
@@ -104,16 +104,16 @@ def _cell(cell: dict[str, Any], language: str) -> list[str]:
 def _output(output: dict[str, Any]) -> list[str]:
     kind = output.get("output_type")
     if kind == "stream":
-        text = _joined(output.get("text"))
+        text = _join_source(output.get("text"))
     elif kind in ("error", "pyerr"):
-        text = "\n".join(_joined(line) for line in _list(output.get("traceback")))
-        text = text or f"{_joined(output.get('ename'))}: {_joined(output.get('evalue'))}"
+        text = "\n".join(_join_source(line) for line in _list(output.get("traceback")))
+        text = text or f"{_join_source(output.get('ename'))}: {_join_source(output.get('evalue'))}"
     else:
         data = output.get("data", output)
         data = data if isinstance(data, dict) else {}
-        if markdown := _joined(data.get("text/markdown")).strip():
+        if markdown := _join_source(data.get("text/markdown")).strip():
             return [_short(markdown)]
-        text = _joined(data.get("text/plain", data.get("text", "")))
+        text = _join_source(data.get("text/plain", data.get("text", "")))
     text = "\n".join(map(_last_state, text.replace("\r\n", "\n").split("\n")))
     text = _ANSI.sub("", text).strip("\n")
     return [fence(_short(text), "text")] if text.strip() else []
@@ -138,7 +138,7 @@ def _language(notebook: dict[str, Any]) -> str:
     return "python"
 
 
-def _joined(value: Any) -> str:
+def _join_source(value: Any) -> str:
     if isinstance(value, list):
         return "".join(piece for piece in value if isinstance(piece, str))
     return value if isinstance(value, str) else ""
@@ -234,7 +234,7 @@ def _member_of(folder: str, href: str, archive: Archive) -> str:
 
 
 def _xml(data: bytes) -> Any:
-    root = untrusted_xml(data, recover=True)
+    root = parse_xml(data, recover=True)
     if root is None:
         raise UnreadableError("broken: its table of contents cannot be read")
     return root

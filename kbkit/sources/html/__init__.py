@@ -45,7 +45,7 @@ _CONTROL = re.compile(
 
 def parse(text: str) -> Element | None:
     """Parse a page as leniently as browsers do; return ``None`` if it is not HTML."""
-    data = _closed_headings(_CONTROL.sub("", text.replace("\f", " "))).encode("utf-8", "replace")
+    data = _close_headings(_CONTROL.sub("", text.replace("\f", " "))).encode("utf-8", "replace")
     # lxml.html is slower: it calls Python for each element
     parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
     try:
@@ -57,7 +57,7 @@ def parse(text: str) -> Element | None:
     return root
 
 
-def _closed_headings(text: str) -> str:
+def _close_headings(text: str) -> str:
     """Let the end tag of any heading end the open one, as HTML does and libxml2 does not."""
     level = ""
 
@@ -113,7 +113,7 @@ def classes(element: Element) -> list[str]:
     return (element.get("class") or "").split()
 
 
-def normalized_text(element: Element) -> str:
+def plain_text(element: Element) -> str:
     return " ".join("".join(element.itertext()).split())
 
 
@@ -130,8 +130,8 @@ def texts_of(element: Element) -> Iterator[tuple[Element, bool, str]]:
 
 def linked_share(element: Element) -> float:
     """Return the share of an element's words in links, 0 to 1; 1 if it has no words."""
-    total = len(normalized_text(element).split())
-    linked = sum(len(normalized_text(link).split()) for link in element.iter("a"))
+    total = len(plain_text(element).split())
+    linked = sum(len(plain_text(link).split()) for link in element.iter("a"))
     return linked / total if total else 1.0
 
 
@@ -143,7 +143,7 @@ def links(root: Element) -> Iterator[str]:
 
 
 @lru_cache(maxsize=20_000)
-def joined(base: str, href: str) -> str:
+def resolve_link(base: str, href: str) -> str:
     """Resolve a page's link, cached; ``""`` if it is malformed."""
     try:
         return resolve(base, href)
@@ -153,7 +153,7 @@ def joined(base: str, href: str) -> str:
 
 def web_address(base: str, href: str | None) -> str:
     """Resolve a page's link; ``""`` if it does not lead to a page."""
-    url = joined(base, href.strip()[:4_000]) if href else ""
+    url = resolve_link(base, href.strip()[:4_000]) if href else ""
     return url if url.startswith(("http://", "https://")) else ""
 
 
@@ -195,7 +195,7 @@ def names_its_place(link: Element) -> bool:
     inline = ("span", "div", "code", "b", "strong")
     holder = next(up for up in link.iterancestors() if up.tag not in inline)
     named = holder.tag in (*HEADINGS, "dt")
-    return named and normalized_text(holder) == normalized_text(link) != ""
+    return named and plain_text(holder) == plain_text(link) != ""
 
 
 def is_mark(link: Element) -> bool:
@@ -250,7 +250,7 @@ def _named_blocks(body: Element) -> Iterator[tuple[Element, str]]:
     for link in body.iter("a", "dfn", "span"):
         block = link.getparent()
         if block.tag in ("p", "div") and link.get("id") and _DEFINES & set(classes(link)):
-            first = link.getprevious() is None or not normalized_text(link.getprevious())
+            first = link.getprevious() is None or not plain_text(link.getprevious())
             if _is_short(block) and (first or not block.text):
                 yield block, link.get("id")
 
@@ -269,7 +269,7 @@ def _introduces(block: Element) -> bool:
 
 def _is_short(block: Element, limit: int = _NAME_WORDS) -> bool:
     nested = next(block.iterdescendants(*BLOCKS), None) is not None
-    return not nested and len(normalized_text(block).split()) <= limit
+    return not nested and len(plain_text(block).split()) <= limit
 
 
 def anchor(element: Element, own: dict[Element, str]) -> str:
@@ -334,7 +334,7 @@ def _is_empty(element: Element) -> bool:
 
 def _is_label(element: Element) -> bool:
     """Whether an element before a heading is a label, such as a source link."""
-    words = normalized_text(element).split() if element.tag in ("a", "span", "button") else []
+    words = plain_text(element).split() if element.tag in ("a", "span", "button") else []
     return 0 < len(words) <= _LABEL_WORDS and not (element.tail or "").strip()
 
 

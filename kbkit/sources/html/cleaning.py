@@ -21,7 +21,7 @@ from kbkit.sources.html import (
     linked_share,
     names_its_place,
     names_place,
-    normalized_text,
+    plain_text,
 )
 from kbkit.sources.html.inline import language, numbers_lines
 from kbkit.sources.html.navigation import (
@@ -79,9 +79,7 @@ _CARRIED = 0.9  # share of the code's words in the address of a link that runs i
 def clean(body: Element) -> None:
     """Remove scripts, controls, navigation and hidden parts in place."""
     doomed = [*_folded_sources(body), *body.iter(*_DROPPED_TAGS)]
-    doomed += (
-        label for label in body.iter("summary") if _UNFOLDS.fullmatch(normalized_text(label))
-    )
+    doomed += (label for label in body.iter("summary") if _UNFOLDS.fullmatch(plain_text(label)))
     doomed += (part for part in body.iter("header", "footer") if _leads_elsewhere(part))
     doomed += (image for image in body.iter("img") if _repeats_cell(image))
     for link in body.iter("a"):
@@ -194,7 +192,7 @@ def _is_navigation(element: Element) -> bool:
         return False
     if element.tag == "table" and next(element.iter("th"), None) is not None:
         return False
-    little = len(normalized_text(element).split()) <= _LITTLE
+    little = len(plain_text(element).split()) <= _LITTLE
     text = next(element.iter("p", "pre", "dl", "code"), None)
     return linked_share(element) >= _LINKED or (little and text is None)
 
@@ -203,13 +201,13 @@ def _folded_sources(body: Element) -> list[Element]:
     elements = []
     boxes = {box.get("id"): box for box in body.iter("input") if box.get("type") == "checkbox"}
     for button in body.iter("summary", "label", "button"):
-        if not _SHOWS_SOURCE.fullmatch(normalized_text(button)[:_BUTTON]):
+        if not _SHOWS_SOURCE.fullmatch(plain_text(button)[:_BUTTON]):
             continue
         box = boxes.get(button.get("for"), button)
         candidates = [button.getparent()] if button.tag == "summary" else box.itersiblings()
         for folded in candidates:
-            code = sum(len(normalized_text(pre).split()) for pre in folded.iter("pre"))
-            if code and len(normalized_text(folded).split()) - code <= _LITTLE:
+            code = sum(len(plain_text(pre).split()) for pre in folded.iter("pre"))
+            if code and len(plain_text(folded).split()) - code <= _LITTLE:
                 elements += [button, folded]
                 break
     return elements
@@ -227,10 +225,10 @@ def _leads_to_source(link: Element) -> bool:
 def _leads_nowhere(link: Element) -> bool:
     """Whether a link folds a block or leads back to the top."""
     if (link.get("href") or "").lower().startswith("javascript:"):
-        return not any(char.isalnum() for char in normalized_text(link))
+        return not any(char.isalnum() for char in plain_text(link))
     if link.get("href") != "#" or names_place(link) or (link.tail or "").strip():
         return False
-    words = normalized_text(link).split()
+    words = plain_text(link).split()
     if len(words) > _UNFOLDING_WORDS:
         return False
     before = link.getprevious()
@@ -248,7 +246,7 @@ def _opens_menu(link: Element) -> bool:
 
 def _repeats_cell(image: Element) -> bool:
     cell, alt = image.getparent(), (image.get("alt") or "").strip()
-    return cell.tag in ("td", "th") and alt != "" and alt == normalized_text(cell)
+    return cell.tag in ("td", "th") and alt != "" and alt == plain_text(cell)
 
 
 def _jumps(link: Element) -> bool:
@@ -260,15 +258,15 @@ def _jumps(link: Element) -> bool:
 def _jump_line(link: Element) -> Element:
     line = link.getparent()
     named = _JUMP.search(f"{line.get('class') or ''} {line.get('id') or ''}")
-    short = line.tag in ("div", "p", "span") and len(normalized_text(line).split()) <= _LITTLE
+    short = line.tag in ("div", "p", "span") and len(plain_text(line).split()) <= _LITTLE
     return line if named and short else link
 
 
 def _leads_to_top(link: Element) -> bool:
-    text = normalized_text(link) or next((one.get("alt") or "" for one in link.iter("img")), "")
+    text = plain_text(link) or next((one.get("alt") or "" for one in link.iter("img")), "")
     text = text.strip(" []()").lower()
     back = (link.get("href") or "").startswith("#") and text in _TOPS
-    logo = text.endswith("logo") and not normalized_text(link)
+    logo = text.endswith("logo") and not plain_text(link)
     if not back and not logo and not _ARROW.fullmatch(text):
         return False
     around = link.getparent()
@@ -289,12 +287,12 @@ def _wrapping(link: Element) -> Element:
 
 def _heads_links(heading: Element) -> bool:
     last = heading.getnext() is None and not (heading.tail or "").strip()
-    return last and normalized_text(heading).lower() in CONTENTS_TITLES
+    return last and plain_text(heading).lower() in CONTENTS_TITLES
 
 
 def _leads_elsewhere(part: Element) -> bool:
     links = len(part.findall(".//a"))
-    short = part.tag == "footer" and len(normalized_text(part).split()) <= _FOOT
+    short = part.tag == "footer" and len(plain_text(part).split()) <= _FOOT
     if links < (1 if short else _SITE_LINKS):
         return False
     if next(part.iter("h1"), None) is not None and linked_share(part) < _LINKED:
@@ -338,7 +336,7 @@ def _labels_of_code(body: Element) -> list[Element]:
         for label in (pre.getprevious(), pre.getnext())
         if label is not None
         and label.tag in ("span", "div", "small", "em")
-        and normalized_text(label).lower() == language(pre) != ""
+        and plain_text(label).lower() == language(pre) != ""
         and not (label.tail or "").strip()
     ]
 
@@ -348,6 +346,6 @@ def _runs_code(link: Element) -> bool:
     if len(href) < _LONG or "%" not in href:
         return False
     code = next(link.getparent().iterchildren("pre"), None)
-    words = _WORD.findall(normalized_text(code)) if code is not None else []
+    words = _WORD.findall(plain_text(code)) if code is not None else []
     carried = set(_WORD.findall(unquote_plus(href)))
     return bool(words) and sum(word in carried for word in words) >= _CARRIED * len(words)

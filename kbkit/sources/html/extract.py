@@ -24,11 +24,11 @@ from kbkit.sources.html import (
     Element,
     anchor,
     classes,
-    joined,
     links,
     metadata,
-    normalized_text,
     parse,
+    plain_text,
+    resolve_link,
     self_links,
     to_html,
     web_address,
@@ -47,10 +47,10 @@ from kbkit.sources.html.regions import (
     is_stated,
     key_of,
     landmark,
-    narrowed,
+    narrow,
     restore_lead,
     trim,
-    widened,
+    widen,
     word_counts,
 )
 from kbkit.sources.html.tables import label_tabs
@@ -184,9 +184,9 @@ def _read(
     stated = not regions and is_stated(root)
     tabs = label_tabs(body)
     clean(body)
-    heads = (normalized_text(part) for part in root.iter("title"))
+    heads = (plain_text(part) for part in root.iter("title"))
     named = next((text for text in heads if text and not _PLACEHOLDER.match(text)), "")
-    region = _known_region(body, regions)
+    region = _find_known_region(body, regions)
     article = False
     if region is None:
         # trafilatura changes the tree that it reads, so it parses its own
@@ -204,7 +204,7 @@ def _read(
                 and is_article(body, region, selected, own, stated=stated, alone=alone)
             )
             if not article and not alone:
-                region = widened(region, body, common)
+                region = widen(region, body, common)
     own_name = "" if key_of(named) in common or _FILE_NAME.fullmatch(named) else named
     if article:
         heading, title = metadata.page_title(body, region, own_name, common, shared=named)
@@ -213,7 +213,7 @@ def _read(
         region, heading = tree, metadata.same_heading(tree, title)
     else:
         title_parts = metadata.title_block(body, region, own_name, common)
-        region = region if title_parts else narrowed(region, common)
+        region = region if title_parts else narrow(region, common)
         trim(region, common, body)
         metadata.drop_site_line(region, named, common)
         if title_parts:
@@ -231,7 +231,7 @@ def _read(
     return ExtractedPage(title=title, content=content + "\n", article=article, **about)
 
 
-def _known_region(body: Element, regions: tuple[Region, ...]) -> Element | None:
+def _find_known_region(body: Element, regions: tuple[Region, ...]) -> Element | None:
     total = 0
     for region in regions:
         element = find_region(body, region)
@@ -267,7 +267,7 @@ def _trafilatura(html: str) -> tuple[str, Element | None]:
 
 
 def _base(root: Element, url: str) -> str:
-    return joined(url, root.xpath("string(//base[@href!='']/@href)")) or url
+    return resolve_link(url, root.xpath("string(//base[@href!='']/@href)")) or url
 
 
 def _meta(root: Element, base: str) -> tuple[str, str, str]:
@@ -283,7 +283,7 @@ def _meta(root: Element, base: str) -> tuple[str, str, str]:
         if (element.get("http-equiv") or "").lower() == "refresh":
             match = _REFRESH.match(content)
             if match and not refresh:
-                refresh = joined(base, match.group(1).strip())
+                refresh = resolve_link(base, match.group(1).strip())
     descriptions = (described.get(name, "") for name in _DESCRIPTIONS)
     return robots, refresh, next(filter(None, descriptions), "")
 
@@ -291,7 +291,7 @@ def _meta(root: Element, base: str) -> tuple[str, str, str]:
 def _canonical(root: Element, base: str) -> str:
     for element in root.iter("link"):
         if "canonical" in (element.get("rel") or "").lower().split():
-            return joined(base, element.get("href") or "")
+            return resolve_link(base, element.get("href") or "")
     return ""
 
 
@@ -360,7 +360,7 @@ def is_shell(root: Element, *, rendered: bool = False) -> bool:
     while stack:
         element = stack.pop()
         if element.tag == "noscript":
-            asks = asks or bool(_JAVASCRIPT.search(normalized_text(element)))
+            asks = asks or bool(_JAVASCRIPT.search(plain_text(element)))
         if element is not body:
             words += len(_WORD.findall(element.tail or ""))
         if words > _FEW:
@@ -384,13 +384,13 @@ def is_shell(root: Element, *, rendered: bool = False) -> bool:
 
 
 def _is_menu(boilerplate: Element) -> bool:
-    targets = {link.get("href") for link in boilerplate.iter("a") if normalized_text(link)}
+    targets = {link.get("href") for link in boilerplate.iter("a") if plain_text(link)}
     return len({target for target in targets if target and not target.startswith("#")}) >= _MENU
 
 
 def _holds_text(boilerplate: Element) -> bool:
     """Whether a header or footer holds the page's text, because it was left unclosed."""
-    paragraphs = (normalized_text(paragraph) for paragraph in boilerplate.iter("p"))
+    paragraphs = (plain_text(paragraph) for paragraph in boilerplate.iter("p"))
     return sum(len(_WORD.findall(text)) for text in paragraphs) > _PAGE_WORDS
 
 

@@ -19,8 +19,8 @@ from lxml import etree
 from kbkit.models import Image
 from kbkit.models.values import plain
 from kbkit.paths import bytes_of
-from kbkit.sources.html import NAMES, Element, normalized_text
-from kbkit.sources.untrusted import untrusted_xml
+from kbkit.sources.html import NAMES, Element, plain_text
+from kbkit.sources.untrusted import parse_xml
 
 MAX_BYTES = 5_000_000  # of one picture
 MAX_IMAGES = 200  # of one document
@@ -37,13 +37,13 @@ _ATTRIBUTE = re.compile(r"(?!on)(?:[a-z][\w-]*|\{http://www\.w3\.org/XML/1998/na
 _FETCHES = re.compile(r"url\(\s*['\"]?(?!#)|@import|@font-face|expression|javascript:|\\", re.I)
 
 
-def kept_image(data: bytes) -> Image | None:
+def prepare_image(data: bytes) -> Image | None:
     """Return a picture as stored; ``None`` if it is invalid or too large."""
     if not data or len(data) > MAX_BYTES:
         return None
     if b"<svg" in data[:4096].lower():
         drawn = _svg(data)
-        return None if drawn is None else _named(drawn, "svg")
+        return None if drawn is None else _name_image(drawn, "svg")
     from PIL import Image as Pillow
 
     try:
@@ -56,16 +56,16 @@ def kept_image(data: bytes) -> Image | None:
             form = str(picture.format)
     except (OSError, ValueError, SyntaxError, Warning, Pillow.DecompressionBombError):
         return None
-    return _named(data, _FORMATS[form]) if 0 < width * height <= _MAX_PIXELS else None
+    return _name_image(data, _FORMATS[form]) if 0 < width * height <= _MAX_PIXELS else None
 
 
-def _named(data: bytes, suffix: str) -> Image:
+def _name_image(data: bytes, suffix: str) -> Image:
     return Image(f"{hashlib.sha256(data).hexdigest()[:32]}.{suffix}", data)
 
 
 def _svg(data: bytes) -> bytes | None:
     try:
-        root = untrusted_xml(data, recover=False)
+        root = parse_xml(data, recover=False)
     except (etree.LxmlError, ValueError):
         return None
     if root.tag != f"{_SVG}svg" or root.getroottree().docinfo.internalDTD is not None:
@@ -95,7 +95,7 @@ def collect(markdown: str, read: Callable[[str], bytes | None]) -> dict[str, Ima
     images = {}
     for address in image_addresses(markdown):
         data = read(address)
-        if data is not None and (image := kept_image(data)) is not None:
+        if data is not None and (image := prepare_image(data)) is not None:
             images[address] = image
     return images
 
@@ -156,7 +156,7 @@ def take_drawings(body: Element, url: str) -> dict[str, bytes]:
             break
         if not _is_content(drawing):
             continue
-        data = _serialized(drawing)
+        data = _serialize(drawing)
         if len(data) > MAX_BYTES:
             continue
         address = f"{url}#drawing-{len(drawings) + 1}.svg"
@@ -177,18 +177,18 @@ def _is_content(drawing: Element) -> bool:
 
 
 def _alternative(drawing: Element) -> str:
-    for label in (drawing.get("aria-label"), *map(normalized_text, drawing.iterfind("title"))):
+    for label in (drawing.get("aria-label"), *map(plain_text, drawing.iterfind("title"))):
         if label and plain(label):
             return plain(label)[:_ALT]
-    texts = (plain(normalized_text(part)) for part in drawing.iter("text"))
+    texts = (plain(plain_text(part)) for part in drawing.iter("text"))
     labels = [text for text in dict.fromkeys(texts) if re.search(r"\w", text)]
     more = " …" if len(labels) > _LABELS else ""
     named = ", ".join(labels[:_LABELS]) + more
     return f"Diagram: {named}"[:_ALT] if labels else "Diagram"
 
 
-def _serialized(drawing: Element) -> bytes:
-    root = _namespaced(drawing)
+def _serialize(drawing: Element) -> bytes:
+    root = _add_namespaces(drawing)
     view = (root.get("viewBox") or "").replace(",", " ").split()
     if len(view) == 4 and not {"width", "height"} & set(root.attrib):
         root.set("width", view[2])
@@ -196,7 +196,7 @@ def _serialized(drawing: Element) -> bytes:
     return bytes(etree.tostring(root))
 
 
-def _namespaced(element: Element) -> Element:
+def _add_namespaces(element: Element) -> Element:
     # HTML parsers drop namespaces and capitals; links draw nothing themselves
     name = "g" if element.tag == "a" else _CAPITALS.get(element.tag, element.tag)
     copy = etree.Element(f"{_SVG}{name}", nsmap={None: _NAMESPACE})
@@ -210,7 +210,7 @@ def _namespaced(element: Element) -> Element:
     copy.text, copy.tail = _clean(element.text), None
     for child in element:
         if child.tag.isidentifier():
-            inner = _namespaced(child)
+            inner = _add_namespaces(child)
             inner.tail = _clean(child.tail)
             copy.append(inner)
     return copy

@@ -5,24 +5,16 @@ from __future__ import annotations
 import re
 from itertools import islice, pairwise, takewhile
 
-from kbkit.sources.html import (
-    BLOCKS,
-    NAMES,
-    PREFORMATTED,
-    Element,
-    classes,
-    normalized_text,
-    texts_of,
-)
+from kbkit.sources.html import BLOCKS, NAMES, PREFORMATTED, Element, classes, plain_text, texts_of
 from kbkit.text.markdown.writing import (
     BREAK,
     SPACE,
     code_span,
     escape,
-    folded,
+    fold_spaces,
     formula,
     inline_math,
-    marked,
+    mark_text,
     safe_url,
 )
 
@@ -48,7 +40,7 @@ class InlineWriter:
         before = self._linkless, self._plain, self._place
         linkless = self._linkless or (place is not None and _leads_back(element))
         self._linkless, self._plain, self._place = linkless, True, place
-        text = folded(self._children(element)).replace("  \n", " ")
+        text = fold_spaces(self._children(element)).replace("  \n", " ")
         self._linkless, self._plain, self._place = before
         return text
 
@@ -77,7 +69,7 @@ class InlineWriter:
         if tag in _CODE_TAGS:
             return self._code_span(element)
         if tag in _EMPHASIS and not self._plain:
-            return self._emphasised(element, _EMPHASIS[tag])
+            return self._emphasise(element, _EMPHASIS[tag])
         if tag == "img":
             return self.image(element)
         if tag == "math":
@@ -85,7 +77,7 @@ class InlineWriter:
         if tag == "rt" and next(element.getparent().iter("rp"), None) is None:
             return f"({self._children(element)})"
         if tag == "span" and "math" in classes(element):
-            text = formula(normalized_text(element))
+            text = formula(plain_text(element))
             return f"${text}$" if text else ""
         if tag == "sup":
             return re.sub(r"^\s*([-+]?\w{1,3})\s*$", r"^\1", self._children(element))
@@ -143,7 +135,7 @@ class InlineWriter:
 
     def _code(self, spans: Spans, place: str | None) -> str:
         written = (
-            f"{text[:1].isspace() * ' '}{self._linked(code_span(text), href, place)}"
+            f"{text[:1].isspace() * ' '}{self._write_link(code_span(text), href, place)}"
             f"{text[-1:].isspace() * ' '}"
             if text.strip()
             else " "
@@ -154,12 +146,12 @@ class InlineWriter:
     def _link(self, element: Element) -> str:
         if self._in_link or self._linkless:
             return self._children(element)
-        if _PICTURE.search(element.get("href") or "") and not normalized_text(element):
+        if _PICTURE.search(element.get("href") or "") and not plain_text(element):
             return self._children(element)  # a preview that links to its picture
         self._in_link = True
-        text = folded(self._children(element), strip=False)
+        text = fold_spaces(self._children(element), strip=False)
         self._in_link = False
-        return self._linked(text, element.get("href"), self._place)
+        return self._write_link(text, element.get("href"), self._place)
 
     def _target(self, href: str | None, place: str | None) -> str:
         url = self._safe(href) if href else ""
@@ -168,7 +160,7 @@ class InlineWriter:
         page, _, fragment = url.partition("#")
         return "" if page == self._base.partition("#")[0] and fragment in ("", place) else url
 
-    def _linked(self, text: str, href: str | None, place: str | None = None) -> str:
+    def _write_link(self, text: str, href: str | None, place: str | None = None) -> str:
         inner = text.strip()
         if not inner or not href or self._linkless or self._in_link:
             return text
@@ -183,7 +175,7 @@ class InlineWriter:
     def _safe(self, href: str) -> str:
         return safe_url(href, self._base, relative=self._relative) if href else ""
 
-    def _emphasised(self, element: Element, mark: str) -> str:
+    def _emphasise(self, element: Element, mark: str) -> str:
         if mark in self._emphasis:
             return self._children(element)
         self._emphasis.add(mark)
@@ -193,7 +185,7 @@ class InlineWriter:
         if not inner:
             return text
         before, _, after = text.partition(inner)
-        return f"{before}{marked(inner, mark)}{after}"
+        return f"{before}{mark_text(inner, mark)}{after}"
 
 
 def _leads_back(heading: Element) -> bool:
@@ -201,7 +193,7 @@ def _leads_back(heading: Element) -> bool:
     return (
         link is not None
         and (link.get("href") or "").startswith("#")
-        and normalized_text(link) == normalized_text(heading)
+        and plain_text(link) == plain_text(heading)
     )
 
 
@@ -353,7 +345,7 @@ def broken_code(element: Element) -> str | None:
     return "\n".join(_SPACE.sub(" ", line).strip(" ") for line in text.split(BREAK)).strip("\n")
 
 
-def pops_up(element: Element) -> bool:
+def opens_popup(element: Element) -> bool:
     return _is_named(element.get("class"), _POPUP) or numbers_lines(element)
 
 
@@ -391,19 +383,19 @@ def _holds_only_code(parent: Element) -> bool:
 
 def code_text(pre: Element) -> str:
     """Return the text of a preformatted element, byte for byte as a browser would copy it."""
-    text = _LINE_ENDS.sub("\n", _copied(pre)).replace(_BLOCK_BEGIN, "").replace(_BLOCK_END, "")
+    text = _LINE_ENDS.sub("\n", _copied_text(pre)).replace(_BLOCK_BEGIN, "").replace(_BLOCK_END, "")
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     # HTML: a newline right after <pre> is not part of its text
     return text.removeprefix("\n").removesuffix("\n")
 
 
-def _copied(element: Element) -> str:
+def _copied_text(element: Element) -> str:
     pieces = [element.text or ""]
     for child in element:
         if child.tag == "br":
             pieces.append("\n")
-        elif not pops_up(child):
-            text = _copied(child)
+        elif not opens_popup(child):
+            text = _copied_text(child)
             if child.tag in BLOCKS:
                 begin = _BLOCK_BEGIN if text.strip(_BLOCK_END) else ""
                 text = f"{begin}{text}{_BLOCK_END}"

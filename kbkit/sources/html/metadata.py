@@ -7,14 +7,14 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import dropwhile, islice
 
 from kbkit.models import License
-from kbkit.models.licenses import known_address, known_name
+from kbkit.models.licenses import name_of_address, standard_name
 from kbkit.sources.html import (
     BLOCKS,
     HEADINGS,
     Element,
     drop_tree,
     linked_share,
-    normalized_text,
+    plain_text,
     texts_of,
     web_address,
 )
@@ -51,13 +51,13 @@ def page_title(
     """Return the heading that names the page, if any, and the page's title."""
     named = named.strip(_SEPARATORS)
     # the first of several is a section, unless the page's head names it
-    several = sum(normalized_text(head) != "" for head in region.iter("h1")) > 1
-    sole = sum(normalized_text(head) != "" for head in body.iter("h1")) == 1
+    several = sum(plain_text(head) != "" for head in region.iter("h1")) > 1
+    sole = sum(plain_text(head) != "" for head in body.iter("h1")) == 1
     section: Element | None = None  # the first heading of the content, if most pages have it
     bare = bare_title(named, common)
     for place in (region, body):
         for heading in place.iter("h1"):
-            text = normalized_text(heading).rstrip("¶# ")
+            text = plain_text(heading).rstrip("¶# ")
             if not text:
                 continue
             # text in the head is the page's own, even if every menu has it; a page's only heading
@@ -70,7 +70,7 @@ def page_title(
             # most pages have may be a section's
             first = section is None and not (named and several)
             if text in named or (place is region and (first or _is_title(text, bare, several))):
-                return heading, _qualified(text, named, common)[:MAX_LENGTH]
+                return heading, _qualify(text, named, common)[:MAX_LENGTH]
     if named:
         title = bare_title(_EDITION.sub("", named), common) or named
         title = f"{title}{_letter(region)}"[:MAX_LENGTH]
@@ -84,7 +84,7 @@ def page_title(
         if bare != shared and bare_title(shared, common) != shared.split(maxsplit=1)[0]:
             return None, f"{bare}{letter}"[:MAX_LENGTH]
     for heading in region.iter(*HEADINGS):
-        text = normalized_text(heading).rstrip("¶# ")
+        text = plain_text(heading).rstrip("¶# ")
         if text and key_of(text) not in common:
             return heading, text[:MAX_LENGTH]
     return None, ""
@@ -96,26 +96,26 @@ def _opening_heading(region: Element, named: str) -> tuple[Element | None, str]:
     The heading may add a number and a few words, such as "Class".
     """
     first = next(region.iter(*HEADINGS), None)
-    text = normalized_text(first).rstrip("¶# ") if first is not None else ""
-    if not text or not normalized_text(region).startswith(text):
+    text = plain_text(first).rstrip("¶# ") if first is not None else ""
+    if not text or not plain_text(region).startswith(text):
         return None, named
-    if _squashed(_NUMBERED.sub("", text)) == _squashed(_NUMBERED.sub("", named)):
+    if _squash(_NUMBERED.sub("", text)) == _squash(_NUMBERED.sub("", named)):
         return first, named
     longer = len(text.split()) - len(named.split())
-    if 0 < longer <= _MORE and _folded(named) in _folded(text):
+    if 0 < longer <= _MORE and _fold(named) in _fold(text):
         return first, text[:MAX_LENGTH]
     return None, named
 
 
 def _subtitle(section: Element) -> str:
     first = section.getnext()
-    text = normalized_text(first) if first is not None and first.tag == "p" else ""
+    text = plain_text(first) if first is not None and first.tag == "p" else ""
     return text if len(text.split()) <= _TITLE_WORDS else ""
 
 
-def _qualified(heading: str, named: str, common: Collection[int]) -> str:
+def _qualify(heading: str, named: str, common: Collection[int]) -> str:
     bare = bare_title(named, common)
-    if (common and bare.startswith(f"{heading} (")) or _squashed(bare) == _squashed(heading):
+    if (common and bare.startswith(f"{heading} (")) or _squash(bare) == _squash(heading):
         return bare  # with marks that a style sheet draws in the heading
     *_, last = heading.split() or [""]
     paths: list[str] = _PATH.findall(named)
@@ -130,7 +130,7 @@ def _qualified(heading: str, named: str, common: Collection[int]) -> str:
 
 def _letter(region: Element) -> str:
     """Return ``": "`` and the letter of a page of an index, or ``""``."""
-    heads = [normalized_text(head) for head in region.iter(*HEADINGS)]
+    heads = [plain_text(head) for head in region.iter(*HEADINGS)]
     letter = heads[0].strip("-–— ") if len(heads) == 1 else ""
     return f": {letter}" if len(letter) == 1 else ""
 
@@ -138,7 +138,7 @@ def _letter(region: Element) -> str:
 def same_heading(tree: Element, title: str) -> Element | None:
     """Return the first heading of a tree, if it is the page's title."""
     first = next(tree.iter("h1", "h2"), None)
-    return first if first is not None and normalized_text(first) == title else None
+    return first if first is not None and plain_text(first) == title else None
 
 
 def title_block(
@@ -148,11 +148,11 @@ def title_block(
 
     It precedes the region or starts it; after other texts, it must repeat the title in the head.
     """
-    headed = [text for head in region.iter("h1") if (text := normalized_text(head))]
+    headed = [text for head in region.iter("h1") if (text := plain_text(head))]
     if any(not named or _is_title(text, named, len(headed) > 1) for text in headed):
         return None
-    bare = _folded(bare_title(named, common))
-    titles = [head for head in body.iter("h1") if normalized_text(head)]
+    bare = _fold(bare_title(named, common))
+    titles = [head for head in body.iter("h1") if plain_text(head)]
     inside = started = False
     holders = {region, *region.iterancestors()}
     for element in body.iter():
@@ -168,11 +168,11 @@ def title_block(
         if not text or len(text.split()) > _TITLE_WORDS or key_of(text) in common:
             continue
         if started:  # after other texts, only the page's title, maybe with a prefix
-            right = _folded(text) == _folded(named) or (
-                bool(bare.strip()) and titled and _folded(text).endswith(bare)
+            right = _fold(text) == _fold(named) or (
+                bool(bare.strip()) and titled and _fold(text).endswith(bare)
             )
         elif headed:  # beside another heading, only the start of the page's title
-            right = _folded(named).startswith(_folded(text))
+            right = _fold(named).startswith(_fold(text))
         else:
             # a page's only heading is its title, even if the head differs
             sole = bool(common) and titles == [element]
@@ -204,7 +204,7 @@ def drop_site_line(region: Element, named: str, common: Collection[int]) -> None
     after = dropwhile(lambda part: part is not heading, region.iter(*BLOCKS))
     leaves = (part for part in after if not any(child.tag in BLOCKS for child in part))
     for part in list(islice(leaves, 1, 1 + _LINES_BELOW)):
-        text = normalized_text(part)
+        text = plain_text(part)
         same = key_of(text) in common and len(text) <= len(site) + _BESIDE_SITE
         if same and site in text.lower():
             drop_tree(part)
@@ -222,11 +222,11 @@ def _own_text(element: Element) -> str:
 
 
 def _alike(text: str, named: str) -> bool:
-    text, named = _folded(text), _folded(named)
+    text, named = _fold(text), _fold(named)
     return text in named or named in text
 
 
-def _squashed(text: str) -> str:
+def _squash(text: str) -> str:
     return "".join(_WORD.findall(text))
 
 
@@ -237,10 +237,10 @@ def _is_title(text: str, named: str, several: bool) -> bool:
     """
     if not several:
         return _alike(text, named)
-    return _folded(text) in _folded(named) or _folded(text).startswith(_folded(named))
+    return _fold(text) in _fold(named) or _fold(text).startswith(_fold(named))
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return f" {' '.join(_WORD.findall(text.lower()))} "
 
 
@@ -252,9 +252,9 @@ def _around(title: Element, region: Element) -> Element:
     holders = set(region.iterancestors())
     block = title
     parent = title.getparent()
-    named = normalized_text(title)
+    named = plain_text(title)
     while parent is not None and parent not in holders:
-        text = normalized_text(parent)
+        text = plain_text(parent)
         long = len(text.split()) > _BESIDE and not text.startswith(named)
         if long or linked_share(parent) >= _LINKED:
             break
@@ -304,7 +304,7 @@ _URL = re.compile(r"https?://[^\s<>\"')]+")
 
 
 def page_license(root: Element, base: str) -> License:
-    best = _merged(_linked(root, base)).or_else(_meta(root, base))
+    best = _merge(_linked_licenses(root, base)).or_else(_meta(root, base))
     return best if best and best.attribution else best.or_else(_foot(root, base))
 
 
@@ -312,15 +312,15 @@ def rights_license(text: str) -> License:
     """Return the license in a free text (Dublin Core's ``rights``), or the text as attribution."""
     text = " ".join(text[:4_000].split())
     for address in _URL.findall(text):
-        if known_address(address.rstrip(".,;")):
+        if name_of_address(address.rstrip(".,;")):
             attribution = "" if address == text else text
             return License.stated(url=address.rstrip(".,;"), attribution=attribution)
-    if name := known_name(text) or _license_name(text):
-        return License.stated(name, attribution="" if known_name(text) else text)
+    if name := standard_name(text) or _license_name(text):
+        return License.stated(name, attribution="" if standard_name(text) else text)
     return License.stated(attribution=text)
 
 
-def _merged(licenses: Iterable[License]) -> License:
+def _merge(licenses: Iterable[License]) -> License:
     """Merge several statements of one place; a page under several licenses names them."""
     each = list(dict.fromkeys(license for license in licenses if license))[: _SEVERAL + 1]
     if len({license.name for license in each if license.name}) <= 1:
@@ -330,11 +330,11 @@ def _merged(licenses: Iterable[License]) -> License:
     return License.stated(", ".join(list(names)[:_SEVERAL]) + more)
 
 
-def _linked(root: Element, base: str) -> Iterator[License]:
+def _linked_licenses(root: Element, base: str) -> Iterator[License]:
     for element in root.iter("link", "a", "area"):
         rel = element.get("rel")
         if rel and {"license", "licence"} & set(rel.lower().split()):
-            text = normalized_text(element) or element.get("title") or ""
+            text = plain_text(element) or element.get("title") or ""
             yield License.stated(text, web_address(base, element.get("href")))
 
 
@@ -355,11 +355,11 @@ def _foot(root: Element, base: str) -> License:
     license = License()
     for element in islice(_feet(root), _FEET):
         lines = _lines(element)
-        links = [(normalized_text(a), web_address(base, a.get("href"))) for a in element.iter("a")]
-        linked = (License.stated(url=url) for _, url in links if known_address(url))
+        links = [(plain_text(a), web_address(base, a.get("href"))) for a in element.iter("a")]
+        linked = (License.stated(url=url) for _, url in links if name_of_address(url))
         name_found = next((name for line in lines if (name := _license_name(line))), "")
         notice = next((text for line in lines if (text := _notice(line))), "")
-        stated = _merged(linked) or License.stated(
+        stated = _merge(linked) or License.stated(
             name_found, next((url for text, url in links if name_found and name_found in text), "")
         )
         license = license.or_else(stated.or_else(License.stated(attribution=notice)))
@@ -396,7 +396,7 @@ def _lines(element: Element) -> list[str]:
 
 def _license_name(line: str) -> str:
     match = _SENTENCE.search(line[:1_000])
-    return known_name(match[1].strip()) if match else ""
+    return standard_name(match[1].strip()) if match else ""
 
 
 def _notice(line: str) -> str:

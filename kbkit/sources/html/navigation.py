@@ -18,7 +18,7 @@ from kbkit.sources.html import (
     Element,
     classes,
     linked_share,
-    normalized_text,
+    plain_text,
     web_address,
 )
 
@@ -35,16 +35,16 @@ def page_navigation(root: Element, base: str, url: str) -> Navigation:
     crumbs = _breadcrumbs(root, base, own)
     if crumbs is not None and (trail is None or len(crumbs) > len(trail)):
         trail = crumbs
-    return Navigation.stated(trail, _next(root, base, own) or following)
+    return Navigation.of_values(trail, _next(root, base, own) or following)
 
 
 def _next(root: Element, base: str, own: str) -> str:
     for element in root.iter("link", "a"):
         if "next" in (element.get("rel") or "").lower().split():
-            target = _joined(base, element.get("href"))
+            target = _resolve(base, element.get("href"))
             return target if _page(target) != own else ""
     named = (
-        _joined(base, link.get("href"))
+        _resolve(base, link.get("href"))
         for link in root.iter("a")
         if any(map(_NEXT.search, map(str.lower, classes(link))))
     )
@@ -70,7 +70,7 @@ def _breadcrumbs(root: Element, base: str, own: str) -> list[tuple[str, str]] | 
         else:
             continue
         crumbs = [
-            (normalized_text(link), _joined(base, link.get("href")))
+            (plain_text(link), _resolve(base, link.get("href")))
             for link in links
             if not any("aside" in name for up in (link, link.getparent()) for name in classes(up))
         ]
@@ -89,14 +89,14 @@ def _in_list(root: Element, base: str, own: str) -> tuple[list[tuple[str, str]] 
             continue  # within the page
         if bare and name not in bare and not bare.endswith(("/", ".", "index.html")):
             continue  # spares the slow joining of addresses
-        if _page(_joined(base, link.get("href"))) != own:
+        if _page(_resolve(base, link.get("href"))) != own:
             continue
         lists = list(link.iterancestors(*_LISTS))
         if not lists or not _is_navigation(lists[-1]):
             continue
         outer = lists[-1]
         if outer not in pages:
-            pages[outer] = [(one, _joined(base, one.get("href"))) for one in outer.iter("a")]
+            pages[outer] = [(one, _resolve(base, one.get("href"))) for one in outer.iter("a")]
         others = len({_page(target) for _, target in pages[outer]} - {own, ""})
         worth = len(_items_above(link, outer)), others
         if others >= _MIN or _caption(outer) is not None:
@@ -117,25 +117,23 @@ def _items_above(link: Element, outer: Element) -> list[Element]:
 
 
 def _label(item: Element, base: str) -> tuple[str, str] | None:
-    link = next(
-        (one for one in _own_elements(item) if one.tag == "a" and normalized_text(one)), None
-    )
+    link = next((one for one in _own_elements(item) if one.tag == "a" and plain_text(one)), None)
     if link is None:
-        texts = (normalized_text(one) for one in _own_elements(item) if one.tag in _LABELS)
+        texts = (plain_text(one) for one in _own_elements(item) if one.tag in _LABELS)
         text = (item.text or "").strip() or next(filter(None, texts), "")
         if text:
             return " ".join(text.split()), ""
         before = item.getprevious()  # mdBook nests children in the item after their parent
         return _label(before, base) if before is not None and before.tag == "li" else None
     href = link.get("href") or ""
-    return normalized_text(link), "" if href.startswith("#") else _joined(base, href)
+    return plain_text(link), "" if href.startswith("#") else _resolve(base, href)
 
 
 def _caption(outer: Element) -> tuple[str, str] | None:
     before = outer.getprevious()
     if before is None or "caption" not in classes(before):
         return None
-    return normalized_text(before), ""
+    return plain_text(before), ""
 
 
 def _own_elements(item: Element) -> Iterator[Element]:
@@ -166,7 +164,7 @@ def _page(url: str) -> str:
     return bare.removesuffix("index.html").removesuffix(".html").rstrip("/")
 
 
-def _joined(base: str, href: str | None) -> str:
+def _resolve(base: str, href: str | None) -> str:
     return web_address(base, href).partition("#")[0]
 
 
@@ -246,7 +244,7 @@ def _is_bare_line_of_steps(before: str, line: Collection[Element]) -> bool:
     links = [link for part in line for link in part.iter("a") if link.get("href")]
     text = [before, *("".join(part.itertext()) + (part.tail or "") for part in line)]
     words = _WORD.findall(" ".join(text).lower())
-    linked = _WORD.findall(" ".join(normalized_text(link) for link in links).lower())
+    linked = _WORD.findall(" ".join(plain_text(link) for link in links).lower())
     unlinked = Counter(words) - Counter(linked)
     alts = [(image.get("alt") or "").lower() for link in links for image in link.iter("img")]
     marks = unlinked.total() + sum(alt in _STEP_NAMES for alt in alts)
@@ -261,11 +259,11 @@ def _is_bare_line_of_steps(before: str, line: Collection[Element]) -> bool:
 def trails(body: Element) -> list[Element]:
     """Return lists before a page's heading that lead to it from above, and name it."""
     heading = next(body.iter("h1"), None)
-    if heading is None or not (name := normalized_text(heading)):
+    if heading is None or not (name := plain_text(heading)):
         return []
     elements = []
     for element in takewhile(lambda each: each is not heading, body.iter("h1", "ul", "ol")):
-        items = [normalized_text(item) for item in element]
+        items = [plain_text(item) for item in element]
         bare = [
             text
             for item, text in zip(element, items, strict=True)
@@ -315,12 +313,12 @@ def contents(body: Element) -> list[Element]:
 
 
 def _is_all_linked(element: Element) -> bool:
-    linked = sum(len(_WORD.findall(normalized_text(link))) for link in element.iter("a"))
-    return linked >= _ALL_LINKED * len(_WORD.findall(normalized_text(element)))
+    linked = sum(len(_WORD.findall(plain_text(link))) for link in element.iter("a"))
+    return linked >= _ALL_LINKED * len(_WORD.findall(plain_text(element)))
 
 
 def _is_title(element: Element) -> bool:
-    return normalized_text(element).lower().rstrip(":") in CONTENTS_TITLES
+    return plain_text(element).lower().rstrip(":") in CONTENTS_TITLES
 
 
 def _holds_links(element: Element) -> bool:
@@ -332,8 +330,8 @@ def _holds_links(element: Element) -> bool:
 def _with_name(element: Element) -> Element:
     """Return a table of contents, or the block around it that adds only its title."""
     around = element.getparent()
-    words = _WORD.findall(normalized_text(around).lower())
-    title = words[: len(words) - len(_WORD.findall(normalized_text(element)))]
+    words = _WORD.findall(plain_text(around).lower())
+    title = words[: len(words) - len(_WORD.findall(plain_text(element)))]
     return around if " ".join(title) in CONTENTS_TITLES else element
 
 
@@ -345,7 +343,7 @@ def repeated_links(body: Element) -> list[Element]:
         if len(links) < _SITE_LINKS or sum(1 for _ in table.iter("tr")) != 1:
             continue
         link_text = " ".join("".join(link.itertext()) for link in links)
-        text = normalized_text(table)
+        text = plain_text(table)
         if _WORD.findall(text) == _WORD.findall(link_text):
             rows.setdefault(text, []).append(table)
     return [table for same in rows.values() if len(same) > 1 for table in same]
@@ -364,8 +362,8 @@ def _is_line_of_steps(element: Element, neighbours: Collection[str | None]) -> b
     links = [link for link in element.iter("a") if link.get("href")]
     others = [link for link in links if not _is_translation(link)]
     if len(others) < min(2, len(links)):
-        words = len(normalized_text(element).split())
-        linked = sum(len(normalized_text(link).split()) for link in links)
+        words = len(plain_text(element).split())
+        linked = sum(len(plain_text(link).split()) for link in links)
         # the link of the current language may lead to the page itself
         most = _STEP_WORDS if not others else _OWN_LANGUAGE
         return words - linked <= most + len(links)
@@ -378,7 +376,7 @@ def _is_line_of_steps(element: Element, neighbours: Collection[str | None]) -> b
         return False
     if next(element.iter(*HEADINGS), None) is not None:
         return False
-    words = len(normalized_text(element).split())
+    words = len(plain_text(element).split())
     return words <= _STEP_WORDS and linked_share(element) >= _STEP_LINKED
 
 
@@ -392,7 +390,7 @@ def is_all_of_page(part: Element, body: Element) -> bool:
     if next(head.iter("h1"), None) is None:
         return False
     links = [link.get("href") or "#" for link in part.iter("a")]
-    words = len(normalized_text(body).split()) - len(normalized_text(part).split())
+    words = len(plain_text(body).split()) - len(plain_text(part).split())
     return words <= _FOOT_WORDS and sum(href[0] != "#" for href in links) >= _SITE_LINKS
 
 
@@ -402,7 +400,7 @@ def is_rest_of_menu(around: Element) -> bool:
         return False
     if next(around.iter(*HEADINGS, "p", "pre"), None) is not None:
         return False
-    words = len(normalized_text(around).split())
+    words = len(plain_text(around).split())
     return 0 < words <= _FEW_WORDS and linked_share(around) == 1
 
 

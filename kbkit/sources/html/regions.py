@@ -24,7 +24,7 @@ from kbkit.sources.html import (
     classes,
     drop_tree,
     linked_share,
-    normalized_text,
+    plain_text,
     texts_of,
 )
 
@@ -118,7 +118,7 @@ def landmark(element: Element, body: Element) -> Element:
     return best
 
 
-def widened(region: Element, body: Element, common: Collection[int]) -> Element:
+def widen(region: Element, body: Element, common: Collection[int]) -> Element:
     """Extend a region by neighbours that are neither menus nor shared by most pages.
 
     For sites without a common region: from a page that is mostly a list, trafilatura may select the
@@ -126,7 +126,7 @@ def widened(region: Element, body: Element, common: Collection[int]) -> Element:
     """
     around = region
     while around is not body and (parent := around.getparent()) is not None:
-        siblings = [one for one in parent if one is not around and normalized_text(one)]
+        siblings = [one for one in parent if one is not around and plain_text(one)]
         own = [one for one in siblings if key_of(_short_text(one)) not in common]
         if any(linked_share(one) >= _LINKED for one in own):
             break
@@ -136,7 +136,7 @@ def widened(region: Element, body: Element, common: Collection[int]) -> Element:
     return region
 
 
-def narrowed(region: Element, common: Collection[int]) -> Element:
+def narrow(region: Element, common: Collection[int]) -> Element:
     """Return the page's declared main part, if the rest of its region is menus or shared."""
     marked = region.xpath(".//main | .//*[@role='main']")
     if not marked or any(marked[0] not in one.iterancestors() for one in marked[1:]):
@@ -145,19 +145,19 @@ def narrowed(region: Element, common: Collection[int]) -> Element:
     while inner is not region:
         around = inner.getparent()
         texts = [around.text, *(one.tail for one in around)]
-        siblings = [one for one in around if one is not inner and normalized_text(one)]
+        siblings = [one for one in around if one is not inner and plain_text(one)]
         own = (one for one in siblings if key_of(_short_text(one)) not in common)
         if any(text and text.strip() for text in texts) or any(
             linked_share(one) < _LINKED for one in own
         ):
             return region
         inner = around
-    return narrowed(marked[0], common)
+    return narrow(marked[0], common)
 
 
 def block_keys(body: Element) -> frozenset[int]:
     keys = {key_of(text) for block in body.iter(*BLOCKS) if (text := _short_text(block))}
-    return frozenset(keys) | {heading_key(normalized_text(head)) for head in body.iter("h1")}
+    return frozenset(keys) | {heading_key(plain_text(head)) for head in body.iter("h1")}
 
 
 def heading_key(text: str) -> int:
@@ -216,7 +216,7 @@ def _outermost(
         elif child.tag in _CONTAINERS:
             if (stop := _outermost(child, common, same, last=last)) is not None:
                 return stop
-        elif text or normalized_text(child):
+        elif text or plain_text(child):
             return child
         if tail:
             return element
@@ -396,20 +396,20 @@ def complete(
     """Add anchors of headings, labels of tabs and links that trafilatura left out, in place."""
     if tabs:
         _restore_labels(tree, tabs)
-    places = {normalized_text(head): anchor(head, own) for head in region.iter(*HEADINGS)}
+    places = {plain_text(head): anchor(head, own) for head in region.iter(*HEADINGS)}
     for heading in tree.iter(*HEADINGS):
-        if place := places.get(normalized_text(heading)):
+        if place := places.get(plain_text(heading)):
             heading.set("id", place)
-    text = _folded(selected)
+    text = _fold(selected)
     verdicts: dict[Element, bool] = {}
     links: dict[str, str] = {}
     for link in region.iter("a"):
         block = next((up for up in link.iterancestors() if up.tag in BLOCKS), None)
-        href, named = link.get("href"), normalized_text(link)
+        href, named = link.get("href"), plain_text(link)
         if block is None or not href or not named:
             continue
         if block not in verdicts:
-            verdicts[block] = _folded(normalized_text(block)) in text
+            verdicts[block] = _fold(plain_text(block)) in text
         if verdicts[block]:
             links.setdefault(href, named)
     last = etree.SubElement(tree, "ul")
@@ -419,11 +419,11 @@ def complete(
 
 def restore_lead(tree: Element, body: Element, title: Element | None, selected: str) -> None:
     """Insert the paragraphs between title and selected text, which trafilatura leaves out."""
-    text = _folded(selected)
+    text = _fold(selected)
     title = next(body.iter("h1"), None) if title is None else title
     lead: list[str] = []
     for block, words in islice(_blocks_after(title, body), _MAX_LEAD):
-        if _folded(words) in text:
+        if _fold(words) in text:
             break
         if _is_prose(block, words):
             lead.append(words)
@@ -439,14 +439,14 @@ def _blocks_after(title: Element | None, body: Element) -> Iterator[tuple[Elemen
     after = title is None
     for element in body.iter(etree.Element):
         if after and element.tag in _LEADS and not any(part.tag in BLOCKS for part in element):
-            text = normalized_text(element)
+            text = plain_text(element)
             if len(_LONG_WORD.findall(text)) >= _LEAD_WORDS:
                 yield element, text
         after = after or element is title
 
 
 def _is_prose(element: Element, text: str) -> bool:
-    linked = sum(len(normalized_text(link)) for link in element.iter("a"))
+    linked = sum(len(plain_text(link)) for link in element.iter("a"))
     beside = element.iterancestors("figure", "nav", "aside", "footer", "form")
     return linked < len(text) / 3 and next(beside, None) is None
 
@@ -454,16 +454,16 @@ def _is_prose(element: Element, text: str) -> bool:
 def _restore_labels(tree: Element, tabs: Sequence[Element]) -> None:
     blocks: dict[str, Element] = {}
     for block in tree.iterdescendants(etree.Element):
-        blocks.setdefault(normalized_text(block), block)
+        blocks.setdefault(plain_text(block), block)
     for label in tabs:
         panel = label.getnext()
         parts = () if panel is None else panel.iter(etree.Element)
-        texts = (text for part in parts if (text := normalized_text(part)))
+        texts = (text for part in parts if (text := plain_text(part)))
         if (first := next((blocks[text] for text in texts if text in blocks), None)) is not None:
             paragraph = etree.Element("p")
-            etree.SubElement(paragraph, "strong").text = normalized_text(label)
+            etree.SubElement(paragraph, "strong").text = plain_text(label)
             first.addprevious(paragraph)
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return f" {' '.join(_WORD.findall(text))} "

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbkit.runtime.engine import Engine, WorkerPool
 from kbkit.runtime.processes import Workers
-from kbkit.sources.decode import binary_kind, decoded
+from kbkit.sources.decode import binary_kind, decode_text
 from kbkit.sources.html.regions import LEARNED_FROM, Region, SiteTemplate
 
 if TYPE_CHECKING:
@@ -91,18 +91,18 @@ def extract_page(task: ExtractTask) -> ExtractedPage:
         return ExtractedPage(reason="empty page")
     if kind := binary_kind(task.body):
         return ExtractedPage(reason=f"{kind}, though it is served as a page")
-    text = decoded(task.body, task.charset)
+    text = decode_text(task.body, task.charset)
     html = text.text
     page = extract(
         html, task.url, task.regions, common=task.common, alone=task.alone, drawings=task.drawings
     )
     page = replace(page, note=text.note) if text.note else page
     if task.measure and page.content and len(html) < _MEASURABLE:
-        page = _measured(page, html, task)
+        page = _measure(page, html, task)
     return page
 
 
-def _measured(page: ExtractedPage, html: str, task: ExtractTask) -> ExtractedPage:
+def _measure(page: ExtractedPage, html: str, task: ExtractTask) -> ExtractedPage:
     from kbkit.sources.html.fidelity import Fidelity
 
     fidelity = Fidelity()

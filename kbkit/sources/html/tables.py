@@ -9,7 +9,7 @@ from itertools import islice
 
 from lxml import etree
 
-from kbkit.sources.html import HEADINGS, NAMES, Element, classes, drop_tree, normalized_text
+from kbkit.sources.html import HEADINGS, NAMES, Element, classes, drop_tree, plain_text
 from kbkit.sources.html.inline import code_text
 from kbkit.text.markdown.writing import KINDS, bold, indent
 
@@ -49,10 +49,9 @@ def has_head(rows: list[list[Element | None]]) -> bool:
     cells = [cell for cell in dict.fromkeys(rows[0]) if cell is not None]
     if cells[0].getparent().getparent().tag == "thead":
         return True
-    filled = [cell for cell in cells if normalized_text(cell)]
+    filled = [cell for cell in cells if plain_text(cell)]
     return bool(filled) and all(
-        cell.tag == "th"
-        or normalized_text(cell) == " ".join(map(normalized_text, cell.iter("b", "strong")))
+        cell.tag == "th" or plain_text(cell) == " ".join(map(plain_text, cell.iter("b", "strong")))
         for cell in filled
     )
 
@@ -81,9 +80,9 @@ def is_layout(table: Element, rows: list[list[Element | None]]) -> bool:
         return True
     if table.get("role") in ("presentation", "none"):
         return True
-    if next(table.iter("th"), None) is None and all(len(_shown(row)) < 2 for row in rows):
+    if next(table.iter("th"), None) is None and all(len(_visible_cells(row)) < 2 for row in rows):
         return True  # a list drawn as a table, or text indented by an empty cell
-    lists = (next(cell.iter("ul", "ol"), None) for cell in _shown(rows[0]))
+    lists = (next(cell.iter("ul", "ol"), None) for cell in _visible_cells(rows[0]))
     if len(rows) == 1 and all(part is not None for part in lists):
         return True  # a list in columns
     filled = [row for row in rows if not is_section_title(row)]
@@ -100,7 +99,7 @@ def is_section_title(row: list[Element | None]) -> bool:
     )
 
 
-def _shown(row: list[Element | None]) -> list[Element]:
+def _visible_cells(row: list[Element | None]) -> list[Element]:
     return [cell for cell in dict.fromkeys(row) if cell is not None and _shows(cell)]
 
 
@@ -140,7 +139,7 @@ def flatten_names(region: Element) -> None:
     """Write terms without definitions that are alone in table cells as code, in place."""
     for terms in list(region.iter("dl")):
         names = [part for part in terms if part.tag == "dt"]
-        empty = len(names) == 1 and normalized_text(terms) == normalized_text(names[0])
+        empty = len(names) == 1 and plain_text(terms) == plain_text(names[0])
         if empty and next(terms.iterancestors("td", "th"), None) is not None:
             terms.tag, names[0].tag = "span", "code"
 
@@ -213,7 +212,7 @@ def admonition_title(element: Element) -> Element | None:
         if names & _TITLES or any("admonitionheading" in name for name in names):
             return child
     first = _first(element)
-    if first is None or len(normalized_text(first)) > _MAX_TITLE_LENGTH:
+    if first is None or len(plain_text(first)) > _MAX_TITLE_LENGTH:
         return None
     return first
 
@@ -222,7 +221,7 @@ def is_body(element: Element) -> bool:
     around = element.getparent()
     if around is None or ADMONITIONS.isdisjoint(classes(around)):
         return False
-    return normalized_text(around) == normalized_text(element)
+    return plain_text(around) == plain_text(element)
 
 
 def admonition_kind(element: Element) -> str:
@@ -244,10 +243,10 @@ def _first(element: Element) -> Element | None:
         if tag in (*HEADINGS, "th", "dt"):
             return part
         if tag in ("b", "strong"):
-            text, tail = normalized_text(part), (part.tail or "").strip()
+            text, tail = plain_text(part), (part.tail or "").strip()
             ends = text.endswith(":") or tail.startswith(":") or not tail
             return part if ends and text else None
-        if (part.text or "").strip() or (tag not in _FRAMES and normalized_text(part)):
+        if (part.text or "").strip() or (tag not in _FRAMES and plain_text(part)):
             return None
     return None
 
@@ -270,7 +269,7 @@ def label_tabs(body: Element) -> list[Element]:
     for tabs in [each for each in body.iter() if each.get("role") == "tablist"]:
         labels = [each for each in tabs.iter() if each.get("role") == "tab"]
         moved += _move(
-            labels, _controlled(labels, named) or _beside(tabs, len(labels), by_role=True)
+            labels, _controlled_panels(labels, named) or _beside(tabs, len(labels), by_role=True)
         )
     groups: defaultdict[Element, list[Element]] = defaultdict(list)
     for label in body.iter("label"):
@@ -286,7 +285,7 @@ def label_tabs(body: Element) -> list[Element]:
 
 
 def _move(labels: Sequence[Element], panels: Sequence[Element | None]) -> list[Element]:
-    texts = [normalized_text(label) for label in labels]
+    texts = [plain_text(label) for label in labels]
     whole = [panel for panel in panels if panel is not None and panel.getparent() is not None]
     if not labels or not all(texts) or len(set(whole)) != len(labels):
         return []
@@ -302,7 +301,9 @@ def _move(labels: Sequence[Element], panels: Sequence[Element | None]) -> list[E
     return above
 
 
-def _controlled(labels: Sequence[Element], named: dict[str, Element]) -> list[Element | None]:
+def _controlled_panels(
+    labels: Sequence[Element], named: dict[str, Element]
+) -> list[Element | None]:
     """Return the panels that labels name, or that name their labels."""
     by_label = {name: each for each in named.values() if (name := each.get("aria-labelledby"))}
     panels = []

@@ -19,8 +19,8 @@ from kbkit.sources.html import (
     anchor,
     classes,
     drop_tree,
-    normalized_text,
     opening_anchor,
+    plain_text,
     tables,
     valid_anchor,
 )
@@ -31,22 +31,22 @@ from kbkit.sources.html.inline import (
     escape_bang,
     language,
     lines_of_code,
-    pops_up,
+    opens_popup,
 )
 from kbkit.text.markdown import without_text_anchor
 from kbkit.text.markdown.writing import (
     bold,
     code_span,
-    emphasised,
     escape,
     fence,
-    folded,
+    fold_spaces,
     formula,
     guard,
     indent,
     pipe_table,
     quote,
     title_of,
+    write_marks,
 )
 
 _MARK = re.compile(r"^-(?=   )", re.MULTILINE)
@@ -71,7 +71,7 @@ class Sections:
         around = heading.getparent()
         while around is not None and around.getparent() is not None:
             self._levels[around] = level
-            if around.tag not in ("header", "hgroup") and normalized_text(around) != text:
+            if around.tag not in ("header", "hgroup") and plain_text(around) != text:
                 break
             around = around.getparent()
 
@@ -102,7 +102,7 @@ class MarkdownWriter:
             "table": self._table,
             "blockquote": self._quotation,
             "hr": lambda _element: ["---"],
-            "p": self._anchored,
+            "p": self._add_anchors,
         }
 
     def write(self, region: Element) -> str:
@@ -143,7 +143,7 @@ class MarkdownWriter:
 
     @staticmethod
     def _paragraph(run: list[str], out: list[str]) -> None:
-        if text := emphasised(folded("".join(run))):
+        if text := write_marks(fold_spaces("".join(run))):
             out.append(guard(text))
         run.clear()
 
@@ -170,14 +170,14 @@ class MarkdownWriter:
         """Write a footnote with its sign and anchor in the first paragraph."""
         first = next(iter(element), None)
         if first is None or first.tag != "span":
-            return self._anchored(element)
-        sign = emphasised(folded(self._spans.write(first)))
+            return self._add_anchors(element)
+        sign = write_marks(fold_spaces(self._spans.write(first)))
         sign = f"{sign[:-2]}]" if sign.endswith("\\]") else sign
         drop_tree(first)
-        blocks = self._anchored(element)
+        blocks = self._add_anchors(element)
         return [f"{sign} {blocks[0]}", *blocks[1:]] if blocks else []
 
-    def _anchored(self, element: Element) -> list[str]:
+    def _add_anchors(self, element: Element) -> list[str]:
         blocks = self._blocks(element)
         place = opening_anchor(element)
         if place and blocks and not _NO_PARAGRAPH.match(blocks[0]):
@@ -195,7 +195,7 @@ class MarkdownWriter:
         return [bold(text)] if text else []
 
     def _heading(self, element: Element, level: int) -> list[str]:
-        for part in [part for part in element.iterdescendants() if pops_up(part)]:
+        for part in [part for part in element.iterdescendants() if opens_popup(part)]:
             drop_tree(part)
         place = anchor(element, self._own)
         text = self._spans.line(element, place=place)
@@ -204,13 +204,13 @@ class MarkdownWriter:
         if element.getparent() is not None and self._in_cell(element):
             return [bold(text)]
         self._sections.begin(element, text, level)
-        return [self._titled(text, level, place)]
+        return [self._heading_line(text, level, place)]
 
     def _signature(self, element: Element) -> list[str]:
         place = valid_anchor(self._own[element])
         text = self._spans.signature(element, place)
         level = self._sections.member(element)
-        return [self._titled(text, level, place)] if text else []
+        return [self._heading_line(text, level, place)] if text else []
 
     def _images(self, element: Element) -> list[str]:
         return [text for image in element.iter("img") if (text := self._spans.image(image))]
@@ -221,7 +221,7 @@ class MarkdownWriter:
         return around is not None and around.tag in ("td", "th") and around not in self._no_cells
 
     @staticmethod
-    def _titled(text: str, level: int, place: str) -> str:
+    def _heading_line(text: str, level: int, place: str) -> str:
         text = re.sub(r"(?<!\\)(#+)$", r"\\\1", text)
         return "#" * level + f" {text}" + (f" {{#{place}}}" if place else "")
 
@@ -262,7 +262,7 @@ class MarkdownWriter:
         return [("\n\n" if loose else "\n").join(items)] if items else []
 
     def _item(self, element: Element) -> list[str]:
-        return self._anchored(element) if element.tag == "li" else self._block(element)
+        return self._add_anchors(element) if element.tag == "li" else self._block(element)
 
     def _definitions(self, element: Element) -> list[str]:
         out: list[str] = []
@@ -283,7 +283,7 @@ class MarkdownWriter:
                     self._sections.last = min(6, max(base, 1) + 1)
                     line = self._spans.signature if signed else self._spans.line
                     if text := line(term, place=place):
-                        out.append(self._titled(text, self._sections.last, place))
+                        out.append(self._heading_line(text, self._sections.last, place))
                 elif text := self._spans.line(term):
                     named.append((f"[{text.strip('[]')}]" if notes else text, place))
             blocks: list[str] = []
@@ -362,7 +362,7 @@ class MarkdownWriter:
         if named is not None:
             level = HEADINGS.get(named.tag)
             title = self._heading(named, level) if level else [bold(self._title(element, named))]
-            tables.drop_icons(element, normalized_text(named))
+            tables.drop_icons(element, plain_text(named))
             drop_tree(named)
         elif tables.is_body(element):
             return self._blocks(element)
@@ -377,12 +377,12 @@ class MarkdownWriter:
 
     def _title(self, element: Element, named: Element) -> str:
         text = self._spans.line(named)
-        if " " not in normalized_text(named):
+        if " " not in plain_text(named):
             return text  # a name of the kind, in any language
         return title_of(tables.admonition_kind(element), text)
 
     def _math(self, element: Element) -> list[str]:
-        text = formula(normalized_text(element))
+        text = formula(plain_text(element))
         return [f"$$\n{text}\n$$"] if text else []
 
 

@@ -18,13 +18,13 @@ from kbkit.sources.markdown.lines import (
     TERM,
     body_below,
     caption,
-    dedented,
+    dedent_lines,
     glossary,
-    indented,
+    indent_block,
     list_item,
     list_table,
     options_of,
-    quoted,
+    quote_block,
     toctree,
     width_of,
 )
@@ -154,13 +154,13 @@ class _Unfolding:
                 target = match["name"]
                 at += 1
             else:
-                after = self._dropped(lines, at)
+                after = self._skip_dropped(lines, at)
                 out += [line] if after == at else []
                 at = max(after, at + 1)
         self._ended.pop(id(lines), None)
         return out
 
-    def _dropped(self, lines: list[str], at: int) -> int:
+    def _skip_dropped(self, lines: list[str], at: int) -> int:
         if self._components and (after := module_end(lines, at)):
             return after
         comment = self._directives and _COMMENT.match(lines[at])
@@ -177,7 +177,7 @@ class _Unfolding:
             lead = match["lead"]
             body, after = body_below(lines, at + 1, width_of(lead) + 4)
             inner = self.lines(body, depth + 1)
-            return indented([f"**{match['title']}**", "", *inner], lead), after
+            return indent_block([f"**{match['title']}**", "", *inner], lead), after
         if match := _CONTAINER.match(line):
             return self._container(match, lines, at, depth)
         if match := _FOOTNOTE.match(line):
@@ -199,7 +199,7 @@ class _Unfolding:
     ) -> tuple[list[str], int]:
         lead = match["lead"]
         body, after = body_below(lines, at + 1, width_of(lead) + 4)
-        return indented(quoted(title, self.lines(body, depth + 1)), lead), after
+        return indent_block(quote_block(title, self.lines(body, depth + 1)), lead), after
 
     def _fence(
         self, match: re.Match[str], lines: list[str], at: int, depth: int
@@ -212,12 +212,12 @@ class _Unfolding:
         after = min(end + 1, len(lines))
         directive = _DIRECTIVE.match(info)
         if directive and not info.startswith("{."):
-            body = dedented(lines[at + 1 : end], width_of(match["lead"]))
+            body = dedent_lines(lines[at + 1 : end], width_of(match["lead"]))
             block = self._directive(directive["kind"], directive["title"], body, depth)
-            return indented(block, match["lead"]), after
+            return indent_block(block, match["lead"]), after
         if info.strip() == "math":
-            inside = dedented(lines[at + 1 : end], width_of(match["lead"]))
-            return indented(formula_lines(inside), match["lead"]), after
+            inside = dedent_lines(lines[at + 1 : end], width_of(match["lead"]))
+            return indent_block(formula_lines(inside), match["lead"]), after
         code = lines[at:after]
         named = _TITLE.search(info) or _LABEL.search(info)
         if "{" in info or named:
@@ -242,8 +242,8 @@ class _Unfolding:
             return [f"{lead}`{kind}`"], after  # mkdocstrings would insert its documentation
         if labelled := re.match(r"\[([^\[\]]*)\]|\{[^{}]*\btitle=\"([^\"]*)\"[^{}]*\}", title):
             title = labelled[1] or labelled[2] or ""
-        body = dedented(lines[at + 1 : end], width_of(lead))
-        return indented(self._directive(kind, title, body, depth), lead), end + 1
+        body = dedent_lines(lines[at + 1 : end], width_of(lead))
+        return indent_block(self._directive(kind, title, body, depth), lead), end + 1
 
     def _ends(self, lines: list[str]) -> dict[int, int]:
         """Return the last line of each container and component, by its first."""
@@ -283,13 +283,13 @@ class _Unfolding:
             return [*picture, *inner]
         if kind in VERSIONS:
             label = f"{VERSIONS[kind]} {title}".strip()
-            return quoted(label, inner)
+            return quote_block(label, inner)
         if kind in KINDS or kind in _FOLDED:
             kind = options.get("type") or (kind if kind in KINDS else "details")
             if kind == "admonition":
                 named = options.get("class", "").split()
                 kind = next((name for name in named if name in KINDS), kind)
-            return quoted(title_of(kind, title or None), inner)
+            return quote_block(title_of(kind, title or None), inner)
         return [*(caption(title) if kind not in _UNNAMED else []), *inner]
 
     def _component(self, match: re.Match[str], body: list[str], depth: int) -> list[str]:
@@ -298,7 +298,7 @@ class _Unfolding:
             kind = _value(_TYPE, match["rest"]).lower() or kind
         inner = self.lines(dedent("\n".join(body)).split("\n"), depth + 1)
         if kind in KINDS:
-            return quoted(title_of(kind, title or None), inner)
+            return quote_block(title_of(kind, title or None), inner)
         return [*caption(title), *inner]
 
     def _terms(

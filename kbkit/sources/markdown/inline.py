@@ -136,7 +136,7 @@ def plain_markup(
         at = block.end
         if block.kind is Kind.HTML and (last := table_end(parsed, number, text)) > number:
             at = parsed[last].end
-            out.append(writer.mixed(text[block.start : at]) + "\n")
+            out.append(writer.convert_mixed(text[block.start : at]) + "\n")
         elif block.kind is Kind.HTML and not PAGE_MARK.match(piece):
             separator = "\n" if text[at : at + 2].strip("\n") else ""
             out.append(writer.html(block, piece) + separator)
@@ -181,12 +181,12 @@ class _LineWriter(NamedTuple):
         if re.match(r"[ \t]*<[A-Za-z]+[^<>]*\bmarkdown\b", piece):
             return self.text("\n".join(line.strip() for line in piece.split("\n")))
         if _MARKED_CELL.search(piece):
-            return self.mixed(piece)
+            return self.convert_mixed(piece)
         from kbkit.sources.html.extract import markdown_of  # few texts need it
 
         return markdown_of(piece, relative=True)
 
-    def mixed(self, piece: str) -> str:
+    def convert_mixed(self, piece: str) -> str:
         """Convert HTML with nested Markdown."""
         from kbkit.sources.html.extract import markdown_of
 

@@ -30,7 +30,7 @@ def list_item(mark: str, head: str, inner: list[str]) -> list[str]:
     ]
 
 
-def quoted(title: str, inner: list[str]) -> list[str]:
+def quote_block(title: str, inner: list[str]) -> list[str]:
     text = admonition(title, "\n".join(inner).strip("\n"))
     return text.split("\n") if text else []
 
@@ -39,7 +39,7 @@ def caption(text: str) -> list[str]:
     return [f"**{text}**", ""] if text else []
 
 
-def indented(block: list[str], lead: str) -> list[str]:
+def indent_block(block: list[str], lead: str) -> list[str]:
     """Put the same white space before each line of a block."""
     return indent("\n".join(block), lead).split("\n") if block else []
 
@@ -62,10 +62,10 @@ def body_below(
         end += 1
     while end > at and not lines[end - 1].strip():
         end -= 1
-    return dedented(lines[at:end], width), end
+    return dedent_lines(lines[at:end], width), end
 
 
-def dedented(lines: list[str], width: int) -> list[str]:
+def dedent_lines(lines: list[str], width: int) -> list[str]:
     return [_cut(line, width) for line in lines] if width else lines
 
 
@@ -157,17 +157,17 @@ def block_markdown(text: Any, level: int) -> str:
     """
     if not isinstance(text, str) or not text.strip():
         return ""
-    return _converted(text[:_MAX_LENGTH], level)
+    return _convert(text[:_MAX_LENGTH], level)
 
 
 @lru_cache(maxsize=2048)  # fields of a schema are written wherever it is used
-def _converted(text: str, level: int) -> str:
+def _convert(text: str, level: int) -> str:
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "")
     if _IS_HTML.match(text):
         from kbkit.sources.html.extract import markdown_of  # few descriptions need it
 
         text = markdown_of(text) or text
-    written = _UNSAFE_LINK.sub("](", _shifted(text.expandtabs(4).strip("\n"), level))
+    written = _UNSAFE_LINK.sub("](", _shift_headings(text.expandtabs(4).strip("\n"), level))
     return written.strip("\n")
 
 
@@ -188,11 +188,11 @@ def _in_line(block: Block, written: str) -> str:
     return piece
 
 
-def labelled(head: str, text: str) -> str:
+def with_label(head: str, text: str) -> str:
     return f"{head}: {text}" if text else head
 
 
-def _shifted(text: str, level: int) -> str:
+def _shift_headings(text: str, level: int) -> str:
     parsed = list(blocks(text))
     levels = [block.level for block in parsed if block.kind is Kind.HEADING and block.outermost]
     shift = level - min(levels, default=1)

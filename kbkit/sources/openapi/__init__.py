@@ -49,7 +49,7 @@ class OpenApiReader:
         """Yield the documents of the description, then a skip event for each broken reference."""
         path: Path | None = None
         if self._spec.url:
-            uri, text = self._fetched(self._spec.url, context)
+            uri, text = self._fetch(self._spec.url, context)
         else:
             path = context.base / Path(self._spec.path or "").expanduser()
             place = context.place or DiskPlace.of(self._spec.path or "", context.base)
@@ -70,7 +70,7 @@ class OpenApiReader:
         for problem in description.problems():
             yield SourceEvent(uri, Outcome.SKIPPED, reason=problem)
 
-    def _fetched(self, url: str, context: SourceContext) -> tuple[str, str]:
+    def _fetch(self, url: str, context: SourceContext) -> tuple[str, str]:
         # unconditional: an unchanged description must still yield its documents
         with Fetcher(
             user_agent=context.user_agent,
@@ -142,7 +142,7 @@ class ApiDescription:
 
     def documents(self) -> Iterator[SourceDocument]:
         """Yield the overview, then the endpoints, the webhooks and the schemas."""
-        operations = list(self._operations.listed())
+        operations = list(self._operations.iter_operations())
         summary = self._info.text("summary") or self._info.members.get("description")
         page = self._overview(operations)
         yield self._document("", self._name, page, summary, part="overview")

@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
-from kbkit.sources.markdown.lines import labelled
+from kbkit.sources.markdown.lines import with_label
 from kbkit.sources.openapi.schemas import Node, Schemas
 from kbkit.sources.page_templates import filled
 from kbkit.text.markdown.writing import code_span, escape, fence, pipe_table
@@ -113,7 +113,7 @@ class Operation:
 
     @property
     def title(self) -> str:
-        return labelled(f"{self.method.upper()} {self.path}", self.summary or self.name)
+        return with_label(f"{self.method.upper()} {self.path}", self.summary or self.name)
 
 
 class Operations:
@@ -125,7 +125,7 @@ class Operations:
         self._schemas = schemas
         self._servers = servers
 
-    def listed(self) -> Iterator[Operation]:
+    def iter_operations(self) -> Iterator[Operation]:
         for group in ("paths", "webhooks"):
             for path, item in self._root.get(group).items():
                 if path.startswith("x-"):

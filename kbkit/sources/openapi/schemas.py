@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from kbkit.paths import bytes_of
 from kbkit.sources.decode import binary_kind, decode
-from kbkit.sources.markdown.lines import block_markdown, inline_markdown, labelled
+from kbkit.sources.markdown.lines import block_markdown, inline_markdown, with_label
 from kbkit.sources.untrusted import load_values
 from kbkit.text.markdown.writing import code_span, escape
 
@@ -221,15 +221,15 @@ class Schemas:
                 kinds = list(dict.fromkeys(self.kind(part, depth + 1) for part in variants[:20]))
                 joint = ", " if words else " and "
                 return words * (len(kinds) > 1) + joint.join(kinds)
-        types = [part for part in _listed(value.get("type")) if isinstance(part, str)]
+        types = [part for part in _as_list(value.get("type")) if isinstance(part, str)]
         types = types or [_type_by_keys(value)]
         if schema.flag("nullable") and "null" not in types:
             types.append("null")
-        text = " or ".join(self._typed(name, schema, depth) for name in types)
+        text = " or ".join(self._type_of(name, schema, depth) for name in types)
         shape = schema.text("format") or schema.text("contentMediaType")
         return f"{text}, {escape(shape)}" if shape else text
 
-    def _typed(self, name: str, schema: Node, depth: int) -> str:
+    def _type_of(self, name: str, schema: Node, depth: int) -> str:
         if name == "array":
             items = schema.get("items")
             return f"array of {self.kind(items, depth + 1)}" if items else "array"
@@ -276,7 +276,7 @@ class Schemas:
             required = ", required" if member.required else ""
             label = code_span(member.name) if member.name else "any other name"
             head = f"{pad}-   {label} ({self.kind(member.schema)}{required})"
-            out.append(labelled(head, self.notes(member.schema)))
+            out.append(with_label(head, self.notes(member.schema)))
             self._members(member.schema, depth + 1, outer, out)
         for key, words in (("oneOf", "One of"), ("anyOf", "Any of")):
             variants = schema.get(key).parts()
@@ -287,7 +287,7 @@ class Schemas:
                 out.append(f"{pad}-   {words}:" + (f" told apart by {name}" if name else ""))
                 for variant in variants[:40]:
                     head = f"{pad}    -   {self.kind(variant)}"
-                    out.append(labelled(head, self.notes(variant)))
+                    out.append(with_label(head, self.notes(variant)))
                     self._members(variant, depth + 2, outer, out)
         if items := schema.get("items"):
             self._members(items, depth, outer, out)
@@ -303,7 +303,7 @@ class Schemas:
             if id(schema.value) in seen:
                 continue
             seen.add(id(schema.value))
-            required.update(map(str, _listed(schema.members.get("required"))))
+            required.update(map(str, _as_list(schema.members.get("required"))))
             for name, inner in schema.get("properties").items():
                 properties.setdefault(name, inner)
             other = schema.get("additionalProperties")
@@ -335,7 +335,7 @@ class Schemas:
         for variant in (*schema.get("oneOf").parts(), *schema.get("anyOf").parts()):
             if variant.value not in ({"type": "null"}, {}):
                 return self._example(variant, outer, left, leave_out)
-        types = [part for part in _listed(value.get("type")) if part != "null"]
+        types = [part for part in _as_list(value.get("type")) if part != "null"]
         kind = types[0] if types and isinstance(types[0], str) else _type_by_keys(value)
         if kind == "object" or (kind == "anything" and value.get("allOf")):
             if len(outer) > _EXAMPLE_DEEP:
@@ -374,7 +374,7 @@ def _type_by_keys(value: dict[str, Any]) -> str:
     return "anything"
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     if value is None:
         return []
     return value if isinstance(value, list) else [value]

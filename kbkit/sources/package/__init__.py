@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kbkit.models import DocumentType, License, SourceDocument
-from kbkit.models.licenses import known_name
+from kbkit.models.licenses import standard_name
 from kbkit.paths import matches
 from kbkit.recipes import PackageSource
 from kbkit.sources import Outcome, SourceContext, SourceEvent
@@ -95,7 +95,7 @@ def _license(package: metadata.Distribution) -> License:
     written = [line.strip() for text in values("License") for line in text.split("\n")]
     named = [*values("License-Expression"), *written[:1], *classified]
     stated = [License.stated(name) for name in named if not _NOTICE.match(name)]
-    recognized = next((license for license in stated if known_name(license.name)), None)
+    recognized = next((license for license in stated if standard_name(license.name)), None)
     notice = next((line for line in written if _NOTICE.match(line)), "")
     license = recognized or next(filter(None, stated), License())
     return license.or_else(License.stated(attribution=notice))
@@ -219,7 +219,7 @@ def _page(
         long=[pair for pair in methods if _has_own_page(pair[1])],
         short=[pair for pair in methods if not _has_own_page(pair[1])],
         attributes=_attributes(item),
-        inherited=_inherited(item),
+        inherited=_inherited_lines(item),
         title=_title,
         signature=signature,
         signatures=_signatures,
@@ -248,7 +248,7 @@ def _attributes(item: Any) -> list[tuple[str, Any]]:
     ]
 
 
-def _inherited(item: Any) -> list[tuple[str, list[str]]]:
+def _inherited_lines(item: Any) -> list[tuple[str, list[str]]]:
     """Return the names that a class inherits from each public base."""
     inherited = []
     own = set(item.members)

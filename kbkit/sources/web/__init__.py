@@ -54,7 +54,7 @@ class GuardedTransport(httpx.HTTPTransport):
         return response
 
 
-def decompressed(parts: Iterator[bytes], encoding: str, limit: int) -> Iterator[bytes]:
+def decompress(parts: Iterator[bytes], encoding: str, limit: int) -> Iterator[bytes]:
     """Undo gzip or deflate, at most ``limit`` bytes at once and in all."""
     if encoding in ("", "identity"):
         yield from parts
@@ -196,7 +196,7 @@ class Fetcher:
         seen: list[str] = []
         end = time.monotonic() + self._page_seconds
         while True:
-            bad = refused_url(url)
+            bad = refusal_of(url)
             if bad:
                 return Response(url, Outcome.SKIPPED, bad)
             if url in seen:
@@ -321,7 +321,7 @@ class Fetcher:
             return replace(response, outcome=Outcome.SKIPPED, reason=too_large)
         body = bytearray()
         try:
-            for part in decompressed(raw.iter_raw(), encoding, limit + 1):
+            for part in decompress(raw.iter_raw(), encoding, limit + 1):
                 body += part
                 if len(body) > limit:
                     break
@@ -340,7 +340,7 @@ class Fetcher:
         return replace(response, body=bytes(body))
 
 
-def refused_url(url: str) -> str:
+def refusal_of(url: str) -> str:
     """Return the reason why an address is refused by its form, or ``""``."""
     try:
         parts = urlsplit(url)

@@ -20,10 +20,10 @@ from kbkit.sources import Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import decode
 from kbkit.sources.html import parse
 from kbkit.sources.html.extract import is_shell
-from kbkit.sources.html.images import MAX_BYTES, image_addresses, kept_image
+from kbkit.sources.html.images import MAX_BYTES, image_addresses, prepare_image
 from kbkit.sources.web import Fetcher, Response
 from kbkit.sources.web.browser import Browser, RenderedPage, RenderError
-from kbkit.sources.web.pages import open_robots, rendered
+from kbkit.sources.web.pages import open_robots, uses_browser
 from kbkit.sources.web.urls import Robots, origin
 
 _PAGES = frozenset({"", "text/html", "application/xhtml+xml"})
@@ -38,7 +38,7 @@ _LEADS = '<meta http-equiv="refresh" content="0; url={}">'
 def open_page_fetcher(
     spec: CrawlSource | PageSource, context: SourceContext, robots: Robots
 ) -> Fetcher | BrowserFetcher:
-    if not rendered(spec, context):
+    if not uses_browser(spec, context):
         return robots.fetcher
     return BrowserFetcher(robots, spec, context)
 
@@ -98,9 +98,9 @@ class BrowserFetcher:
             )
         except (RenderError, SourceError) as error:
             return replace(shell, outcome=Outcome.FAILED, reason=str(error), body=b"")
-        return self._shown(shell, address, page)
+        return self._with_page(shell, address, page)
 
-    def _shown(self, shell: Response, address: str, page: RenderedPage) -> Response:
+    def _with_page(self, shell: Response, address: str, page: RenderedPage) -> Response:
         routed = "#/" in page.html or "#!/" in page.html or "#" in shell.url
         first = self._lines.setdefault(address, page.lines) if routed else page.lines
         differs = len(page.lines - first) > _SAME * len(page.lines)
@@ -159,7 +159,7 @@ _MAX_FETCHED = 1_000_000_000  # bytes per run
 _MAX_CACHED = 50_000_000  # bytes of pictures, which other pages may show too
 
 
-def illustrated(
+def add_pictures(
     events: Iterator[SourceEvent], spec: CrawlSource | PageSource, context: SourceContext
 ) -> Iterator[SourceEvent]:
     """Add pictures to documents if the recipe asks for them, fetched under the rules of pages."""
@@ -206,7 +206,7 @@ class _Pictures:
             return None
         response = robots.fetcher.get(address, check=robots.verdict, max_bytes=MAX_BYTES)
         self._fetched += len(response.body)
-        return kept_image(response.body) if response.outcome is Outcome.FETCHED else None
+        return prepare_image(response.body) if response.outcome is Outcome.FETCHED else None
 
     def close(self) -> None:
         self._robots.fetcher.close()

@@ -37,7 +37,7 @@ class Canonicals:
         self._named_by: dict[str, list[PageRequest]] = {}  # pages by canonical address
         self._empty: set[str] = set()  # addresses without a document
 
-    def trusted(self, named: str, uri: str, start: str) -> str:
+    def resolve(self, named: str, uri: str, start: str) -> str:
         if named in (uri, index_alias(uri), start):
             return ""  # names the start page
         if named in self._empty or named.rstrip("/") == uri.rstrip("/"):
@@ -45,7 +45,7 @@ class Canonicals:
         original, passed = named, {""}
         while original not in passed:
             passed.add(original)
-            original = self._of(original)
+            original = self._copy_of(original)
         return "" if uri in passed else named  # pages may name each other
 
     def add(self, task: PageRequest, uri: str, own: str) -> None:
@@ -67,7 +67,7 @@ class Canonicals:
         missing = own or url
         return self._named_by.pop(missing, []) if missing in self._empty else []
 
-    def _of(self, url: str) -> str:
+    def _copy_of(self, url: str) -> str:
         if url not in self._copies:
             page = self._memory.page(url)
             self._copies[url] = page.canonical if page else ""
@@ -89,7 +89,7 @@ class CrawlRun:
         self._spec = spec
         self._context = context
         self._stop = context.stop
-        routes = pages.rendered(spec, context)
+        routes = pages.uses_browser(spec, context)
         self._start = canonical(spec.url, routes=routes)
         self._scope = CrawlScope(
             self._start or spec.url, spec.include, spec.exclude, spec.queries, routes
@@ -139,7 +139,7 @@ class CrawlRun:
         yield from self._report_unread()
         if self._dead or self._stop():
             return
-        for record in list(self._context.memory.known()):
+        for record in list(self._context.memory.known_pages()):
             # only an answer shows that a page is gone, so request known pages without links to them
             if record.document_uri and self._scope.contains(record.url) and self._new(record.url):
                 task = self._task(record.url, record.depth - 1, "")
@@ -228,7 +228,7 @@ class CrawlRun:
         self._silent = self._silent + 1 if not response.status else 0
         if self._silent >= _SILENT_MOST and response.outcome is Outcome.FAILED:
             self._dead = response.reason
-        uri, response = self._validators.compared(task, response)
+        uri, response = self._validators.compare(task, response)
         if response.outcome is not Outcome.FETCHED:
             self._reader.skip(task.place)
             return self._finish(task, self._not_fetched(task, response))
@@ -281,7 +281,7 @@ class CrawlRun:
             )
         )
         own = self._scope.link(page.canonical, uri) if page.canonical else ""
-        own = self._canonicals.trusted(own, uri, self._start)
+        own = self._canonicals.resolve(own, uri, self._start)
         self._take_links(task, (*links, own) if own else links)
         if not final:
             self._finish_start()
@@ -379,7 +379,7 @@ class CrawlRun:
 
     def _follow(self, links: tuple[str, ...], referrer: str, depth: int) -> None:
         for link in links:
-            url = self._stored_url(link)
+            url = self._url_in_memory(link)
             if url in self._seen or url in self._refusals or index_alias(url) in self._seen:
                 continue
             if self._spec.depth is not None and depth >= self._spec.depth:
@@ -391,7 +391,7 @@ class CrawlRun:
                 self._seen.add(url)
                 self._frontier.append(self._task(url, depth + 1, referrer))
 
-    def _stored_url(self, url: str) -> str:
+    def _url_in_memory(self, url: str) -> str:
         memory, other = self._context.memory, index_alias(url)
         if other and other not in self._seen and url not in self._seen:
             page = None if memory.page(url) else memory.page(other)
@@ -400,7 +400,7 @@ class CrawlRun:
 
     def _task(self, url: str, depth: int, referrer: str) -> PageRequest:
         earlier = self._context.memory.page(url)
-        etag, last_modified = self._validators.sent(earlier)
+        etag, last_modified = self._validators.to_send(earlier)
         return PageRequest(url, depth, referrer, earlier, etag=etag, last_modified=last_modified)
 
     def _report_unread(self) -> Iterator[SourceEvent]:

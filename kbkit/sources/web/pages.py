@@ -23,7 +23,7 @@ from kbkit.recipes import CrawlSource, MirrorSource, PageSource
 from kbkit.runtime.engine import WorkerPool
 from kbkit.sources import Outcome, SourceContext, SourceEvent
 from kbkit.sources.html.extract import ExtractedPage
-from kbkit.sources.html.images import kept_image
+from kbkit.sources.html.images import prepare_image
 from kbkit.sources.parts import detect
 from kbkit.sources.web import Fetcher, Response
 from kbkit.sources.web.addresses import Private
@@ -203,13 +203,13 @@ class Validators:
         contents = _hash(about.encode() + response.body)
         return f"{_MARK}{self._options}:{contents} {response.etag}"
 
-    def sent(self, record: PageRecord | None) -> tuple[str, str]:
+    def to_send(self, record: PageRecord | None) -> tuple[str, str]:
         """Return ETag and modification time to send; empty to force a full response."""
         if record is None or not record.etag.startswith(f"{_MARK}{self._options}:"):
             return "", ""
         return record.etag.partition(" ")[2], record.last_modified
 
-    def compared(self, task: PageRequest, response: Response) -> tuple[str, Response]:
+    def compare(self, task: PageRequest, response: Response) -> tuple[str, Response]:
         """Return a response and its address, as unchanged if it equals the earlier visit's."""
         uri, record = canonical(response.url, routes=True) or task.url, task.earlier
         if record is None or record.address != uri:
@@ -236,7 +236,7 @@ def open_robots(spec: CrawlSource | PageSource, context: SourceContext) -> Robot
     return Robots(open_fetcher(spec, context), context.user_agent, spec.delay, context.stop)
 
 
-def rendered(spec: CrawlSource | PageSource, context: SourceContext) -> bool:
+def uses_browser(spec: CrawlSource | PageSource, context: SourceContext) -> bool:
     return (spec.provider or context.provider) == "browser"
 
 
@@ -293,7 +293,7 @@ def _document(
 ) -> SourceDocument:
     title = page.title or unquote(urlsplit(uri).path.rstrip("/").rpartition("/")[2]) or uri
     kind = spec.document_type or detect(uri, title, page.content, page.template)
-    drawn = ((address, kept_image(data)) for address, data in page.drawings.items())
+    drawn = ((address, prepare_image(data)) for address, data in page.drawings.items())
     return SourceDocument(
         uri,
         title,

@@ -22,12 +22,12 @@ from kbkit.models import PageRecord
 from kbkit.models.values import plain
 from kbkit.recipes import CrawlSource, PageSource
 from kbkit.sources import Outcome, SourceContext, SourceEvent
-from kbkit.sources.decode import decoded
+from kbkit.sources.decode import decode_text
 from kbkit.sources.html.extract import ExtractedPage, extract
 from kbkit.sources.parts import with_front_matter
-from kbkit.sources.web import Response, pages, pause, refused_url
+from kbkit.sources.web import Response, pages, pause, refusal_of
 from kbkit.sources.web.addresses import resolve
-from kbkit.sources.web.browser_fetcher import illustrated, open_page_fetcher
+from kbkit.sources.web.browser_fetcher import add_pictures, open_page_fetcher
 from kbkit.sources.web.crawler import PAGES, CrawlRun
 from kbkit.sources.web.pages import PageRequest, Validators
 from kbkit.sources.web.urls import CrawlScope, canonical, directives
@@ -49,7 +49,7 @@ class CrawlReader:
         """Crawl; an unreachable start page is an event, not an error."""
         service = _firecrawl(self._spec, context)
         events = service.crawl(self._spec) if service else CrawlRun(self._spec, context).events()
-        yield from illustrated(events, self._spec, context)
+        yield from add_pictures(events, self._spec, context)
 
 
 class PageReader:
@@ -64,7 +64,7 @@ class PageReader:
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
         service = _firecrawl(self._spec, context)
         event = service.page(self._spec.url) if service else _page(self._spec, context)
-        yield from illustrated(iter([event]), self._spec, context)
+        yield from add_pictures(iter([event]), self._spec, context)
 
 
 def _firecrawl(spec: CrawlSource | PageSource, context: SourceContext) -> FirecrawlCrawler | None:
@@ -73,19 +73,19 @@ def _firecrawl(spec: CrawlSource | PageSource, context: SourceContext) -> Firecr
 
 
 def _page(spec: PageSource, context: SourceContext) -> SourceEvent:
-    url = canonical(spec.url, routes=pages.rendered(spec, context))
+    url = canonical(spec.url, routes=pages.uses_browser(spec, context))
     if not url:
         return SourceEvent(spec.url, Outcome.FAILED, reason="malformed address")
     earlier = context.memory.page(url)
     validators = Validators(spec)
-    etag, last_modified = validators.sent(earlier)
+    etag, last_modified = validators.to_send(earlier)
     robots = pages.open_robots(spec, context)
     with robots.fetcher, closing(open_page_fetcher(spec, context, robots)) as fetcher:
         response = robots.verdict(url) or fetcher.get(
             url, etag=etag, last_modified=last_modified, check=robots.verdict
         )
     task = PageRequest(url, earlier=earlier)
-    uri, response = validators.compared(task, response)
+    uri, response = validators.compare(task, response)
     if response.outcome is not Outcome.FETCHED:
         return pages.event_without_body(task, response)
     record = pages.page_record(task, response, validators.make(response))
@@ -104,7 +104,7 @@ def _extract_page(
     response: Response, uri: str, stop: Callable[[], bool], *, drawings: bool
 ) -> ExtractedPage:
     if response.media_type in _TEXTS:
-        body = decoded(response.body, response.charset, markup=False)
+        body = decode_text(response.body, response.charset, markup=False)
         named = urlsplit(uri).path.lower().endswith((".md", ".markdown", ".mdx"))
         markdown = named or response.media_type in _MARKDOWN
         text = with_front_matter(body.text, uri, markdown=markdown)
@@ -143,7 +143,7 @@ class FirecrawlCrawler:
     def crawl(self, spec: CrawlSource) -> Iterator[SourceEvent]:
         """Crawl a site with the service; yield pages when they are ready."""
         start = canonical(spec.url)
-        if reason := self._refused(start or spec.url):
+        if reason := self._refusal(start or spec.url):
             yield SourceEvent(spec.url, Outcome.SKIPPED, reason=reason)
             return
         client = self._client()
@@ -177,14 +177,14 @@ class FirecrawlCrawler:
 
     def page(self, url: str) -> SourceEvent:
         address = canonical(url)
-        if reason := self._refused(address or url):
+        if reason := self._refusal(address or url):
             return SourceEvent(url, Outcome.SKIPPED, reason=reason)
         client = self._client()
         try:
             item = self._call(lambda: client.scrape(address, formats=_FORMATS), only_page=True)
         except _PageError as error:
             return SourceEvent(
-                address, Outcome.FAILED, reason=str(error), record=self._known_record(address)
+                address, Outcome.FAILED, reason=str(error), record=self._record(address)
             )
         return self._event(item, address, None)
 
@@ -193,7 +193,7 @@ class FirecrawlCrawler:
             from firecrawl import Firecrawl
         key = os.environ.get("FIRECRAWL_API_KEY") or ""
         url = os.environ.get("FIRECRAWL_API_URL") or _CLOUD
-        if refused_url(url):
+        if refusal_of(url):
             raise SourceError(f"FIRECRAWL_API_URL={url}: not an http or https address")
         if not key and url.rstrip("/") == _CLOUD:
             raise SourceError(
@@ -231,12 +231,12 @@ class FirecrawlCrawler:
         url = canonical(str(about.url or about.source_url or ("" if scope else requested)))
         if scope is not None and url and requested == canonical(str(about.source_url or "")):
             scope.follow_start(url)
-        if not url or (reason := self._refused(url)):
+        if not url or (reason := self._refusal(url)):
             reason = reason if url else "Firecrawl gave no address with it"
             return SourceEvent(url or requested, Outcome.SKIPPED, reason=reason)
         if scope is not None and not scope.allows(url):
             return SourceEvent(url, Outcome.SKIPPED, reason="outside the crawl")
-        record = self._known_record(url)
+        record = self._record(url)
         status = about.status_code or 200
         if status in (404, 410):
             return SourceEvent(url, Outcome.GONE, reason=f"HTTP {status}", record=record)
@@ -251,11 +251,11 @@ class FirecrawlCrawler:
             record = PageRecord(url)  # validators of another provider do not hold
         return pages.event_of_page(self._spec, url, page, record)
 
-    def _known_record(self, url: str) -> PageRecord:
+    def _record(self, url: str) -> PageRecord:
         return self._context.memory.page(url) or PageRecord(url)
 
-    def _refused(self, url: str) -> str:
-        if reason := refused_url(url):
+    def _refusal(self, url: str) -> str:
+        if reason := refusal_of(url):
             return reason
         parts = urlsplit(url)
         try:
@@ -276,11 +276,11 @@ class FirecrawlCrawler:
                 return request()
             except RateLimitError as error:
                 if attempt == _PATIENCE or not pause(self._poll * 2**attempt, self._context.stop):
-                    raise SourceError(_explained(error)) from error
+                    raise SourceError(_advice(error)) from error
             except FirecrawlError as error:
                 if only_page and error.status_code not in (401, 402, None):
-                    raise _PageError(_explained(error)) from error
-                raise SourceError(_explained(error)) from error
+                    raise _PageError(_advice(error)) from error
+                raise SourceError(_advice(error)) from error
             except (requests.RequestException, ValueError, TypeError) as error:
                 raise SourceError(f"Firecrawl: {_line(error)}") from error
         raise AssertionError("unreachable")
@@ -304,7 +304,7 @@ def _read(item: Any, url: str, title: str) -> ExtractedPage:
     return extract(html, url, alone=False)
 
 
-def _explained(error: Any) -> str:
+def _advice(error: Any) -> str:
     advice = {
         401: "the key in FIRECRAWL_API_KEY is not accepted",
         402: "the account has no credits left",

@@ -23,8 +23,8 @@ from xml.sax.saxutils import unescape
 
 from kbkit.paths import admits
 from kbkit.sources import Outcome, SourceEvent
-from kbkit.sources.html import joined
-from kbkit.sources.web import Fetcher, Response, pause, refused_url
+from kbkit.sources.html import resolve_link
+from kbkit.sources.web import Fetcher, Response, pause, refusal_of
 from kbkit.text.markdown.writing import resolve
 
 _PORTS = {"http": 80, "https": 443}
@@ -86,9 +86,9 @@ def canonical(url: str, base: str = "", *, routes: bool = False) -> str:
     path = _PATH_SESSION.sub("", parts.path)
     if "/." in path:  # joining resolves dot segments
         path = urlsplit(urljoin(f"{scheme}://{authority}", f"/.{path}")).path
-    path = _escaped(path) or "/"
+    path = _escape(path) or "/"
     pairs = [pair for pair in parts.query.split("&") if pair]
-    query = "&".join(_escaped(pair) for pair in pairs if not _NOISE.match(pair.partition("=")[0]))
+    query = "&".join(_escape(pair) for pair in pairs if not _NOISE.match(pair.partition("=")[0]))
     route = _route(parts.fragment) if routes else ""
     return f"{scheme}://{authority}{path}" + (f"?{query}" if query else "") + route
 
@@ -96,10 +96,10 @@ def canonical(url: str, base: str = "", *, routes: bool = False) -> str:
 def _route(fragment: str) -> str:
     route = fragment.partition("?")[0]
     inside = route.removeprefix("!")
-    return f"#{_escaped(route)}" if inside.startswith("/") and inside != "/" else ""
+    return f"#{_escape(route)}" if inside.startswith("/") and inside != "/" else ""
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     def decoded(match: re.Match[str]) -> str:
         character = chr(int(match.group(1), 16))
         if character.isascii() and (character.isalnum() or character in "-._~"):
@@ -167,7 +167,7 @@ class CrawlScope:
 
     def link(self, href: str, base: str) -> str:
         url = canonical(href, base, routes=self.routes)
-        if not url or not self.contains(url) or refused_url(url) or len(url) > _MAX_LENGTH:
+        if not url or not self.contains(url) or refusal_of(url) or len(url) > _MAX_LENGTH:
             return ""
         return "" if _NOT_PAGES.search(urlsplit(url).path) else url
 
@@ -297,7 +297,7 @@ class Robots:
 
     def verdict(self, url: str) -> Response | None:
         """Return the response for an address that may not be fetched, or ``None``."""
-        refused, rules = self._of(origin(url))
+        refused, rules = self._rules_of(origin(url))
         if refused is not None:
             return replace(refused, url=url)
         if rules.can_fetch(url.partition("#")[0], self.token):
@@ -306,7 +306,7 @@ class Robots:
 
     def delay(self, url: str) -> float:
         """Return the seconds between two requests to a host: as it asks, at most a minute."""
-        _, rules = self._of(origin(url))
+        _, rules = self._rules_of(origin(url))
         delay = rules.crawl_delay(self.token)
         if delay is None:
             rate = rules.request_rate(self.token)
@@ -326,10 +326,10 @@ class Robots:
         return pause(start - now, self.stop)
 
     def sitemaps(self, url: str) -> list[str]:
-        _, rules = self._of(origin(url))
-        return list(filter(None, (joined(url, each) for each in islice(rules.sitemaps, 100))))
+        _, rules = self._rules_of(origin(url))
+        return list(filter(None, (resolve_link(url, each) for each in islice(rules.sitemaps, 100))))
 
-    def _of(self, host: str) -> tuple[Response | None, Any]:
+    def _rules_of(self, host: str) -> tuple[Response | None, Any]:
         with self._lock:
             if host not in self._rules:
                 self._rules[host] = self._read(host)
@@ -398,7 +398,7 @@ def read_sitemaps(robots: Robots, scope: CrawlScope, *, guess: bool = False) -> 
         else:
             locations = text.split()
         for relative in locations[:_MAX_URLS]:
-            location = joined(url, relative)
+            location = resolve_link(url, relative)
             if nested:
                 # an index must not lead to other hosts
                 if location not in seen and origin(location) == origin(url):

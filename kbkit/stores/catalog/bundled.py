@@ -23,7 +23,7 @@ from kbkit.stores.catalog.schema import (
     HEAD,
     Json,
     UtcDateTime,
-    checked_shape,
+    check_shape,
     chunks,
     deleted_documents,
     documents,
@@ -180,10 +180,10 @@ def row_of(table: Table, values: Any) -> dict[str, Any]:
     """
     if not isinstance(values, dict) or values.keys() != set(table.c.keys()):
         raise ValueError(f"has not the columns {', '.join(table.c.keys())}")
-    return {column.name: _checked(column, values[column.name]) for column in table.c}
+    return {column.name: _check_value(column, values[column.name]) for column in table.c}
 
 
-def _checked(column: Column[Any], value: Any) -> Any:
+def _check_value(column: Column[Any], value: Any) -> Any:
     if value is None:
         if column.nullable:
             return None
@@ -192,7 +192,7 @@ def _checked(column: Column[Any], value: Any) -> Any:
     kind = column.type
     try:
         if isinstance(kind, Json):
-            json.dumps(checked_shape(value, kind.shape), allow_nan=False).encode()
+            json.dumps(check_shape(value, kind.shape), allow_nan=False).encode()
         elif isinstance(kind, UtcDateTime):
             value = datetime.fromisoformat(value)
             fine = value.tzinfo is not None

@@ -120,7 +120,9 @@ def remove_of_documents(transaction: Transaction, document_ids: Collection[str])
         remove(transaction, transaction.scalars(own))
 
 
-def of(transaction: Transaction, seqs: Sequence[int]) -> dict[int, tuple[Annotation, ...]]:
+def annotations_of(
+    transaction: Transaction, seqs: Sequence[int]
+) -> dict[int, tuple[Annotation, ...]]:
     """Return the annotations of chunks by ``seq``, in order."""
     by_chunk: dict[int, list[Annotation]] = {}
     named = _names(transaction, seqs)
@@ -159,7 +161,7 @@ def iter_all(
         .order_by(documents.c.uri, chunks.c.position)
     )
     for part in in_parts(transaction.scalars(query)):
-        made = of(transaction, part)
+        made = annotations_of(transaction, part)
         passages = reading.get_chunks(transaction, part)
         for seq in part:
             if seq in made and seq in passages:
@@ -211,11 +213,11 @@ def _values(annotation: Annotation) -> dict[str, Any]:
         "frame": annotation.frame.value if annotation.frame else "",
         "confidence": annotation.confidence,
         "annotator": annotation.annotator,
-        "relations": _stated(annotation),
+        "relations": _relations_json(annotation),
     }
 
 
-def _stated(annotation: Annotation) -> str:
+def _relations_json(annotation: Annotation) -> str:
     relations = [[each.source, each.name, each.target] for each in annotation.relations]
     return json.dumps(relations, ensure_ascii=False) if relations else ""
 

@@ -69,14 +69,14 @@ class Copier:
             before_end()
             held.execute(sa.select(sa.literal(1)))  # fails if the write lock was lost
             with self.destination.write() as filled:
-                for column in numbered():
+                for column in numbered_columns():
                     filled.number_after(column, transaction.last_number(column))
                 finish(filled)
         return compared
 
     def _require_free_destination(self) -> None:
         with self.destination.read() as transaction:
-            mark = stored_mark(transaction)
+            mark = unfinished_mark(transaction)
             if mark and mark != mark_of(self.address):
                 raise ConflictError(
                     f"{self.place}: a migration of another workspace, or by another version of "
@@ -203,7 +203,7 @@ def tables() -> list[Table]:
     return [table for table in metadata.sorted_tables if table.name not in _INDEX_TABLES]
 
 
-def numbered() -> list[Column[Any]]:
+def numbered_columns() -> list[Column[Any]]:
     """Columns whose numbers are never reused."""
     return [
         column
@@ -293,7 +293,7 @@ def mark_of(source: str) -> str:
     return f"{UNFINISHED} {HEAD} {digest}"
 
 
-def stored_mark(transaction: Transaction) -> str:
+def unfinished_mark(transaction: Transaction) -> str:
     """Return the mark of an unfinished copy; ``""`` for other catalogs."""
     version: str = transaction.execute(sa.select(VERSION.c.version_num)).scalar_one()
     return version if version.startswith(UNFINISHED) else ""

@@ -48,11 +48,11 @@ def vectors_of(
     transaction: Transaction, dimensions: int, seqs: Sequence[int]
 ) -> NDArray[np.float32]:
     """Return vectors of existing chunks, shape ``(len(seqs), dimensions)``."""
-    packed = _packed(transaction, seqs)
+    packed = _packed_vectors(transaction, seqs)
     return unpack([packed[seq] for seq in seqs], dimensions)
 
 
-def _packed(transaction: Transaction, seqs: Sequence[int]) -> dict[int, bytes]:
+def _packed_vectors(transaction: Transaction, seqs: Sequence[int]) -> dict[int, bytes]:
     query = sa.select(vectors.c.chunk_seq, vectors.c.vector)
     return transaction.mapping(query.where(transaction.is_in(vectors.c.chunk_seq, seqs)))
 
@@ -154,7 +154,7 @@ def sample(
         drawn = np.random.default_rng(seed).choice(all_seqs, limit, replace=False)
         all_seqs = np.sort(drawn)
     seqs = all_seqs.tolist()
-    packed = _packed(transaction, seqs)
+    packed = _packed_vectors(transaction, seqs)
     passages = get_chunks(transaction, seqs)
     valid = [seq for seq in seqs if seq in packed and seq in passages]
     return [passages[seq] for seq in valid], unpack([packed[seq] for seq in valid], dimensions)

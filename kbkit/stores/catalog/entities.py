@@ -44,20 +44,22 @@ def group(transaction: Transaction, ids: Collection[str]) -> set[str]:
 
 
 def get(transaction: Transaction, entity_id: str) -> Entity:
-    matches = of(transaction, [entity_id])
+    matches = entities_of(transaction, [entity_id])
     if not matches:
         raise NotFoundError(f"no entity with id {entity_id!r}")
     return matches[0]
 
 
-def of(transaction: Transaction, ids: Sequence[str], *, counted: bool = True) -> list[Entity]:
+def entities_of(
+    transaction: Transaction, ids: Sequence[str], *, counted: bool = True
+) -> list[Entity]:
     query = _LISTED.where(transaction.is_in(subjects.c.id, ids))
     rows = {row.id: row for row in transaction.execute(query)}
     ordered = [rows[id_] for id_ in ids if id_ in rows]
     return _with_counts(transaction, ordered, counted=counted)
 
 
-def listed(
+def list_entities(
     transaction: Transaction,
     *,
     like: str = "",

@@ -298,7 +298,7 @@ def bad_queries(transaction: Transaction, kb_ids: Collection[str], limit: int) -
     """Return queries whose best rating is at most ``limit``; each rater's last rating counts."""
     last: dict[str, dict[tuple[Target, str], int]] = {}
     for kb_id in kb_ids:
-        for rating in rating_log.listed(transaction, kb_id):
+        for rating in rating_log.list_ratings(transaction, kb_id):
             if rating.query:
                 of_query = last.setdefault(rating.query, {})
                 of_query[rating.target, rating.rater] = rating.score

@@ -37,7 +37,7 @@ Rows = Mapping[str, Any]
 
 
 @contextmanager
-def noted(
+def record_edit(
     transaction: Transaction,
     what: str,
     made_by: str,
@@ -62,13 +62,13 @@ def noted(
         "made_at": datetime.now(UTC),
         "before": about | before,
         "after": _rows(transaction, about),
-        "built": _built(transaction),
+        "built": _built_versions(transaction),
     }
     made = transaction.execute(graph_edits.insert().values(**values).returning(graph_edits.c.id))
     transaction.delete(graph_edits, graph_edits.c.id <= made.scalar_one() - _LIMIT)
 
 
-def listed(
+def list_edits(
     transaction: Transaction, *, made_by: str | None = None, limit: int | None = None
 ) -> list[GraphEdit]:
     """List edits that can be undone, last first."""
@@ -163,12 +163,12 @@ def _restore_relation(transaction: Transaction, before: Rows) -> None:
 
 
 def _forget_builds_since(transaction: Transaction, built: Mapping[str, int]) -> None:
-    for kb_id, version in _built(transaction).items():
+    for kb_id, version in _built_versions(transaction).items():
         if built.get(kb_id) != version:
             transaction.delete(built_graphs, built_graphs.c.kb_id == kb_id)
 
 
-def _built(transaction: Transaction) -> dict[str, int]:
+def _built_versions(transaction: Transaction) -> dict[str, int]:
     return transaction.mapping(sa.select(built_graphs.c.kb_id, built_graphs.c.version))
 
 
@@ -221,18 +221,18 @@ def _undo_merge(transaction: Transaction, pair: tuple[str, str]) -> None:
                 subjects.c.alias_of == row.kept_id,
                 alias_of=None,
             )
-    transaction.delete(merges, _of_pair(pair))
+    transaction.delete(merges, _is_pair(pair))
 
 
 def _decisions(transaction: Transaction, pair: Sequence[str]) -> list[Any]:
-    return list(transaction.execute(sa.select(*merges.c).where(_of_pair(pair))).all())
+    return list(transaction.execute(sa.select(*merges.c).where(_is_pair(pair))).all())
 
 
-def _of_pair(pair: Sequence[str]) -> sa.ColumnElement[bool]:
+def _is_pair(pair: Sequence[str]) -> sa.ColumnElement[bool]:
     return merges.c.kept_id.in_(pair) & merges.c.merged_id.in_(pair)
 
 
-def decided(transaction: Transaction) -> set[frozenset[str]]:
+def decided_pairs(transaction: Transaction) -> set[frozenset[str]]:
     rows = transaction.execute(sa.select(merges.c.kept_id, merges.c.merged_id))
     return {frozenset((row.kept_id, row.merged_id)) for row in rows}
 
@@ -256,7 +256,7 @@ def _decide(
     moved: list[str],
     made_by: str,
 ) -> None:
-    transaction.delete(merges, _of_pair((kept_id, merged_id)))
+    transaction.delete(merges, _is_pair((kept_id, merged_id)))
     transaction.insert_one(
         merges,
         kept_id=kept_id,

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from kbkit.models import TargetKind
 from kbkit.stores.catalog import entities
 from kbkit.stores.catalog.database import Database, Transaction
-from kbkit.stores.catalog.relations import LISTED, supported
+from kbkit.stores.catalog.relations import LISTED, is_supported
 from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
 from kbkit.stores.catalog.subjects import IS_ENTITY, chunk_counts
 from kbkit.stores.catalog.workspace_schema import (
@@ -226,7 +226,7 @@ def _edges(
         table.source_kind == table.target_kind,
         table.source_kind.in_([_ENTITY, _DOCUMENT]),
         LISTED,
-        supported([kb_id]),
+        is_supported([kb_id]),
     )
     best: dict[tuple[str, str, str], _Edge] = {}
     links: list[tuple[str, str, float]] = []

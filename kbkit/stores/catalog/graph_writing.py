@@ -100,8 +100,8 @@ def add_evidence(transaction: Transaction, facts: Sequence[ChunkRelation]) -> No
     _add(transaction, [fact for fact in facts if fact.seq in existing])
 
 
-def unsettled(transaction: Transaction) -> list[int]:
-    return [row.id for row in transaction.execute(_unsettled(transaction))]
+def unsettled_ids(transaction: Transaction) -> list[int]:
+    return [row.id for row in transaction.execute(_select_unsettled(transaction))]
 
 
 def settle(transaction: Transaction, ids: Sequence[int] | None = None) -> None:
@@ -109,7 +109,7 @@ def settle(transaction: Transaction, ids: Sequence[int] | None = None) -> None:
 
     Evidence in the trash has no weight, but stays, so that undelete restores it.
     """
-    rows = transaction.execute(_unsettled(transaction, ids)).all()
+    rows = transaction.execute(_select_unsettled(transaction, ids)).all()
     unsupported = [row.id for row in rows if row.total is None]
     transaction.delete(relations, transaction.is_in(relations.c.id, unsupported))
     changed = [
@@ -118,7 +118,7 @@ def settle(transaction: Transaction, ids: Sequence[int] | None = None) -> None:
     transaction.update_each(relations, ["id"], changed)
 
 
-def _unsettled(
+def _select_unsettled(
     transaction: Transaction, ids: Sequence[int] | None = None
 ) -> sa.Select[tuple[int, float | None]]:
     deleted = sa.select(knowledge_bases.c.id).where(knowledge_bases.c.deleted_at.is_not(None))

@@ -81,7 +81,7 @@ def records(transaction: Transaction, path: str = "") -> dict[str, FileRecord]:
     return {row[0]: FileRecord(*row) for row in rows}
 
 
-def of(transaction: Transaction, paths: Collection[str]) -> dict[str, FileRecord]:
+def records_of(transaction: Transaction, paths: Collection[str]) -> dict[str, FileRecord]:
     query = sa.select(*_COLUMNS).where(transaction.is_in(files.c.path, paths))
     return {row[0]: FileRecord(*row) for row in transaction.execute(query)}
 
@@ -98,7 +98,7 @@ def forget(transaction: Transaction, paths: Sequence[str]) -> None:
 
 def move(transaction: Transaction, kb_id: str, paths: Mapping[str, str]) -> None:
     """Move files and their documents; document ids stay."""
-    moved = of(transaction, paths)
+    moved = records_of(transaction, paths)
     renamed = {
         uri: paths[path] + uri[len(path) :] for path, record in moved.items() for uri in record.uris
     }
@@ -124,7 +124,7 @@ def names(transaction: Transaction, paths: Sequence[str]) -> set[str]:
     return set(transaction.scalars(query))
 
 
-def named(transaction: Transaction, keys: Collection[str]) -> dict[str, list[str]]:
+def paths_by_name(transaction: Transaction, keys: Collection[str]) -> dict[str, list[str]]:
     query = sa.select(file_names.c.key, file_names.c.path)
     return transaction.grouped(query.where(transaction.is_in(file_names.c.key, keys)))
 
@@ -364,7 +364,7 @@ def document_ratings(
     return by_document
 
 
-def learned(transaction: Transaction) -> Mapping[str, Any]:
+def list_learned(transaction: Transaction) -> Mapping[str, Any]:
     return {row.folder: row for row in transaction.execute(sa.select(learned_folders))}
 
 

@@ -81,7 +81,7 @@ def _values(kb_id: str, target: Target, vote: Vote) -> dict[str, Any]:
     }
 
 
-def listed(
+def list_ratings(
     transaction: Transaction, kb_id: str, targets: Collection[str] | None = None
 ) -> list[Rating]:
     """List ratings, oldest first; `targets` are ids of chunks and documents."""
@@ -239,7 +239,7 @@ def encoder_state(
     return None if row is None else EncoderState(**row._mapping)
 
 
-def fitted_to(transaction: Transaction, kb_id: str) -> tuple[str, datetime] | None:
+def fitted_embedder(transaction: Transaction, kb_id: str) -> tuple[str, datetime] | None:
     """Return the fingerprint of the encoder's embedder, and when it was fitted."""
     row = transaction.execute(_FITTED_TO, {"kb": kb_id}).one_or_none()
     return None if row is None else (row.embedder, row.fitted_at)

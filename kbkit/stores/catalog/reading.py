@@ -220,7 +220,7 @@ def get_chunks(transaction: Transaction, seqs: Sequence[int]) -> dict[int, tuple
 def iter_listed(transaction: Transaction, kb_id: str) -> Iterator[Document]:
     """Iterate over documents by URI; ``content`` is empty."""
     query = sa.select(*_SHOWN).where(documents.c.kb_id == kb_id).order_by(documents.c.uri)
-    for row in transaction.execute(_covered(query)):
+    for row in transaction.execute(_with_index(query)):
         yield document_of(row)
 
 
@@ -230,12 +230,12 @@ _SHOWN = [
 ]
 
 
-def _covered(query: sa.Select[Any]) -> sa.Select[Any]:
+def _with_index(query: sa.Select[Any]) -> sa.Select[Any]:
     # the covering index has all columns, so SQLite does not read the text of documents
     return query.with_hint(documents, "INDEXED BY documents_shown", "sqlite")
 
 
-_PASSAGES = _covered(
+_PASSAGES = _with_index(
     sa.select(chunks.c.seq, *CHUNK_COLUMNS, *_SHOWN).join(
         documents,
         sa.and_(documents.c.kb_id == chunks.c.kb_id, documents.c.id == chunks.c.document_id),

@@ -79,7 +79,7 @@ def at_targets(transaction: Transaction, targets: Collection[Target]) -> sa.Colu
     )
 
 
-def supported(kb_ids: Collection[str]) -> sa.ColumnElement[bool]:
+def is_supported(kb_ids: Collection[str]) -> sa.ColumnElement[bool]:
     support = (
         sa.select(relation_evidence.c.relation_id)
         .join(chunks, chunks.c.seq == relation_evidence.c.chunk_seq)
@@ -105,7 +105,7 @@ def edges(
     if names:
         query = query.where(relations.c.name.in_(list(names)))
     if kb_ids is not None:
-        query = query.where(supported(kb_ids))
+        query = query.where(is_supported(kb_ids))
     best: dict[tuple[Target, str, Target], Edge] = {}
     for edge in _visible(transaction, transaction.execute(query).all()):
         key = (edge.source, edge.name, edge.target)
@@ -156,13 +156,13 @@ def relate(
 
 
 def get(transaction: Transaction, relation_id: int) -> Relation:
-    matches = of(transaction, [relation_id])
+    matches = relations_of(transaction, [relation_id])
     if not matches:
         raise NotFoundError(f"no relation with id {relation_id!r}")
     return matches[0]
 
 
-def of(transaction: Transaction, ids: Sequence[int], evidence: int = 5) -> list[Relation]:
+def relations_of(transaction: Transaction, ids: Sequence[int], evidence: int = 5) -> list[Relation]:
     """Return relations in the order of their ids, with their best evidence."""
     query = sa.select(*relations.c).where(transaction.is_in(relations.c.id, ids), LISTED)
     rows = {row.id: row for row in transaction.execute(query)}
@@ -188,7 +188,7 @@ def of(transaction: Transaction, ids: Sequence[int], evidence: int = 5) -> list[
     ]
 
 
-def listed(
+def list_relations(
     transaction: Transaction,
     *,
     target: Target | None = None,
@@ -205,7 +205,7 @@ def listed(
     if made_by is not None:
         query = query.where(relations.c.made_by == made_by)
     rows = transaction.execute(query.order_by(relations.c.weight.desc(), relations.c.id)).all()
-    return of(transaction, [edge.id for edge in _visible(transaction, rows)][:limit])
+    return relations_of(transaction, [edge.id for edge in _visible(transaction, rows)][:limit])
 
 
 def delete(transaction: Transaction, seen: Relation, *, made_by: str) -> None:
@@ -279,10 +279,12 @@ def check_target(transaction: Transaction, target: Target) -> None:
 def present(transaction: Transaction, targets: Collection[Target]) -> set[Target]:
     """Return the targets that exist; files are not checked."""
     existing = {target for target in targets if target.kind not in _TARGETS}
-    return existing.union(target for target, _ in _named(transaction, targets))
+    return existing.union(target for target, _ in _target_names(transaction, targets))
 
 
-def _named(transaction: Transaction, targets: Collection[Target]) -> Iterator[tuple[Target, Any]]:
+def _target_names(
+    transaction: Transaction, targets: Collection[Target]
+) -> Iterator[tuple[Target, Any]]:
     for kind, query in _TARGETS.items():
         ids = [target.id for target in targets if target.kind is kind]
         own = transaction.is_in(query.selected_columns[0], ids)
@@ -293,7 +295,7 @@ def _named(transaction: Transaction, targets: Collection[Target]) -> Iterator[tu
 def labels(transaction: Transaction, targets: Collection[Target]) -> dict[Target, tuple[str, str]]:
     """Map targets to label and kind (the type of an entity)."""
     label_of = {target: (target.id, target.kind.value) for target in targets}
-    for target, row in _named(transaction, targets):
+    for target, row in _target_names(transaction, targets):
         name, shown = row[1], target.kind.value
         if target.kind is TargetKind.CHUNK:
             name = " > ".join(row.heading_path) or name

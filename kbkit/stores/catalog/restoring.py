@@ -105,7 +105,7 @@ class Restorer:
     def _store(self, table: Table, step: Callable[[Values], Values | None]) -> int:
         later: list[Row] = []
         stored = 0
-        converted = (step(values) for values in self._checked(table))
+        converted = (step(values) for values in self._check_rows(table))
         for batch in copying.batches(values for values in converted if values is not None):
             stored += len(batch)
             try:
@@ -118,12 +118,12 @@ class Restorer:
             if copying.self_references(table):
                 later += batch
         copying.set_self_references(self.transaction, table, later)
-        for column in copying.numbered():
+        for column in copying.numbered_columns():
             if column.table is table and table in self._numbers:
                 self.transaction.number_after(column, self._numbers[table])
         return stored
 
-    def _checked(self, table: Table) -> Iterator[Values]:
+    def _check_rows(self, table: Table) -> Iterator[Values]:
         for number, values in enumerate(self.rows(table.name), 1):
             try:
                 row = bundled.row_of(table, values)
@@ -167,7 +167,7 @@ class Restorer:
     # ---- knowledge bases
 
     def _store_bases(self) -> None:
-        checked = list(self._checked(bases))
+        checked = list(self._check_rows(bases))
         for values in checked:
             base = self._place(values)
             self._bases[base.id] = base

@@ -215,7 +215,7 @@ class RunMemory:
     def page(self, url: str) -> PageRecord | None:
         return next(iter(self._visits(pages.c.url == url)), None)
 
-    def known(self) -> Iterable[PageRecord]:
+    def known_pages(self) -> Iterable[PageRecord]:
         return self._visits(pages.c.outcome != "gone")
 
     def _visits(self, condition: sa.ColumnElement[bool]) -> list[PageRecord]:
@@ -263,7 +263,7 @@ def arguments_of(transaction: Transaction, job_id: str) -> Mapping[str, Any]:
     return arguments
 
 
-def listed(transaction: Transaction, *, ended: bool | None = None) -> list[Job]:
+def list_runs(transaction: Transaction, *, ended: bool | None = None) -> list[Job]:
     """List jobs, newest first; `ended` selects ended or unended ones."""
     query = sa.select(jobs).order_by(jobs.c.created_at.desc(), jobs.c.id)
     if ended is not None:

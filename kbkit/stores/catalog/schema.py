@@ -61,10 +61,10 @@ class Json(TypeDecorator[Any]):
         self.optional = optional
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
-        return value if value is None and self.optional else checked_shape(value, self.shape)
+        return value if value is None and self.optional else check_shape(value, self.shape)
 
 
-def checked_shape(value: Any, shape: type) -> Any:
+def check_shape(value: Any, shape: type) -> Any:
     wrong = not isinstance(value, shape) or value is None
     if wrong or (shape is list and not all(isinstance(each, str) for each in value)):
         raise ValueError("JSON of another shape")
@@ -74,7 +74,7 @@ def checked_shape(value: Any, shape: type) -> Any:
 metadata = MetaData()
 
 
-def required(kind: Any, *names: str) -> list[Column[Any]]:
+def required_columns(kind: Any, *names: str) -> list[Column[Any]]:
     return [Column(name, kind, nullable=False) for name in names]
 
 
@@ -94,7 +94,7 @@ knowledge_bases = Table(
     Column("embedder", String, nullable=False),
     Column("dimensions", Int64, nullable=False),
     Column("collection", String, nullable=False, unique=True),
-    *required(UtcDateTime, "created_at", "updated_at"),
+    *required_columns(UtcDateTime, "created_at", "updated_at"),
     # increases with every committed change of documents or chunks, so that caches can be renewed
     Column("version", Int64, nullable=False, default=0),
     # largest chunks.seq in the Chroma collection
@@ -123,7 +123,7 @@ sources = Table(
     metadata,
     Column("id", String, primary_key=True),
     reference("kb_id", "knowledge_bases.id"),
-    *required(String, "key", "type"),
+    *required_columns(String, "key", "type"),
     Column("spec", Json(dict), nullable=False),
     Column("base", Text, nullable=False),
     # from the recipe: deleted when the recipe no longer names it
@@ -157,7 +157,7 @@ pages = Table(
     Column("url", String, primary_key=True),
     reference("run_id", "runs.id"),
     Column("depth", Int64, nullable=False),
-    *required(String, "etag", "last_modified"),
+    *required_columns(String, "etag", "last_modified"),
     Column("links", Json(list), nullable=False),
     Column("document_uri", String, nullable=False),
     Column("location", String, nullable=False, server_default=""),
@@ -175,7 +175,7 @@ documents = Table(
     Column("source_id", String, ForeignKey("sources.id", ondelete="SET NULL")),
     Column("run_id", Int64),
     Column("uri", String, nullable=False),
-    *required(Text, "title", "content"),
+    *required_columns(Text, "title", "content"),
     Column("document_type", String, nullable=False),
     Column("tags", Json(list), nullable=False),
     Column("metadata", Json(dict), nullable=False),
@@ -214,7 +214,7 @@ deleted_documents = Table(
     # no foreign key: the source may be deleted before the document is restored
     Column("source_id", String),
     Column("uri", String, nullable=False),
-    *required(Text, "title", "content"),
+    *required_columns(Text, "title", "content"),
     Column("document_type", String, nullable=False),
     Column("tags", Json(list), nullable=False),
     Column("metadata", Json(dict), nullable=False),
@@ -232,7 +232,7 @@ chunks = Table(
     Column("id", String, nullable=False, unique=True),
     reference("kb_id", "knowledge_bases.id"),
     reference("document_id", "documents.id"),
-    *required(Int64, "position", "start", "end"),
+    *required_columns(Int64, "position", "start", "end"),
     # the document's content[start:end]; slicing a long page for each hit would take longer than
     # the search
     Column("text", Text, nullable=False),
@@ -294,7 +294,7 @@ ratings = Table(
     Column("id", Int64, primary_key=True, autoincrement=True),
     reference("kb_id", "knowledge_bases.id"),
     # no foreign key: a rating outlives its chunk, which may come back under the same id
-    *required(String, "target", "target_type"),
+    *required_columns(String, "target", "target_type"),
     Column("score", Int64, nullable=False),
     Column("query", Text, nullable=False),
     Column("rater", String, nullable=False),

@@ -66,7 +66,7 @@ def add(transaction: Transaction, names: Iterable[SubjectName]) -> None:
     transaction.insert(subjects, rows)
 
 
-def unused(transaction: Transaction) -> list[str]:
+def unused_ids(transaction: Transaction) -> list[str]:
     return transaction.scalars(sa.select(subjects.c.id).where(_is_unused()))
 
 
@@ -117,7 +117,7 @@ COUNTED = (
 """Query: numbers of chunks and documents by subject; aliases (`OWN`) count for their subject."""
 
 
-def listed(
+def list_subjects(
     transaction: Transaction,
     *,
     kinds: Collection[SubjectKind] = (),
@@ -236,7 +236,7 @@ _FEW = 20
 """Subjects with at most this many chunks always count."""
 
 
-def related(
+def related_chunks(
     transaction: Transaction, kb_id: str, chunk_id: str, limit: int
 ) -> list[tuple[int, float, tuple[str, ...]]]:
     """Return the chunks that share the rarest subjects with a chunk.
@@ -425,7 +425,7 @@ def annotated_with(transaction: Transaction, kb_id: str) -> dict[str, tuple[str,
     return {spelling: tuple(names) for spelling, *names in rows}
 
 
-def packed(surfaces: Mapping[str, Sequence[str]]) -> bytes:
+def pack_surfaces(surfaces: Mapping[str, Sequence[str]]) -> bytes:
     text = _ROWS.join(_FIELDS.join((spelling, *names)) for spelling, names in surfaces.items())
     return zlib.compress(text.encode("utf-8", "surrogatepass"), 1)
 

@@ -45,7 +45,9 @@ class SummaryVectors:
     vectors: NDArray[np.float32]
 
 
-def outdated(transaction: Transaction, kb_id: str, revision: int, limit: int) -> list[Document]:
+def outdated_documents(
+    transaction: Transaction, kb_id: str, revision: int, limit: int
+) -> list[Document]:
     current = sa.select(summaries.c.document_id).where(
         summaries.c.document_id == documents.c.id, summaries.c.revision >= revision
     )
@@ -99,7 +101,7 @@ def texts(transaction: Transaction, kb_id: str) -> dict[str, str]:
 
 def lacking(transaction: Transaction, kb_id: str, embedder: str) -> dict[str, str]:
     embedded = sa.exists().where(
-        *_of(kb_id, embedder), summary_vectors.c.embed_hash == summaries.c.embed_hash
+        *_is_of(kb_id, embedder), summary_vectors.c.embed_hash == summaries.c.embed_hash
     )
     return transaction.mapping(
         sa.select(summaries.c.embed_hash, summaries.c.text).where(
@@ -110,14 +112,14 @@ def lacking(transaction: Transaction, kb_id: str, embedder: str) -> dict[str, st
 
 def counts(transaction: Transaction, kb_id: str, embedder: str) -> tuple[int, int]:
     all_ = transaction.count(documents, *alive(kb_id))
-    return all_, all_ - transaction.count(_joined(), *_of(kb_id, embedder))
+    return all_, all_ - transaction.count(_join_vectors(), *_is_of(kb_id, embedder))
 
 
 def add_vectors(
     transaction: Transaction, kb_id: str, embedder: str, packed: Mapping[str, bytes]
 ) -> None:
     stored = sa.select(summary_vectors.c.embed_hash).where(
-        *_of(kb_id, embedder), transaction.is_in(summary_vectors.c.embed_hash, list(packed))
+        *_is_of(kb_id, embedder), transaction.is_in(summary_vectors.c.embed_hash, list(packed))
     )
     version = _next_version(transaction, kb_id)
     existing = set(transaction.scalars(stored))  # perhaps from another process
@@ -157,8 +159,8 @@ def vectors_of(
 ) -> SummaryVectors:
     query = (
         sa.select(summaries.c.document_id, summary_vectors.c.vector)
-        .select_from(_joined())
-        .where(*_of(row.id, row.summary_embedder))
+        .select_from(_join_vectors())
+        .where(*_is_of(row.id, row.summary_embedder))
     )
     if document_ids is not None:
         query = query.where(transaction.is_in(summaries.c.document_id, document_ids))
@@ -173,7 +175,7 @@ def vectors_of(
 def changed_since(transaction: Transaction, row: KnowledgeBaseRow, version: int) -> SummaryVectors:
     """Return vectors that changed after a version; zeros for summaries without one."""
     rows: dict[str, Any] = {}
-    for query in _changed(row, version):
+    for query in _select_changed(row, version):
         rows.update((each.document_id, each.vector) for each in transaction.execute(query))
     width = max((len(vector) // 2 for vector in rows.values() if vector), default=0)
     vectors = np.zeros((len(rows), width), np.float32)
@@ -182,7 +184,7 @@ def changed_since(transaction: Transaction, row: KnowledgeBaseRow, version: int)
     return SummaryVectors(row.summary_embedder, list(rows), vectors)
 
 
-def _changed(row: KnowledgeBaseRow, version: int) -> tuple[sa.Select[Any], sa.Select[Any]]:
+def _select_changed(row: KnowledgeBaseRow, version: int) -> tuple[sa.Select[Any], sa.Select[Any]]:
     same = (
         (summary_vectors.c.kb_id == summaries.c.kb_id)
         & (summary_vectors.c.embed_hash == summaries.c.embed_hash)
@@ -208,14 +210,14 @@ def _next_version(transaction: Transaction, kb_id: str) -> int:
     return int(transaction.execute(query).scalar_one()) + 1
 
 
-def _joined() -> sa.Join:
+def _join_vectors() -> sa.Join:
     same = (summary_vectors.c.kb_id == summaries.c.kb_id) & (
         summary_vectors.c.embed_hash == summaries.c.embed_hash
     )
     return summaries.join(summary_vectors, same)
 
 
-def _of(kb_id: str, embedder: str) -> tuple[sa.ColumnElement[bool], ...]:
+def _is_of(kb_id: str, embedder: str) -> tuple[sa.ColumnElement[bool], ...]:
     return summary_vectors.c.kb_id == kb_id, summary_vectors.c.embedder == embedder
 
 

@@ -14,7 +14,14 @@ from sqlalchemy import (
     Text,
 )
 
-from kbkit.stores.catalog.schema import Int64, Json, UtcDateTime, metadata, reference, required
+from kbkit.stores.catalog.schema import (
+    Int64,
+    Json,
+    UtcDateTime,
+    metadata,
+    reference,
+    required_columns,
+)
 
 document_names = Table(
     "document_names",
@@ -56,7 +63,7 @@ annotations = Table(
     Column("position", Int64, primary_key=True),
     reference("kb_id", "knowledge_bases.id"),
     # offsets in characters of the chunk
-    *required(Int64, "start", "end"),
+    *required_columns(Int64, "start", "end"),
     Column("normalized_text", Text, nullable=False),
     # empty if the type of statement is unknown
     Column("frame", String, nullable=False),
@@ -100,7 +107,7 @@ subjects = Table(
     Column("id", String, primary_key=True),
     Column("kind", String, nullable=False),
     # the normalized name
-    *required(Text, "key", "name"),
+    *required_columns(Text, "key", "name"),
     # the main name of this alias
     Column("alias_of", String, ForeignKey("subjects.id", ondelete="SET NULL")),
     sa.UniqueConstraint("kind", "key"),
@@ -137,12 +144,12 @@ relations = Table(
     "relations",
     metadata,
     Column("id", Int64, primary_key=True, autoincrement=True),
-    *required(String, "source_kind", "source_id", "name", "target_kind", "target_id"),
+    *required_columns(String, "source_kind", "source_id", "name", "target_kind", "target_id"),
     Column("weight", Float, nullable=False),
     Column("made_by", String, nullable=False),
     Column("by_hand", Boolean, nullable=False),
     Column("note", Text, nullable=False),
-    *required(UtcDateTime, "created_at", "seen_at"),
+    *required_columns(UtcDateTime, "created_at", "seen_at"),
     # deleted by a person; no rebuild restores it
     Column("deleted_at", UtcDateTime),
     sa.UniqueConstraint("source_kind", "source_id", "name", "target_kind", "target_id"),
@@ -205,7 +212,7 @@ graph_edits = Table(
     Column("what", Text, nullable=False),
     Column("made_by", String, nullable=False),
     Column("made_at", UtcDateTime, nullable=False),
-    *required(Json(object), "before", "after"),
+    *required_columns(Json(object), "before", "after"),
     # built_graphs.version of each knowledge base at that time
     Column("built", Json(dict), nullable=False),
     Index("graph_edits_by_person", "made_by", "id"),
@@ -222,7 +229,7 @@ entries = Table(
     Column("id", String, nullable=False),
     # id of the searched document; empty until it is stored
     Column("document_id", String, nullable=False),
-    *required(Text, "title", "description"),
+    *required_columns(Text, "title", "description"),
     Column("tags", Json(list), nullable=False),
     Column("category", Text, nullable=False),
     Column("status", String, nullable=False),
@@ -230,7 +237,7 @@ entries = Table(
     Column("votes", Int64, nullable=False),
     Column("source", String, nullable=False),
     Column("origin_task_id", Text, nullable=False),
-    *required(UtcDateTime, "created_at", "updated_at"),
+    *required_columns(UtcDateTime, "created_at", "updated_at"),
     # digest of the content, without votes
     Column("version", String, nullable=False),
     # fault of skill.yaml; the columns above then keep their last valid values
@@ -238,7 +245,7 @@ entries = Table(
     # digest of names, sizes and times of the files when they were read; time of the last change
     # and of the reading, in nanoseconds
     Column("stamp", String, nullable=False),
-    *required(BigInteger, "changed", "seen"),
+    *required_columns(BigInteger, "changed", "seen"),
     Index("entries_by_id", "id", unique=True),
 )
 
@@ -247,7 +254,7 @@ learned_folders = Table(
     metadata,
     # output folders of tasks by a digest of their content, so that each is learned once
     Column("folder", Text, primary_key=True),
-    *required(String, "digest", "slug"),
+    *required_columns(String, "digest", "slug"),
     # why nothing was learned
     Column("problem", Text, nullable=False),
 )
@@ -258,10 +265,10 @@ files = Table(
     metadata,
     Column("path", Text, primary_key=True),
     # state of the file when its documents were stored; times in nanoseconds
-    *required(BigInteger, "size", "changed", "status_changed"),
+    *required_columns(BigInteger, "size", "changed", "status_changed"),
     Column("digest", String, nullable=False),
     # when the state was read: times do not show a later change in the same tick of the clock
-    *required(BigInteger, "seen", "created"),
+    *required_columns(BigInteger, "seen", "created"),
     # URIs of the documents; none for files that are not searched
     Column("uris", Json(list), nullable=False),
 )
@@ -295,7 +302,7 @@ tokens = Table(
     Column("id", String, primary_key=True),
     Column("name", String, nullable=False),
     # SHA-256 of the whole token; with 256 random bits no slow hash is needed
-    *required(String, "digest", "scope"),
+    *required_columns(String, "digest", "scope"),
     # names of knowledge bases; empty for all
     Column("kbs", Json(list), nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
@@ -310,7 +317,7 @@ jobs = Table(
     Column("id", String, primary_key=True),
     Column("kind", String, nullable=False),
     Column("kbs", Json(list), nullable=False),
-    *required(String, "owner", "state"),
+    *required_columns(String, "owner", "state"),
     Column("arguments", Json(dict), nullable=False),
     Column("progress", Json(object, optional=True)),
     Column("result", Json(object, optional=True)),

@@ -140,7 +140,7 @@ def read_arrays(path: Path) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
     start = 8 + int.from_bytes(data[:8].tobytes(), "little")
     header = json.loads(data[8:start].tobytes())
     about: dict[str, str] = header.pop("__metadata__")
-    return about, {name: _mapped(data[start:], place) for name, place in header.items()}
+    return about, {name: _map_array(data[start:], place) for name, place in header.items()}
 
 
 def _check_once(path: Path) -> None:
@@ -169,6 +169,6 @@ def forget_pages(array: NDArray[Any]) -> None:
         base.madvise(mmap.MADV_DONTNEED)
 
 
-def _mapped(data: NDArray[np.uint8], place: Any) -> NDArray[Any]:
+def _map_array(data: NDArray[np.uint8], place: Any) -> NDArray[Any]:
     start, end = place["data_offsets"]
     return np.asarray(data[start:end]).view(_DTYPES[place["dtype"]]).reshape(place["shape"])

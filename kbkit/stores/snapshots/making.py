@@ -24,7 +24,7 @@ from kbkit.stores.snapshots.segments import (
     Segment,
     SegmentedSnapshot,
     SegmentsVersion,
-    joined,
+    join_segments,
 )
 from kbkit.stores.snapshots.snapshot import Lists, Snapshot
 from kbkit.text.analysis import analyzer
@@ -35,7 +35,7 @@ _COMPARED = 10
 """Last chunks whose ids are compared."""
 
 
-def related(transaction: Transaction, kb_id: str, snapshot: Snapshot, *, after: int = 0) -> bool:
+def is_related(transaction: Transaction, kb_id: str, snapshot: Snapshot, *, after: int = 0) -> bool:
     """Whether a snapshot belongs to this catalog's history.
 
     A catalog restored from a copy reuses versions and ``seq``, so the last chunks are compared.
@@ -115,8 +115,8 @@ def chunk_columns(
         "document_ids": tuple(ordinals),
         "titles": titles,
         "heading_texts": tuple(texts),
-        "title_terms": _listed(titles, language, numbers),
-        "heading_terms": _listed(texts, language, numbers),
+        "title_terms": _term_lists(titles, language, numbers),
+        "heading_terms": _term_lists(texts, language, numbers),
         **_posting_columns(
             list(numbers),
             places[np.array(term_ids, np.int64)],
@@ -145,7 +145,7 @@ def _posting_columns(
     }
 
 
-def _listed(texts: Collection[str], language: str, numbers: Mapping[str, int]) -> Lists:
+def _term_lists(texts: Collection[str], language: str, numbers: Mapping[str, int]) -> Lists:
     return _lists(
         [numbers[term] for term in _terms_of(text, language) if term in numbers] for text in texts
     )
@@ -202,7 +202,7 @@ def _tier(size: int) -> int:
     return tier
 
 
-def merged(
+def merge_segments(
     segments: Sequence[Segment], summaries_of: Callable[[Sequence[str]], Mapping[str, Any]]
 ) -> Snapshot:
     """Merge segments; `summaries_of` returns the columns of the documents' summaries."""
@@ -282,7 +282,7 @@ def _in_memory(segment: Segment) -> Segment:
     return segment
 
 
-def shown(row: KnowledgeBaseRow, removed: int) -> SegmentsVersion:
+def version_of(row: KnowledgeBaseRow, removed: int) -> SegmentsVersion:
     return SegmentsVersion(
         row.version, row.embedder, row.summaries_version, row.summary_embedder, removed
     )
@@ -296,10 +296,10 @@ def follows(transaction: Transaction, row: KnowledgeBaseRow, before: SegmentedSn
     if not before.segments:
         return True
     after = int(before.segments[-2].snapshot.seqs[-1]) if len(before.segments) > 1 else 0
-    return related(transaction, row.id, before.segments[-1].snapshot, after=after)
+    return is_related(transaction, row.id, before.segments[-1].snapshot, after=after)
 
 
-def advanced(
+def advance(
     transaction: Transaction,
     row: KnowledgeBaseRow,
     before: SegmentedSnapshot,
@@ -326,8 +326,8 @@ def advanced(
         made = Segment(make(transaction, row, after=low, until=high))
         segments.append(keep(made) if added > MAX else made)
     segments = _with_merged_end(transaction, row, segments)
-    version = shown(row, gone.last)
-    snapshot = joined(version, segments, before.numbers, before.summaries)
+    version = version_of(row, gone.last)
+    snapshot = join_segments(version, segments, before.numbers, before.summaries)
     return replace(snapshot, summaries=_summaries(transaction, row, before, snapshot))
 
 
@@ -348,7 +348,7 @@ def _with_merged_end(
         ordinals = {document_id: i for i, document_id in enumerate(ids)}
         return summary_columns(transaction, row, ordinals, some=True)
 
-    return [*segments[:first], Segment(merged(segments[first:], summaries_of))]
+    return [*segments[:first], Segment(merge_segments(segments[first:], summaries_of))]
 
 
 def slices(
@@ -400,4 +400,4 @@ def build(
         keep(Segment(make(transaction, row, after=low, until=high)))
         for low, high in slices(transaction, row, 0)
     ]
-    return joined(shown(row, last), made, DocumentNumbers())
+    return join_segments(version_of(row, last), made, DocumentNumbers())

@@ -53,7 +53,7 @@ def _by_segment(
             codes.append(segment_codes)
     if not coded:
         return
-    joined = _joined(snapshot, codes)
+    joined = _join_codes(snapshot, codes)
     gone = sum(len(snapshot.segments[i].gone) for i in coded)
     rows, near = joined.nearest(vector, limit + min(limit, gone))
     which = np.searchsorted(joined.firsts, rows, "right") - 1
@@ -62,7 +62,7 @@ def _by_segment(
         yield i, rows[of] - joined.firsts[n], near[of]
 
 
-def _joined(snapshot: SegmentedSnapshot, codes: list[VectorCodes]) -> JoinedCodes:
+def _join_codes(snapshot: SegmentedSnapshot, codes: list[VectorCodes]) -> JoinedCodes:
     joined: JoinedCodes | None = snapshot.kept.get(_KEY)
     if joined is None or joined.parts != codes:
         joined = snapshot.kept[_KEY] = JoinedCodes(codes)
@@ -114,7 +114,7 @@ class NearSummaries:
 def near_summaries(snapshot: SegmentedSnapshot) -> NearSummaries | None:
     """Return an index of summaries; ``None`` without faiss, or without codes."""
     if _SUMMARIES_KEY not in snapshot.kept:
-        snapshot.kept[_SUMMARIES_KEY] = _of(snapshot) if available() else None
+        snapshot.kept[_SUMMARIES_KEY] = _near_summaries(snapshot) if available() else None
     near: NearSummaries | None = snapshot.kept[_SUMMARIES_KEY]
     return near
 
@@ -125,7 +125,7 @@ def forget(snapshot: SegmentedSnapshot) -> None:
         part.forget_codes()
 
 
-def _of(snapshot: SegmentedSnapshot) -> NearSummaries | None:
+def _near_summaries(snapshot: SegmentedSnapshot) -> NearSummaries | None:
     parts = tuple(snapshot.summary_parts())
     codes = tuple(part.codes() for part in parts)
     uncoded = sum(len(p.vectors) for p, c in zip(parts, codes, strict=True) if c is None)
@@ -134,14 +134,14 @@ def _of(snapshot: SegmentedSnapshot) -> NearSummaries | None:
     number = len(snapshot.sizes)
     holders, rows = np.full(number, -1, np.int32), np.zeros(number, np.int32)
     for i, part in enumerate(parts):
-        nonzero, _ = _summed(part)
+        nonzero, _ = _sum_vectors(part)
         holders[part.numbers] = np.where(nonzero, i, -1)
         rows[part.numbers] = np.arange(len(part.numbers))
     holders[snapshot.sizes == 0] = -1
     total, count = np.zeros(parts[0].vectors.shape[1]), 0
     for i, part in enumerate(parts):
         used = (holders[part.numbers] == i) & (rows[part.numbers] == np.arange(len(part.numbers)))
-        _, whole = _summed(part)
+        _, whole = _sum_vectors(part)
         total += whole - part.vectors[~used].sum(axis=0, dtype=np.float64)
         count += int(used.sum())
     with_codes = [(part, c) for part, c in zip(parts, codes, strict=True) if c is not None]
@@ -156,7 +156,7 @@ def _of(snapshot: SegmentedSnapshot) -> NearSummaries | None:
     )
 
 
-def _summed(part: LaterSummaries) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+def _sum_vectors(part: LaterSummaries) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
     """Return which vectors are not zero, and the sum of all."""
     if "summed" not in part.kept:
         total = part.vectors.sum(axis=0, dtype=np.float64)

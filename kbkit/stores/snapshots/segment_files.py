@@ -29,7 +29,7 @@ from kbkit.stores.snapshots.segments import (
     Segment,
     SegmentedSnapshot,
     SegmentsVersion,
-    joined,
+    join_segments,
 )
 from kbkit.stores.snapshots.snapshot import (
     Snapshot,
@@ -62,7 +62,7 @@ class SegmentFiles:
     folder: Path
     _mapped: dict[str, Snapshot] = field(default_factory=dict)
 
-    def kept(self, kb_id: str, segment: Segment) -> Segment:
+    def keep(self, kb_id: str, segment: Segment) -> Segment:
         """Return a segment mapped from its file; write the file if there is none."""
         if segment.file:
             return segment
@@ -96,7 +96,7 @@ class SegmentFiles:
         near_chunks.forget(snapshot)
 
     def write(self, kb_id: str, snapshot: SegmentedSnapshot) -> SegmentedSnapshot:
-        segments = [self.kept(kb_id, segment) for segment in snapshot.segments]
+        segments = [self.keep(kb_id, segment) for segment in snapshot.segments]
         updated = sorted(
             {number for summaries in snapshot.summaries for number in summaries.numbers.tolist()}
         )
@@ -164,7 +164,7 @@ class SegmentFiles:
     def _read(self, values: Any, numbers: DocumentNumbers) -> SegmentedSnapshot:
         about = SegmentsVersion(*(values[each.name] for each in fields(SegmentsVersion)))
         segments = [self._segment(each["file"], each["gone"]) for each in values["segments"]]
-        snapshot = joined(about, segments, numbers)
+        snapshot = join_segments(about, segments, numbers)
         if not values["summaries"]:
             return snapshot
         summaries = load_summaries(self.folder / _name(values["summaries"]))
@@ -222,7 +222,7 @@ class SegmentFiles:
     def sweep(self, kb_ids: Collection[str]) -> None:
         with contextlib.suppress(OSError):
             used = {self.path(kb_id).name for kb_id in kb_ids}
-            used = used.union(*map(self._listed, kb_ids))
+            used = used.union(*map(self._names_on_list, kb_ids))
             before = time.time() - _OLD_SECONDS
             for file in list(self.folder.iterdir()):
                 is_ours = file.name.partition(".")[0] in kb_ids
@@ -231,10 +231,14 @@ class SegmentFiles:
                 self._mapped.pop(file.name, None)
                 file.unlink(missing_ok=True)
 
-    def named(self, kb_id: str) -> list[Path]:
-        return [self.folder / name for name in sorted(self._listed(kb_id)) if name.endswith(_FILE)]
+    def paths_of(self, kb_id: str) -> list[Path]:
+        return [
+            self.folder / name
+            for name in sorted(self._names_on_list(kb_id))
+            if name.endswith(_FILE)
+        ]
 
-    def _listed(self, kb_id: str) -> set[str]:
+    def _names_on_list(self, kb_id: str) -> set[str]:
         """Return the files on a list and their companions; none if it is unreadable."""
         try:
             values = json.loads(self.path(kb_id).read_bytes())

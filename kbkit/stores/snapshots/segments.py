@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.stores.snapshots.chunk_table import ChunkTable, Score, owner_columns
-from kbkit.stores.snapshots.snapshot import Postings, Snapshot, VectorCodes, codes_path, kept_codes
+from kbkit.stores.snapshots.snapshot import Postings, Snapshot, VectorCodes, codes_path, reuse_codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class LaterSummaries:
     kept: dict[str, Any] = field(repr=False, compare=False, default_factory=dict)
 
     def codes(self) -> VectorCodes | None:
-        return kept_codes(self.kept, "summary codes", self.coded, self.vectors)
+        return reuse_codes(self.kept, "summary codes", self.coded, self.vectors)
 
     def forget_codes(self) -> None:
         self.kept.pop("summary codes", None)
@@ -183,11 +183,11 @@ class SegmentedSnapshot(ChunkTable):
             if several
         }
 
-    def scored(self, score: Score) -> NDArray[np.float32]:
-        return self._concatenated(lambda snapshot: score(snapshot.vectors), np.float32)
+    def score(self, score: Score) -> NDArray[np.float32]:
+        return self._concatenate(lambda snapshot: score(snapshot.vectors), np.float32)
 
     def headed(self, has: Callable[[str], bool]) -> NDArray[np.bool_]:
-        return self._concatenated(lambda snapshot: snapshot.headed(has), np.bool_)
+        return self._concatenate(lambda snapshot: snapshot.headed(has), np.bool_)
 
     def vectors_of(self, rows: Rows) -> NDArray[np.float32]:
         width = max((s.snapshot.vectors.shape[1] for s in self.segments), default=0)
@@ -261,7 +261,7 @@ class SegmentedSnapshot(ChunkTable):
         parts = sorted([*own, *self.summaries], key=lambda summaries: summaries.version)
         return [c for c in parts if c.embedder == self.summary_embedder and c.vectors.shape[1]]
 
-    def _concatenated(
+    def _concatenate(
         self, of: Callable[[Snapshot], NDArray[Any]], dtype: type[np.generic]
     ) -> NDArray[Any]:
         parts = [np.zeros(0, dtype)]
@@ -284,7 +284,7 @@ def _distinct(segments: NDArray[np.integer[Any]]) -> list[int]:
     return [int(i) for i in np.flatnonzero(np.bincount(segments))]
 
 
-def joined(
+def join_segments(
     about: SegmentsVersion,
     segments: Sequence[Segment],
     numbers: DocumentNumbers,

@@ -205,7 +205,7 @@ def save(snapshot: Snapshot, path: Path) -> None:
         lists = getattr(snapshot, name)
         tensors[f"{name}.starts"], tensors[f"{name}.values"] = lists.starts, lists.values
     for name in _TEXTS:
-        tensors[name] = _packed(getattr(snapshot, name))
+        tensors[name] = _pack_texts(getattr(snapshot, name))
     about = {
         "format": _FORMAT,
         "version": str(snapshot.version),
@@ -220,7 +220,10 @@ def save(snapshot: Snapshot, path: Path) -> None:
 def save_summaries(
     path: Path, embedder: str, document_ids: Sequence[str], vectors: NDArray[np.float32]
 ) -> None:
-    tensors: dict[str, NDArray[Any]] = {"document_ids": _packed(document_ids), "vectors": vectors}
+    tensors: dict[str, NDArray[Any]] = {
+        "document_ids": _pack_texts(document_ids),
+        "vectors": vectors,
+    }
     write_arrays(path, tensors, {"format": _FORMAT, "embedder": embedder})
 
 
@@ -235,7 +238,7 @@ def load_summaries(path: Path) -> tuple[str, list[str], NDArray[np.float32]] | N
         return None
 
 
-def _packed(texts: Iterable[str]) -> NDArray[np.uint8]:
+def _pack_texts(texts: Iterable[str]) -> NDArray[np.uint8]:
     text = "".join(text.replace("\0", " ") + "\0" for text in texts)
     return np.frombuffer(text.encode(), np.uint8)
 
@@ -344,10 +347,10 @@ def codes_path(file: Path, *, summaries: bool = False) -> Path:
 def codes_of(snapshot: Snapshot) -> VectorCodes | None:
     """Return a snapshot's codes; ``None`` without a file."""
     file: Path | None = snapshot.kept.get("file")
-    return kept_codes(snapshot.kept, "codes", file and codes_path(file), snapshot.vectors)
+    return reuse_codes(snapshot.kept, "codes", file and codes_path(file), snapshot.vectors)
 
 
-def kept_codes(
+def reuse_codes(
     kept: dict[str, Any], key: str, path: Path | None, vectors: NDArray[np.float32]
 ) -> VectorCodes | None:
     if key not in kept:

@@ -21,9 +21,9 @@ from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.snapshots import near_chunks
 from kbkit.stores.snapshots.chunk_table import ChunkTable, check, forget_pages
-from kbkit.stores.snapshots.making import LARGEST, MAX, advanced, build, merged, to_merge
+from kbkit.stores.snapshots.making import LARGEST, MAX, advance, build, merge_segments, to_merge
 from kbkit.stores.snapshots.segment_files import SegmentFiles
-from kbkit.stores.snapshots.segments import Segment, SegmentedSnapshot, joined
+from kbkit.stores.snapshots.segments import Segment, SegmentedSnapshot, join_segments
 from kbkit.stores.vector_index import VectorIndex
 
 
@@ -32,7 +32,7 @@ def faults(files: SegmentFiles, transaction: Transaction, row: KnowledgeBaseRow)
     if files.stamp(row.id) is None or files.is_outdated(row.id):
         return
     damaged = False
-    for path in files.named(row.id):
+    for path in files.paths_of(row.id):
         try:
             check(path)
         except FileNotFoundError:
@@ -87,7 +87,7 @@ class Snapshots:
                 row = knowledge_bases.get_by_id(transaction, kb_id)
                 snapshot = self.cached(row)
                 if snapshot is None:
-                    snapshot = self._updated(transaction, row)
+                    snapshot = self._update(transaction, row)
             yield transaction, snapshot
 
     def renew(self, kb_id: str) -> SegmentedSnapshot:
@@ -105,13 +105,13 @@ class Snapshots:
             return
         cached = self._cached.get(kb_id)
         stored = self._files.read(kb_id, cached.numbers if cached else None)
-        self._listed[kb_id] = stamp, None if stored is None else _shown(stored)
+        self._listed[kb_id] = stamp, None if stored is None else _version_of(stored)
         if stored is not None and (cached is None or cached.version < stored.version):
             self._cached[kb_id] = stored
 
-    def _updated(self, transaction: Transaction, row: KnowledgeBaseRow) -> SegmentedSnapshot:
-        before, keep = self._cached.get(row.id), partial(self._mapped, row.id)
-        made = None if before is None else advanced(transaction, row, before, keep=keep)
+    def _update(self, transaction: Transaction, row: KnowledgeBaseRow) -> SegmentedSnapshot:
+        before, keep = self._cached.get(row.id), partial(self._map, row.id)
+        made = None if before is None else advance(transaction, row, before, keep=keep)
         snapshot = build(transaction, row, keep=keep) if made is None else made
         self._cached[row.id] = snapshot
         summaries = sum(len(part.numbers) for part in snapshot.summaries if part.coded is None)
@@ -124,24 +124,24 @@ class Snapshots:
     def _write(self, kb_id: str, snapshot: SegmentedSnapshot) -> SegmentedSnapshot:
         written = self._files.write(kb_id, snapshot)
         with self._lock(kb_id):
-            self._listed[kb_id] = self._files.stamp(kb_id), _shown(written)
+            self._listed[kb_id] = self._files.stamp(kb_id), _version_of(written)
             cached = self._cached.get(kb_id)
-            if cached is not None and _shown(cached) == _shown(written):
+            if cached is not None and _version_of(cached) == _version_of(written):
                 self._cached[kb_id] = written
         return written
 
-    def _mapped(self, kb_id: str, segment: Segment) -> Segment:
+    def _map(self, kb_id: str, segment: Segment) -> Segment:
         with contextlib.suppress(OSError):  # on a full disk the segment stays in memory
-            return self._files.kept(kb_id, segment)
+            return self._files.keep(kb_id, segment)
         return segment
 
     def save(self, kb_id: str, *, merging: bool = False) -> None:
         with self._saving, contextlib.suppress(OSError):  # the disk is full or read-only
             snapshot = self.renew(kb_id)
             most = LARGEST if merging else _SOON + 2 * snapshot.later
-            whole = self._merged(kb_id, snapshot, most)
+            whole = self._merge(kb_id, snapshot, most)
             stamp = self._files.stamp(kb_id)
-            is_listed = stamp is not None and self._listed.get(kb_id) == (stamp, _shown(whole))
+            is_listed = stamp is not None and self._listed.get(kb_id) == (stamp, _version_of(whole))
             if not is_listed or whole is not snapshot:
                 whole = self._write(kb_id, whole)
             self._files.write_codes(whole)
@@ -153,15 +153,15 @@ class Snapshots:
                     outbox.forget_oldest_removals(transaction, kb_id)
             self._files.sweep(kb_ids)
 
-    def _merged(self, kb_id: str, snapshot: SegmentedSnapshot, limit: int) -> SegmentedSnapshot:
+    def _merge(self, kb_id: str, snapshot: SegmentedSnapshot, limit: int) -> SegmentedSnapshot:
         while (part := to_merge(snapshot.segments, limit)) is not None:
-            one = merged(snapshot.segments[part], snapshot.summary_columns_of)
+            one = merge_segments(snapshot.segments[part], snapshot.summary_columns_of)
             segments = list(snapshot.segments)
             for segment in segments[part]:
                 forget_pages(segment.snapshot.vectors)
-            segments[part] = [self._mapped(kb_id, Segment(one))] if len(one) else []
+            segments[part] = [self._map(kb_id, Segment(one))] if len(one) else []
             del one
-            snapshot = joined(snapshot.about, segments, snapshot.numbers, snapshot.summaries)
+            snapshot = join_segments(snapshot.about, segments, snapshot.numbers, snapshot.summaries)
         return snapshot
 
     def faults(self, kb_id: str) -> list[str]:
@@ -170,7 +170,7 @@ class Snapshots:
             row = knowledge_bases.get_by_id(transaction, kb_id)
             return list(faults(SegmentFiles(self.folder), transaction, row))
 
-    def make_anew(self, kb_id: str) -> None:
+    def rebuild(self, kb_id: str) -> None:
         with self._saving:
             self.drop(kb_id)
         self.save(kb_id, merging=True)
@@ -189,7 +189,7 @@ def _is_of(table: ChunkTable, row: KnowledgeBaseRow) -> bool:
     return table.shows(row) and table.summaries_version == row.summaries_version
 
 
-def _shown(snapshot: SegmentedSnapshot) -> _Shown:
+def _version_of(snapshot: SegmentedSnapshot) -> _Shown:
     return snapshot.version, snapshot.embedder, snapshot.summaries_version
 
 
@@ -208,7 +208,7 @@ class Warmer:
     _again: float = 0.0
     _mutex: threading.Lock = field(default_factory=threading.Lock)
 
-    def searched(self, kb_id: str, *, ready: bool) -> None:
+    def record_search(self, kb_id: str, *, ready: bool) -> None:
         """Record a search; the second one that could be faster starts the thread."""
         if ready:
             return

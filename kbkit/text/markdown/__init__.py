@@ -127,7 +127,7 @@ def _scan(text: str, at: int) -> Iterator[Block]:
             yield block
             at = block.end + 1
         else:
-            parsed, end = _parsed(text, at)
+            parsed, end = _parse_blocks(text, at)
             yield from parsed
             at = max(end, parsed[-1].end + 1 if parsed else 0)
 
@@ -222,7 +222,7 @@ _LEAVES = {
 }
 
 
-def _parsed(text: str, start: int) -> tuple[list[Block], int]:
+def _parse_blocks(text: str, start: int) -> tuple[list[Block], int]:
     """Return the blocks up to the next safe boundary, and the boundary; the last may exceed it."""
     margin = _MARGIN.search(text, start)
     end = margin.end() if margin else len(text)

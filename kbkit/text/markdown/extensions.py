@@ -174,7 +174,7 @@ def with_mathml(page: str) -> str:
     return _MARKED.sub(lambda found: mathml(html.unescape(found[1])) or found[0], page)
 
 
-def marked(_: object, tokens: Sequence[Token], number: int, *__: object) -> str:
+def mark_formula(_: object, tokens: Sequence[Token], number: int, *__: object) -> str:
     """A rule of markdown-it: mark a formula's text for `with_mathml`."""
     return _MARK % html.escape(tokens[number].content, quote=False)
 

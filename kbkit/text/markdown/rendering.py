@@ -32,11 +32,11 @@ from kbkit.text.markdown.extensions import (
     formula,
     link_notes,
     make_definition_lists,
-    marked,
+    mark_formula,
     with_mathml,
 )
 from kbkit.text.markdown.structure import RELATIVE, SAFE_SCHEMES, anchors, split_anchor
-from kbkit.text.markdown.writing import shown_as
+from kbkit.text.markdown.writing import admonition_style
 
 HIGHLIGHT_LIMIT = 30_000
 """Maximum characters of a highlighted code block: hostile code can make lexers slow."""
@@ -68,7 +68,7 @@ def colour(page: str, blocks: list[tuple[str, str]]) -> str:
 
     def coloured(match: re.Match[str]) -> str:
         language, code = next(rest)
-        text = _coloured(code, language)
+        text = _colour(code, language)
         return match[0] if text is None else f"{match[1]}{text}{match[3]}"
 
     return _CODE.sub(coloured, page)
@@ -76,7 +76,7 @@ def colour(page: str, blocks: list[tuple[str, str]]) -> str:
 
 # cached because a class and its subclasses have the same examples
 @lru_cache(maxsize=1_024)
-def _coloured(code: str, language: str) -> str | None:
+def _colour(code: str, language: str) -> str | None:
     lexer = _lexer(language) if len(code) <= HIGHLIGHT_LIMIT else None
     return None if lexer is None else _pygments(code, lexer, _formatter())
 
@@ -122,7 +122,7 @@ def mark_meta_line(tokens: list[Token]) -> None:
             return
 
 
-def dated(page: str, day: str) -> str:
+def add_date(page: str, day: str) -> str:
     """Add the date of the last fetch to a page; apart from `render`, as each refresh changes it."""
     badge = f' · <span class="kb-badge">fetched {html.escape(day)}</span>' if day else ""
     return page.replace(_DAY, badge, 1)
@@ -186,7 +186,7 @@ def _parser() -> MarkdownIt:
     parser.core.ruler.after("block", "heading_anchors", _take_anchors)
     parser.inline.ruler.before("escape", "formula", formula)
     parser.core.ruler.push("callouts", _callouts)
-    parser.add_render_rule("formula", marked)
+    parser.add_render_rule("formula", mark_formula)
     parser.add_render_rule("fence", code_block)
     parser.add_render_rule("code_block", code_block)
     return parser
@@ -280,7 +280,7 @@ def _callouts(state: StateCore) -> None:
             if opened.type == "paragraph_open" and (name := _bold(title)):
                 callouts.add(number)
                 token.tag = "div"
-                token.attrSet("class", f"admonition {shown_as(name)}")
+                token.attrSet("class", f"admonition {admonition_style(name)}")
                 opened.attrSet("class", "admonition-title")
         elif token.type == "blockquote_close" and stack and stack.pop() in callouts:
             token.tag = "div"
@@ -359,7 +359,7 @@ def _finish_headings(tokens: list[Token]) -> tuple[list[TocEntry], set[str]]:
     texts = [_name(text) for _, text in headings]
     ids = anchors(texts, [str(token.attrGet("id") or "") for token, _ in headings])
     for (token, text), name, proposed in zip(headings, texts, ids, strict=True):
-        anchor = _anchored(token, text, proposed, used)
+        anchor = _choose_anchor(token, text, proposed, used)
         if _SIGNATURE.match(name):
             token.attrSet("class", "kb-signature")
         level = int(token.tag[1])
@@ -383,10 +383,10 @@ def _finish_terms(terms: Sequence[Token], used: set[str]) -> None:
     texts = terms[1::2]
     proposed = anchors([_name(text) for text in texts], [""] * len(texts))
     for opened, text, anchor in zip(terms[::2], texts, proposed, strict=True):
-        _anchored(opened, text, anchor, used)
+        _choose_anchor(opened, text, anchor, used)
 
 
-def _anchored(opened: Token, text: Token, proposed: str, used: set[str]) -> str:
+def _choose_anchor(opened: Token, text: Token, proposed: str, used: set[str]) -> str:
     anchor = _unique(proposed, used)
     opened.attrSet("id", anchor)
     assert text.children is not None

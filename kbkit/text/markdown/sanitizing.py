@@ -65,7 +65,7 @@ def prepare(content: str, *, title: str, rewrite: Rewrite) -> Sanitized:
     content = without_controls(same_breaks(content.replace("\r\n", "\n")))
     parsed = list(blocks(content))
     at = 0
-    own, anchor = _repeated_title(parsed, content, title)
+    own, anchor = _find_repeated_title(parsed, content, title)
     demote = any(block.level == 1 and block.outermost and block is not own for block in parsed)
     parts: list[str] = []
     before: Block | None = None
@@ -74,7 +74,7 @@ def prepare(content: str, *, title: str, rewrite: Rewrite) -> Sanitized:
         before = block
         if block is not own:
             parts.append(
-                _sanitized(block, content[block.start : block.end], rewrite, demote=demote)
+                _sanitize_block(block, content[block.start : block.end], rewrite, demote=demote)
             )
         at = block.end
     parts.append(_between(content[at:], before, rewrite))
@@ -86,7 +86,9 @@ def prepare(content: str, *, title: str, rewrite: Rewrite) -> Sanitized:
     return Sanitized(text, anchor)
 
 
-def _repeated_title(parsed: Sequence[Block], content: str, title: str) -> tuple[Block | None, str]:
+def _find_repeated_title(
+    parsed: Sequence[Block], content: str, title: str
+) -> tuple[Block | None, str]:
     """Return the heading that repeats the title at the start, and its anchor."""
     own = next((block for block in parsed if block.kind is Kind.HEADING), None)
     if own and own.outermost and _bare(content[: own.start]):
@@ -111,7 +113,7 @@ def _between(text: str, before: Block | None, rewrite: Rewrite) -> str:
     return "\n".join(_definition(line, rewrite) if line else line for line in text.split("\n"))
 
 
-def _sanitized(block: Block, text: str, rewrite: Rewrite, *, demote: bool) -> str:
+def _sanitize_block(block: Block, text: str, rewrite: Rewrite, *, demote: bool) -> str:
     if block.kind is Kind.HEADING:
         return _heading(block, text, rewrite, demote=demote)
     if block.kind is Kind.TABLE:

@@ -224,27 +224,27 @@ def opening_words(markdown: str, *, from_top: bool = False) -> str:
             title, anchor = split_anchor(block.title)
             if anchor or (from_top and not heading):
                 return ""
-            heading = heading or _shortened(inline_text(title))
+            heading = heading or _shorten(inline_text(title))
             continue
         source, anchor = text_anchor(block, text[block.start : block.end])
         if anchor and not first and not heading:
             return ""
         for line in _lines(block, source):
-            words = _shortened(line)
+            words = _shorten(line)
             if len(words.split()) >= _MIN_WORDS or len(words) > MAX_LENGTH // 2:
                 return words
             first = first or words
     return first or heading
 
 
-def shown_words(markdown: str, shown: str) -> str:
+def snippet_line(markdown: str, shown: str) -> str:
     """Return the first line of a snippet, if it is far below its heading."""
     seen, above = _SPACE.sub(" ", shown), 0
     for block in blocks(markdown[:_MAX_CHARACTERS].replace("\0", "")):
         if block.kind is Kind.HEADING:
             continue
         for line in _lines(block, markdown[block.start : block.end]):
-            words = _shortened(line)
+            words = _shorten(line)
             if above > NEAR and len(words.split()) >= _MIN_WORDS and words in seen:
                 return words
             above += len(line)
@@ -270,7 +270,7 @@ def _plain(line: str) -> str:
     return inline_text(_MARKS.sub("", line, count=1))
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     """Cut a text to `MAX_LENGTH` characters, at the end of a word if possible."""
     text = _SPACE.sub(" ", text).strip()
     if len(text) <= MAX_LENGTH:
@@ -365,7 +365,7 @@ def plain_text(markdown: str, *, lines: bool = False) -> str:
         elif block.kind is Kind.FENCE:
             code = piece.splitlines()
             closed = len(code) > 1 and code[-1].lstrip(" \t>").startswith(block.markup)
-            text += _dedented(code[1 : -1 if closed else None])
+            text += _dedent(code[1 : -1 if closed else None])
         elif block.kind is Kind.TABLE:
             head, _, *rows = piece.splitlines()
             text += map(_row, (head, *rows))
@@ -377,7 +377,7 @@ def plain_text(markdown: str, *, lines: bool = False) -> str:
             piece = text_anchor(block, piece)[0]
             text.append(_one_line(inline_text(" ".join(piece.splitlines()))))
         elif block.kind is not Kind.RULE:
-            text += _dedented(piece.splitlines())
+            text += _dedent(piece.splitlines())
     text = text or headings
     return "\n".join(filter(None, text)) if lines else _one_line(" ".join(text))
 
@@ -390,7 +390,7 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _dedented(code: list[str]) -> list[str]:
+def _dedent(code: list[str]) -> list[str]:
     text = dedent("\n".join(line.expandtabs(4).rstrip() for line in code))
     return text.replace("\r", " ").split("\n")
 

@@ -42,10 +42,10 @@ def fence(code: str, language: str = "") -> str:
 def escape(text: str) -> str:
     if not _SPECIAL.search(text):
         return text
-    return _ESCAPES.sub(_escaped, text)
+    return _ESCAPES.sub(_escape, text)
 
 
-def _escaped(match: re.Match[str]) -> str:
+def _escape(match: re.Match[str]) -> str:
     if match.lastgroup == "less":
         return "&lt;"
     if match.lastgroup == "amp":
@@ -78,14 +78,14 @@ def pipe_table(rows: list[list[str]]) -> str:
     width = max(len(row) for row in rows)
     lines = []
     for index, row in enumerate(rows):
-        cells = [_piped(cell) for cell in row] + [""] * (width - len(row))
+        cells = [_escape_pipes(cell) for cell in row] + [""] * (width - len(row))
         lines.append("| " + " | ".join(cells) + " |")
         if index == 0:
             lines.append("|" + " --- |" * width)
     return "\n".join(lines)
 
 
-def _piped(cell: str) -> str:
+def _escape_pipes(cell: str) -> str:
     return _PIPE.sub(lambda found: "\\|" if found[0][-1] == "|" else found[0], cell)
 
 
@@ -124,7 +124,7 @@ def safe_url(href: str, base: str, *, relative: bool = False) -> str:
     )[:4000]
 
 
-def folded(text: str, *, strip: bool = True) -> str:
+def fold_spaces(text: str, *, strip: bool = True) -> str:
     """Fold white space; breaks become hard line breaks."""
     text = SPACE.sub(" ", text)
     if BREAK in text:
@@ -132,19 +132,19 @@ def folded(text: str, *, strip: bool = True) -> str:
     return text.strip() if strip else text
 
 
-def _guarded(match: re.Match[str]) -> str:
+def _guard(match: re.Match[str]) -> str:
     number = match.group("number")
     return f"{number}\\" if number else "\\" + match.group()
 
 
-def marked(text: str, mark: str) -> str:
+def mark_text(text: str, mark: str) -> str:
     opening, closing = _MARKS[mark]
     text = re.sub(r"^\*(?=\s|$)", r"\\*", text)
     text = re.sub(r"(?<=\s)\*$", r"\\*", text)
     return f"{opening}{text}{closing}"
 
 
-def emphasised(text: str) -> str:
+def write_marks(text: str) -> str:
     """Write the marks of `marked` texts, except those that CommonMark would read as literal stars.
 
     Marks must flank text (CommonMark, flanking delimiter runs). Adjacent marks would join, so the
@@ -176,7 +176,7 @@ def emphasised(text: str) -> str:
 
 
 def bold(text: str) -> str:
-    return emphasised(marked(text, "**"))
+    return write_marks(mark_text(text, "**"))
 
 
 def _beside(text: str, place: int, step: int) -> tuple[str, list[int]]:
@@ -211,7 +211,7 @@ def inline_math(element: Any) -> str:
 
 def guard(text: str) -> str:
     """Escape block syntax at the starts of lines."""
-    return _LINE_START.sub(_guarded, text)
+    return _LINE_START.sub(_guard, text)
 
 
 def _flat(element: Any) -> str:
@@ -241,16 +241,16 @@ def title_of(kind: str, own: str | None) -> str:
     """Return an admonition's title, with its kind if the kind matters."""
     first = (own or "").split(" ", maxsplit=1)[0].lower().rstrip(":!.,")
     if own and _first_word(kind) in _NAMED_KINDS and first not in KINDS:
-        return f"{_named(kind)}: {own}"
-    return _named(kind) if own is None else own
+        return f"{_admonition_title(kind)}: {own}"
+    return _admonition_title(kind) if own is None else own
 
 
-def shown_as(title: str) -> str:
+def admonition_style(title: str) -> str:
     """Return the theme's style for an admonition, by the first word of its title."""
     return _STYLES.get(title.split(maxsplit=1)[0].lower().strip(":"), "note")
 
 
-def _named(kind: str) -> str:
+def _admonition_title(kind: str) -> str:
     word = _first_word(kind)
     return _TITLES.get(word, word.replace("-", " ").capitalize())
 

@@ -106,10 +106,10 @@ def _fill(notebook: NotebookNode, recipe: Recipe, values: dict[str, str | bool])
             title = f"# {_plain(recipe.site.title or recipe.name)}\n"
             cell.source = title + (f"\n{about}\n" if about else "") + rest
         if _PARAMETERS in tags:
-            cell.source = "\n".join(_assigned(line, values) for line in cell.source.splitlines())
+            cell.source = "\n".join(_assign(line, values) for line in cell.source.splitlines())
 
 
-def _assigned(line: str, values: dict[str, str | bool]) -> str:
+def _assign(line: str, values: dict[str, str | bool]) -> str:
     name = line.partition("=")[0].strip()
     return f"{name} = {values[name]!r}" if name in values else line
 

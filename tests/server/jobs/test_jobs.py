@@ -13,7 +13,7 @@ import kbkit
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.models import Job, JobState, Progress, from_dict
 from kbkit.server.jobs import Jobs
-from kbkit.server.tasks import TASKS, JobRun, store_uploads, uploaded
+from kbkit.server.tasks import TASKS, JobRun, store_uploads, upload_path
 from kbkit.stores.catalog import runs as job_table
 from kbkit.workspace import stores_of
 from tests.waiting import until
@@ -117,7 +117,7 @@ def test_uploads_are_kept_until_their_job_ends(jobs, workspace):
     def start(kind):
         name = store_uploads(workspace, [("a.md", b"# A")])
         started = queue.start(kind, {"uploads": name})
-        return started.id, uploaded(workspace, name) / "a.md"
+        return started.id, upload_path(workspace, name) / "a.md"
 
     begun = threading.Event()
     queue = jobs(read=until_stopped(begun), fail=fails)

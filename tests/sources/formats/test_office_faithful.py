@@ -10,7 +10,7 @@ from fpdf import FPDF
 from openpyxl import Workbook
 
 from kbkit.sources.formats import Part
-from kbkit.sources.formats.sheet import shown
+from kbkit.sources.formats.sheet import format_cell
 from tests.sources.formats.samples import one, saved
 
 SENTENCE = "The valve is closed slowly. "
@@ -144,7 +144,7 @@ DAY = datetime(2024, 3, 5, 14, 7, 9)
     ],
 )
 def test_cells_are_written_as_their_formats_show_them(value, form: str, text: str) -> None:
-    assert shown(value, form) == text
+    assert format_cell(value, form) == text
 
 
 def test_workbook_keeps_dates_as_shown() -> None:

@@ -16,7 +16,7 @@ from kbkit.sources.decode import decode
 from kbkit.sources.html import parse, valid_anchor
 from kbkit.sources.html.extract import extract
 from kbkit.sources.html.fidelity import KINDS, Fidelity, recurring, survey
-from kbkit.sources.html.images import kept_image
+from kbkit.sources.html.images import prepare_image
 from kbkit.sources.html.regions import SiteTemplate
 from kbkit.sources.html.tables import grid
 from kbkit.text.markdown.writing import code_span, escape, fence, safe_url
@@ -381,7 +381,7 @@ def test_drawings_become_pictures_on_request() -> None:
     (address,) = page.drawings
     assert f"![Diagram: engine, wagon]({address})" in page.content
     assert urlsplit(address).fragment == "drawing-1.svg"
-    image = kept_image(page.drawings[address])
+    image = prepare_image(page.drawings[address])
     assert image is not None
     svg = image.data.decode()
     for part in ('viewBox="0 0 120 40"', 'width="120" height="40"', "linearGradient"):

@@ -221,7 +221,7 @@ def test_build_warns_about_a_site_and_its_worst_pages() -> None:
         result = Fidelity()
         result.add(f"<body>{body}</body>", markdown)
         uri = f"https://docs.example/p{number}.html"
-        counters.measured(SourceDocument(uri, "P", markdown, fidelity=result.counts()))
+        counters.count_fidelity(SourceDocument(uri, "P", markdown, fidelity=result.counts()))
     counters.judge("https://docs.example/")
     (warning,) = counters.report().warnings
     assert warning.uri == "https://docs.example/"
@@ -271,12 +271,12 @@ def test_build_report_shows_fidelity(tmp_path: Path) -> None:
     counters = RunCounters()
     for event in source.events(SourceContext()):
         assert event.document is not None
-        counters.measured(event.document)
+        counters.count_fidelity(event.document)
     report = counters.report()
     assert (report.fidelity["code"], report.fidelity["pages"]) == ((1, 1), (1, 1))
     assert report.poorly_read == ()
     bad = SourceDocument("https://x.example/", "X", "x", fidelity={"code": (1, 4), "rows": (3, 3)})
-    counters.measured(bad)
+    counters.count_fidelity(bad)
     report = counters.report()
     assert report.fidelity["code"] == (2, 5)
     assert [page.reason for page in report.poorly_read] == ["kept of the page: code 1 of 4"]

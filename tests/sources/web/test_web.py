@@ -15,7 +15,7 @@ from PIL import Image
 from kbkit.models import DocumentType, SourceDocument
 from kbkit.recipes import CrawlSource, PageSource
 from kbkit.sources import Outcome, SourceContext, SourceEvent, open_reader
-from kbkit.sources.web.browser_fetcher import illustrated
+from kbkit.sources.web.browser_fetcher import add_pictures
 from tests.sources.web.crawls import (
     Memory,
     answer,
@@ -478,7 +478,7 @@ def test_images_of_private_addresses_are_refused(site) -> None:
     url = "https://x.example/"
     document = SourceDocument(url, "X", f"![a]({site.url}/logo.png)")
     events = iter([SourceEvent(url, Outcome.FETCHED, document)])
-    (event,) = illustrated(events, PageSource(url=url, images=True), SourceContext())
+    (event,) = add_pictures(events, PageSource(url=url, images=True), SourceContext())
     assert event.document is not None
     assert not event.document.images
     assert site.paths == []

@@ -62,7 +62,7 @@ def parsed(text: str) -> list[Block]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_MARGIN", re.compile("(?!)"))
         patch.setattr(module, "_reaching", lambda block, _: block)
-        return module._parsed(same_breaks(text), 0)[0]
+        return module._parse_blocks(same_breaks(text), 0)[0]
 
 
 def assert_same(text: str) -> None:

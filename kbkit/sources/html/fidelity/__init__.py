@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 from kbkit.models.ingest_report import fidelity_score
 from kbkit.sources.html.fidelity.page_content import PageContent, content, recurring, survey
-from kbkit.sources.html.fidelity.runs import squashed, words
+from kbkit.sources.html.fidelity.runs import squash, words
 
 __all__ = ["KINDS", "Fidelity", "recurring", "survey"]
 
@@ -99,7 +99,7 @@ class Fidelity:
         page = content(html, url, template)
         if page is None:
             return None
-        text = parsed(markdown, links_last=article)
+        text = parse_content(markdown, links_last=article)
         self._count("words", page.words, text.words)
         expected = page.words + page.spare
         self._count("surplus", text.words, expected)
@@ -133,8 +133,8 @@ class Fidelity:
         short = [code for code in page.codes if code.strip() in text.spans]
         self._count("code", page.codes, [*text.codes, *short])
         # outside preformatted text, leading white space belongs to the theme
-        bare = (_unindented(code) for code in text.codes)
-        self._count("code", map(_unindented, page.lines), bare)
+        bare = (_unindent(code) for code in text.codes)
+        self._count("code", map(_unindent, page.lines), bare)
 
     def _tables(self, page: PageContent, text: MarkdownContent) -> None:
         by_cell: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
@@ -165,7 +165,7 @@ class Fidelity:
         self.lost[kind] += missing.elements()
 
 
-def _unindented(code: str) -> str:
+def _unindent(code: str) -> str:
     return "\n".join(line.strip() for line in code.strip().split("\n"))
 
 
@@ -217,7 +217,7 @@ class MarkdownContent:
     anchors: set[str] = field(default_factory=set)
 
 
-def parsed(markdown: str, *, links_last: bool = False) -> MarkdownContent:
+def parse_content(markdown: str, *, links_last: bool = False) -> MarkdownContent:
     result = MarkdownContent()
     whole = markdown.rstrip().split("\n")
     while links_last and whole and _LISTED.fullmatch(whole[-1]):
@@ -233,7 +233,7 @@ def parsed(markdown: str, *, links_last: bool = False) -> MarkdownContent:
                 code.append(text[len(prefix) :] if text.startswith(prefix) else text.lstrip("> "))
             result.codes.append("\n".join(code))
             result.words.update(words(result.codes[-1]))
-            result.lines.extend(map(squashed, code))
+            result.lines.extend(map(squash, code))
         elif not _RULE.match(line):
             _read_line(line, result)
     return result
@@ -248,7 +248,7 @@ def _read_line(line: str, result: MarkdownContent) -> None:
     result.links.update(_links(line))
     result.spans.update(span for _, span in _SPAN.findall(line))
     plain = _plain(line if heading else _NUMBER.sub(r"\1", line))
-    text = squashed(plain)
+    text = squash(plain)
     if not text:
         return
     result.words.update(words(plain))
@@ -260,13 +260,13 @@ def _read_line(line: str, result: MarkdownContent) -> None:
         result.terms.append(text)
     elif line.lstrip("> ").startswith("|"):
         cells = re.split(r"(?<!\\)\|", line.strip("> "))[1:-1]
-        result.rows.append(tuple(squashed(_plain(cell)) for cell in cells))
+        result.rows.append(tuple(squash(_plain(cell)) for cell in cells))
         result.terms += result.rows[-1]
 
 
 def _links(line: str) -> Iterator[tuple[str, str]]:
     for _, text, address in _LINK.findall(line):
-        yield squashed(_plain(text)), unquote(address)
+        yield squash(_plain(text)), unquote(address)
 
 
 def _plain(text: str) -> str:

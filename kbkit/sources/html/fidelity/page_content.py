@@ -10,16 +10,8 @@ from enum import IntEnum
 from itertools import accumulate, islice
 from urllib.parse import unquote, urljoin, urlsplit
 
-from kbkit.sources.html import HEADINGS, NAMES, Element, joined
-from kbkit.sources.html.fidelity.runs import (
-    Runs,
-    TextRun,
-    classes,
-    code_text,
-    read,
-    squashed,
-    words,
-)
+from kbkit.sources.html import HEADINGS, NAMES, Element, resolve_link
+from kbkit.sources.html.fidelity.runs import Runs, TextRun, classes, code_text, read, squash, words
 
 _AROUND = 3  # ancestors of a heading whose ids name it
 # least share and number of pages with a text of the template
@@ -132,7 +124,7 @@ class PageStates:
             state = self._verdict(element, first, last, fragments)
             if state is not State.CONTENT:
                 self.states[first:last] = [max(state, old) for old in self.states[first:last]]
-        self._repeated()
+        self._mark_repeated()
 
     def _verdict(self, element: Element, first: int, last: int, fragments: set[str]) -> State:
         tag, role = element.tag, element.get("role") or ""
@@ -190,7 +182,7 @@ class PageStates:
             if not href or link.get("data-aside"):
                 continue
             page, _, place = href.partition("#")
-            if place not in fragments or (page and joined(self._base, page) != self._own):
+            if place not in fragments or (page and resolve_link(self._base, page) != self._own):
                 return False
             count += 1
             inside += len(words("".join(link.itertext())))
@@ -221,7 +213,7 @@ class PageStates:
         marked = len(_STEP.findall(text))
         return sum(related) > 1 or (marked >= (1 if named else 2) and linked >= 0.9 * rest)
 
-    def _repeated(self) -> None:
+    def _mark_repeated(self) -> None:
         """Mark template texts, and links before all content."""
         content = [place for place, state in enumerate(self.states) if state is State.CONTENT]
         own = [place for place in content if not self._same[place]]
@@ -309,12 +301,12 @@ class PageStates:
         page.terms = list(self._terms())
         page.keys = frozenset(run.key for run in self._runs)
         first = next((one.text for one in page.headings), "")
-        page.names = tuple(dict.fromkeys((squashed(self._read_runs.title), first)))
+        page.names = tuple(dict.fromkeys((squash(self._read_runs.title), first)))
         return page
 
     def _headings(self) -> Iterator[MarkdownHeading]:
         for element in self._read_runs.root.iter(*HEADINGS):
-            text = squashed(_own_text(element))
+            text = squash(_own_text(element))
             if text and self.is_content(element):
                 own, around = self._anchors(element)
                 places = frozenset(map(unquote, own | around))
@@ -363,7 +355,7 @@ class PageStates:
                 continue
             for row in rows:
                 shown = [cell for cell in row if self.is_content(cell)]
-                texts = (squashed(self._text(cell)) for cell in shown)
+                texts = (squash(self._text(cell)) for cell in shown)
                 yield tuple(text for text in texts if text)
 
     def _text(self, element: Element) -> str:
@@ -373,7 +365,7 @@ class PageStates:
     def _links(self) -> Iterator[tuple[str, str]]:
         for link in self._read_runs.root.iter("a"):
             href = (link.get("href") or "").strip()
-            text = squashed("".join(link.itertext()))
+            text = squash("".join(link.itertext()))
             if not href or not text or link.get("data-aside"):
                 continue
             block = self._block(link.iterancestors())
@@ -390,13 +382,13 @@ class PageStates:
         page, _, place = address.partition("#")
         if heading is None or page != unquote(self._base.partition("#")[0]):
             return False
-        whole = squashed("".join(link.itertext())) == squashed("".join(heading.itertext()))
+        whole = squash("".join(link.itertext())) == squash("".join(heading.itertext()))
         around = {one.get("id") for one in islice(heading.iterancestors(), _AROUND)}
         return not place or whole or place in around.union(*self._anchors(heading))
 
     def _terms(self) -> Iterator[tuple[str, frozenset[str]]]:
         for term in self._read_runs.root.iter("dt"):
-            text = squashed(_own_text(term))
+            text = squash(_own_text(term))
             if text and self.is_content(term):
                 inner = (one.get("id") or one.get("name") for one in term.iter("dt", "a", "span"))
                 yield text, frozenset(unquote(place) for place in inner if place)
@@ -406,7 +398,7 @@ def content(html: str, url: str, template: Collection[int] = ()) -> PageContent 
     runs = read(html)
     if runs is None or not runs.runs:
         return None
-    return PageStates(runs, joined(url, runs.base) or url, template).content()
+    return PageStates(runs, resolve_link(url, runs.base) or url, template).content()
 
 
 def absolute(href: str, base: str) -> str:

@@ -45,7 +45,7 @@ def words(text: str) -> list[str]:
     return _WORD.findall(_LOOSE.sub("", text).casefold())
 
 
-def squashed(text: str) -> str:
+def squash(text: str) -> str:
     return "".join(words(text))
 
 
@@ -231,7 +231,7 @@ def _runs_code(link: Element) -> bool:
     if code is None or code.tag != "pre" or len(href) < _PROGRAM:
         return False
     lines = "".join(code.itertext()).strip().split("\n")
-    return squashed(lines[-1]) in squashed(unquote_plus(href))
+    return squash(lines[-1]) in squash(unquote_plus(href))
 
 
 def _is_marked_source(link: Element) -> bool:
@@ -258,18 +258,18 @@ def _has_lines(code: Element) -> bool:
 
 def code_text(element: Element) -> str:
     if element.tag == "code":
-        return _folded_lines(element)
+        return _fold_lines(element)
     if element.tag not in PREFORMATTED and _holds_lines(element):
-        lines = [_copied(line).removesuffix("\n") for line in element]
+        lines = [_copied_text(line).removesuffix("\n") for line in element]
         if all(line.startswith("\xa0") for line in lines if line.strip()):
             lines = [line[1:] for line in lines]  # separator of line numbers and code
         text = "\n".join(lines)
     else:
-        text = _copied(element)
+        text = _copied_text(element)
     return text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\n").removesuffix("\n")
 
 
-def _folded_lines(element: Element) -> str:
+def _fold_lines(element: Element) -> str:
     text = ""
     for part, begins, piece in texts_of(element):
         ends = part.tag in _ITEMS or (part.tag == "br" and not begins)
@@ -279,13 +279,13 @@ def _folded_lines(element: Element) -> str:
     return "\n".join(line for line in folded if line or not items).strip("\n")
 
 
-def _copied(element: Element) -> str:
+def _copied_text(element: Element) -> str:
     pieces = [element.text or ""]
     for child in element:
         if child.tag == "br":
             pieces.append("\n")
         elif not _is_marked_source(child):
-            inner = _copied(child)
+            inner = _copied_text(child)
             pieces.append(inner)
             rest = child.tail or child.getnext() is not None
             if child.tag in _BLOCKS and rest and not inner.endswith("\n"):
