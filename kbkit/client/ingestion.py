@@ -292,6 +292,7 @@ class IngestionCalls:
         *,
         embedding: AnyEmbedding | str | None = None,
         background: bool = False,
+        estimate: bool = False,
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> Improvement:

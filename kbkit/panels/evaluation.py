@@ -280,7 +280,7 @@ class EvalPanel(JobPanel):
             ground_truth = (
                 self._kb.feedback.judgements() if self._questions is None else self._questions
             )
-            sides = {side: form.chosen() for side, form in self.forms.items()}
+            sides = {side: form.selected_settings() for side, form in self.forms.items()}
             self._start(lambda: self._measure(ground_truth, sides))
 
     def keep(self, side: str) -> None:

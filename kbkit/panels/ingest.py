@@ -71,7 +71,7 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         source, kb = self._sources_by_id.get(self.choice.value), self._find()
         if source is None or kb is None:
             return
-        with self._panel.shown_errors():
+        with self._panel.show_errors():
             changed = (kb.sources.disable if source.enabled else kb.sources.enable)(source.id)
             self.refresh()
             read = "enabled" if changed.enabled else "disabled"
@@ -82,7 +82,7 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         source, kb = self._sources_by_id.get(self.choice.value), self._find()
         if source is None or kb is None:
             return
-        with self._panel.shown_errors():
+        with self._panel.show_errors():
             keep = bool(self.keep_box.value)
             kb.sources.remove(source.id, keep_documents=keep)
             self.refresh()

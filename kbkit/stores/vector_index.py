@@ -105,7 +105,7 @@ class VectorIndex:
             if self.gathers and self._is_away:
                 self._waiting.add(kb_id)
                 return done
-            with self._locks.hold("chroma", wait=wait, task=_TASK), self._wait_for_writes():
+            with self._locks.hold("chroma", wait=wait, task=_TASK), self._settle_after():
                 while count := self._apply_next(kb_id):
                     done += count
                     if on_progress is not None:
@@ -238,12 +238,12 @@ class VectorIndex:
         with (
             self._locks.hold("chroma", wait=wait, task=_TASK),
             self._state.mutex,
-            self._wait_for_writes(),
+            self._settle_after(),
         ):
             yield
 
     @contextlib.contextmanager
-    def _wait_for_writes(self) -> Iterator[None]:
+    def _settle_after(self) -> Iterator[None]:
         try:
             yield
         finally:

@@ -237,7 +237,7 @@ def test_two_panels_stay_in_step_and_see_what_other_processes_do(lab: Lab):
     lab.ask("settings that people edit")
     lab.python(
         "twin = SearchPanel(ws); twin.search('settings that people edit');"
-        "twin.cards._received(None, {'event': 'rate', 'card': twin.cards.state['cards'][0]['id'],"
+        "twin.cards._on_message(None, {'event': 'rate', 'card': twin.cards.state['cards'][0]['id'],"
         " 'score': 2}, None)"
     )
     lab.cards.first.locator(".kbkit-star.kbkit-on").nth(1).wait_for()

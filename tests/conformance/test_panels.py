@@ -41,7 +41,7 @@ def test_search_panel_finds_rates_and_filters(workspace, kb, of):
     hit = _done(panel).hits[0]
     assert hit.title == "Pools"
     card = panel.cards.state["cards"][0]["id"]
-    panel.cards._received(panel.cards, {"event": "rate", "card": card, "score": 4}, [])
+    panel.cards._on_message(panel.cards, {"event": "rate", "card": card, "score": 4}, [])
     assert [each.score for each in kb.ratings.of(hit.chunk.id) if each.rater == f"ann-{of}"] == [4]
     again = SearchPanel(kb, rater="bob")
     again.search("connection pool")

@@ -110,16 +110,16 @@ def test_others_can_write_while_a_build_reads(workspace, kb, tmp_path, monkeypat
         monkeypatch.setattr(module, name, reading)
 
     reads = {
-        "graph_writing": ("co_occurrence_changes", "unsettled", "differing_entities"),
+        "graph_writing": ("co_occurrence_changes", "unsettled_ids", "differing_entities"),
         "graph": ("mentions", "places", "given_names"),
     }
     for module, names in reads.items():
         for name in names:
             beside(getattr(building, module), name)
-    for name in ("co_occurrence", "_described", "facts_of", "_defined"):
+    for name in ("co_occurrence", "_descriptions", "facts_of", "_definitions"):
         beside(building, name)
     build(kb)
-    assert set(calls) >= {*reads["graph_writing"], *reads["graph"], "_described", "facts_of"}
+    assert set(calls) >= {*reads["graph_writing"], *reads["graph"], "_descriptions", "facts_of"}
 
 
 def test_build_writes_only_differences(workspace, kb, monkeypatch):

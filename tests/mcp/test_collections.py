@@ -112,7 +112,7 @@ def test_collection_is_created_filled_searched_and_dropped(agent, pets):
         ),
         ({"collection_name": "new", "documents": "https://a.example/b"}, "does not fetch"),
         ({"collection_name": "new", "documents": ["a b"] * 3 + ["/etc/passwd"]}, "--root"),
-        ({"collection_name": "new", "collection": "x"}, "collection: is not known"),
+        ({"collection_name": "new", "collection": "x"}, "collection: is unknown"),
     ],
 )
 def test_invalid_collection_is_not_created(agent, arguments, message):

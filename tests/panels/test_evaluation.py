@@ -48,7 +48,7 @@ def compared(panel: EvalPanel, **weights) -> EvalPanel:
 
 
 def look(panel: EvalPanel, place: object) -> dict:
-    panel.view._received(panel.view, {"event": "look", "place": place}, [])
+    panel.view._on_message(panel.view, {"event": "look", "place": place}, [])
     return panel.view.detail
 
 
@@ -173,7 +173,7 @@ def test_settings_without_a_control_stay(kb):
     config = kb.spec
     spec = RetrievalSpec(per_document=5, rating_weight=0.3, document_weight=3.0)
     kb.configure(config.model_copy(update={"retrieval": spec}))
-    assert EvalPanel(kb, QUESTIONS).forms["A"].chosen() == ("hybrid", spec)
+    assert EvalPanel(kb, QUESTIONS).forms["A"].selected_settings() == ("hybrid", spec)
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ def garden(garden):
 
 
 def event(panel: JudgePanel, name: str, **values) -> None:
-    panel.view._received(panel.view, {"event": name, **values}, [])
+    panel.view._on_message(panel.view, {"event": name, **values}, [])
     assert panel.wait(20)
 
 

@@ -32,7 +32,7 @@ def shown(panel):
 def do(panel, event, place=0, **more):
     """Send an event of a card as the page does."""
     card = shown(panel)[place]["id"] if shown(panel) else "none"
-    panel.cards._received(panel.cards, {"event": event, "card": card, **more}, [])
+    panel.cards._on_message(panel.cards, {"event": event, "card": card, **more}, [])
 
 
 def press_enter(panel):
@@ -267,7 +267,7 @@ def test_failed_rating_is_not_shown(scratch):
 def test_malformed_messages_change_nothing(scratch, message):
     panel = SearchPanel(scratch)
     panel.search("roses")
-    panel.cards._received(panel.cards, message, [])
+    panel.cards._on_message(panel.cards, message, [])
     assert scratch["garden"].ratings.to_frame().empty
     assert len(shown(panel)) == 1
 

@@ -71,7 +71,7 @@ def test_recipe_with_plugin_source_and_embedder(package, tmp_path):
         kb = workspace.create("lights", spec=recipe.spec)
         assert kb.sync(recipe.sources).new == 1
         document = kb.documents["wiki:sea/home"]
-        assert document.tags == ("own", "ours")
+        assert document.tags == ("ours", "own")
         assert kb.search("lighthouses")[0].uri == document.uri
         assert kb.info().dimensions == 32
         assert kb.refresh().same == 1

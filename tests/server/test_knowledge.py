@@ -35,7 +35,7 @@ def test_document_is_read_whole_by_section_and_by_range(client):
     assert part["document"]["content"] == "Water"
     assert TEA[part["start"] : part["end"]] == "Water"
     problem(client.get(place, params={"section": "Milk"}), 404, "NotFoundError", "'Water'")
-    problem(client.get(place, params={"start": "two"}), 400, "ConfigError", "start='two'")
+    problem(client.get(place, params={"start": "two"}), 422, "ConfigError", "start='two'")
 
 
 def test_document_address_takes_any_uri(client):

@@ -41,5 +41,5 @@ def index_asked(monkeypatch):
 
     monkeypatch.setattr("kbkit.retrieval.corpora._SCAN_LIMIT", 0)
     monkeypatch.setattr(near_chunks, "is_coded", lambda _: False)
-    monkeypatch.setattr(Warmer, "searched", searched)
+    monkeypatch.setattr(Warmer, "record_search", searched)
     monkeypatch.setattr("kbkit.stores.vector_index._RETRY_SECONDS", 0.0)

@@ -79,6 +79,8 @@ class Improve(Options):
 
     embedding: AnyEmbedding | str | None = None
     """New embedding of the chunks (needs the scope admin)."""
+    estimate: StrictBool = False
+    """Only estimate."""
     background: StrictBool = False
     """Start, and return the remaining work."""
     wait: Wait = True
@@ -154,8 +156,14 @@ def improve_base(kb: Kb, body: Improve, caller: Caller, work: Work) -> Response:
     embedding: Any = body.embedding
     if embedding is not None:
         caller.require(Scope.ADMIN)
-    if body.background:
-        return answer(kb.improve(embedding=embedding, background=True, on_progress=lambda _: None))
+    if body.estimate or body.background:
+        left = kb.improve(
+            embedding=embedding,
+            estimate=body.estimate,
+            background=body.background,
+            on_progress=lambda _: None,
+        )
+        return answer(left)
     if embedding is not None and not isinstance(embedding, str):
         embedding = embedding.model_dump(mode="json")
     return work.start("improve", {"kb": kb.name, "embedding": embedding}, wait=body.wait)
