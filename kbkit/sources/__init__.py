@@ -247,7 +247,7 @@ class CrawlMemory(Protocol):
         """Return a page's last visit in any run, finished or not."""
         return None
 
-    def known_pages(self) -> Iterable[PageRecord]:
+    def known(self) -> Iterable[PageRecord]:
         """Return every page that any run visited."""
         return ()
 

@@ -267,7 +267,7 @@ class FilesReader:
 
     def _fail_parts(self, uri: str, reason: str, context: SourceContext) -> Iterator[SourceEvent]:
         if format_of(uri) in MULTIPLE:
-            for record in context.memory.known_pages():
+            for record in context.memory.known():
                 if record.url.startswith((uri + "/", uri + "#/")):
                     yield SourceEvent(record.url, Outcome.FAILED, reason=reason, record=record)
 

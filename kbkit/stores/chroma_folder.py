@@ -152,7 +152,7 @@ class ChromaStore(ChromaCollections):
     @contextmanager
     def _changing(self) -> Iterator[None]:
         with self._explain_errors():
-            self._open()
+            self._connect()
             if not self._writing:
                 self._check()
                 self._writing = True

@@ -18,13 +18,13 @@ class Unsearched:
     def move(self, source, target):
         pass
 
-    def created(self, path):
+    def created_times(self, path):
         return {}
 
     def look_up(self, query, folder):
         return {}
 
-    def known(self, path):
+    def find_record(self, path):
         return None
 
 

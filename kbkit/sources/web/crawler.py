@@ -139,7 +139,7 @@ class CrawlRun:
         yield from self._report_unread()
         if self._dead or self._stop():
             return
-        for record in list(self._context.memory.known_pages()):
+        for record in list(self._context.memory.known()):
             # only an answer shows that a page is gone, so request known pages without links to them
             if record.document_uri and self._scope.contains(record.url) and self._new(record.url):
                 task = self._task(record.url, record.depth - 1, "")

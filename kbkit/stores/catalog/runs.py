@@ -215,7 +215,7 @@ class RunMemory:
     def page(self, url: str) -> PageRecord | None:
         return next(iter(self._visits(pages.c.url == url)), None)
 
-    def known_pages(self) -> Iterable[PageRecord]:
+    def known(self) -> Iterable[PageRecord]:
         return self._visits(pages.c.outcome != "gone")
 
     def _visits(self, condition: sa.ColumnElement[bool]) -> list[PageRecord]:
