@@ -59,7 +59,7 @@ class AnnotationMaker:
     curated: Sequence[NameSpec] = ()
     at_once: int = CHUNKS
 
-    def left(self) -> int:
+    def count_left(self) -> int:
         with self.database.read() as transaction:
             return chunk_annotations.count_lacking(
                 transaction, self.kb_id, self.annotator.fingerprint
@@ -82,7 +82,7 @@ class AnnotationMaker:
             before = subjects.annotated_with(transaction, self.kb_id)
         gazetteer = NameGazetteer(given, {spec.name: spec.aliases for spec in self.curated})
         stale = self._holding(gazetteer.changes_since(before))
-        done, total = 0, len(stale) + self.left()
+        done, total = 0, len(stale) + self.count_left()
         for seqs in self._parts(stale):
             if stop():
                 return done

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from kbkit.entries.learning import read_folder
 from kbkit.entries.skill_file import MAX_TAGS, MAX_TITLE_LENGTH, NAME, VOTES, new_skill, scalar
 from kbkit.entries.slugs import slug_fault, slug_of
-from kbkit.entries.store import PROMPT, README, StoredEntry, private_folder, renewed
+from kbkit.entries.store import PROMPT, README, StoredEntry, private_folder, renewal
 from kbkit.errors import EntryFormatError, FilesError, MissingPathError, PathExistsError
 from kbkit.files.directory import Directory
 from kbkit.files.paths import fault, parts_of
@@ -249,7 +249,7 @@ def entry_files(
         **skill.values,
         "source": EntrySource.MANUAL if before is None else before.skill.source,
         "origin_task_id": "" if before is None else before.skill.origin_task_id,
-        **renewed(before, skill.slug, ids),
+        **renewal(before, skill.slug, ids),
     }
     return {**skill.files, NAME: new_skill(values, skill.extra).encode()}
 

@@ -13,7 +13,7 @@ from kbkit.embedding.static import count_tokens
 from kbkit.entries.index import EntryIndex
 from kbkit.entries.skill_file import NAME, VOTES, SkillFile, edit_yaml, read_skill, without_votes
 from kbkit.entries.slugs import slug_fault, slug_of
-from kbkit.entries.store import PROMPT, README, EntryStore, renewed
+from kbkit.entries.store import PROMPT, README, EntryStore, renewal
 from kbkit.errors import (
     ConflictError,
     EntryFormatError,
@@ -213,7 +213,7 @@ class Learner:
                 "status": skill.status if before is None else before.skill.status,
                 "source": EntrySource.AUTO,
                 "origin_task_id": task_id or skill.origin_task_id,
-                **renewed(before, slug, ids),
+                **renewal(before, slug, ids),
             }
             files[NAME] = edit_yaml(without_votes(skill), values).encode()
             self._store.renew(slug, files, before)

@@ -291,7 +291,7 @@ def _put_file(folder: Directory, parts: tuple[str, ...], data: bytes, shown: str
         _put_file(child, tuple(rest), data, shown)
 
 
-def renewed(before: StoredEntry | None, slug: str, ids: Mapping[str, str]) -> dict[str, Any]:
+def renewal(before: StoredEntry | None, slug: str, ids: Mapping[str, str]) -> dict[str, Any]:
     """Return id and times for the ``skill.yaml`` of a new version of an entry."""
     skill, now = before.skill if before is not None else None, datetime.now(UTC)
     others = {entry_id for other, entry_id in ids.items() if other != slug}

@@ -217,7 +217,7 @@ class CandidateCache:
         (factors,) = document_factors(pools[:1]) or [(1.0, 1.0)]
         starts = np.cumsum([0] + [len(part.items) for part in parts])
         documents = _disjoint([part.documents for part in parts])
-        features = Features.joined([part.columns for part in parts], documents)
+        features = Features.join([part.columns for part in parts], documents)
         if queries.unit == "chunk":
             features = replace(features, rating=np.zeros(starts[-1]))
         return cls(

@@ -150,7 +150,7 @@ class Improving:
             self._choose(embedding, background, on_progress, stop)
         if models:
             self._choose_model()
-        left = self._left(models)
+        left = self._remaining(models)
         if background and self._stores.address is not None:
             return replace(left, running=self._start()) if left else left
         with progress_bar(on_progress) as tell:
@@ -160,13 +160,13 @@ class Improving:
                     self.once(tell, stop, models=models)
                 except ConflictError:  # another process works on it, or just did
                     self._watch(tell, stop, models)
-                    if left := self._left(models):
+                    if left := self._remaining(models):
                         continue
                     break
-                before, left = left, self._left(models)
+                before, left = left, self._remaining(models)
         return self.left
 
-    def _left(self, models: bool) -> Improvement:
+    def _remaining(self, models: bool) -> Improvement:
         left = self.left
         return left if models or not self._awaits_choice() else replace(left, chunks=0)
 
@@ -307,7 +307,7 @@ class Improving:
         """Annotate chunks, unless a language model would get more than the recipe's limit."""
         spec = self._handle.spec.annotation
         maker = maker_of(self._handle)
-        if maker is None or (isinstance(spec, LlmAnnotation) and maker.left() > spec.limit):
+        if maker is None or (isinstance(spec, LlmAnnotation) and maker.count_left() > spec.limit):
             return
         maker.make(on_progress=on_progress, stop=stop)
 
@@ -332,7 +332,7 @@ class Improving:
 
     def _watch(self, on_progress: OnProgress | None, stop: Stop, models: bool) -> None:
         """Report the progress of another process until it is done."""
-        first = left = self._left(models)
+        first = left = self._remaining(models)
         while left and not stop() and self._stores.locks.is_held(self._lock):
             if on_progress is not None:
                 kind = next(kind for kind in _STAGES if getattr(left, kind))
@@ -340,7 +340,7 @@ class Improving:
                 done = total - getattr(left, kind)
                 on_progress(Progress(stage, max(0, done), total, "in the background"))
             time.sleep(_POLL)
-            left = self._left(models)
+            left = self._remaining(models)
 
     def _start(self) -> bool:
         """Start a background process unless one runs; return whether one runs."""

@@ -28,7 +28,7 @@ class _Folder:
     documents: list[Document] = field(default_factory=list)
     count: int = 0
 
-    def collapsed(self) -> _Folder:
+    def collapse(self) -> _Folder:
         """Merge a chain of folders without documents into one."""
         folder, name = self, self.name
         while len(folder.folders) == 1 and not folder.documents:
@@ -101,7 +101,7 @@ def _ancestor_keys(parts: tuple[str, ...]) -> list[str]:
 
 def _rows(folder: _Folder, *, expanded: bool = False) -> Iterator[Row]:
     for inner in sorted(folder.folders.values(), key=lambda each: natural_key(each.name)):
-        shown = inner.collapsed()
+        shown = inner.collapse()
         row: Row = {"id": shown.key, "name": plain(shown.name, TITLE_LENGTH), "count": shown.count}
         yield row | ({"rows": list(_rows(shown, expanded=True))} if expanded else {})
     for document in sorted(folder.documents, key=lambda each: natural_key(each.uri)):

@@ -41,7 +41,7 @@ def results_of(evaluation: Evaluation) -> tuple[dict[str, Any], list[int]]:
     order = np.argsort(-differences, kind="stable").tolist()
     changes = evaluation.differences()
     counts, _ = np.histogram(differences, _BINS)
-    html = render.filled(
+    html = render.fill_template(
         "evaluation.html.j2",
         "results",
         measures=[(name, _sides(evaluation, name), change) for name, change in changes.items()],
@@ -360,7 +360,7 @@ class EvalPanel(JobPanel):
             return
         result = evaluation.results[self._order[place]]
         lists = side_by_side(self._kb, self._ground_truth, result, self._measured)
-        html = render.filled("evaluation.html.j2", "lists", sides=lists)
+        html = render.fill_template("evaluation.html.j2", "lists", sides=lists)
         self.view.detail = {"serial": self.view.results["serial"], "place": place, "html": html}
 
     def _update(self, topic: Topic) -> None:

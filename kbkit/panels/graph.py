@@ -388,7 +388,7 @@ class GraphPanel(JobPanel):
             aliases=texts_in(message, "aliases"),
             by=self.rater,
         )
-        return self._changed(f"Created: {entity.name}", entity)
+        return self._answer_change(f"Created: {entity.name}", entity)
 
     def _do_update(self, message: Mapping[str, Any]) -> Answer:
         id_ = Target.of_key(text_in(message, "id")).id
@@ -407,14 +407,14 @@ class GraphPanel(JobPanel):
         if not changes:
             return {"item": entity_item(seen)}
         changed = self._graph.update(seen, **changes, by=self.rater)
-        return self._changed(f"Saved: {changed.name}", changed)
+        return self._answer_change(f"Saved: {changed.name}", changed)
 
     def _do_delete(self, message: Mapping[str, Any]) -> Answer:
         id_ = Target.of_key(text_in(message, "id")).id
         entity = self._seen.get(id_) or self._graph.entity(id_)
         self._graph.delete(entity, by=self.rater)
         self.entity = None
-        return self._changed(f"Deleted: {entity.name}", None)
+        return self._answer_change(f"Deleted: {entity.name}", None)
 
     def _do_relate(self, message: Mapping[str, Any]) -> Answer:
         selected = Target.of_key(text_in(message, "id"))
@@ -434,30 +434,30 @@ class GraphPanel(JobPanel):
             note=text_in(message, "note"),
             by=self.rater,
         )
-        return self._changed(f"Related by {relation.name}", None)
+        return self._answer_change(f"Related by {relation.name}", None)
 
     def _do_unrelate(self, message: Mapping[str, Any]) -> Answer:
         relation = self._relations.get(message.get("relation", 0))
         if relation is None:
             raise NotFoundError("this relation is not shown here; select its entity again")
         self._graph.delete(relation, by=self.rater)
-        return self._changed(f"Deleted: relation {relation.name}", None)
+        return self._answer_change(f"Deleted: relation {relation.name}", None)
 
     def _do_merge(self, message: Mapping[str, Any]) -> Answer:
         pair = [Target.of_key(text_in(message, each)).id for each in ("keep", "merge")]
         merged = self._graph.merge(pair[0], pair[1], by=self.rater)
-        return self._changed(f"Merged into {merged.name}", merged)
+        return self._answer_change(f"Merged into {merged.name}", merged)
 
     def _do_refuse(self, message: Mapping[str, Any]) -> Answer:
         pair = [Target.of_key(text_in(message, each)).id for each in ("keep", "merge")]
         self._graph.refuse(pair[0], pair[1], by=self.rater)
-        return self._changed("Saved: they are not the same", None, redraw=False)
+        return self._answer_change("Saved: they are not the same", None, redraw=False)
 
     def _do_undo(self, _message: Mapping[str, Any]) -> Answer:
         undone = self._graph.undo(by=self.rater)
-        return self._changed(f"Undone: {undone.what}", None)
+        return self._answer_change(f"Undone: {undone.what}", None)
 
-    def _changed(self, message: str, entity: Entity | None, *, redraw: bool = True) -> Answer:
+    def _answer_change(self, message: str, entity: Entity | None, *, redraw: bool = True) -> Answer:
         message = render.plain(message, 200)
         self.announce(message)
         if redraw:

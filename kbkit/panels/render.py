@@ -46,7 +46,7 @@ def _templates() -> Environment:
     )
 
 
-def filled(template: str, macro: str, **values: Any) -> str:
+def fill_template(template: str, macro: str, **values: Any) -> str:
     """Return HTML of a macro of a template in ``static``, with values escaped."""
     return str(getattr(_templates().get_template(template).module, macro)(**values))
 

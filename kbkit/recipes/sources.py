@@ -232,7 +232,7 @@ def split_sources(items: Iterable[Any]) -> tuple[list[AnySource], list[Any]]:
         if isinstance(item, SourceSpec):
             sources.append(cast(AnySource, item))
         elif isinstance(item, Mapping) and not _DOCUMENT_KEYS.intersection(item):
-            sources.append(_described(item))
+            sources.append(_parse_description(item))
         elif isinstance(item, Mapping | SourceDocument) or hasattr(item, "get_content"):
             documents.append(item)
         elif hasattr(item, "events"):
@@ -260,7 +260,7 @@ def only_sources(name: str, items: Any) -> list[AnySource]:
     return sources
 
 
-def _described(values: Mapping[str, Any]) -> AnySource:
+def _parse_description(values: Mapping[str, Any]) -> AnySource:
     try:
         return parse_source(values)
     except ConfigError as error:

@@ -321,7 +321,7 @@ def _chunk_mask(
 ) -> Mask:
     if filters.heading:
         words = filters.heading.casefold()
-        mask = mask & chunks.headed(lambda text: words in text.casefold())
+        mask = mask & chunks.match_headings(lambda text: words in text.casefold())
     if filters.page:
         seqs = corpus.seqs_on_pages(transaction, row.id, filters.page)
         mask = mask & np.isin(chunks.seqs, np.array(seqs, np.int64))

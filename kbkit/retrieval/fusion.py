@@ -117,7 +117,7 @@ class Features:
     summary_full: Scores
 
     @classmethod
-    def joined(cls, parts: Sequence[Mapping[str, Scores]], documents: Codes) -> Features:
+    def join(cls, parts: Sequence[Mapping[str, Scores]], documents: Codes) -> Features:
         names = [part.name for part in fields(cls) if part.name != "documents"]
         columns = {name: np.concatenate([part[name] for part in parts]) for name in names}
         columns["sizes"] = columns["sizes"].astype(np.int64)

@@ -194,7 +194,7 @@ def _features(pools: Sequence[CandidatePool], parts: Sequence[slice]) -> Feature
     columns = [
         {name: values[part] for name, values in pool.columns.items()} for pool, part in sliced
     ]
-    return Features.joined(columns, np.array(documents, np.int64))
+    return Features.join(columns, np.array(documents, np.int64))
 
 
 def mark_duplicates(vectors: Matrix, scores: Scores, threshold: float) -> NDArray[np.bool_]:

@@ -92,9 +92,9 @@ class _LabelledReader:
             if event.document is None:
                 yield event
             else:
-                yield replace(event, document=self._labelled(event.document))
+                yield replace(event, document=self._add_labels(event.document))
 
-    def _labelled(self, document: SourceDocument) -> SourceDocument:
+    def _add_labels(self, document: SourceDocument) -> SourceDocument:
         metadata = document.metadata
         if self._stated or self._stated.attribution:
             license = License.of(metadata).or_else(self._stated)

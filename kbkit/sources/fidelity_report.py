@@ -137,7 +137,7 @@ def fidelity(
     template: Collection[int] = ()
     address, path = str(place), Path(place).expanduser()
     if address.startswith(("http://", "https://")):
-        pages, many = iter([_fetched(address, allow_private)]), 1
+        pages, many = iter([_fetch_page(address, allow_private)]), 1
     elif path.is_file() and path.suffix.lower() != ".zip":
         pages, many = iter([StoredPage(path.name, bytes_of(path, MAX_BYTES))]), 1
     else:
@@ -150,7 +150,7 @@ def fidelity(
     measured = []
     total = Fidelity()
     for stored, extracted in SiteExtractor().read(tasks):
-        page = _measured(stored, extracted, template)
+        page = _measure_page(stored, extracted, template)
         total.include(page.fidelity)
         measured.append(page)
         if on_progress is not None:
@@ -179,7 +179,9 @@ def _address(name: str) -> str:
     return name if "://" in name else f"https://pages.invalid/{name}"
 
 
-def _measured(stored: StoredPage, page: ExtractedPage, template: Collection[int]) -> PageFidelity:
+def _measure_page(
+    stored: StoredPage, page: ExtractedPage, template: Collection[int]
+) -> PageFidelity:
     result = Fidelity()
     if not page.content:
         return PageFidelity(stored.place, result, reason=stored.reason or page.refusal)
@@ -191,7 +193,7 @@ def _measured(stored: StoredPage, page: ExtractedPage, template: Collection[int]
     return PageFidelity(stored.place, result, page.title, page.article, names=names)
 
 
-def _fetched(address: str, allow_private: bool) -> StoredPage:
+def _fetch_page(address: str, allow_private: bool) -> StoredPage:
     settings = Settings.load()
     spec = PageSource(url=address, allow_private=allow_private)
     context = SourceContext(user_agent=settings.user_agent, timeout=settings.timeout)

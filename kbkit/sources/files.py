@@ -80,13 +80,13 @@ def _nav_by_file(folder: Path) -> dict[Path, _NavEntry]:
     """Return the entries of MkDocs' ``nav`` by file; the first entry of a page counts."""
     entries: dict[Path, _NavEntry] = {}
     with suppress(ValueError):  # a null character in a name
-        for path, entry in islice(_configured(folder), _MAX_ENTRIES):
+        for path, entry in islice(_read_configuration(folder), _MAX_ENTRIES):
             entries.setdefault(path, entry)
     following = dict(pairwise(entries))
     return {path: replace(entry, next=following.get(path)) for path, entry in entries.items()}
 
 
-def _configured(folder: Path) -> Iterator[tuple[Path, _NavEntry]]:
+def _read_configuration(folder: Path) -> Iterator[tuple[Path, _NavEntry]]:
     for place, name in product((folder, folder.parent), _CONFIGS):
         try:
             data = bytes_of(place / name, _MAX_CONFIGURATION + 1)

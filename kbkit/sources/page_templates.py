@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
-def filled(template: str, **values: Any) -> str:
+def fill_template(template: str, **values: Any) -> str:
     """Return a page in Markdown."""
     return _templates().get_template(template).render(values).rstrip("\n") + "\n"
 

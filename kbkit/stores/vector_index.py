@@ -137,13 +137,13 @@ class VectorIndex:
             if self._seq(row) != row.applied_seq:
                 self._open()  # another process wrote meanwhile
             try:
-                return self._apply_batch(self._made_sound(row))
+                return self._apply_batch(self._ensure_sound(row))
             except StoreUnreachableError:
                 raise
             except WorkspaceError:  # opening again repairs or rebuilds it
                 self._open()
                 row = self._row(kb_id)
-                return self._apply_batch(self._made_sound(row))
+                return self._apply_batch(self._ensure_sound(row))
 
     def faults(self, kb_id: str) -> list[str]:
         """Compare each id and vector with the catalog; return the differences.
@@ -163,11 +163,11 @@ class VectorIndex:
     def rebuild(self, kb_id: str) -> None:
         with self._writing():
             self._open()
-            self._rebuilt(self._row(kb_id))
+            self._rebuild_collection(self._row(kb_id))
 
     def sweep(self) -> None:
         """Drop collections of deleted knowledge bases, unless another process writes."""
-        if not self._marked():
+        if not self._marked_names():
             return
         with (
             contextlib.suppress(ConflictError, WorkspaceError),
@@ -229,7 +229,7 @@ class VectorIndex:
             row = self._row(kb_id)
             if row.applied_seq != self._state.seqs.get(row.collection, -1):
                 self._open()
-            self._made_sound(row)
+            self._ensure_sound(row)
 
     @contextlib.contextmanager
     def _writing(self, wait: float = _LOCK_SECONDS) -> Iterator[None]:
@@ -260,7 +260,7 @@ class VectorIndex:
         with self._database.read() as transaction:
             self._state.seqs.update(outbox.applied_seqs(transaction))
 
-    def _made_sound(self, row: KnowledgeBaseRow) -> KnowledgeBaseRow:
+    def _ensure_sound(self, row: KnowledgeBaseRow) -> KnowledgeBaseRow:
         """Check a collection once, and rebuild it if it does not match the catalog."""
         if self.is_open(row):
             return row
@@ -272,13 +272,13 @@ class VectorIndex:
             sound = self._is_sound(row)
         if not sound:
             if row.applied_seq > 0 or not self._is_own(row.collection):
-                return self._rebuilt(row)
+                return self._rebuild_collection(row)
             try:
                 self._store.create(row.collection, row.dimensions)
             except StoreUnreachableError:
                 raise
             except WorkspaceError:  # the name is taken by a collection of other dimensions
-                return self._rebuilt(row)
+                return self._rebuild_collection(row)
         self._trust(row)
         return row
 
@@ -306,7 +306,7 @@ class VectorIndex:
         except WorkspaceError:
             return False
 
-    def _rebuilt(self, row: KnowledgeBaseRow) -> KnowledgeBaseRow:
+    def _rebuild_collection(self, row: KnowledgeBaseRow) -> KnowledgeBaseRow:
         """Rebuild a collection under a new name; return the changed row."""
         with self._database.write() as transaction:
             fresh = knowledge_bases.get_by_id(transaction, row.id)
@@ -320,12 +320,12 @@ class VectorIndex:
         self._drop_marked()
         return self._row(row.id)
 
-    def _marked(self) -> list[str]:
+    def _marked_names(self) -> list[str]:
         with self._database.read() as transaction:
             return list(filter(self._is_own, outbox.dropped_names(transaction)))
 
     def _drop_marked(self) -> None:
-        names = self._marked()
+        names = self._marked_names()
         for name in names:
             self._store.drop(name)
         with self._database.write() as transaction:

@@ -45,7 +45,7 @@ def read(snapshot):
         "vectors": vectors.tolist(),
         "headings": [each.tolist() for each in headings],
         "counts": counts,
-        "headed": snapshot.headed(lambda text: "c" in text).tolist(),
+        "headed": snapshot.match_headings(lambda text: "c" in text).tolist(),
         "average": pytest.approx(snapshot.average_length),
     }
 

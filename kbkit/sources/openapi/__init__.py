@@ -29,7 +29,7 @@ from kbkit.sources.openapi.operations import (
     how_of,
 )
 from kbkit.sources.openapi.schemas import Node, References, Schemas, read_text
-from kbkit.sources.page_templates import filled
+from kbkit.sources.page_templates import fill_template
 from kbkit.sources.untrusted import load_values
 from kbkit.sources.web import Fetcher
 from kbkit.sources.web.urls import Robots, canonical
@@ -207,7 +207,7 @@ class ApiDescription:
         facts.append(("Terms of service", info.text("termsOfService")))
         described = {tag.text("name"): tag.block(4) for tag in self._root.get("tags").parts()}
         used = chain(*(operation.tags for operation in operations))
-        return filled(
+        return fill_template(
             "api.md.j2",
             name=self._name,
             facts=facts,
@@ -226,7 +226,7 @@ class ApiDescription:
         plain = {key: inner for key, inner in schema.members.items() if key not in described}
         example = self._schemas.example(schema)
         shown = json.dumps(example, ensure_ascii=False, indent=2)[:MAX_EXAMPLE_LENGTH]
-        return filled(
+        return fill_template(
             "schema.md.j2",
             name=name,
             schema=schema,

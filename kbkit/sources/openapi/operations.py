@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from kbkit.sources.markdown.lines import with_label
 from kbkit.sources.openapi.schemas import Node, Schemas
-from kbkit.sources.page_templates import filled
+from kbkit.sources.page_templates import fill_template
 from kbkit.text.markdown.writing import code_span, escape, fence, pipe_table
 
 
@@ -146,7 +146,7 @@ class Operations:
     def page(self, operation: Operation) -> str:
         parameters = self._parameters(operation)
         webhook = operation.webhook
-        return filled(
+        return fill_template(
             "endpoint.md.j2",
             operation=operation,
             node=operation.node,

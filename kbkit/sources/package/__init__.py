@@ -29,7 +29,7 @@ from kbkit.sources.package.introspection import (
     target_of,
     with_introspection,
 )
-from kbkit.sources.page_templates import filled
+from kbkit.sources.page_templates import fill_template
 from kbkit.sources.restructured_text import signature, summary, to_markdown
 from kbkit.text.markdown.structure import plain_text
 from kbkit.text.markdown.writing import code_span, escape
@@ -209,7 +209,7 @@ def _page(
     if not (item.docstring or members or methods):
         return ""
     initial = item.members.get("__init__")
-    return filled(
+    return fill_template(
         "object.md.j2",
         path=path,
         item=item,

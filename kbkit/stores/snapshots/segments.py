@@ -186,8 +186,8 @@ class SegmentedSnapshot(ChunkTable):
     def score(self, score: Score) -> NDArray[np.float32]:
         return self._concatenate(lambda snapshot: score(snapshot.vectors), np.float32)
 
-    def headed(self, has: Callable[[str], bool]) -> NDArray[np.bool_]:
-        return self._concatenate(lambda snapshot: snapshot.headed(has), np.bool_)
+    def match_headings(self, has: Callable[[str], bool]) -> NDArray[np.bool_]:
+        return self._concatenate(lambda snapshot: snapshot.match_headings(has), np.bool_)
 
     def vectors_of(self, rows: Rows) -> NDArray[np.float32]:
         width = max((s.snapshot.vectors.shape[1] for s in self.segments), default=0)

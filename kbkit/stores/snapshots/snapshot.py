@@ -153,7 +153,7 @@ class Snapshot(ChunkTable):
             scores[start:end] = score(self.vectors[first : first + end - start])
         return scores
 
-    def headed(self, has: Callable[[str], bool]) -> NDArray[np.bool_]:
+    def match_headings(self, has: Callable[[str], bool]) -> NDArray[np.bool_]:
         matches = np.array([has(text) for text in self.heading_texts], np.bool_)
         return matches[self.headings] if len(matches) else np.zeros(len(self), np.bool_)
 
