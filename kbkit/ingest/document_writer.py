@@ -215,10 +215,8 @@ class DocumentWriter(Batch):
         give_way = self._destination.give_way
         if give_way is None:
             return
-        with (
-            self._counters.time_stage("embed"),
-            suppress(ConflictError),
-        ):  # another process changes it
+        # a conflict: another process changes it
+        with self._counters.time_stage("embed"), suppress(ConflictError):
             self._destination = replace(self._destination, embedder=give_way(), give_way=None)
 
     def _store(self, prepared: _Prepared) -> bool:

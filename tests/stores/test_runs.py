@@ -39,7 +39,7 @@ def test_page_record_round_trip(database, kb_id):
     record(database, source, run_id, PAGE)
     memory = RunMemory(database, source.id, run_id)
     assert memory.page(PAGE.url) == PAGE
-    assert list(memory.visited()) == list(memory.known_pages()) == [PAGE]
+    assert list(memory.visited()) == list(memory.known()) == [PAGE]
 
 
 def test_visits_belong_to_their_run_and_source(database, kb_id):
@@ -56,6 +56,6 @@ def test_visits_belong_to_their_run_and_source(database, kb_id):
     memory = RunMemory(database, source.id, next_id)
     assert memory.page(PAGE.url) == later
     assert {page.url for page in memory.visited()} == {PAGE.url, "https://x.org/c"}
-    assert {page.url for page in memory.known_pages()} == {PAGE.url, "https://x.org/b"}
+    assert {page.url for page in memory.known()} == {PAGE.url, "https://x.org/b"}
     other, other_run = begun(database, kb_id, "https://y.org/")
     assert RunMemory(database, other.id, other_run).page(PAGE.url) is None
