@@ -28,7 +28,8 @@ from kbkit.ingest.embedding import embed
 from kbkit.ingest.summaries import REVISION
 from kbkit.knowledge_base.knowledge_base import handle_of
 from kbkit.models import Chunk, Document, Labels
-from kbkit.stores.backend import FolderLocks, VectorStore
+from kbkit.runtime.config import Settings
+from kbkit.stores.backend import VectorStore
 from kbkit.stores.catalog import reading, summaries, writing
 from kbkit.stores.catalog.database import Transaction, pack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
@@ -36,8 +37,9 @@ from kbkit.stores.catalog.schema import documents, outbox
 from kbkit.stores.catalog.schema import summaries as summary_table
 from kbkit.stores.catalog.summaries import NewSummary
 from kbkit.stores.catalog.writing import NewChunk, NewDocument
-from kbkit.stores.sqlite_database import SqliteDatabase
-from kbkit.stores.stores import Stores, StoresAddress
+from kbkit.stores.snapshots.snapshots import Warmer
+from kbkit.stores.stores import Stores
+from kbkit.stores.vector_index import VectorIndex
 from kbkit.text.analysis import analyzer
 
 _COPY = "again"
@@ -61,11 +63,10 @@ class Original(NamedTuple):
 
 def without_chroma(folder: Path) -> kbkit.Workspace:
     """Open a workspace whose vectors are only in the catalog and in snapshots."""
-    folder = folder.absolute()
-    locks = FolderLocks(folder / "locks")
-    database, address = SqliteDatabase(folder / "catalog.db", locks), StoresAddress(str(folder))
-    stores = Stores.on(database, VectorStore(), folder, locks, address)
-    return kbkit.Workspace(folder, stores=stores)
+    stores = Stores.open(folder.absolute(), Settings.load())
+    vectors = VectorIndex(VectorStore(), stores.database, stores.locks)
+    warmer = Warmer(stores.snapshots, vectors)
+    return kbkit.Workspace(folder, stores=replace(stores, vectors=vectors, warmer=warmer))
 
 
 def copy(kb: kbkit.KnowledgeBase, size: int) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -14,6 +15,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from kbkit.runtime.config import Settings
 from kbkit.stores.postgres_database import PostgresDatabase
 from tests.waiting import until
 
@@ -183,13 +185,11 @@ def catalogs_on(server: Server) -> Iterator[None]:
     of_folder: dict[str, str] = {}
     opened = Stores.open
 
-    def open_stores(
-        folder: Path, database_url: str = "", chroma: object = None, **others: object
-    ) -> Stores:
+    def open_stores(folder: Path, settings: Settings, **options: bool) -> Stores:
         if str(folder) not in of_folder:
             of_folder[str(folder)] = server.catalog()
-        os.environ["KBKIT_DATABASE_URL"] = of_folder[str(folder)]
-        return opened(folder, of_folder[str(folder)], chroma, **others)
+        os.environ["KBKIT_DATABASE_URL"] = url = of_folder[str(folder)]
+        return opened(folder, replace(settings, database_url=url), **options)
 
     Stores.open = open_stores
     try:

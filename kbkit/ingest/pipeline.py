@@ -205,7 +205,7 @@ class Pipeline(IngestTarget):
         def save() -> None:
             self.stores.snapshots.save(self.kb_id)
 
-        return IndexWriter(save, self.stores.address, self.kb_id)
+        return IndexWriter(save, self.stores, self.kb_id)
 
     def _index(self, counters: RunCounters, on_progress: OnProgress | None) -> None:
         def tell(done: int) -> None:

@@ -134,7 +134,7 @@ class Improving:
 
     @property
     def _mode(self) -> str:
-        return "wait" if self._stores.address is None else self._handle.resources.settings.improve
+        return self._handle.resources.settings.improve
 
     def improve(
         self,
@@ -151,7 +151,7 @@ class Improving:
         if models:
             self._choose_model()
         left = self._remaining(models)
-        if background and self._stores.address is not None:
+        if background:
             return replace(left, running=self._start()) if left else left
         with progress_bar(on_progress) as tell:
             before = None
@@ -344,12 +344,12 @@ class Improving:
 
     def _start(self) -> bool:
         """Start a background process unless one runs; return whether one runs."""
-        address, locks = self._stores.address, self._stores.locks
-        if address is None:
-            return False
+        stores, settings = self._stores, self._handle.resources.settings
         with suppress(OSError):  # the next ingest tries again
-            if not locks.is_held(PROCESS):
-                start_module("kbkit.workspace.processes", address.to_json())
+            if not stores.locks.is_held(PROCESS):
+                start_module(
+                    "kbkit.workspace.processes", str(stores.folder), variables=settings.variables()
+                )
             return True
         return False
 

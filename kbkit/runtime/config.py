@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 
@@ -111,7 +112,7 @@ class Settings:
     browser: _Private = ""
     browser_sandbox: Annotated[bool, _Setting(in_file=False)] = True
     improve: Annotated[ImproveMode, _Setting()] = "background"
-    minilm_chunks: _Count = 20_000
+    minilm_chunks: Annotated[int, _Setting(0, sys.maxsize)] = 20_000
     top_k: Annotated[int, _Setting(1, _MAX)] = 3
     max_entities: _Count = 5
     max_entries: _Count = 20
@@ -129,6 +130,11 @@ class Settings:
         cls, environment: Mapping[str, str] | None = None, *, folder: Path | None = None
     ) -> Settings:
         return cls(**{each.name: each.value for each in setting_values(environment, folder=folder)})
+
+    def variables(self) -> dict[str, str]:
+        """Return the variables from which `load` makes these settings, in another process."""
+        values = {_variable(each.name): getattr(self, each.name) for each in fields(self)}
+        return {name: "" if value is None else str(value) for name, value in values.items()}
 
 
 _SETTINGS: dict[str, tuple[Any, _Setting]] = {

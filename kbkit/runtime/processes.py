@@ -17,9 +17,10 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any, NoReturn, Protocol
 
 _LOOK_SECONDS = 1.0
@@ -121,15 +122,19 @@ class Workers:
             _end(process)
 
 
-def run_module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
-    """Start a module in a child process, with pipes and this process's kbkit.
+def run_module(
+    name: str, *arguments: str, variables: Mapping[str, str] = MappingProxyType({})
+) -> subprocess.Popen[bytes]:
+    """Start a module in a child process, with pipes, this process's kbkit and more variables.
 
     The child imports nothing from the working directory, whose files are untrusted.
     """
-    return _run(name, arguments, subprocess.PIPE, "CREATE_NO_WINDOW")
+    return _run(name, arguments, variables, subprocess.PIPE, "CREATE_NO_WINDOW")
 
 
-def start_module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
+def start_module(
+    name: str, *arguments: str, variables: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
     """Start a module without pipes, in a process that outlives this one.
 
     A separate process group keeps Ctrl-C away from it. It shares the session, since Linux divides
@@ -137,13 +142,18 @@ def start_module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
     """
     _started[:] = [process for process in _started if process.poll() is None]
     flags = ("CREATE_NO_WINDOW", "CREATE_NEW_PROCESS_GROUP")
-    process = _run(name, arguments, subprocess.DEVNULL, *flags, process_group=0)
+    process = _run(name, arguments, variables, subprocess.DEVNULL, *flags, process_group=0)
     _started.append(process)
     return process
 
 
 def _run(
-    name: str, arguments: Sequence[str], pipes: int, *flags: str, process_group: int | None = None
+    name: str,
+    arguments: Sequence[str],
+    variables: Mapping[str, str],
+    pipes: int,
+    *flags: str,
+    process_group: int | None = None,
 ) -> subprocess.Popen[bytes]:
     if not sys.executable:
         raise OSError("this Python does not know its own executable")
@@ -152,7 +162,7 @@ def _run(
         stdin=pipes,
         stdout=pipes,
         stderr=subprocess.DEVNULL,
-        env=_environment(),
+        env={**_environment(), **variables},
         process_group=process_group,
         creationflags=sum(getattr(subprocess, flag, 0) for flag in flags),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
@@ -9,11 +10,13 @@ from pathlib import Path
 
 from kbkit.errors import ConfigError, ImpossibleError, KbkitError, MissingExtraError, WorkspaceError
 from kbkit.models import Migration, Progress
+from kbkit.models.files import BUILT_IN
 from kbkit.runtime.config import Settings
 from kbkit.runtime.progress import OnProgress, progress_bar
+from kbkit.stores.backend import take_images
 from kbkit.stores.catalog import knowledge_bases
-from kbkit.stores.catalog.copying import Copier
-from kbkit.stores.stores import Destination, Stores
+from kbkit.stores.catalog.copying import Copier, copy_folder
+from kbkit.stores.stores import DERIVED, Stores, catalog_address
 
 
 def migrate(
@@ -51,11 +54,10 @@ def migrate(
         raise WorkspaceError(f"{folder}: there is no workspace; name the folder of one")
     with ExitStack() as stack:
         report_progress = stack.enter_context(progress_bar(on_progress))
-        opened = Stores.open(folder, settings.database_url, pgvector=False)
-        source = stack.enter_context(closing(opened))
-        address = source.catalog_address
-        destination = _open(to, address)
-        stack.enter_context(closing(destination.database))
+        source = Stores.open(folder, replace(settings, pgvector=False))
+        stack.enter_context(closing(source))
+        destination = stack.enter_context(closing(_open(to, source, settings)))
+        address, place = source.catalog_address, destination.catalog_address
         source.require_home()
         task = "migrating a workspace to the same place"
         stack.enter_context(destination.locks.hold("migration", wait=0, task=task))
@@ -65,21 +67,28 @@ def migrate(
             locks=source.locks,
             destination=destination.database,
             address=address,
-            place=destination.address,
+            place=place,
             tell=report_progress,
         )
-        tables = copier.run(lambda: folders.extend(destination.prepare(folder, source.images)))
-        new_settings = replace(settings, database_url="" if destination.folder else str(to))
-        _index(destination.folder or folder, new_settings, report_progress)
+        tables = copier.run(lambda: folders.extend(_copy_folders(source, destination)))
+        with suppress(KbkitError):  # the index is repaired on demand
+            _index(destination, report_progress)
     seconds = round(time.monotonic() - began, 3)
-    return Migration(address, destination.address, tables, copier.kept, tuple(folders), seconds)
+    return Migration(address, place, tables, copier.kept, tuple(folders), seconds)
 
 
-def _open(to: str | Path, address: str) -> Destination:
+def _open(to: str | Path, source: Stores, settings: Settings) -> Stores:
+    """Open the destination; with a server, files stay in the folder of the source."""
+    is_server = "://" in str(to)
+    folder = source.folder if is_server else Path(to).absolute()
+    new_settings = replace(settings, database_url=str(to) if is_server else "")
     try:
-        if Destination.is_at(to, address):
-            raise ImpossibleError(f"{address}: the workspace already exists; name another place")
-        return Destination.open(to)
+        here = catalog_address(source.folder.resolve(), source.settings)
+        if catalog_address(folder.resolve(), new_settings) == here:
+            raise ImpossibleError(
+                f"{source.catalog_address}: the workspace already exists; name another place"
+            )
+        return Stores.open(folder, new_settings, to_fill=True)
     except (MissingExtraError, ImpossibleError):
         raise
     except ConfigError:
@@ -89,10 +98,26 @@ def _open(to: str | Path, address: str) -> Destination:
         ) from None
 
 
-def _index(folder: Path, settings: Settings, on_progress: OnProgress) -> None:
-    """Build the vector index from the catalog; failures are repaired on demand."""
-    with suppress(KbkitError), closing(Stores.of_settings(folder, settings)) as stores:
-        with stores.database.read() as transaction:
-            kb_ids = sorted(knowledge_bases.ids(transaction))
-        for kb_id in kb_ids:
-            stores.vectors.apply(kb_id, lambda done: on_progress(Progress("index", done)))
+def _copy_folders(source: Stores, destination: Stores) -> list[str]:
+    """Copy files, entries and pictures; delete derived data. Return what was copied."""
+    copied = []
+    if destination.settings.database_url:
+        destination.other_home()  # the server learns which folder has files and entries
+    else:
+        for name in DERIVED:
+            shutil.rmtree(destination.folder / name, ignore_errors=True)
+        if source.folder.resolve() != destination.folder.resolve():
+            copied = [name for name in BUILT_IN if (source.folder / name).is_dir()]
+        for name in copied:
+            copy_folder(source.folder / name, destination.folder / name)
+    if take_images(destination.images, source.images):
+        copied.append("images")
+    return copied
+
+
+def _index(stores: Stores, on_progress: OnProgress) -> None:
+    """Build the vector index from the catalog."""
+    with stores.database.read() as transaction:
+        kb_ids = sorted(knowledge_bases.ids(transaction))
+    for kb_id in kb_ids:
+        stores.vectors.apply(kb_id, lambda done: on_progress(Progress("index", done)))

@@ -2,7 +2,7 @@
 
 Python computes in one thread at a time, so a search would wait for each write.
 
-A workspace has at most one process that embeds: ``python -m kbkit.workspace.processes ADDRESS``. It
+A workspace has at most one process that embeds: ``python -m kbkit.workspace.processes FOLDER``. It
 outlives the process that started it, runs at low priority, and ends when nothing is left to embed.
 It pauses after work, so that documents that arrive meanwhile are embedded together. Vectors are
 stored by content: a kill costs seconds of work, and the next ingest or `kbkit improve` starts it
@@ -35,8 +35,7 @@ from kbkit.models import KnowledgeBaseInfo
 from kbkit.models.values import to_json
 from kbkit.runtime.config import Settings
 from kbkit.runtime.processes import Workers
-from kbkit.stores.stores import StoresAddress
-from kbkit.workspace import Workspace, settings_of
+from kbkit.workspace import Workspace, settings_of, stores_of
 
 _SECONDS = 300.0
 _WARMED = 20  # knowledge bases whose snapshots a process maps at its start
@@ -173,13 +172,13 @@ _LOCK_WAIT = 2.0  # seconds to wait for a lock that others only test
 _RESTS, _MAX_REST_LENGTH = 4, 30.0
 
 
-def main(address: str) -> None:
+def main(folder: str) -> None:
     with contextlib.suppress(ValueError):  # not in the main thread
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    stores = StoresAddress.from_json(address).open()
-    stores.pause_between_writes()
     failed: set[str] = set()
-    with Workspace(stores.folder, stores=stores) as workspace:
+    with Workspace(folder) as workspace:
+        stores = stores_of(workspace)
+        stores.pause_between_writes()
         # checked again after the lock is free: writers started no process while it was held
         while waiting := _waiting(workspace, failed):
             try:

@@ -62,9 +62,8 @@ class Workspace(WorkspaceSearches):
         """Open a workspace; create its folder if missing."""
         settings = settings or Settings.load()
         self._engine = open_engine(engine)
-        self._stores = stores or Stores.of_settings(
-            Path(path or settings.workspace).absolute(), settings
-        )
+        folder = Path(path or settings.workspace).absolute()
+        self._stores = stores or Stores.open(folder, settings)
         self._resources = Resources(
             self._stores,
             settings,

@@ -54,6 +54,12 @@ def test_an_empty_variable_counts_as_unset():
     assert Settings.load(dict.fromkeys(names, "")) == Settings.load({})
 
 
+def test_settings_are_the_same_in_another_process():
+    for given in ({}, {"KBKIT_PGVECTOR": "0", "KBKIT_AUTO_LEARN": "/t", "KBKIT_TIMEOUT": "0.5"}):
+        settings = Settings.load(given)
+        assert Settings.load(settings.variables()) == settings
+
+
 @pytest.mark.parametrize("name", ["USER", "USERNAME"])
 def test_login_name_is_the_default_rater(name):
     assert Settings.load({name: "bob"}).rater == "bob"

@@ -8,11 +8,9 @@ from itertools import count
 import pytest
 import sqlalchemy as sa
 
-import kbkit
 from kbkit.stores.backend import FolderLocks
 from kbkit.stores.chroma_folder import ChromaStore
 from kbkit.stores.sqlite_database import SqliteDatabase
-from kbkit.stores.stores import StoresAddress
 from tests.stores.database_conformance import DatabaseConformance
 from tests.stores.vector_store_conformance import VectorStoreConformance
 from tests.stores.workspaces import opened
@@ -124,24 +122,3 @@ def test_workspace_works_on_a_server(tmp_path, postgres):
         assert workspace.search("coffee", kbs=["drinks"])[0].title == "black coffee"
         workspace.delete("drinks")
         assert list(workspace) == []
-
-
-def test_stores_open_by_address_in_another_process(tmp_path):
-    with kbkit.open(tmp_path) as workspace:
-        workspace.create("drinks").add("Tea", "Steep for three minutes.")
-        address = workspace._stores.address
-    parsed = StoresAddress.from_json(address.to_json())
-    assert parsed == address
-    code = (
-        "import sys\n"
-        "from kbkit.stores.stores import StoresAddress\n"
-        "from kbkit.stores.catalog import knowledge_bases\n"
-        "stores = StoresAddress.from_json(sys.argv[1]).open()\n"
-        "with stores.database.read() as transaction:\n"
-        "    print(knowledge_bases.names(transaction))\n"
-        "stores.close()\n"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", code, address.to_json()], capture_output=True, text=True, check=True
-    )
-    assert run.stdout == "['drinks']\n"

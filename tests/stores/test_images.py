@@ -64,11 +64,11 @@ def test_images_on_a_server_reach_other_machines(tmp_path, postgres):
     with opened(tmp_path / "three") as three:
         three.restore(tmp_path / "shapes.zip")
         assert kept(three) == expected
-    with opened(tmp_path / "four", postgres.catalog()) as four:
+    url = postgres.catalog()
+    with opened(tmp_path / "four", url) as four:
         four.restore(tmp_path / "shapes.zip")
         assert kept(four) == expected
         four["shapes"].documents.delete("s:0")
-        url = four._stores.address.database
         execute(postgres, url, "UPDATE images SET added_at = now() + interval '1 hour'")
         assert four.compact().images == 0  # too young to be removed
         execute(postgres, url, "UPDATE images SET added_at = now() - interval '1 hour'")

@@ -12,7 +12,6 @@ from kbkit.models import SourceDocument
 from kbkit.stores.backend import VectorStore
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.postgres_vectors import PgVectorStore
-from kbkit.stores.stores import StoresAddress
 from tests.stores.workspaces import DRINKS, as_reader, execute, fill, opened, ranked
 
 pytestmark = pytest.mark.local
@@ -69,7 +68,6 @@ def test_pgvector_is_used_if_installed(tmp_path, url):
         assert ranked(kb, "serve maté")[0] == "Maté"
         assert "rum" not in ranked(two["drinks"], "rum")
         assert len(tables(url)) == 1
-        assert StoresAddress.from_json(one._stores.address.to_json()) == one._stores.address
         one.delete("drinks")
         one.compact()
     assert tables(url) == []
@@ -94,7 +92,6 @@ def test_search_uses_the_catalog_without_pgvector(tmp_path, url, chroma):
         expected = ranked(fill(workspace), "cold drinks")
     with opened(tmp_path, url, pgvector=False) as workspace:
         assert type(store_of(workspace)) is VectorStore
-        assert StoresAddress.from_json(workspace._stores.address.to_json()).pgvector is False
         assert ranked(workspace["drinks"], "cold drinks") == expected
         workspace["drinks"].add("gin", "# gin\n\nHow to serve gin to guests.\n")
         expected = ranked(workspace["drinks"], "cold drinks")

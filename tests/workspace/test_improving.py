@@ -19,7 +19,6 @@ from kbkit.knowledge_base.improving import Improving
 from kbkit.recipes import JsonlSource, KnowledgeBaseSpec, OnnxEmbedding, load_recipe
 from kbkit.runtime import processes
 from kbkit.workspace import processes as improver
-from kbkit.workspace import stores_of
 from tests.waiting import until
 
 MINILM = OnnxEmbedding(preset="minilm")
@@ -143,8 +142,7 @@ def test_worker_rests_while_documents_keep_coming(open_in, tmp_path, monkeypatch
 
     monkeypatch.setattr(Improving, "once", beside_others)
     kb.ingest(lines(tmp_path / "a.jsonl", MANY))
-    address = stores_of(workspace).address.to_json()
-    working = Thread(target=improver.main, args=(address,))
+    working = Thread(target=improver.main, args=(str(workspace.path),))
     working.start()
     working.join(120)
     assert rests == [12, 12]
