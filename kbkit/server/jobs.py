@@ -68,7 +68,7 @@ class Jobs:
     def list(self) -> list[Job]:
         """List jobs, newest first."""
         with self._stores.database.read() as transaction:
-            return [self._current(job) for job in job_table.list_runs(transaction)]
+            return [self._current(job) for job in job_table.list_jobs(transaction)]
 
     def wait(self, job_id: str, seconds: float) -> Job:
         """Return a job once it has ended, or after some seconds."""
@@ -96,7 +96,7 @@ class Jobs:
     def resume(self) -> None:
         with self._stores.database.write() as transaction:
             job_table.forget(transaction, MAX_AGE)
-            waiting = job_table.list_runs(transaction, ended=False)
+            waiting = job_table.list_jobs(transaction, ended=False)
         for job in reversed(waiting):
             self._submit(job.id)
 

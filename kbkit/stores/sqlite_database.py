@@ -70,32 +70,16 @@ class _Checked(sa.types.TypeEngine[Any]):
         return checked
 
 
-class _Text(_Checked, sa.String):
-    odd = (bytes,)
-
-
-class _Number(_Checked, sa.Integer):
-    odd = (str, bytes)
-
-
-class _Float(_Checked, sa.Float[Any]):
-    odd = (str, bytes)
-
-
-class _Flag(_Checked, sa.Boolean):
-    odd = (str, bytes)
-
-
-class _Bytes(_Checked, sa.LargeBinary):
-    odd = (str, int, float)
+def _checked(kind: type[sa.types.TypeEngine[Any]], *odd: type) -> type[Any]:
+    return type(f"Checked{kind.__name__}", (_Checked, kind), {"odd": odd})
 
 
 _CHECKED = {
-    sa.String: _Text,
-    sa.Integer: _Number,
-    sa.Float: _Float,
-    sa.Boolean: _Flag,
-    sa.LargeBinary: _Bytes,
+    sa.String: _checked(sa.String, bytes),
+    sa.Integer: _checked(sa.Integer, str, bytes),
+    sa.Float: _checked(sa.Float, str, bytes),
+    sa.Boolean: _checked(sa.Boolean, str, bytes),
+    sa.LargeBinary: _checked(sa.LargeBinary, str, int, float),
 }
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from kbkit.errors import NotFoundError
-from kbkit.models import Chunk, Document, DocumentState, DocumentType, Labels, RatingTotal
+from kbkit.models import Chunk, Document, DocumentState, DocumentType, Labels
 from kbkit.stores.catalog import (
     copying,
     corpus,
@@ -20,7 +20,6 @@ from kbkit.stores.catalog import (
     outbox,
     ratings,
     reading,
-    runs,
     summaries,
     writing,
 )
@@ -113,12 +112,6 @@ class DatabaseConformance(ABC):
         with database.read() as reader:
             assert corpus.count_chunks(reader, kb_id) == 1
 
-    def test_writer_sees_its_own_changes(self, database: Database, kb_id: str) -> None:
-        with database.write() as transaction:
-            _store(transaction, kb_id, _document(kb_id, "d", "tea"))
-            assert corpus.count_chunks(transaction, kb_id) == 1
-            assert _terms(transaction, kb_id) == ["tea"]
-
     def test_writers_wait_for_one_another(self, database: Database, kb_id: str) -> None:
         began, order = threading.Event(), []
 
@@ -155,16 +148,6 @@ class DatabaseConformance(ABC):
         with database.read() as transaction:
             assert knowledge_bases.names(transaction) == ["one", "two"]
         other.close()
-
-    def test_content_persists(self, database: Database, kb_id: str, tmp_path: Path) -> None:
-        with database.write() as transaction:
-            _store(transaction, kb_id, _document(kb_id, "d", "tea"))
-        database.close()
-        reopened = self.open_database(tmp_path)
-        with reopened.read() as transaction:
-            assert _terms(transaction, kb_id) == ["tea"]
-            assert corpus.count_chunks(transaction, kb_id) == 1
-        reopened.close()
 
     def test_replacing_a_document(self, database: Database, kb_id: str) -> None:
         with database.write() as transaction:
@@ -359,41 +342,6 @@ class DatabaseConformance(ABC):
             assert knowledge_bases.get_by_id(transaction, kb_id).applied_seq == 0
             assert outbox.dropped_names(transaction) == [row.collection]
 
-    def test_ratings_add_up(self, database: Database, kb_id: str) -> None:
-        with database.write() as transaction:
-            _store(transaction, kb_id, _document(kb_id, "d", "tea"))
-            for rater, score in (("ann", 1), ("ann", 5), ("bob", 2)):
-                rate_row(transaction, kb_id, f"{kb_id}-d-tea", rater, score, "q", "ü")
-        with database.write() as transaction:
-            total = ratings.total(transaction, kb_id, f"{kb_id}-d-tea")
-            assert total == RatingTotal(2, 3.5)
-            listed = ratings.list_ratings(transaction, kb_id, [f"{kb_id}-d-tea"])
-            assert [rating.score for rating in listed] == [1, 5, 2]
-            assert ratings.list_ratings(transaction, kb_id, ["other"]) == []
-            assert ratings.remove(transaction, kb_id, listed[1].id)
-            assert not ratings.remove(transaction, kb_id, listed[1].id)
-            (chunk_total,) = ratings.totals(transaction, kb_id).chunks.values()
-            assert chunk_total == RatingTotal(2, 1.5)
-
-    def test_unfinished_runs_are_resumed(self, database: Database, kb_id: str) -> None:
-        spec = {"type": "files", "path": "."}
-        with database.write() as transaction:
-            source = runs.save_source(transaction, kb_id, "k", spec, base="/a", from_recipe=False)
-            second = runs.save_source(transaction, kb_id, "k", spec, base="/b", from_recipe=True)
-            assert (second.id, second.base, second.from_recipe) == (source.id, "/b", True)
-            assert second.created_at == source.created_at
-            run_id, resumed = runs.begin_run(transaction, source)
-            assert not resumed
-            assert runs.begin_run(transaction, source) == (run_id, True)
-            runs.end_run(transaction, run_id, {"new": 1})
-            ((source_id, _, ended, report),) = runs.history(transaction, kb_id)
-            assert (source_id, report) == (source.id, {"new": 1})
-            assert ended
-            later, resumed = runs.begin_run(transaction, source)
-            assert (later > run_id, resumed) == (True, False)
-            runs.delete_source(transaction, source.id)
-            assert runs.history(transaction, kb_id) == []
-
     def test_vectors_wait_for_their_chunks(self, database: Database, kb_id: str) -> None:
         first, second = pack(np.array([[1, 0], [0, 1]], np.float32))
         with database.write() as transaction:
@@ -407,23 +355,3 @@ class DatabaseConformance(ABC):
             assert set(corpus.pending_vectors(transaction, kb_id, "new", ["milk", "tea"])) == {
                 "tea"
             }
-
-    def test_knowledge_base_has_one_query_encoder(self, database: Database, kb_id: str) -> None:
-        with database.write() as transaction:
-            for version, terms in enumerate((("a",), ("b", "c"))):
-                ratings.save_encoder(
-                    transaction,
-                    kb_id,
-                    embedder=f"e{version}",
-                    version=version,
-                    chunks=2,
-                    terms=terms,
-                    vectors=np.ones((len(terms), 2), np.float32),
-                    report={},
-                )
-        with database.read() as transaction:
-            row = ratings.load_encoder(transaction, kb_id)
-            fitted = ratings.fitted_embedder(transaction, kb_id)
-        assert row is not None
-        assert (row.terms, row.state.version, row.state.embedder) == (("b", "c"), 1, "e1")
-        assert fitted == ("e1", row.state.fitted_at)

@@ -13,7 +13,6 @@ from kbkit.stores.chroma_folder import ChromaStore
 from kbkit.stores.sqlite_database import SqliteDatabase
 from tests.stores.database_conformance import DatabaseConformance
 from tests.stores.vector_store_conformance import VectorStoreConformance
-from tests.stores.workspaces import opened
 
 NUMBERS = count(1)
 # all of them are here, whatever the other tests run on
@@ -93,32 +92,3 @@ class TestPgvectorWithGraph(TestPgvector):
     """Each collection has a graph from its first vector on, and searches use it."""
 
     few, options = 0, "-cenable_seqscan%3Doff"
-
-
-def test_workspace_works_on_a_server(tmp_path, postgres):
-    with opened(tmp_path, postgres.catalog()) as workspace:
-        kb = workspace.create("drinks", description="What to drink.")
-        for drink in ("green tea", "black coffee", "cold milk", "red wine"):
-            kb.add(drink, f"# {drink}\n\nHow to serve {drink} to guests.\n", tags=[drink[:3]])
-        for mode in ("hybrid", "dense", "lexical"):
-            for _ in range(3):  # the catalog first, then a snapshot
-                assert kb.search("serve red wine", mode=mode)[0].title == "red wine"
-        hits = kb.search("guests", filters={"tags": ["gre"]})
-        assert [hit.title for hit in hits] == ["green tea"]
-        chunk = hits[0].chunk.id
-        kb.rate(chunk, 5, query="guests", rater="ann")
-        assert [rating.score for rating in kb.ratings] == [5]
-        assert kb.similar(chunk, limit=2)
-        assert kb.info().pending == 0
-        assert (kb.info().documents, kb.info().chunks) == (4, 4)
-        kb.documents.update("text:green tea", title="Sencha")
-        assert kb.search("sencha", mode="lexical")[0].title == "Sencha"
-        kb.documents.delete("text:red wine")
-        for mode in ("hybrid", "dense", "lexical"):
-            titles = {hit.title for hit in kb.search("serve red wine", mode=mode)}
-            assert "red wine" not in titles
-            assert titles
-        kb.chunks.fit_query_encoder()
-        assert workspace.search("coffee", kbs=["drinks"])[0].title == "black coffee"
-        workspace.delete("drinks")
-        assert list(workspace) == []

@@ -25,11 +25,14 @@ def save(database, kb_id, terms=TERMS, **values):
 
 
 def test_encoder_round_trip(database, kb_id):
+    save(database, kb_id, ("earlier",), embedder="other")
     vectors = save(database, kb_id)
     with database.read() as connection:
         row = ratings.load_encoder(connection, kb_id)
+        fitted = ratings.fitted_embedder(connection, kb_id)
         assert row.state == ratings.encoder_state(connection, kb_id)
     assert row.terms == TERMS
+    assert fitted == ("model", row.state.fitted_at)
     assert row.vectors.dtype == np.float32
     np.testing.assert_allclose(row.vectors, vectors, rtol=1e-3, atol=1e-6)
     state = row.state

@@ -1,13 +1,11 @@
 """PostgreSQL ranks as SQLite does, with the same ids and scores."""
 
-import importlib
 from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
 
 import kbkit
-from kbkit.knowledge_base import handle_of
 from kbkit.models import Mode
 from kbkit.recipes import golden_questions, load_recipe
 from tests.stores.workspaces import opened
@@ -16,14 +14,6 @@ pytestmark = pytest.mark.local
 
 ROOT = Path(__file__).parents[2]
 FILTERS = {"path": "*a*"}, {"heading": "e"}, {"tags": ["odd"]}, {"min_rating": 3}
-
-
-def settle(*workspaces):
-    """Make snapshots: without them, each index of vectors approximates in its own way."""
-    for workspace in workspaces:
-        for name in workspace:
-            handle = handle_of(workspace[name])
-            handle.stores.snapshots.renew(handle.id)
 
 
 def teach(kb, questions):
@@ -84,30 +74,3 @@ def test_guides_rank_equally(tmp_path, postgres, monkeypatch):
         counts = compared(one, two, sets)
         assert counts["hybrid"] == {True: sum(map(len, sets.values()))}
     assert all(count[True] and not count[False] for count in counts.values()), counts
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(7200)
-def test_every_question_set_ranks_equally(tmp_path, postgres, monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    corpora = importlib.import_module("_corpora")
-    if not corpora.EVAL.is_dir():
-        pytest.skip(f"needs the question sets of {corpora.EVAL}")
-    # static summaries suffice for comparing both
-    monkeypatch.setattr(kbkit.KnowledgeBase, "improve", lambda _: True)
-    monkeypatch.setenv("KBKIT_IMPROVE", "off")
-    folder, sets = tmp_path / "kb", {}
-    folder.mkdir()
-    for corpus in corpora.corpora(folder):
-        sets[corpus.name] = [question.text for question in corpus.questions]
-        teach(corpus.kb, sets[corpus.name][::7])
-    assert {"scifact", "cranfield"} <= sets.keys()
-    url = postgres.empty()
-    kbkit.migrate(folder, to=url)
-    with opened(folder) as one, opened(tmp_path / "two", url) as two:
-        settle(one, two)
-        counts = compared(one, two, sets)
-    sizes = ", ".join(f"{name} {len(questions)}" for name, questions in sets.items())
-    print(f"\n{sizes}: {counts}")
-    assert {kind: count[False] for kind, count in counts.items()} == dict.fromkeys(counts, 0)
-    assert counts["hybrid"][True] > 500

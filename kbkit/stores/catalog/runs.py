@@ -263,7 +263,7 @@ def arguments_of(transaction: Transaction, job_id: str) -> Mapping[str, Any]:
     return arguments
 
 
-def list_runs(transaction: Transaction, *, ended: bool | None = None) -> list[Job]:
+def list_jobs(transaction: Transaction, *, ended: bool | None = None) -> list[Job]:
     """List jobs, newest first; `ended` selects ended or unended ones."""
     query = sa.select(jobs).order_by(jobs.c.created_at.desc(), jobs.c.id)
     if ended is not None:

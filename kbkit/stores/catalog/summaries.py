@@ -45,6 +45,12 @@ class SummaryVectors:
     vectors: NDArray[np.float32]
 
 
+_SAME_TEXT = (summary_vectors.c.kb_id == summaries.c.kb_id) & (
+    summary_vectors.c.embed_hash == summaries.c.embed_hash
+)
+_WITH_VECTORS = summaries.join(summary_vectors, _SAME_TEXT)
+
+
 def outdated_documents(
     transaction: Transaction, kb_id: str, revision: int, limit: int
 ) -> list[Document]:
@@ -112,7 +118,7 @@ def lacking(transaction: Transaction, kb_id: str, embedder: str) -> dict[str, st
 
 def counts(transaction: Transaction, kb_id: str, embedder: str) -> tuple[int, int]:
     all_ = transaction.count(documents, *alive(kb_id))
-    return all_, all_ - transaction.count(_join_vectors(), *_is_of(kb_id, embedder))
+    return all_, all_ - transaction.count(_WITH_VECTORS, *_is_of(kb_id, embedder))
 
 
 def add_vectors(
@@ -159,7 +165,7 @@ def vectors_of(
 ) -> SummaryVectors:
     query = (
         sa.select(summaries.c.document_id, summary_vectors.c.vector)
-        .select_from(_join_vectors())
+        .select_from(_WITH_VECTORS)
         .where(*_is_of(row.id, row.summary_embedder))
     )
     if document_ids is not None:
@@ -185,11 +191,7 @@ def changed_since(transaction: Transaction, row: KnowledgeBaseRow, version: int)
 
 
 def _select_changed(row: KnowledgeBaseRow, version: int) -> tuple[sa.Select[Any], sa.Select[Any]]:
-    same = (
-        (summary_vectors.c.kb_id == summaries.c.kb_id)
-        & (summary_vectors.c.embed_hash == summaries.c.embed_hash)
-        & (summary_vectors.c.embedder == row.summary_embedder)
-    )
+    same = _SAME_TEXT & (summary_vectors.c.embedder == row.summary_embedder)
     columns = summaries.c.document_id, summary_vectors.c.vector
     later = sa.select(summary_vectors.c.embed_hash).where(
         summary_vectors.c.kb_id == row.id, summary_vectors.c.version > version
@@ -208,13 +210,6 @@ def _select_changed(row: KnowledgeBaseRow, version: int) -> tuple[sa.Select[Any]
 def _next_version(transaction: Transaction, kb_id: str) -> int:
     query = sa.select(knowledge_bases.c.summaries_version).where(knowledge_bases.c.id == kb_id)
     return int(transaction.execute(query).scalar_one()) + 1
-
-
-def _join_vectors() -> sa.Join:
-    same = (summary_vectors.c.kb_id == summaries.c.kb_id) & (
-        summary_vectors.c.embed_hash == summaries.c.embed_hash
-    )
-    return summaries.join(summary_vectors, same)
 
 
 def _is_of(kb_id: str, embedder: str) -> tuple[sa.ColumnElement[bool], ...]:
