@@ -156,7 +156,7 @@ def test_killed_migration_is_resumed(folder, tmp_path, postgres, monkeypatch, wa
     assert answers(folder if to == url else to, url if to == url else "") == before
 
 
-def test_lost_server_costs_at_most_one_batch(folder, postgres, monkeypatch):
+def test_lost_server_costs_at_most_one_table(folder, postgres, monkeypatch):
     before, url = answers(folder), postgres.empty()
     monkeypatch.setattr(copying, "_BATCH_ROWS", 3)
 

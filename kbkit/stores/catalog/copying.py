@@ -1,7 +1,7 @@
 """Copy a catalog into another database, resumably, table by table.
 
-Rows are copied in key order. A resumed copy first compares the rows that it already has. Until it
-is complete, a mark in place of the revision keeps every kbkit from opening it.
+A resumed copy keeps complete tables. Until it is complete, a mark in place of the revision keeps
+every kbkit from opening it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _SHOWN = 3
 _MAX_MESSAGE = 500
 
 
-class _DifferentRowsError(Exception):
-    """The copied rows of a table are not the first rows of the source's table."""
+class _DifferentRowsError(WorkspaceError):
+    """The copied rows are not those of the source."""
 
 
 @dataclass
@@ -58,14 +58,15 @@ class Copier:
             self._require_no_readers(transaction)
             with self.destination.write() as filled:
                 mark(filled, self.address)
-            self._total = sum(transaction.count(table) for table in tables())
             try:
-                self._copy_tables(transaction)
-            except _DifferentRowsError:  # the source changed since the copy was interrupted
+                compared = self._copy_tables(transaction)
+            except _DifferentRowsError:
+                if not self.kept:
+                    raise
+                # the source changed since the copy was interrupted
                 with self.destination.write() as filled:
                     empty(filled)
-                self._copy_tables(transaction)
-            compared = self._compare(transaction)
+                compared = self._copy_tables(transaction)
             before_end()
             held.execute(sa.select(sa.literal(1)))  # fails if the write lock was lost
             with self.destination.write() as filled:
@@ -100,41 +101,40 @@ class Copier:
                     "wait for that to end, and run this again"
                 )
 
-    def _copy_tables(self, transaction: Transaction) -> None:
+    def _copy_tables(self, transaction: Transaction) -> tuple[MigratedTable, ...]:
+        counts = {table: transaction.count(table) for table in tables()}
+        self._total = sum(counts.values())
         self._done = self.kept = 0
-        for table in tables():
-            self._copy(transaction, table)
+        for table, count in counts.items():
+            with self.destination.write() as filled:
+                is_complete = filled.count(table) == count
+                if not is_complete:
+                    filled.delete(table)
+            if is_complete:
+                self.kept += count
+                self._advance("copy", count, table)
+            else:
+                self._copy(transaction, table)
+            if self_references(table):
+                for batch in batches(rows(transaction, table)):
+                    with self.destination.write() as filled:
+                        set_self_references(filled, table, batch)
+        return self._compare(transaction)
 
     def _copy(self, transaction: Transaction, table: sa.Table) -> None:
-        source_rows = rows(transaction, table)
-        kept = self._skip_copied(table, source_rows)
-        self.kept += kept
-        self._advance("copy", kept, table)
-        for batch in batches(source_rows):
+        for batch in batches(rows(transaction, table)):
             try:
                 with self.destination.write() as filled:
                     insert(filled, table, batch)
             except sa.exc.DBAPIError as error:
                 message = " ".join(str(error.orig).split())[:_MAX_MESSAGE]
-                raise WorkspaceError(
+                does_not_fit = isinstance(error, sa.exc.IntegrityError)
+                kind = _DifferentRowsError if does_not_fit else WorkspaceError
+                raise kind(
                     f"{self.place}: cannot keep a row of the table {table.name}: {message}; the "
                     "source is unchanged: correct the row there, and run this again"
                 ) from error
             self._advance("copy", len(batch), table)
-        if self_references(table):
-            for batch in batches(rows(transaction, table)):
-                with self.destination.write() as filled:
-                    set_self_references(filled, table, batch)
-
-    def _skip_copied(self, table: sa.Table, source_rows: Iterator[Row]) -> int:
-        kept = 0
-        with self.destination.read() as filled:
-            for stored in rows(filled, table):
-                row = next(source_rows, None)
-                if row is None or beginning(table, row) != beginning(table, stored):
-                    raise _DifferentRowsError
-                kept += 1
-        return kept
 
     def _compare(self, transaction: Transaction) -> tuple[MigratedTable, ...]:
         compared = []
@@ -144,7 +144,7 @@ class Copier:
             with self.destination.read() as filled:
                 count, text = digest(rows(filled, table))
             if (count, text) != expected:
-                raise WorkspaceError(
+                raise _DifferentRowsError(
                     f"{self.place}: the table {table.name} came to {count:,} rows ({text}) and "
                     f"not to the {expected[0]:,} ({expected[1]}) of {self.address}, which is "
                     "unchanged; stop other writers, and run this again"
@@ -263,18 +263,11 @@ def digest(rows_read: Iterable[Row]) -> tuple[int, str]:
     count, hashed = 0, hashlib.blake2b(digest_size=16)
     for row in rows_read:
         count += 1
-        hashed.update(repr(comparable(row.values())).encode())
+        values = [  # PostgreSQL cannot store NUL
+            value.replace("\0", " ") if isinstance(value, str) else value for value in row.values()
+        ]
+        hashed.update(repr(values).encode())
     return count, hashed.hexdigest()
-
-
-def comparable(values: Iterable[Any]) -> list[Any]:
-    """Replace NUL by a space, as PostgreSQL does."""
-    return [value.replace("\0", " ") if isinstance(value, str) else value for value in values]
-
-
-def beginning(table: Table, row: Row) -> list[Any]:
-    later = self_references(table)
-    return comparable(value for name, value in row.items() if name not in later)
 
 
 def is_empty(transaction: Transaction) -> bool:
