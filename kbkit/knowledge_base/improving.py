@@ -344,12 +344,11 @@ class Improving:
 
     def _start(self) -> bool:
         """Start a background process unless one runs; return whether one runs."""
-        stores, settings = self._stores, self._handle.resources.settings
+        stores = self._stores
         with suppress(OSError):  # the next ingest tries again
             if not stores.locks.is_held(PROCESS):
-                start_module(
-                    "kbkit.workspace.processes", str(stores.folder), variables=settings.variables()
-                )
+                variables = stores.settings.variables()
+                start_module("kbkit.workspace.processes", str(stores.folder), variables=variables)
             return True
         return False
 

@@ -106,14 +106,15 @@ class Copier:
         self._total = sum(counts.values())
         self._done = self.kept = 0
         for table, count in counts.items():
-            with self.destination.write() as filled:
-                is_complete = filled.count(table) == count
-                if not is_complete:
-                    filled.delete(table)
-            if is_complete:
+            with self.destination.read() as filled:
+                copied = filled.count(table)
+            if copied == count:
                 self.kept += count
                 self._advance("copy", count, table)
             else:
+                if copied:
+                    with self.destination.write() as filled:
+                        filled.delete(table)
                 self._copy(transaction, table)
             if self_references(table):
                 for batch in batches(rows(transaction, table)):
