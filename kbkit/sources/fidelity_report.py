@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -197,9 +198,8 @@ def _fetch_page(address: str, allow_private: bool) -> StoredPage:
     settings = Settings.load()
     spec = PageSource(url=address, allow_private=allow_private)
     context = SourceContext(user_agent=settings.user_agent, timeout=settings.timeout)
-    robots = open_robots(spec, context)
-    with robots.fetcher as fetcher:
-        response = robots.verdict(address) or fetcher.get(address, check=robots.verdict)
+    with closing(open_robots(spec, context)) as robots:
+        response = robots.get(address)
     if response.outcome is not Outcome.FETCHED:
         raise SourceError(f"{address}: {response.reason}")
     return StoredPage(response.url, response.body, response.charset)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import posixpath
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice, pairwise, product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 from kbkit.errors import SourceError
@@ -25,7 +25,7 @@ from kbkit.sources.formats import MULTIPLE, FileParser, ParsedFile, belongs, don
 from kbkit.sources.html.images import collect, local_reader
 from kbkit.sources.parts import MAX_BYTES, Part, detect, title_from_name
 from kbkit.sources.untrusted import UnreadableError, load_values
-from kbkit.text.markdown.extensions import Address, resolve_wiki_links
+from kbkit.text.markdown.extensions import resolve_wiki_links
 from kbkit.text.markdown.structure import slug
 
 _TOOLS = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
@@ -54,39 +54,39 @@ _DEEPEST = 20  # levels of sections
 _MAX_ENTRIES = 20_000  # pages
 
 _Above = tuple[tuple[str, Path | None], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _NavEntry:
-    """A page in the navigation.
-
-    Attributes:
-        title: Title in the navigation, or ``""``.
-        above: Titles of the sections around it, outermost first, each with the file of its
-            introductory page.
-    """
-
-    title: str
-    above: _Above = ()
-    next: Path | None = None
-
+"""Titles of the sections around a page, outermost first, with their introductory pages."""
 
 _CONFIGS = ("mkdocs.yml", "mkdocs.yaml", "zensical.yml")
 _MAX_CONFIGURATION = 500_000  # bytes of a configuration
 _INDEX = ("index", "readme")
 
 
-def _nav_by_file(folder: Path) -> dict[Path, _NavEntry]:
-    """Return the entries of MkDocs' ``nav`` by file; the first entry of a page counts."""
-    entries: dict[Path, _NavEntry] = {}
+def _read_navigation(folder: Path, place: DiskPlace) -> dict[Path, tuple[str, Navigation]]:
+    """Return titles and places in MkDocs' ``nav`` by file; the first entry of a page counts."""
+    entries: dict[Path, tuple[str, _Above]] = {}
     with suppress(ValueError):  # a null character in a name
-        for path, entry in islice(_read_configuration(folder), _MAX_ENTRIES):
-            entries.setdefault(path, entry)
+        for path, title, above in islice(_read_configuration(folder), _MAX_ENTRIES):
+            entries.setdefault(path, (title, above))
+    root = place.root.resolve()
+
+    def uri(page: Path | None) -> str:
+        if page is None or not page.is_relative_to(root):
+            return ""
+        return place.uri(place.root / page.relative_to(root))
+
     following = dict(pairwise(entries))
-    return {path: replace(entry, next=following.get(path)) for path, entry in entries.items()}
+    return {
+        path: (
+            title,
+            Navigation.of_values(
+                [(section, uri(page)) for section, page in above], uri(following.get(path))
+            ),
+        )
+        for path, (title, above) in entries.items()
+    }
 
 
-def _read_configuration(folder: Path) -> Iterator[tuple[Path, _NavEntry]]:
+def _read_configuration(folder: Path) -> Iterator[tuple[Path, str, _Above]]:
     for place, name in product((folder, folder.parent), _CONFIGS):
         try:
             data = bytes_of(place / name, _MAX_CONFIGURATION + 1)
@@ -101,12 +101,12 @@ def _read_configuration(folder: Path) -> Iterator[tuple[Path, _NavEntry]]:
 
 def _nav_entries(
     nav: Any, docs: Path, above: _Above, depth: int
-) -> Iterator[tuple[Path, _NavEntry]]:
+) -> Iterator[tuple[Path, str, _Above]]:
     for item in nav if isinstance(nav, list) and depth < _DEEPEST else ():
         named = item.items() if isinstance(item, dict) else [("", item)]
         for title, inside in named:
             if isinstance(inside, str) and "://" not in inside:
-                yield _real_path(docs / inside), _NavEntry(str(title), above)
+                yield _real_path(docs / inside), str(title), above
             elif isinstance(inside, list):
                 inner = (*above, (str(title), _index(inside, docs)))
                 yield from _nav_entries(inside, docs, inner, depth + 1)
@@ -127,22 +127,9 @@ def _real_path(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
+_UNLISTED = ("", Navigation())
 _AHEAD = 8  # files in memory
 _ILLUSTRATED = frozenset({"markdown", "notebook"})  # formats that refer to picture files
-
-
-class _Waiting(NamedTuple):
-    """A file being read; `title` is its title in the navigation, or ``""``."""
-
-    uri: str
-    path: Path
-    result: Future[ParsedFile]
-    title: str
-    navigation: Navigation
-    root: Path
-
-
-_UNNAMED = _NavEntry("")
 
 
 def _names(paths: Sequence[Path], root: Path) -> dict[str, str]:
@@ -156,17 +143,6 @@ def _names(paths: Sequence[Path], root: Path) -> dict[str, str]:
     return names
 
 
-def _navigation(entry: _NavEntry, place: DiskPlace) -> Navigation:
-
-    def uri(page: Path | None) -> str:
-        root = place.root.resolve()
-        inside = page is not None and page.is_relative_to(root)
-        return place.uri(place.root / page.relative_to(root)) if page and inside else ""
-
-    above = [(title, uri(page)) for title, page in entry.above]
-    return Navigation.of_values(above, uri(entry.next))
-
-
 class FilesReader:
     """Reads the files of a glob, a folder or a path."""
 
@@ -175,101 +151,100 @@ class FilesReader:
 
     def __init__(self, spec: FilesSource) -> None:
         self._spec = spec
-        self._names: dict[str, str] = {}
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
         """Read the files in the order of their names."""
         paths, root = files_of(self._spec, context.base)
-        entries = _nav_by_file(root) if root else {}
-        self._names = _names(paths, root) if root else {}
         place = context.place or DiskPlace.of(self._spec.path, context.base)
-        waiting: deque[_Waiting] = deque()
-        with FileParser(min(os.cpu_count() or 1, len(paths)), context.engine) as reader:
-            for path in paths[: self._spec.limit]:
-                if context.stop():
-                    return
-                uri = place.uri(path)
-                entry = entries.get(_real_path(path), _UNNAMED) if entries else _UNNAMED
-                navigation = _navigation(entry, place) if entry is not _UNNAMED else Navigation()
-                result = self._submit(reader, path, uri, root)
-                folder = root or _real_path(path).parent
-                waiting.append(_Waiting(uri, path, result, entry.title, navigation, folder))
-                while len(waiting) >= _AHEAD:
-                    yield from self._next(waiting, context)
-                    if context.stop():
-                        return
-            while waiting and not context.stop():
-                yield from self._next(waiting, context)
+        navigation = _read_navigation(root, place) if root else {}
+        names = _names(paths, root) if root else {}
+        for path, parsed in _parse(paths[: self._spec.limit], place, root, context):
+            uri = place.uri(path)
+            if parsed.reason:
+                yield from _unread(uri, parsed, context)
+            title, own = navigation.get(_real_path(path), _UNLISTED) if navigation else _UNLISTED
+            for read in _documents(uri, parsed):
+                document = _with_files(read, path, root, names)
+                if title and document.title == title_from_name(uri):  # no title in the document
+                    document = replace(document, title=title)
+                if own:
+                    metadata = {**document.metadata, **own.to_metadata()}
+                    document = replace(document, metadata=metadata)
+                # so that a later failure of the file is reported for each of its parts
+                is_part = document.uri != uri
+                record = PageRecord(document.uri, document_uri=document.uri) if is_part else None
+                yield SourceEvent(document.uri, Outcome.FETCHED, document, record=record)
         left = len(paths) - self._spec.limit
         if left > 0 and not context.stop():
             reason = f"{left} more files are beyond the limit of {self._spec.limit}"
             yield SourceEvent(self._spec.path, Outcome.SKIPPED, reason=reason)
 
-    def _submit(
-        self, reader: FileParser, path: Path, uri: str, root: Path | None
-    ) -> Future[ParsedFile]:
-        try:
-            format_of(path.name)
-            if root is not None and not _real_path(path).is_relative_to(root):
-                return done(ParsedFile(reason="a link that leads out of the folder"))
-            if not path.is_file():
-                return done(ParsedFile(reason="not a file"))
-            # reported sizes are wrong for some files
-            return reader.submit(uri, bytes_of(path, MAX_BYTES + 1))
-        except UnreadableError as error:
-            return done(ParsedFile(reason=str(error)))
-        except OSError as error:
-            return done(ParsedFile(reason=f"cannot be read ({error.strerror})", failed=True))
 
-    def _next(self, waiting: deque[_Waiting], context: SourceContext) -> Iterator[SourceEvent]:
-        uri, path, result, title, navigation, folder = waiting[0]
-        try:
-            parsed = result.result(timeout=0.2)
-        except NotYet:
-            return
-        waiting.popleft()
-        if parsed.reason:
-            outcome = Outcome.FAILED if parsed.failed else Outcome.SKIPPED
-            yield SourceEvent(uri, outcome, reason=parsed.reason)
-            if parsed.failed:
-                yield from self._fail_parts(uri, parsed.reason, context)
-            return
-        for read in _documents(uri, parsed):
-            document = read
-            if title and document.title == title_from_name(uri):  # no title in the document
-                document = replace(document, title=title)
-            if format_of(path.name) == "markdown" and self._names:
-                address = self._address_from(path, folder)
-                content = resolve_wiki_links(document.content, address, keep=True)
-                document = replace(document, content=content)
-            if format_of(path.name) in _ILLUSTRATED:
-                images = collect(document.content, local_reader(path, folder))
-                document = replace(document, images=images)
-            if navigation:
-                metadata = {**document.metadata, **navigation.to_metadata()}
-                document = replace(document, metadata=metadata)
-            # so that a later failure of the file is reported for each of its parts
-            is_part = document.uri != uri
-            record = PageRecord(document.uri, document_uri=document.uri) if is_part else None
-            yield SourceEvent(document.uri, Outcome.FETCHED, document, record=record)
+def _parse(
+    paths: Sequence[Path], place: DiskPlace, root: Path | None, context: SourceContext
+) -> Iterator[tuple[Path, ParsedFile]]:
+    """Parse files, a few ahead, and yield them in order."""
+    left, waiting = deque(paths), deque[tuple[Path, Future[ParsedFile]]]()
+    with FileParser(min(os.cpu_count() or 1, len(paths)), context.engine) as parser:
+        while (left or waiting) and not context.stop():
+            if left and len(waiting) < _AHEAD:
+                path = left.popleft()
+                waiting.append((path, _submit(parser, path, place.uri(path), root)))
+                continue
+            path, result = waiting[0]
+            with suppress(NotYet):
+                result.result(timeout=0.2)
+            if result.done():
+                waiting.popleft()
+                yield path, result.result()
 
-    def _address_from(self, path: Path, folder: Path) -> Address:
+
+def _submit(parser: FileParser, path: Path, uri: str, root: Path | None) -> Future[ParsedFile]:
+    try:
+        format_of(path.name)
+        if root is not None and not _real_path(path).is_relative_to(root):
+            return done(ParsedFile(reason="a link that leads out of the folder"))
+        if not path.is_file():
+            return done(ParsedFile(reason="not a file"))
+        # reported sizes are wrong for some files
+        return parser.submit(uri, bytes_of(path, MAX_BYTES + 1))
+    except UnreadableError as error:
+        return done(ParsedFile(reason=str(error)))
+    except OSError as error:
+        return done(ParsedFile(reason=f"cannot be read ({error.strerror})", failed=True))
+
+
+def _unread(uri: str, parsed: ParsedFile, context: SourceContext) -> Iterator[SourceEvent]:
+    """Yield an event for a file that was not read, and one for each of its parts if it failed."""
+    outcome = Outcome.FAILED if parsed.failed else Outcome.SKIPPED
+    yield SourceEvent(uri, outcome, reason=parsed.reason)
+    if parsed.failed and format_of(uri) in MULTIPLE:
+        for record in context.memory.known():
+            if record.url.startswith((uri + "/", uri + "#/")):
+                yield SourceEvent(record.url, outcome, reason=parsed.reason, record=record)
+
+
+def _with_files(
+    document: SourceDocument, path: Path, root: Path | None, names: Mapping[str, str]
+) -> SourceDocument:
+    """Let a document's wiki links lead to files, and add its pictures."""
+    form, folder = format_of(path.name), root or _real_path(path).parent
+
+    def address(name: str, heading: str) -> str | None:
+        target = names.get(name.removesuffix(".md").casefold())
+        if target is None:
+            return None
         start = _real_path(path).relative_to(folder).parent.as_posix()
+        href = quote(posixpath.relpath(target, start))
+        return f"{href}#{quote(slug(heading))}" if heading else href
 
-        def address(name: str, heading: str) -> str | None:
-            target = self._names.get(name.removesuffix(".md").casefold())
-            if target is None:
-                return None
-            href = quote(posixpath.relpath(target, start))
-            return f"{href}#{quote(slug(heading))}" if heading else href
-
-        return address
-
-    def _fail_parts(self, uri: str, reason: str, context: SourceContext) -> Iterator[SourceEvent]:
-        if format_of(uri) in MULTIPLE:
-            for record in context.memory.known():
-                if record.url.startswith((uri + "/", uri + "#/")):
-                    yield SourceEvent(record.url, Outcome.FAILED, reason=reason, record=record)
+    if form == "markdown" and names:
+        content = resolve_wiki_links(document.content, address, keep=True)
+        document = replace(document, content=content)
+    if form in _ILLUSTRATED:
+        images = collect(document.content, local_reader(path, folder))
+        document = replace(document, images=images)
+    return document
 
 
 def read_file(name: str, data: bytes, *, reader: FileParser | None = None) -> list[SourceDocument]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -15,17 +16,18 @@ from kbkit.errors import FetchError, SourceError
 from kbkit.models import Progress
 from kbkit.models.values import plain
 from kbkit.paths import matches
+from kbkit.recipes import FetchSpec
 from kbkit.runtime.config import Settings
 from kbkit.runtime.progress import OnProgress
-from kbkit.sources import Outcome
+from kbkit.sources import Outcome, SourceContext
 from kbkit.sources.decode import decode
 from kbkit.sources.files import walk
 from kbkit.sources.formats import FORMATS
 from kbkit.sources.html import Element, links, parse, plain_text
 from kbkit.sources.html.extract import NEEDS_BROWSER, extract, is_shell
 from kbkit.sources.untrusted import load_values
-from kbkit.sources.web import Fetcher
-from kbkit.sources.web.urls import CrawlScope, Robots, canonical, read_sitemaps
+from kbkit.sources.web.pages import open_robots
+from kbkit.sources.web.urls import CrawlScope, canonical, read_sitemaps
 from kbkit.workflows.draft import (
     Draft,
     Exclusion,
@@ -132,14 +134,11 @@ def draft_of_site(
     if not start:
         raise SourceError(f"{url}: not a web address that can be fetched")
     settings = Settings.load()
-    with Fetcher(
-        user_agent=settings.user_agent, timeout=settings.timeout, allow_private=allow_private
-    ) as fetcher:
-        robots = Robots(fetcher, settings.user_agent, POLITE)
+    spec = FetchSpec(allow_private=allow_private, delay=POLITE)
+    context = SourceContext(user_agent=settings.user_agent, timeout=settings.timeout)
+    with closing(open_robots(spec, context)) as robots:
         _report_progress(on_progress, 0, start)
-        if verdict := robots.verdict(start):
-            raise FetchError(f"{start}: {verdict.reason}")
-        response = fetcher.get(start)
+        response = robots.get(start)
         if response.outcome is not Outcome.FETCHED:
             raise FetchError(f"{start}: {response.reason}")
         text = decode(response.body, response.charset)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -31,8 +32,8 @@ from kbkit.sources.openapi.operations import (
 from kbkit.sources.openapi.schemas import Node, References, Schemas, read_text
 from kbkit.sources.page_templates import fill_template
 from kbkit.sources.untrusted import load_values
-from kbkit.sources.web import Fetcher
-from kbkit.sources.web.urls import Robots, canonical
+from kbkit.sources.web.pages import open_robots
+from kbkit.sources.web.urls import canonical
 from kbkit.text.markdown.structure import plain_text
 
 
@@ -72,17 +73,8 @@ class OpenApiReader:
 
     def _fetch(self, url: str, context: SourceContext) -> tuple[str, str]:
         # unconditional: an unchanged description must still yield its documents
-        with Fetcher(
-            user_agent=context.user_agent,
-            timeout=context.timeout,
-            max_bytes=self._spec.max_bytes,
-            allow_private=self._spec.allow_private,
-            stop=context.stop,
-        ) as fetcher:
-            verdict = Robots(fetcher, context.user_agent).verdict(url)
-            if verdict is not None:
-                raise SourceError(f"{url}: {verdict.reason}")
-            response = fetcher.get(url)
+        with closing(open_robots(self._spec, context)) as robots:
+            response = robots.get(url)
         if response.outcome is not Outcome.FETCHED:
             raise SourceError(f"{url}: {response.reason}")
         if kind := binary_kind(response.body):

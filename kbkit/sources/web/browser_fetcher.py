@@ -21,7 +21,7 @@ from kbkit.sources.decode import decode
 from kbkit.sources.html import parse
 from kbkit.sources.html.extract import is_shell
 from kbkit.sources.html.images import MAX_BYTES, image_addresses, prepare_image
-from kbkit.sources.web import Fetcher, Response
+from kbkit.sources.web import Response
 from kbkit.sources.web.browser import Browser, RenderedPage, RenderError
 from kbkit.sources.web.pages import open_robots, uses_browser
 from kbkit.sources.web.urls import Robots, origin
@@ -37,9 +37,9 @@ _LEADS = '<meta http-equiv="refresh" content="0; url={}">'
 
 def open_page_fetcher(
     spec: CrawlSource | PageSource, context: SourceContext, robots: Robots
-) -> Fetcher | BrowserFetcher:
+) -> Robots | BrowserFetcher:
     if not uses_browser(spec, context):
-        return robots.fetcher
+        return robots
     return BrowserFetcher(robots, spec, context)
 
 
@@ -66,7 +66,7 @@ class BrowserFetcher:
 
     def close(self) -> None:
         self._browser.close()
-        self._others.fetcher.close()
+        self._others.close()
 
     def get(
         self,
@@ -82,7 +82,7 @@ class BrowserFetcher:
             return _same_page(url, address)
         with self._lock:
             cached = self._cache.get(address) if route else None
-        shell = cached or self._store(address, self._own.fetcher.get(address, check=check))
+        shell = cached or self._store(address, self._own.get(address, check=check))
         mark = f"#{route}" if route else ""
         shell = replace(shell, url=shell.url + mark, etag="", last_modified="")
         if shell.outcome is not Outcome.FETCHED or shell.media_type not in _PAGES:
@@ -128,15 +128,13 @@ class BrowserFetcher:
                 self._cache.move_to_end(url)
         if cached is None:
             robots = self._own if host == own else self._others
-            if robots.verdict(url) or not robots.wait(url):
-                return Response(url, Outcome.SKIPPED)
 
             def stays(address: str) -> Response | None:
                 if self._allow_private and host == own != origin(address):
                     return Response(address, Outcome.SKIPPED, "leaves the host of the page")
                 return robots.verdict(address)
 
-            cached = robots.fetcher.get(url, check=stays)
+            cached = robots.get(url, check=stays)
             if kind in ("script", "stylesheet"):
                 self._store(url, cached)
         return cached
@@ -201,12 +199,9 @@ class _Pictures:
         if spent or not address.startswith(("http://", "https://")) or self._context.stop():
             return None
         self._requests += 1
-        robots = self._robots
-        if robots.verdict(address) is not None or not robots.wait(address):
-            return None
-        response = robots.fetcher.get(address, check=robots.verdict, max_bytes=MAX_BYTES)
+        response = self._robots.get(address, max_bytes=MAX_BYTES)
         self._fetched += len(response.body)
         return prepare_image(response.body) if response.outcome is Outcome.FETCHED else None
 
     def close(self) -> None:
-        self._robots.fetcher.close()
+        self._robots.close()

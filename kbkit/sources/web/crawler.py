@@ -98,7 +98,7 @@ class CrawlRun:
         self._robots = pages.open_robots(spec, context)
         self._pages = open_page_fetcher(spec, context, self._robots)
         self._downloads = Downloads(
-            self._pages.get, self._robots, self._check, concurrency=spec.concurrency
+            self._pages.get, self._check, self._stop, concurrency=spec.concurrency
         )
         self._refusals = Refusals()
         self._without_document = Refusals()  # read pages without a document, summed up by reason
@@ -120,7 +120,7 @@ class CrawlRun:
         self._downloads.close()
         self._reader.close()
         self._pages.close()
-        self._robots.fetcher.close()
+        self._robots.close()
 
     def events(self) -> Iterator[SourceEvent]:
         """Yield an event for each page; refused addresses are summed up."""

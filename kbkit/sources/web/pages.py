@@ -14,12 +14,12 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from urllib.parse import unquote, urlsplit
 
 from kbkit.errors import ClusterError
 from kbkit.models import PageRecord, SourceDocument
-from kbkit.recipes import CrawlSource, MirrorSource, PageSource
+from kbkit.recipes import CrawlSource, FetchSpec, MirrorSource, PageSource
 from kbkit.runtime.engine import WorkerPool
 from kbkit.sources import Outcome, SourceContext, SourceEvent
 from kbkit.sources.html.extract import ExtractedPage
@@ -58,14 +58,14 @@ class Downloads:
     def __init__(
         self,
         get: Callable[..., Response],
-        robots: Robots,
         check: Callable[[PageRequest, str], Response | None],
+        stop: Callable[[], bool],
         *,
         concurrency: int,
     ) -> None:
         self._get = get
-        self._robots = robots
         self._check = check
+        self._stop = stop
         self._tasks: queue.SimpleQueue[PageRequest | None] = queue.SimpleQueue()
         self._results: queue.SimpleQueue[tuple[PageRequest, Response | ClusterError]] = (
             queue.SimpleQueue()
@@ -98,30 +98,22 @@ class Downloads:
 
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
-            if self._robots.stop():
+            if self._stop():
                 continue
             result: Response | ClusterError
             try:
-                result = self._fetch(task)
+                result = self._get(
+                    task.url,
+                    etag=task.etag,
+                    last_modified=task.last_modified,
+                    check=partial(self._check, task),
+                )
             except ClusterError as error:
                 result = error
             except Exception as error:  # a page must never end the thread
                 reason = f"cannot be fetched ({type(error).__name__}: {error})"
                 result = Response(task.url, Outcome.FAILED, " ".join(reason.split())[:300])
             self._results.put((task, result))
-
-    def _fetch(self, task: PageRequest) -> Response:
-        verdict = self._robots.verdict(task.url)
-        if verdict is not None:
-            return verdict
-        if not self._robots.wait(task.url):
-            return Response(task.url, Outcome.FAILED, "stopped")
-        return self._get(
-            task.url,
-            etag=task.etag,
-            last_modified=task.last_modified,
-            check=lambda url: self._check(task, url),
-        )
 
 
 _POLL = 0.5  # seconds between checks of `stop`
@@ -223,17 +215,16 @@ def _hash(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=12).hexdigest()
 
 
-def open_fetcher(spec: CrawlSource | PageSource, context: SourceContext) -> Fetcher:
+def open_robots(spec: FetchSpec, context: SourceContext) -> Robots:
+    """Return a new fetcher that obeys robots.txt."""
     options = FetchOptions(context.user_agent, context.timeout, spec.max_bytes, spec.allow_private)
-    if not context.engine.is_local:
-        return ClusterFetcher(context.engine.pool(), options, context.stop)
     connections = spec.concurrency + 2 if isinstance(spec, CrawlSource) else 2
-    return Fetcher(**asdict(options), stop=context.stop, connections=connections)
-
-
-def open_robots(spec: CrawlSource | PageSource, context: SourceContext) -> Robots:
-    """Return the robots.txt rules for a new fetcher."""
-    return Robots(open_fetcher(spec, context), context.user_agent, spec.delay, context.stop)
+    fetcher = (
+        Fetcher(**asdict(options), stop=context.stop, connections=connections)
+        if context.engine.is_local
+        else ClusterFetcher(context.engine.pool(), options, context.stop)
+    )
+    return Robots(fetcher, context.user_agent, spec.delay, context.stop)
 
 
 def uses_browser(spec: CrawlSource | PageSource, context: SourceContext) -> bool:

@@ -80,10 +80,8 @@ def _page(spec: PageSource, context: SourceContext) -> SourceEvent:
     validators = Validators(spec)
     etag, last_modified = validators.to_send(earlier)
     robots = pages.open_robots(spec, context)
-    with robots.fetcher, closing(open_page_fetcher(spec, context, robots)) as fetcher:
-        response = robots.verdict(url) or fetcher.get(
-            url, etag=etag, last_modified=last_modified, check=robots.verdict
-        )
+    with closing(robots), closing(open_page_fetcher(spec, context, robots)) as fetcher:
+        response = fetcher.get(url, etag=etag, last_modified=last_modified)
     task = PageRequest(url, earlier=earlier)
     uri, response = validators.compare(task, response)
     if response.outcome is not Outcome.FETCHED:

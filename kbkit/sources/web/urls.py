@@ -277,7 +277,7 @@ def directives(header: str, token: str) -> frozenset[str]:
 
 
 class Robots:
-    """Rules and pace of all hosts of a crawl; safe to use from several threads."""
+    """Fetches what robots.txt allows, at each host's pace; safe to use from several threads."""
 
     def __init__(
         self,
@@ -286,7 +286,7 @@ class Robots:
         delay: float = 0.0,
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.fetcher = fetcher
+        self._fetcher = fetcher
         self.token = user_agent.partition("/")[0].strip() or "kbkit"
         self.stop = stop
         self._delay = delay
@@ -294,6 +294,20 @@ class Robots:
         self._lock = threading.Lock()
         self._next: dict[str, float] = {}
         self._turns = threading.Lock()
+
+    def close(self) -> None:
+        self._fetcher.close()
+
+    def get(
+        self, url: str, *, check: Callable[[str], Response | None] | None = None, **options: Any
+    ) -> Response:
+        """Fetch an address, if its rules and those of each redirect allow it; see `Fetcher.get`."""
+        refused = self.verdict(url)
+        if refused is not None:
+            return refused
+        if not self.wait(url):
+            return Response(url, Outcome.FAILED, "stopped")
+        return self._fetcher.get(url, check=check or self.verdict, **options)
 
     def verdict(self, url: str) -> Response | None:
         """Return the response for an address that may not be fetched, or ``None``."""
@@ -339,7 +353,7 @@ class Robots:
         """Return the response for all pages of a blocked host, or ``None``, and its rules."""
         from protego import Protego
 
-        response = self.fetcher.get(f"{host}/robots.txt", max_bytes=_MAX_BYTES, truncate=True)
+        response = self._fetcher.get(f"{host}/robots.txt", max_bytes=_MAX_BYTES, truncate=True)
         if response.outcome is Outcome.FETCHED:
             return None, Protego.parse(response.body.decode("utf-8-sig", errors="replace"))
         none = Protego.parse("")
@@ -380,11 +394,9 @@ def read_sitemaps(robots: Robots, scope: CrawlScope, *, guess: bool = False) -> 
     while waiting and files < _MAX_FILES and len(pages) < _MAX_URLS and not robots.stop():
         url = waiting.popleft()
         files += 1
-        if robots.verdict(url) is not None:
-            continue
-        if not robots.wait(url) or time.monotonic() > end:
+        if time.monotonic() > end:
             break
-        response = robots.fetcher.get(url, check=robots.verdict, max_bytes=_MAX_SITEMAP_BYTES)
+        response = robots.get(url, max_bytes=_MAX_SITEMAP_BYTES)
         if response.outcome is not Outcome.FETCHED:
             continue
         text = _text(response.body)

@@ -15,6 +15,7 @@ from kbkit.recipes import FilesSource, OpenApiSource
 from kbkit.sources import Outcome, SourceContext, open_reader
 from kbkit.sources.openapi import documents, is_openapi
 from kbkit.sources.untrusted import load_values
+from tests.sources.web.crawls import redirect
 
 PETS = """
 openapi: 3.1.0
@@ -343,10 +344,11 @@ def test_openapi_by_address_with_tags_and_limit(site, tmp_path) -> None:
     assert results[1].document.tags == ("ours", "pets")
 
 
-@pytest.mark.parametrize("path", ["/missing.yaml", "/private.yaml"])
+@pytest.mark.parametrize("path", ["/missing.yaml", "/private.yaml", "/moved.yaml"])
 def test_unreadable_address_is_an_error(site, tmp_path, path) -> None:
     site.pages["/robots.txt"] = "User-agent: *\nDisallow: /private.yaml"
     site.pages["/private.yaml"] = PETS
+    site.pages["/moved.yaml"] = redirect("/private.yaml")
     with pytest.raises(SourceError, match=r"404|robots"):
         events(OpenApiSource(url=site.url + path, allow_private=True), tmp_path)
 
