@@ -78,8 +78,6 @@ class DocumentsReader:
         exhaustive: Whether documents that are no longer yielded are gone.
     """
 
-    type = "documents"
-
     def __init__(self, documents: Iterable[SourceDocument], *, exhaustive: bool = True) -> None:
         self.documents = list(documents)
         self.exhaustive = exhaustive

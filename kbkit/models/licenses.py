@@ -7,10 +7,12 @@ accepted. A document stores its license in its metadata, under `KEYS`.
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -41,39 +43,6 @@ _CREATIVE = re.compile(
     r"(?:creativecommons|cc)(?:attribution|by)(noncommercial|nc)?"
     r"(sharealike|sa|noderivatives|noderivs|nd)?([1-4])([05])"
 )
-_NAMES = {
-    "mit": "MIT",
-    "expat": "MIT",
-    "isc": "ISC",
-    "zlib": "Zlib",
-    "unlicense": "Unlicense",
-    "apache20": "Apache-2.0",
-    "apache2": "Apache-2.0",
-    "bsd3clause": "BSD-3-Clause",
-    "3clausebsd": "BSD-3-Clause",
-    "newbsd": "BSD-3-Clause",
-    "bsd2clause": "BSD-2-Clause",
-    "2clausebsd": "BSD-2-Clause",
-    "simplifiedbsd": "BSD-2-Clause",
-    "zeroclausebsd": "0BSD",
-    "0clausebsd": "0BSD",
-    "bsdzeroclause": "0BSD",
-    "mozilla20": "MPL-2.0",
-    "mpl20": "MPL-2.0",
-    "pythonfoundation2": "PSF-2.0",
-    "general2": "GPL-2.0",
-    "general3": "GPL-3.0",
-    "gpl2": "GPL-2.0",
-    "gpl3": "GPL-3.0",
-    "lessergeneral21": "LGPL-2.1",
-    "lessergeneral3": "LGPL-3.0",
-    "afferogeneral3": "AGPL-3.0",
-    "freedocumentation12": "GFDL-1.2",
-    "freedocumentation13": "GFDL-1.3",
-    "cc010": "CC0-1.0",
-    "creativecommonszero10": "CC0-1.0",
-}
-"""SPDX names by common names, without spaces and `_IGNORED_WORDS`."""
 _GNU = {"gpl": "GPL", "lgpl": "LGPL", "agpl": "AGPL", "fdl": "GFDL"}
 
 
@@ -197,6 +166,12 @@ def _creative(steps: list[str]) -> str:
     return "CC-PDM-1.0" if path.startswith("publicdomain/mark/1.0") else ""
 
 
+@cache
+def _names() -> dict[str, str]:
+    """Return SPDX names by common names, without spaces and `_IGNORED_WORDS`."""
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+
+
 @lru_cache(maxsize=1024)
 def standard_name(text: str) -> str:
     if not text or len(text) > NAME_LENGTH:
@@ -214,7 +189,7 @@ def standard_name(text: str) -> str:
         kind += {"s": "-SA", "n": "-ND", "": ""}[(match[2] or "")[:1]]
         return f"CC-BY{kind}-{match[3]}.{match[4]}"
     alone = compact.removesuffix("orlater")
-    name = _NAMES.get(alone, "") or _NAMES.get(alone.removesuffix("0"), "")
+    name = _names().get(alone, "") or _names().get(alone.removesuffix("0"), "")
     if alone == compact:
         return name
     return f"{name}-or-later" if name.startswith(tuple(_GNU.values())) else ""

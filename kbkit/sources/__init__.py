@@ -49,11 +49,9 @@ def open_reader(spec: AnySource) -> SourceReader:
 class PluginReader:
     """Reads a source of another package."""
 
-    type = "plugin"
-
     def __init__(self, spec: PluginSource) -> None:
         self._spec = spec
-        parts = ("type", "exhaustive", "events")
+        parts = ("exhaustive", "events")
         self._inner: SourceReader = make(SOURCES, spec.name, spec.options, parts)
         self.exhaustive = bool(self._inner.exhaustive)
 
@@ -84,7 +82,6 @@ class _LabelledReader:
         self._source = source
         self._spec = spec
         self._stated = License.stated(spec.license, attribution=spec.attribution)
-        self.type = source.type
         self.exhaustive = source.exhaustive
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
@@ -287,12 +284,10 @@ class SourceReader(Protocol):
     """Reads the documents of a recipe's source.
 
     Attributes:
-        type: Source type of recipes (``crawl``, ``page``, ``package``, ...).
         exhaustive: A full read yields every document, so missing ones are gone. False for a crawl,
             where only 404 and 410 mean that.
     """
 
-    type: str
     exhaustive: bool
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:

@@ -23,7 +23,6 @@ from kbkit.paths import admits, bytes_of, open_file
 from kbkit.recipes import MirrorSource
 from kbkit.sources import Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import charset_of
-from kbkit.sources.html.extract import ExtractedPage
 from kbkit.sources.html.site_extractor import SiteExtractor
 from kbkit.sources.web.pages import event_of_page
 from kbkit.sources.web.urls import canonical
@@ -255,7 +254,6 @@ def _too_large(place: str) -> StoredPage:
 class MirrorReader:
     """Reads a folder, an archive or a WARC of HTML pages."""
 
-    type = "mirror"
     exhaustive = True
 
     def __init__(self, spec: MirrorSource) -> None:
@@ -284,7 +282,9 @@ class MirrorReader:
                     yield uri, uri, page.body, page.charset
 
         for uri, page in SiteExtractor(engine=context.engine).read(pages(), context.stop):
-            yield self._event(uri, page)
+            # noindex is for search engines; this mirror was chosen by its user
+            shown = replace(page, reason="") if page.noindex and page.content else page
+            yield event_of_page(uri, shown)
         yield from unread
 
     def _pages(self, path: Path) -> Iterator[StoredPage]:
@@ -300,8 +300,3 @@ class MirrorReader:
         if page.place.startswith(self._base):  # of a WARC
             return page.place
         return self._base + quote(page.place, safe="/~!$&'()*+,;=:@")
-
-    def _event(self, uri: str, page: ExtractedPage) -> SourceEvent:
-        # noindex is for search engines; this mirror was chosen by its user
-        page = replace(page, reason="") if page.noindex and page.content else page
-        return event_of_page(self._spec, uri, page)

@@ -146,7 +146,6 @@ def _names(paths: Sequence[Path], root: Path) -> dict[str, str]:
 class FilesReader:
     """Reads the files of a glob, a folder or a path."""
 
-    type = "files"
     exhaustive = True
 
     def __init__(self, spec: FilesSource) -> None:

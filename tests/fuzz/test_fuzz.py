@@ -26,7 +26,7 @@ from kbkit.models.searches import Filters
 from kbkit.recipes import CrawlSource, FilesSource, Recipe, parse_recipe, parse_source
 from kbkit.server.app import application
 from kbkit.sources.html.site_extractor import ExtractTask, extract_page
-from kbkit.sources.openapi import documents
+from kbkit.sources.openapi import ApiDescription
 from tests.bundles.test_hostile import edited, packed
 
 CASES = settings().max_examples if "KBKIT_HYPOTHESIS_PROFILE" in os.environ else 15
@@ -187,7 +187,7 @@ apis = st.fixed_dictionaries(
 @given(description=apis)
 @fuzzed
 def test_api_descriptions(description):
-    read, _ = attempt(lambda: list(documents(description, "https://h/api.json")))
+    read, _ = attempt(lambda: list(ApiDescription(description, "https://h/api.json").documents()))
     assert all(isinstance(document.content, str) for document in read or ())
 
 

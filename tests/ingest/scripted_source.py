@@ -10,7 +10,6 @@ from kbkit.sources import SourceContext, SourceEvent
 class ScriptedSource:
     """Yields the events of the class, and asks to be stopped after each."""
 
-    type = "scripted"
     exhaustive = True
     script: ClassVar[list[SourceEvent | Exception]] = []
     known: ClassVar[list[PageRecord]] = []

@@ -17,7 +17,6 @@ from kbkit.models import SourceDocument
 from kbkit.sources import Outcome, SourceEvent
 
 class Wiki:
-    type = "wiki"
     exhaustive = True
 
     def __init__(self, space, fail=False):
@@ -85,7 +84,7 @@ def test_recipe_with_plugin_source_and_embedder(package, tmp_path):
     [
         ("weki", {}, r"package provides a source of that name \(there are: empty, lost, wiki\)"),
         ("wiki", {"room": 1}, "cannot be created with these options"),
-        ("empty", {}, "is not a source: it lacks type, exhaustive, events"),
+        ("empty", {}, "is not a source: it lacks exhaustive, events"),
         ("lost", {}, "cannot be created"),
     ],
 )

@@ -99,12 +99,13 @@ def test_draft_of_a_mkdocs_site_excludes_versions_and_translations(tmp_path):
     assert draft.source["limit"] == 100
 
 
-def test_draft_of_a_german_docusaurus_site(tmp_path):
+@pytest.mark.parametrize(("lang", "language"), [("de", "german"), ("nb-NO", "norwegian")])
+def test_draft_of_a_docusaurus_site_in_another_language(tmp_path, lang, language):
     head = '<meta name=generator content="Docusaurus v3.10">'
     pages = {f"docs/{name}/index.html": page(name) for name in ("start", "next/start", "tags/x")}
-    draft = drafted(site(tmp_path, page("Bottiche | Hallo", head=head, lang="de"), pages))
+    draft = drafted(site(tmp_path, page("Bottiche | Hallo", head=head, lang=lang), pages))
     assert "made by Docusaurus" in draft.seen[0]
-    assert draft.language == "german"
+    assert draft.language == language
     assert "**/tags/**" in patterns(draft)
     assert draft.name == "bottiche"
 

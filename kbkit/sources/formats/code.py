@@ -188,11 +188,11 @@ def _openapi(text: str) -> list[Part]:
     """Return endpoints and schemas of an OpenAPI description; nothing for other data."""
     if not re.search(r"""(?m)^\s*[{,]?\s*["']?openapi["']?\s*:""", text[:200_000]):
         return []
-    from kbkit.sources.openapi import documents
+    from kbkit.sources.openapi import ApiDescription
     from kbkit.sources.untrusted import load_values
 
     try:
-        read = list(documents(load_values(text), ""))
+        read = list(ApiDescription(load_values(text), "").documents())
     except (ValueError, SourceError):
         return []  # read as plain data, which may report the error
     return [

@@ -40,7 +40,6 @@ from kbkit.text.markdown.structure import plain_text
 class OpenApiReader:
     """Reads an API description from a file or address."""
 
-    type = "openapi"
     exhaustive = True
 
     def __init__(self, spec: OpenApiSource) -> None:
@@ -107,10 +106,6 @@ def version_problem(values: Any) -> str:
     if not re.match(r"3\.\d", version):
         return f"OpenAPI {version[:10]} is not read; 3.0 and 3.1 are"
     return ""
-
-
-def documents(values: Any, base_uri: str) -> Iterator[SourceDocument]:
-    return ApiDescription(values, base_uri).documents()
 
 
 class ApiDescription:

@@ -54,14 +54,21 @@ class CodeOrigin:
     version: str = ""
     repository: str = ""
     license: License = field(default_factory=License)
+    summary: str = ""
 
 
 def origin_of(name: str) -> CodeOrigin:
     package = distribution_of(name)
     if package is None:
         return CodeOrigin()
-    version, repository = package.version or "", _declared_repository(package)
-    return CodeOrigin(package.metadata["Name"], version, repository, _license(package))
+    about = package.metadata
+    return CodeOrigin(
+        about["Name"],
+        package.version or "",
+        _declared_repository(package),
+        _license(package),
+        (about.get_all("Summary") or [""])[0],
+    )
 
 
 def distribution_of(name: str) -> metadata.Distribution | None:
@@ -130,7 +137,6 @@ class PackageReader:
     location of its source.
     """
 
-    type = "package"
     exhaustive = True
 
     def __init__(self, spec: PackageSource) -> None:

@@ -32,17 +32,11 @@ _TUNNELS = tuple(
     for network in str.split("::/96 ::ffff:0:0:0/96 64:ff9b:1::/48 2001::/32 2002::/16")
 )
 _ISATAP = (0x00005EFE, 0x02005EFE)  # before the IPv4 address, under any prefix
-_SITE_LOCAL = ipaddress.IPv6Network("fec0::/10")
-# special purpose networks that is_private misses in some Python versions
-_SPECIAL_V4 = tuple(
-    ipaddress.IPv4Network(network)
-    for network in str.split("""
-        0.0.0.0/8 100.64.0.0/10 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15
-        198.51.100.0/24 203.0.113.0/24 240.0.0.0/4
-    """)
+# reserved, routing and documentation networks, which are global to some versions of Python
+_SPECIAL = tuple(
+    ipaddress.ip_network(network)
+    for network in str.split("192.0.0.0/24 192.88.99.0/24 fec0::/10 3fff::/20 5f00::/16")
 )
-# documentation and routing networks, which are public to older versions of Python
-_SPECIAL_V6 = (ipaddress.IPv6Network("3fff::/20"), ipaddress.IPv6Network("5f00::/16"))
 # cloud metadata services, which give keys to any client; others are link-local
 _METADATA = frozenset(
     ipaddress.ip_address(address)
@@ -88,14 +82,8 @@ def _refusal(address: Address, private: bool, named: frozenset[Address]) -> str:
 def _private(address: Address) -> str:
     if address.is_loopback:
         return "a loopback address"
-    if isinstance(address, ipaddress.IPv4Address):
-        special = any(address in network for network in _SPECIAL_V4)
-    else:
-        special = address.is_reserved or address in _SITE_LOCAL
-        special = special or any(address in network for network in _SPECIAL_V6)
-    if address.is_private or special or not address.is_global:
-        return "a private or reserved address"
-    return ""
+    special = address.is_reserved or any(address in network for network in _SPECIAL)
+    return "a private or reserved address" if special or not address.is_global else ""
 
 
 def resolve(host: str, port: int, *, allow_private: Private) -> list[str]:

@@ -323,9 +323,7 @@ class CrawlRun:
             self._without_document.add(uri, reason)
             return SourceEvent(record.url, Outcome.SKIPPED, record=record)
         # a skipped page is named as it was linked
-        return pages.event_of_page(
-            self._spec, record.url if reason else uri, page, record, reason=reason
-        )
+        return pages.event_of_page(record.url if reason else uri, page, record, reason=reason)
 
     def _finish(self, task: PageRequest, event: SourceEvent) -> SourceEvent:
         self._take_links(task, ())

@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 
 from kbkit.errors import ClusterError
 from kbkit.models import PageRecord, SourceDocument
-from kbkit.recipes import CrawlSource, FetchSpec, MirrorSource, PageSource
+from kbkit.recipes import CrawlSource, FetchSpec, PageSource
 from kbkit.runtime.engine import WorkerPool
 from kbkit.sources import Outcome, SourceContext, SourceEvent
 from kbkit.sources.html.extract import ExtractedPage
@@ -264,35 +264,26 @@ def event_without_body(task: PageRequest, response: Response) -> SourceEvent:
 
 
 def event_of_page(
-    spec: CrawlSource | PageSource | MirrorSource,
-    uri: str,
-    page: ExtractedPage,
-    record: PageRecord | None = None,
-    *,
-    reason: str = "",
+    uri: str, page: ExtractedPage, record: PageRecord | None = None, *, reason: str = ""
 ) -> SourceEvent:
     """Return the event of a page that was read, which is skipped for a reason."""
     if reason := reason or page.refusal:
         outcome = Outcome.FAILED if page.failed else Outcome.SKIPPED
         return SourceEvent(uri, outcome, reason=reason, record=record)
     record = record and replace(record, document_uri=uri)
-    return SourceEvent(uri, Outcome.FETCHED, _document(spec, uri, page), record=record)
+    return SourceEvent(uri, Outcome.FETCHED, _document(uri, page), record=record)
 
 
-def _document(
-    spec: CrawlSource | PageSource | MirrorSource, uri: str, page: ExtractedPage
-) -> SourceDocument:
+def _document(uri: str, page: ExtractedPage) -> SourceDocument:
     title = page.title or unquote(urlsplit(uri).path.rstrip("/").rpartition("/")[2]) or uri
-    kind = spec.document_type or detect(uri, title, page.content, page.template)
     drawn = ((address, prepare_image(data)) for address, data in page.drawings.items())
     return SourceDocument(
         uri,
         title,
         page.content,
-        kind,
-        spec.tags,
-        page.metadata,
-        page.fidelity,
-        page.note,
-        {address: image for address, image in drawn if image is not None},
+        detect(uri, title, page.content, page.template),
+        metadata=page.metadata,
+        fidelity=page.fidelity,
+        note=page.note,
+        images={address: image for address, image in drawn if image is not None},
     )

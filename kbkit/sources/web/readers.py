@@ -39,7 +39,6 @@ _TEXTS = _MARKDOWN | {"text/plain"}
 class CrawlReader:
     """Reads a site, along its links and sitemaps."""
 
-    type = "crawl"
     exhaustive = False
 
     def __init__(self, spec: CrawlSource) -> None:
@@ -55,7 +54,6 @@ class CrawlReader:
 class PageReader:
     """Reads one page of the web."""
 
-    type = "page"
     exhaustive = False
 
     def __init__(self, spec: PageSource) -> None:
@@ -95,7 +93,7 @@ def _page(spec: PageSource, context: SourceContext) -> SourceEvent:
         reason = "noindex: its X-Robots-Tag asks not to index it"
     if page.failed:
         record = replace(record, etag="", last_modified="")
-    return pages.event_of_page(spec, uri, page, record, reason=reason)
+    return pages.event_of_page(uri, page, record, reason=reason)
 
 
 def _extract_page(
@@ -247,7 +245,7 @@ class FirecrawlCrawler:
         page = _read(item, url, str(about.title or ""))
         if not page.refusal:
             record = PageRecord(url)  # validators of another provider do not hold
-        return pages.event_of_page(self._spec, url, page, record)
+        return pages.event_of_page(url, page, record)
 
     def _record(self, url: str) -> PageRecord:
         return self._context.memory.page(url) or PageRecord(url)

@@ -15,7 +15,7 @@ from kbkit.sources import Outcome, SourceContext, open_reader
 from kbkit.sources.formats import parse
 from kbkit.sources.html.extract import extract
 from kbkit.sources.html.metadata import rights_license
-from kbkit.sources.openapi import documents
+from kbkit.sources.openapi import ApiDescription
 from kbkit.sources.package import origin_of
 from kbkit.sources.web import Response
 from kbkit.sources.web.pages import Validators
@@ -149,7 +149,9 @@ def test_each_document_of_an_api_has_its_license():
         },
         "paths": {"/a": {"get": {"summary": "Get it"}}},
     }
-    licenses = {License.of(document.metadata) for document in documents(values, "api.yaml")}
+    licenses = {
+        License.of(document.metadata) for document in ApiDescription(values, "api.yaml").documents()
+    }
     assert licenses == {License("Apache-2.0", "https://www.apache.org/licenses/LICENSE-2.0.html")}
 
 

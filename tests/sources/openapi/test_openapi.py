@@ -13,7 +13,7 @@ from kbkit.errors import SourceError
 from kbkit.models import DocumentType
 from kbkit.recipes import FilesSource, OpenApiSource
 from kbkit.sources import Outcome, SourceContext, open_reader
-from kbkit.sources.openapi import documents, is_openapi
+from kbkit.sources.openapi import ApiDescription, is_openapi
 from kbkit.sources.untrusted import load_values
 from tests.sources.web.crawls import redirect
 
@@ -104,7 +104,9 @@ components:
 
 
 def read(text: str = PETS, uri: str = "https://pets.example/api.yaml") -> dict:
-    return {document.uri: document for document in documents(load_values(text), uri)}
+    return {
+        document.uri: document for document in ApiDescription(load_values(text), uri).documents()
+    }
 
 
 def events(spec, base) -> list:
@@ -277,14 +279,16 @@ def test_references_to_other_files(tmp_path) -> None:
     ):
         assert part in reasons
     # values without a file have no references to files
-    bare = {d.uri: d.content for d in documents(spec, "api.json")}
+    bare = {d.uri: d.content for d in ApiDescription(spec, "api.json").documents()}
     assert "toy" not in bare["api.json#/components/schemas/A"]
 
 
 def test_long_status_is_shown() -> None:
     responses = {"9" * 5_000: {"description": "Odd."}}
     spec = {"openapi": "3.1.0", "paths": {"/a": {"get": {"responses": responses}}}}
-    assert any("Odd." in document.content for document in documents(spec, "api.json"))
+    assert any(
+        "Odd." in document.content for document in ApiDescription(spec, "api.json").documents()
+    )
 
 
 @pytest.mark.parametrize(
@@ -332,7 +336,7 @@ def test_nested_variants_are_read_quickly() -> None:
     for _ in range(30):
         schema = {"oneOf": [schema] * 20}
     spec = {"openapi": "3.1.0", "paths": {}, "components": {"schemas": {"A": schema}}}
-    assert len(list(documents(spec, "x"))) == 2
+    assert len(list(ApiDescription(spec, "x").documents())) == 2
 
 
 def test_openapi_by_address_with_tags_and_limit(site, tmp_path) -> None:
