@@ -37,27 +37,14 @@ class Sources(Items):
 
     def __iter__(self) -> Iterator[SourceInfo]:
         counts = self._ingestion.document_counts()
-        for row in self._ingestion.sources():
-            yield SourceInfo(
-                id=row.id,
-                type=row.type,
-                location=row.location,
-                base=row.base,
-                from_recipe=row.from_recipe,
-                created_at=row.created_at,
-                options=row.spec,
-                name=row.place,
-                enabled=row.enabled,
-                documents=counts.get(row.id, 0),
-                version=row.version,
-            )
+        return (_info(row, counts) for row in self._ingestion.sources())
 
     def __len__(self) -> int:
         return len(self._ingestion.sources())
 
     def __getitem__(self, source: str) -> SourceInfo:
         """Return a source by id, by the beginning of its id, or by location."""
-        return self._find(source)[0]
+        return _info(self._find(source), self._ingestion.document_counts())
 
     def __contains__(self, source: object) -> bool:
         return any(source in (one.id, one.location, one.name) for one in self)
@@ -104,10 +91,9 @@ class Sources(Items):
             NotFoundError: There is no such source.
             VersionConflictError: It has changed.
         """
-        info, row = self._find(source)
-        changed = None
+        row, changed = self._find(source), None
         if options or enabled is None:
-            merged = {**info.options, **options, "type": info.type}
+            merged = {**row.spec, **options, "type": row.type}
             values = {key: value for key, value in merged.items() if value is not None}
             (changed,) = only_sources("sources.update", values)
         self._ingestion.change_source(row, changed, enabled=enabled, if_match=if_match)
@@ -145,7 +131,7 @@ class Sources(Items):
             VersionConflictError: It has changed.
         """
         self._ingestion.drop_source(
-            self._find(source)[0].id, keep_documents=keep_documents, if_match=if_match
+            self._find(source).id, keep_documents=keep_documents, if_match=if_match
         )
         self._handle.stores.vectors.apply(self._handle.id)
 
@@ -161,17 +147,32 @@ class Sources(Items):
         """Return all sources as a DataFrame, indexed by id."""
         return sources_frame(self)
 
-    def _find(self, source: str) -> tuple[SourceInfo, SourceRow]:
+    def _find(self, source: str) -> SourceRow:
         wanted = check_text("source", source)
-        infos = list(self)
-        matches = [one for one in infos if wanted in (one.id, one.location, one.name)]
+        rows = self._ingestion.sources()
+        matches = [row for row in rows if wanted in (row.id, row.location, row.place)]
         if not matches and len(wanted) >= 4:
-            matches = [one for one in infos if one.id.startswith(wanted)]
+            matches = [row for row in rows if row.id.startswith(wanted)]
         if not matches:
-            names = ", ".join(one.location for one in infos) or "none"
+            names = ", ".join(row.location for row in rows) or "none"
             raise NotFoundError(f"{self._handle.name}: no source {source!r}; there are: {names}")
         if len(matches) > 1:
-            ids = ", ".join(f"{one.id[:8]} ({one.type} {one.location})" for one in matches)
+            ids = ", ".join(f"{row.id[:8]} ({row.type} {row.location})" for row in matches)
             raise ConfigError(f"{source!r}: means several sources; give the id of one: {ids}")
-        rows = {row.id: row for row in self._ingestion.sources()}
-        return matches[0], rows[matches[0].id]
+        return matches[0]
+
+
+def _info(row: SourceRow, counts: Mapping[str, int]) -> SourceInfo:
+    return SourceInfo(
+        id=row.id,
+        type=row.type,
+        location=row.location,
+        base=row.base,
+        from_recipe=row.from_recipe,
+        created_at=row.created_at,
+        options=row.spec,
+        name=row.place,
+        enabled=row.enabled,
+        documents=counts.get(row.id, 0),
+        version=row.version,
+    )

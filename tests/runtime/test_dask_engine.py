@@ -22,7 +22,6 @@ import kbkit
 from kbkit.errors import ClusterError, ConfigError
 from kbkit.runtime.engine import open_engine, perform
 from kbkit.sources.html.site_extractor import ExtractTask
-from kbkit.sources.web import Response
 from kbkit.sources.web.pages import Downloads, PageRequest
 from kbkit.stores.catalog import corpus
 
@@ -183,25 +182,11 @@ def test_build_continues_after_a_lost_cluster(tmp_path, site):
     assert len(site.requests) - first <= PAGES + 5
 
 
-class _Lost:
-    """A fetcher of a cluster that is just lost."""
-
-    def get(self, url: str, **options: object) -> Response:
+def test_lost_cluster_does_not_mark_pages_unreadable():
+    def fetch(request):
         raise ClusterError("its scheduler no longer answers")
 
-    def verdict(self, url: str) -> None:
-        pass
-
-    def wait(self, url: str) -> bool:
-        return True
-
-    def stop(self) -> bool:
-        return False
-
-
-def test_lost_cluster_does_not_mark_pages_unreadable():
-    lost = _Lost()
-    downloads = Downloads(lost.get, lost, lambda task, url: None, concurrency=1)
+    downloads = Downloads(fetch, lambda: False, concurrency=1)
     downloads.start(PageRequest("http://127.0.0.1:9/", 0, "", None))
     with pytest.raises(ClusterError, match="no longer answers"):
         downloads.poll(60)

@@ -52,8 +52,7 @@ def read_docx(data: bytes, name: str) -> list[Part]:
     ).value
     content = markdown_of(word.with_formulas(_HIDDEN_ANCHOR.sub("", page)))
     title, about = properties(safe)
-    title = title or one_line(document_title(content))
-    title = title or stem(name)
+    title = title or one_line(document_title(content)) or stem(name)
     note = f"left out: {', '.join(word.left_out)}" if word.left_out else ""
     return [Part(title, content + "\n", metadata={"format": "docx", **about}, note=note)]
 

@@ -11,12 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 from itertools import chain, islice, zip_longest
-from pathlib import PurePosixPath
 from typing import Any
 
 from kbkit.extras import extra
 from kbkit.sources.decode import decode
-from kbkit.sources.parts import GROUP, Part, check_length, one_line
+from kbkit.sources.parts import GROUP, Part, check_length, one_line, stem
 from kbkit.sources.untrusted import Archive, UnreadableError, office
 from kbkit.text.markdown.writing import escape, pipe_table
 
@@ -147,17 +146,9 @@ _MAX_MERGED = 20_000
 _EMPTY_RUN = 10_000  # consecutive empty rows, after which only formatting follows
 
 
-def read(data: bytes, name: str) -> list[Part]:
-    """Read a workbook (a part per sheet with data) or a text table."""
-    path = PurePosixPath(name.replace("\\", "/"))
-    if path.suffix.lower() in (".csv", ".tsv"):
-        return [_text(data, path)]
-    return list(_workbook(data, path))
-
-
-def _text(data: bytes, path: PurePosixPath) -> Part:
-    text = decode(data, markup=False).replace("\x00", "")
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else _delimiter(text)
+def read_csv(data: bytes, name: str) -> list[Part]:
+    text, title = decode(data, markup=False).replace("\x00", ""), stem(name)
+    delimiter = "\t" if name.lower().endswith(".tsv") else _delimiter(text)
     if named := _SEPARATOR.match(text):  # a hint for Excel
         text, delimiter = text[named.end() :], named[1]
     csv.field_size_limit(10_000_000)
@@ -167,8 +158,8 @@ def _text(data: bytes, path: PurePosixPath) -> Part:
         for number, row in enumerate(reader, 1 + bool(named))
     )
     body = "\n\n".join(write_groups(rows, {}, 2))
-    content = f"# {escape(path.stem)}\n\n{body}\n" if body else ""
-    return Part(path.stem, content, metadata={"format": "csv"})
+    content = f"# {escape(title)}\n\n{body}\n" if body else ""
+    return [Part(title, content, metadata={"format": "csv"})]
 
 
 def _delimiter(text: str) -> str:
@@ -182,7 +173,12 @@ def _delimiter(text: str) -> str:
     return max(",;\t|", key=score)
 
 
-def _workbook(data: bytes, path: PurePosixPath) -> Iterator[Part]:
+def read_sheet(data: bytes, name: str) -> list[Part]:
+    """Read a workbook: a part per sheet with data."""
+    return list(_workbook(data, stem(name)))
+
+
+def _workbook(data: bytes, name: str) -> Iterator[Part]:
     with extra("office", "openpyxl", "Reading XLSX"):
         import openpyxl
 
@@ -212,7 +208,7 @@ def _workbook(data: bytes, path: PurePosixPath) -> Iterator[Part]:
             check_length(size)
             if not body:
                 continue
-            named = one_line(book.properties.title) or path.stem
+            named = one_line(book.properties.title) or name
             title = named if single else f"{named}: {sheet.title}"
             yield Part(
                 title,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from kbkit.models import PageRecord
 from kbkit.recipes import CrawlSource
@@ -54,8 +55,7 @@ class Canonicals:
             self.wait_for(own, task)
 
     def wait_for(self, own: str, task: PageRequest) -> None:
-        anew = replace(task, earlier=None, etag="", last_modified="")
-        self._named_by.setdefault(own, []).append(anew)
+        self._named_by.setdefault(own, []).append(replace(task, earlier=None))
 
     def settle(self, url: str, own: str) -> list[PageRequest]:
         """Return the pages that wait for an address without a document.
@@ -97,9 +97,7 @@ class CrawlRun:
         self._validators = Validators(spec)
         self._robots = pages.open_robots(spec, context)
         self._pages = open_page_fetcher(spec, context, self._robots)
-        self._downloads = Downloads(
-            self._pages.get, self._check, self._stop, concurrency=spec.concurrency
-        )
+        self._downloads = Downloads(self._fetch, self._stop, concurrency=spec.concurrency)
         self._refusals = Refusals()
         self._without_document = Refusals()  # read pages without a document, summed up by reason
         self._reader = SiteExtractor(drawings=spec.images, engine=context.engine)
@@ -109,7 +107,6 @@ class CrawlRun:
         self._followed = 0  # requests whose links were followed
         self._unlinked: Counter[int] = Counter()  # requests whose links were not, by depth
         self._canonicals = Canonicals(context.memory)
-        self._responses: dict[str, Response] = {}  # for pages being read
         self._active = 0  # open requests that count against the limit
         self._made = 0  # documents
         self._asked = self._silent = 0
@@ -217,7 +214,8 @@ class CrawlRun:
             backlog = min(backlog, self._spec.limit - self._made)
             reading = self._reader.poll(0.05, backlog=backlog)
             if reading is not None:
-                return self._read(reading.key, reading.page, final=reading.final)
+                task, response = reading.key
+                return self._read(task, response, reading.page, final=reading.final)
             if not self._reader.busy and self._downloads.running:
                 download = self._downloads.poll(0.1)
         return None if download is None else self._handle_response(*download)
@@ -244,9 +242,8 @@ class CrawlRun:
             record = pages.page_record(task, response, self._validators.make(response))
             skipped = SourceEvent(task.url, Outcome.SKIPPED, reason=reason, record=record)
             return self._finish(task, skipped)
-        validator = self._validators.make(response)
-        self._responses[task.url] = replace(response, body=b"", etag=validator)
-        self._reader.submit(task, uri, response.body, response.charset, place=task.place)
+        key = task, replace(response, body=b"", etag=self._validators.make(response))
+        self._reader.submit(key, uri, response.body, response.charset, place=task.place)
         return None
 
     def _not_fetched(self, task: PageRequest, response: Response) -> SourceEvent:
@@ -268,8 +265,9 @@ class CrawlRun:
             self._dead = response.reason
         return event
 
-    def _read(self, task: PageRequest, page: ExtractedPage, *, final: bool) -> SourceEvent | None:
-        response = self._responses[task.url]
+    def _read(
+        self, task: PageRequest, response: Response, page: ExtractedPage, *, final: bool
+    ) -> SourceEvent | None:
         uri = canonical(response.url, routes=True) or task.url
         asked = directives(response.robots, self._robots.token)
         hrefs = () if asked & {"nofollow", "none"} else page.links
@@ -287,7 +285,6 @@ class CrawlRun:
             self._finish_start()
             return None
         self._canonicals.add(task, uri, own)
-        del self._responses[task.url]
         # without a validator, a failed page is read again even if unchanged
         validator = "" if page.failed else response.etag
         record = pages.page_record(task, response, validator)
@@ -356,8 +353,14 @@ class CrawlRun:
         if self._spec.sitemap:
             self._follow(tuple(read_sitemaps(self._robots, self._scope)), "", 0)
 
+    def _fetch(self, task: PageRequest) -> Response:
+        """Request a page; runs in download threads."""
+        etag, last_modified = self._validators.to_send(task.earlier)
+        check = partial(self._check, task)
+        return self._pages.get(task.url, etag=etag, last_modified=last_modified, check=check)
+
     def _check(self, task: PageRequest, url: str) -> Response | None:
-        """Return a response instead of following a redirect; runs in download threads."""
+        """Return a response instead of following a redirect."""
         target = canonical(url)
         if task.url != self._start:
             reason = ""
@@ -397,9 +400,7 @@ class CrawlRun:
         return url
 
     def _task(self, url: str, depth: int, referrer: str) -> PageRequest:
-        earlier = self._context.memory.page(url)
-        etag, last_modified = self._validators.to_send(earlier)
-        return PageRequest(url, depth, referrer, earlier, etag=etag, last_modified=last_modified)
+        return PageRequest(url, depth, referrer, self._context.memory.page(url))
 
     def _report_unread(self) -> Iterator[SourceEvent]:
         left = len(self._frontier)

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
 from kbkit.errors import ClusterError
@@ -37,8 +37,6 @@ class PageRequest:
     Attributes:
         referrer: Page that links to it, or ``""``.
         again: Known from an earlier run but not linked now; does not count against the limit.
-        etag: Validator to send, or ``""``.
-        last_modified: Validator to send, or ``""``.
         place: Position in the order of requests, from 0.
     """
 
@@ -47,8 +45,6 @@ class PageRequest:
     referrer: str = ""
     earlier: PageRecord | None = None
     again: bool = False
-    etag: str = ""
-    last_modified: str = ""
     place: int = 0
 
 
@@ -57,14 +53,12 @@ class Downloads:
 
     def __init__(
         self,
-        get: Callable[..., Response],
-        check: Callable[[PageRequest, str], Response | None],
+        fetch: Callable[[PageRequest], Response],
         stop: Callable[[], bool],
         *,
         concurrency: int,
     ) -> None:
-        self._get = get
-        self._check = check
+        self._fetch = fetch
         self._stop = stop
         self._tasks: queue.SimpleQueue[PageRequest | None] = queue.SimpleQueue()
         self._results: queue.SimpleQueue[tuple[PageRequest, Response | ClusterError]] = (
@@ -102,12 +96,7 @@ class Downloads:
                 continue
             result: Response | ClusterError
             try:
-                result = self._get(
-                    task.url,
-                    etag=task.etag,
-                    last_modified=task.last_modified,
-                    check=partial(self._check, task),
-                )
+                result = self._fetch(task)
             except ClusterError as error:
                 result = error
             except Exception as error:  # a page must never end the thread
