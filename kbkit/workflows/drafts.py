@@ -233,7 +233,7 @@ def _sections(prefix: str, paths: Sequence[str]) -> str:
 
 
 def _source(kind: str, url: str, allow_private: bool) -> dict[str, object]:
-    source: dict[str, object] = {"url": url} if kind == "openapi" else {"type": kind, "url": url}
+    source: dict[str, object] = {"type": kind, "url": url}
     return source | ({"allow_private": True} if allow_private else {})
 
 

@@ -20,7 +20,6 @@ from kbkit.errors import SourceError
 from kbkit.models import DocumentType, License, SourceDocument
 from kbkit.recipes import OpenApiSource
 from kbkit.sources import DiskPlace, Outcome, SourceContext, SourceEvent
-from kbkit.sources.decode import binary_kind, decode
 from kbkit.sources.markdown.lines import inline_markdown
 from kbkit.sources.openapi.operations import (
     MAX_EXAMPLE_LENGTH,
@@ -29,7 +28,7 @@ from kbkit.sources.openapi.operations import (
     addresses_of,
     how_of,
 )
-from kbkit.sources.openapi.schemas import Node, References, Schemas, read_text
+from kbkit.sources.openapi.schemas import Node, References, Schemas, decode_description, read_text
 from kbkit.sources.page_templates import fill_template
 from kbkit.sources.untrusted import load_values
 from kbkit.sources.web.pages import open_robots
@@ -49,17 +48,14 @@ class OpenApiReader:
         """Yield the documents of the description, then a skip event for each broken reference."""
         path: Path | None = None
         if self._spec.url:
-            uri, text = self._fetch(self._spec.url, context)
+            # the requested address, even after a redirect to another release
+            uri = canonical(self._spec.url) or self._spec.url
         else:
             path = context.base / Path(self._spec.path or "").expanduser()
             place = context.place or DiskPlace.of(self._spec.path or "", context.base)
             uri = place.uri(path)
-            try:
-                text = read_text(path)
-            except ValueError as error:
-                raise SourceError(f"{self._spec.path}: {error}") from None
         try:
-            values = load_values(text)
+            values = load_values(read_text(path) if path else self._fetch(context))
         except ValueError as error:
             raise SourceError(f"{uri}: {error}") from None
         description = ApiDescription(values, uri, path)
@@ -70,17 +66,13 @@ class OpenApiReader:
         for problem in description.problems():
             yield SourceEvent(uri, Outcome.SKIPPED, reason=problem)
 
-    def _fetch(self, url: str, context: SourceContext) -> tuple[str, str]:
+    def _fetch(self, context: SourceContext) -> str:
         # unconditional: an unchanged description must still yield its documents
         with closing(open_robots(self._spec, context)) as robots:
-            response = robots.get(url)
+            response = robots.get(self._spec.url or "")
         if response.outcome is not Outcome.FETCHED:
-            raise SourceError(f"{url}: {response.reason}")
-        if kind := binary_kind(response.body):
-            raise SourceError(f"{url}: {kind}, not JSON or YAML")
-        # the requested address, even after a redirect to another release
-        text = decode(response.body, response.charset, markup=False)
-        return canonical(url) or url, text
+            raise ValueError(response.reason)
+        return decode_description(response.body, response.charset)
 
 
 def is_openapi(values: Any) -> bool:

@@ -160,9 +160,13 @@ def read_text(path: Path) -> str:
         raise ValueError(f"cannot be read ({error.strerror})") from None
     if len(data) > _FILE_BYTES:
         raise ValueError(f"larger than {_FILE_BYTES / 1e6:g} MB")
+    return decode_description(data)
+
+
+def decode_description(data: bytes, charset: str = "") -> str:
     if kind := binary_kind(data):
         raise ValueError(f"{kind}, not JSON or YAML")
-    return decode(data, markup=False)
+    return decode(data, charset, markup=False)
 
 
 _LINES = 300  # of one schema; deeper fields are in the documents of their schemas
