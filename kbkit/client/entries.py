@@ -9,7 +9,8 @@ from typing import Annotated, Any, BinaryIO, ClassVar
 
 from kbkit.client.calls import Awaited, Blocking, RemoteObject, Steps, steps
 from kbkit.client.declared import LONG, call
-from kbkit.client.files import FilePath, as_json, knowledge
+from kbkit.client.files import FilePath, as_json
+from kbkit.entries.folders import read_knowledge
 from kbkit.entries.slugs import check_slug
 from kbkit.models import (
     Context,
@@ -35,8 +36,8 @@ def _score(score: int) -> int:
     return check_integer("score", score, 1, 5)
 
 
-def _files(folder: str | Path) -> dict[str, Any]:
-    return as_json(knowledge(Path(folder)))
+def _files(folder: str | Path | Mapping[str, bytes]) -> dict[str, Any]:
+    return as_json(folder if isinstance(folder, Mapping) else read_knowledge(Path(folder))[1])
 
 
 def _page(answer: Any) -> tuple[list[EntryInfo], int]:
@@ -159,7 +160,9 @@ class EntriesCalls(RemoteObject):
         """Find active entries for a prompt, as a short numbered list for an agent."""
 
     @call(f"POST {_AT}/learn", names={"folder": "files"})
-    def learn(self, folder: Annotated[str | Path, _files], *, task_id: str = "") -> Entry:
+    def learn(
+        self, folder: Annotated[str | Path | Mapping[str, bytes], _files], *, task_id: str = ""
+    ) -> Entry:
         """Create an entry from a task's folder on this machine."""
 
     @call(f"GET {_AT}/learn/prompt")

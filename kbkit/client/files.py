@@ -6,12 +6,11 @@ import asyncio
 import builtins
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
 from kbkit.client.calls import Awaited, Blocking, RemoteObject, Steps, steps
 from kbkit.client.declared import LONG, call
-from kbkit.errors import ConfigError, EntryFormatError, FilesError, MissingPathError, NotTextError
+from kbkit.errors import ConfigError, NotTextError
 from kbkit.files.memory_tool import MemoryAnswer, MemoryTool
 from kbkit.files.paths import parts_of
 from kbkit.models import DeletedFile, FileInfo, FileLink, FileTree, SyncReport
@@ -186,30 +185,6 @@ class AsyncFiles(FilesCalls, Awaited):
     def memory_tool(self, *, folder: str = "") -> AsyncMemoryTool:
         files: Any = self
         return AsyncMemoryTool(files, folder)
-
-
-def knowledge(folder: Path) -> dict[str, bytes]:
-    """Read the ``.knowledge`` of a task's folder, or the folder itself, without hidden files."""
-    place = folder.expanduser().absolute()
-    if place.name != ".knowledge" and (place / ".knowledge").is_dir():
-        place /= ".knowledge"
-    if not (place / "skill.yaml").exists():
-        raise MissingPathError(f"{place}: has no skill.yaml; name a folder `.knowledge` of a task")
-    contents: dict[str, bytes] = {}
-    try:
-        for path in sorted(place.rglob("*")):
-            name = path.relative_to(place)
-            if any(part.startswith(".") for part in name.parts):
-                continue
-            if path.is_symlink():
-                raise EntryFormatError(
-                    f"{path}: is a link, and links are not followed; nothing was imported"
-                )
-            if path.is_file():
-                contents[name.as_posix()] = path.read_bytes()
-    except OSError as error:
-        raise FilesError(f"{place}: cannot be read ({error.strerror})") from error
-    return contents
 
 
 def as_json(files: Mapping[str, str | bytes | None]) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kbkit.entries.learning import read_folder
-from kbkit.entries.skill_file import MAX_TAGS, MAX_TITLE_LENGTH, NAME, VOTES, new_skill, scalar
+from kbkit.entries.folders import NAME, read_folder
+from kbkit.entries.skill_file import MAX_TAGS, MAX_TITLE_LENGTH, VOTES, new_skill, scalar
 from kbkit.entries.slugs import slug_fault, slug_of
 from kbkit.entries.store import PROMPT, README, StoredEntry, private_folder, renewal
 from kbkit.errors import EntryFormatError, FilesError, MissingPathError, PathExistsError
@@ -21,7 +21,6 @@ from kbkit.files.directory import Directory
 from kbkit.files.paths import fault, parts_of
 from kbkit.models import EntrySource, EntryStatus
 from kbkit.placed_yaml import YamlFormatError, YamlMapping, read_yaml
-from kbkit.stores.backend import Locks
 
 FILE = "SKILL.md"
 _FILES = (FILE, FILE.lower())
@@ -128,8 +127,8 @@ def _is_skill(place: Path) -> bool:
     return any((place / name).is_symlink() or (place / name).is_file() for name in _FILES)
 
 
-def read_skill_folder(place: Path, locks: Locks) -> Skill:
-    files = read_folder(place, locks)
+def read_skill_folder(place: Path) -> Skill:
+    files = read_folder(place)
     name = next((each for each in _FILES if each in files), FILE)
     at = place / name
     if name not in files:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from kbkit.entries import agent_skills, learning
+from kbkit.entries.folders import FOLDER, NAME, check_paths, read_knowledge
 from kbkit.entries.index import EntryIndex
 from kbkit.entries.learning import EntryLookup
-from kbkit.entries.skill_file import NAME, check_status, check_values, edit_yaml, new_skill
+from kbkit.entries.skill_file import check_status, check_values, edit_yaml, new_skill
 from kbkit.entries.slugs import check_slug, slug_of, unique
 from kbkit.entries.store import (
     PROMPT,
@@ -424,14 +425,14 @@ class Entries:
         self._index.level(on_progress=lambda _: None)
         return self._lookup.context(asked, most, tokens)
 
-    def learn(self, folder: str | Path, *, task_id: str = "") -> Entry:
+    def learn(self, folder: str | Path | Mapping[str, bytes], *, task_id: str = "") -> Entry:
         """Create or update an entry from a task's folder ``.knowledge``.
 
         Its ``skill.yaml`` needs a title, from which the slug is made. Votes, status and times of an
         existing entry stay; replaced files go to the trash.
 
         Args:
-            folder: ``.knowledge``, or the task's folder that contains it.
+            folder: ``.knowledge``, the task's folder that contains it, or its files by path.
             task_id: Name of the task.
 
         Raises:
@@ -442,8 +443,12 @@ class Entries:
             SecretsError: A file contains a likely key or password; names the line.
             ConflictError: A person wrote the entry of that slug.
         """
-        place = learning.knowledge_folder(Path(folder))
-        slug = self._learner.learn(place, " ".join(check_text("task_id", task_id).split()))
+        task = " ".join(check_text("task_id", task_id).split())
+        if isinstance(folder, Mapping):
+            place = Path(FOLDER)
+            slug = self._learner.learn(place, check_paths(place, folder), task)
+        else:
+            slug = self._learner.learn(*read_knowledge(Path(folder)), task)
         return self._update_index(slug)
 
     def learning_prompt(self) -> str:
@@ -494,10 +499,8 @@ class Entries:
             EntryFormatError: A skill is invalid; names file and line.
             FilesError: A skill has links, or names that are invalid on some systems.
         """
-        skills = [
-            agent_skills.read_skill_folder(place, self._store.locks)
-            for place in agent_skills.find_skills(Path(folder))
-        ]
+        places = agent_skills.find_skills(Path(folder))
+        skills = [agent_skills.read_skill_folder(place) for place in places]
         with self._store.hold_lock():
             before = {skill.slug: self._store.existing(skill.slug) for skill in skills}
             ids = self._index.ids()

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kbkit.embedding.static import count_tokens
+from kbkit.entries.folders import FOLDER, NAME, read_knowledge
 from kbkit.entries.index import EntryIndex
-from kbkit.entries.skill_file import NAME, VOTES, SkillFile, edit_yaml, read_skill, without_votes
+from kbkit.entries.skill_file import VOTES, SkillFile, edit_yaml, read_skill, without_votes
 from kbkit.entries.slugs import slug_fault, slug_of
 from kbkit.entries.store import PROMPT, README, EntryStore, renewal
 from kbkit.errors import (
@@ -22,14 +23,12 @@ from kbkit.errors import (
     MissingPathError,
     SecretsError,
 )
-from kbkit.files.store import FileStore
 from kbkit.knowledge_base import KnowledgeBase
 from kbkit.models import Context, ContextPiece, EntryRating, EntrySource, EntryStatus, Hit, Problem
 from kbkit.models.reports import MAX_QUERY_LENGTH
 from kbkit.models.values import pluralize, quotation_mark
 from kbkit.retrieval.context import ContextFact, Findings
 from kbkit.retrieval.delimiting import cut, fence, instructions, one_line
-from kbkit.stores.backend import Locks
 from kbkit.stores.catalog import indexed_files as catalog
 from kbkit.stores.catalog.indexed_files import PRIOR_SCORE, PRIOR_VOTES, EntryRecord
 from kbkit.stores.stores import Stores
@@ -78,43 +77,6 @@ def find_credential(data: bytes) -> tuple[str, int] | None:
     return (kind, text.count("\n", 0, at) + 1)
 
 
-MAX_FILES = 500
-MAX_BYTES = 20_000_000  # of all files
-
-
-def read_folder(folder: Path, locks: Locks) -> dict[str, bytes]:
-    """Read the files of a folder, by path within it, without hidden ones."""
-    store = FileStore(folder, locks)
-    wrong: list[str] = []
-    files: dict[str, bytes] = {}
-    names: dict[str, str] = {}
-    size = 0
-    store.stat("")  # raises errors of the folder itself
-    for item in store.walk("", lambda path, why: wrong.append(f"{folder / path}: {why}")):
-        if wrong:
-            raise EntryFormatError(f"{wrong[0]}; nothing was imported")
-        if names.setdefault(item.path.casefold(), item.path) != item.path:
-            raise EntryFormatError(
-                f"{folder / item.path}: differs from another only in capitals, which some systems "
-                "treat as the same name; nothing was imported"
-            )
-        if item.is_folder:
-            continue
-        size += item.about.st_size
-        if size > MAX_BYTES or len(files) >= MAX_FILES:
-            raise EntryFormatError(
-                f"{folder}: has more than {MAX_FILES} files or {MAX_BYTES / 1e6:g} MB; leave out "
-                "files that the task does not need"
-            )
-        try:
-            files[item.path] = store.read(item.path).data
-        except FilesError as error:
-            raise type(error)(f"{folder}: {error}") from None
-    if wrong:
-        raise EntryFormatError(f"{wrong[0]}; nothing was imported")
-    return files
-
-
 def refuse_credentials(folder: Path, files: Mapping[str, bytes]) -> None:
     for path, data in sorted(files.items()):
         if (credential := find_credential(data)) is not None:
@@ -124,8 +86,6 @@ def refuse_credentials(folder: Path, files: Mapping[str, bytes]) -> None:
             )
 
 
-FOLDER = ".knowledge"
-"""Folder of a task's result."""
 _SETTLED = 2.0  # seconds without changes after which a task has finished
 
 LEARNING_PROMPT = f"""\
@@ -156,35 +116,21 @@ changed, keep its title, so that yours takes its place.
 """
 
 
-def knowledge_folder(folder: Path) -> Path:
-    place = folder.expanduser().absolute()
-    if place.name != FOLDER and (place / FOLDER).is_dir():
-        place /= FOLDER
-    if not place.is_dir():
-        raise MissingPathError(f"{folder}: there is no such folder")
-    if not (place / NAME).exists():
-        raise MissingPathError(
-            f"{place}: has no {NAME}; name a folder `{FOLDER}` that a task left, or one with it"
-        )
-    return place
-
-
-def read_knowledge(place: Path, locks: Locks) -> tuple[SkillFile, dict[str, bytes]]:
-    """Read and check the result of a task."""
-    files = read_folder(place, locks)
-    files = {path: data for path, data in files.items() if path.casefold() != VOTES}
-    if NAME not in files:
-        raise EntryFormatError(f"{place / NAME}: is not a readable file")
+def check_knowledge(place: Path, files: Mapping[str, bytes]) -> tuple[SkillFile, dict[str, bytes]]:
+    """Check the result of a task; return it without votes."""
+    kept = {path: data for path, data in files.items() if path.casefold() != VOTES}
+    if NAME not in kept:
+        raise MissingPathError(f"{place}: has no file {NAME}")
     try:
-        skill = read_skill(files[NAME])
+        skill = read_skill(kept[NAME])
     except EntryFormatError as error:
         raise EntryFormatError(f"{place}/{error}", error.line, error.column) from None
     if not skill.title:
         raise EntryFormatError(f"{place / NAME}: has no title; add a line 'title: ...'", 1, 1)
-    if not any(data.strip() for path, data in files.items() if path != NAME):
+    if not any(data.strip() for path, data in kept.items() if path != NAME):
         raise EntryFormatError(f"{place}: has nothing to learn; write {PROMPT}")
-    refuse_credentials(place, files)
-    return skill, files
+    refuse_credentials(place, kept)
+    return skill, kept
 
 
 class Learner:
@@ -194,10 +140,9 @@ class Learner:
         self._store = store
         self._index = index
         self._database = stores.database
-        self._locks = stores.locks
 
-    def learn(self, place: Path, task_id: str) -> str:
-        skill, files = read_knowledge(place, self._locks)
+    def learn(self, place: Path, given: Mapping[str, bytes], task_id: str) -> str:
+        skill, files = check_knowledge(place, given)
         slug = skill.id if skill.id and not slug_fault(skill.id) else slug_of(skill.title)
         with self._store.hold_lock():
             ids = self._index.ids()
@@ -229,7 +174,7 @@ class Learner:
                 continue
             slug = problem = ""
             try:
-                slug = self.learn(place, task)
+                slug = self.learn(*read_knowledge(place), task)
             except (FilesError, ConflictError) as error:
                 problem = str(error)
             with self._database.write() as transaction:

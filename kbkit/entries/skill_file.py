@@ -23,13 +23,13 @@ from pydantic import (
     model_validator,
 )
 
+from kbkit.entries.folders import NAME
 from kbkit.errors import ConfigError, EntryFormatError
 from kbkit.models import EntrySource, EntryStatus, Vote
 from kbkit.models.values import fault_reason
 from kbkit.placed_yaml import YamlFormatError, YamlMapping, read_yaml
 from kbkit.runtime.validation import check_text
 
-NAME = "skill.yaml"
 VOTES = "votes.jsonl"
 MAX_BYTES = 4_000_000
 MAX_TITLE_LENGTH = 300

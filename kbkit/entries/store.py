@@ -15,7 +15,8 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from kbkit.entries.skill_file import NAME, VOTES, SkillFile, read_skill, read_votes, vote_lines
+from kbkit.entries.folders import NAME
+from kbkit.entries.skill_file import VOTES, SkillFile, read_skill, read_votes, vote_lines
 from kbkit.entries.slugs import check_slug, slug_fault, unique
 from kbkit.errors import (
     ConfigError,
@@ -26,8 +27,9 @@ from kbkit.errors import (
     PathExistsError,
 )
 from kbkit.files.directory import PART, Directory
+from kbkit.files.folder import Stored, version
 from kbkit.files.paths import join_parts, parts_of
-from kbkit.files.store import FileStore, Stored, version
+from kbkit.files.store import FileStore
 from kbkit.models import (
     Entry,
     EntryFile,

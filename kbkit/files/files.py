@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from kbkit.errors import ConfigError, IsFolderError, MissingPathError, NotTextError, NotUniqueError
+from kbkit.files.folder import Item, Stored, version
 from kbkit.files.index import FileIndex, saying_done
 from kbkit.files.memory_tool import (
     MemoryTool,
@@ -21,7 +22,7 @@ from kbkit.files.memory_tool import (
 from kbkit.files.paths import join_parts, parts_of
 from kbkit.files.shown import MAX as MAX_FOLDERS
 from kbkit.files.shown import ROOT, ShownKnowledgeBases, prompt
-from kbkit.files.store import FileStore, Item, Stored, version
+from kbkit.files.store import FileStore
 from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base import KnowledgeBase
 from kbkit.models import DeletedFile, FileInfo, FileKind, FileLink, FileTree, SyncReport

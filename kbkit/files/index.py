@@ -14,8 +14,9 @@ from os import stat_result
 from typing import Concatenate, ParamSpec, TypeVar
 
 from kbkit.errors import FilesError, MissingPathError, SourceError, WorkspaceError
+from kbkit.files.folder import Item, Stored, version
 from kbkit.files.links import links_of, names_of, prose, resolve_links, tags_of
-from kbkit.files.store import FileStore, Item, Stored, version
+from kbkit.files.store import FileStore
 from kbkit.ingest.embedding import Origin
 from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base import KnowledgeBase, handle_of

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, StrictFloat, StrictInt
 
+from kbkit.entries.folders import MAX_FILES
 from kbkit.entries.skill_file import MAX_DESCRIPTION_LENGTH, MAX_TAGS, MAX_TITLE_LENGTH
 from kbkit.entries.slugs import MAX_LENGTH
 from kbkit.errors import VersionConflictError
@@ -68,6 +69,17 @@ class EntryChange(Body):
         default_factory=dict,
         description="Files to write, by path within it: text, or `base64`; null deletes one.",
     )
+
+
+class Folder(Body):
+    """The folder `.knowledge` of a task."""
+
+    files: dict[FilePath, Content] = Field(
+        min_length=1,
+        max_length=MAX_FILES,
+        description="Its files by path within it: text, or `base64`.",
+    )
+    task_id: str = Field("", max_length=500, description="Name of the task.")
 
 
 class NewVote(Body):

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import os
 from base64 import b64decode
-from collections.abc import Iterator
-from contextlib import contextmanager
 from mimetypes import MimeTypes
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any, BinaryIO
 from urllib.parse import quote
 
 from fastapi import Response
 from fastapi.responses import FileResponse
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, GetCoreSchemaHandler, GetPydanticSchema
+from pydantic_core import CoreSchema, core_schema
 from starlette.types import Receive, Scope, Send
 
-from kbkit.errors import ArgumentError, EntryFormatError, InvalidPathError, KbkitError
-from kbkit.files.paths import join_parts, parts_of
 from kbkit.server.parameters import Body
 from kbkit.server.responses import quote_version
-
-MAX_FILES = 5_000
 
 
 class Base64(Body):
@@ -34,53 +27,17 @@ class Base64(Body):
     """Its bytes in Base64."""
 
 
-Content = str | Base64
-"""A file as JSON: text or bytes."""
+def _decode(content: str | Base64) -> bytes:
+    return content.encode() if isinstance(content, str) else b64decode(content.base64)
 
 
-def bytes_of(path: str, content: Content) -> bytes:
-    try:
-        return content.encode() if isinstance(content, str) else b64decode(content.base64)
-    except ValueError as error:
-        raise ArgumentError(f"files: {path[:200]!r}: {error}") from None
+def _schema(_bytes: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+    schema = handler.generate_schema(str | Base64)
+    return core_schema.no_info_after_validator_function(_decode, schema)
 
 
-class Folder(Body):
-    """A folder of files."""
-
-    files: Annotated[
-        dict[Annotated[str, Field(min_length=1)], Content],
-        Field(min_length=1, max_length=MAX_FILES),
-    ]
-    """Contents of its files by path: text, or `base64`."""
-    task_id: Annotated[str, Field(max_length=500)] = ""
-    """Name of the task."""
-
-    @contextmanager
-    def store(self) -> Iterator[Path]:
-        """Provide a folder with the files; errors of the block name the caller's paths."""
-        with TemporaryDirectory(prefix="kbkit-") as temporary:
-            root = Path(temporary).resolve() / ".knowledge"
-            root.mkdir()
-            for path, content in self.files.items():
-                parts = parts_of(path)
-                if not parts:
-                    raise InvalidPathError("an uploaded file has no name")
-                place = root.joinpath(*parts)
-                try:
-                    place.parent.mkdir(parents=True, exist_ok=True)
-                    with place.open("xb") as file:
-                        file.write(bytes_of(path, content))
-                except OSError as error:
-                    raise EntryFormatError(
-                        f"{join_parts(parts)}: cannot be written ({error.strerror}); nothing was "
-                        "imported"
-                    ) from None
-            try:
-                yield root
-            except KbkitError as error:
-                error.args = (str(error).replace(str(root), root.name), *error.args[1:])
-                raise
+Content = Annotated[bytes, GetPydanticSchema(_schema)]
+"""A file as JSON: text, or other bytes in Base64."""
 
 
 _TYPES = MimeTypes()  # without the types of this machine

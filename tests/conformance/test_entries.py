@@ -116,6 +116,17 @@ def test_task_files_are_learned_or_refused(entries, tmp_path):
     assert (learned.title, learned.origin_task_id) == ("Count lines", "task 7")
     assert [file.path for file in learned.files] == ["code/run.py"]
     assert entries.learn(left).id == learned.id
+    files = {"skill.yaml": SKILL.encode(), "prompt.md": b"Count all."}
+    assert entries.learn(files).prompt == "Count all."
+    for others in (
+        {"code/a": b"", "CODE/b": b""},
+        {"code": b"", "code/a": b""},
+        {"a": b"", "./a": b""},
+        {"../a": b""},
+    ):
+        with pytest.raises(errors.FilesError):
+            entries.learn({**files, **others, "README.md": b"New."})
+    assert entries.read(learned.slug).readme == ""
     (left / "skill.yaml").write_text("title: [")
     with pytest.raises(errors.EntryFormatError, match=r"\.knowledge/skill\.yaml") as caught:
         entries.learn(tmp_path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from fastapi import Depends, Path, Query, Response
@@ -21,11 +20,20 @@ from kbkit.models import (
 )
 from kbkit.models.files import ENTRIES
 from kbkit.server.access import READ, WRITE, Caller, WorkspaceOf
-from kbkit.server.bodies import EntryChange, EntryList, NewEntry, NewSlug, NewVote, Task, TaskQuery
+from kbkit.server.bodies import (
+    EntryChange,
+    EntryList,
+    Folder,
+    NewEntry,
+    NewSlug,
+    NewVote,
+    Task,
+    TaskQuery,
+)
 from kbkit.server.responses import IfMatch
 from kbkit.server.routes.files import Undelete
 from kbkit.server.routing import Created, Routes
-from kbkit.server.uploads import Folder, RevisionOf, bytes_of, file_response, file_responses
+from kbkit.server.uploads import RevisionOf, file_response, file_responses
 
 routes = Routes("/api/entries", "entries")
 trash = Routes("/api/trash", "trash")
@@ -70,9 +78,7 @@ def list_entries(
 @routes.post("", WRITE)
 def create_entry(entries: EntriesOf, body: NewEntry) -> Created[Entry]:
     """Write a new entry."""
-    values = body.model_dump(exclude={"title", "files"}, exclude_unset=True)
-    files = {path: bytes_of(path, each) for path, each in body.files.items()}
-    entry = entries.create(body.title, **values, files=files)
+    entry = entries.create(**dict(body))
     return Created(entry, f"{routes.prefix}/{entry.slug}")
 
 
@@ -103,8 +109,7 @@ def read_entry_context(entries: EntriesOf, body: Task) -> Context:
 @routes.post("/learn", WRITE)
 def learn_entry(entries: EntriesOf, body: Folder) -> Entry:
     """Create or update an entry from the folder `.knowledge` of a task."""
-    with body.store() as folder:
-        return entries.learn(folder, task_id=body.task_id)
+    return entries.learn(body.files, task_id=body.task_id)
 
 
 @routes.get("/learn/prompt")
@@ -122,11 +127,8 @@ def read_entry(entries: EntriesOf, slug: SlugOf) -> Entry:
 @routes.put("/{slug}", WRITE)
 def update_entry(entries: EntriesOf, slug: SlugOf, body: EntryChange, expected: IfMatch) -> Entry:
     """Change an entry; omitted fields stay."""
-    values = body.model_dump(exclude={"files"}, exclude_none=True)
-    files: Mapping[str, bytes | None] = {
-        path: None if each is None else bytes_of(path, each) for path, each in body.files.items()
-    }
-    return entries.update(slug, **values, files=files, if_match=expected)
+    changes = {name: value for name, value in body if value is not None}
+    return entries.update(slug, **changes, if_match=expected)
 
 
 @routes.delete("/{slug}", WRITE)

@@ -13,9 +13,9 @@ from pydantic import Field, StringConstraints
 
 from kbkit.errors import IsFolderError, NotTextError
 from kbkit.files.files import Files
+from kbkit.files.folder import version
 from kbkit.files.paths import parts_of
 from kbkit.files.shown import ROOT
-from kbkit.files.store import version
 from kbkit.models import DeletedFile, FileInfo, FileLink, FileTree, SyncReport
 from kbkit.models.files import FILES
 from kbkit.server.access import WRITE, Caller, WorkspaceOf

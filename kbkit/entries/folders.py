@@ -1,0 +1,80 @@
+"""Read and check the folders that entries are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from kbkit.errors import EntryFormatError, FilesError, InvalidPathError, MissingPathError
+from kbkit.files.folder import Folder
+from kbkit.files.paths import collision_key, join_parts, parts_of
+
+FOLDER = ".knowledge"
+"""Folder of a task's result."""
+NAME = "skill.yaml"
+MAX_FILES = 500
+MAX_BYTES = 20_000_000  # of all files
+
+
+def read_knowledge(folder: Path) -> tuple[Path, dict[str, bytes]]:
+    """Read the ``.knowledge`` of a task's folder, or the folder itself."""
+    place = folder.expanduser().absolute()
+    if place.name != FOLDER and (place / FOLDER).is_dir():
+        place /= FOLDER
+    if not place.is_dir():
+        raise MissingPathError(f"{folder}: there is no such folder")
+    if not (place / NAME).exists():
+        raise MissingPathError(
+            f"{place}: has no {NAME}; name a folder `{FOLDER}` that a task left, or one with it"
+        )
+    return place, read_folder(place)
+
+
+def read_folder(folder: Path) -> dict[str, bytes]:
+    """Read the files of a folder, by path within it, without hidden ones."""
+
+    def refuse(path: str, why: str) -> None:
+        raise EntryFormatError(f"{folder / path}: {why}; nothing was imported")
+
+    place = Folder(folder)
+    files: dict[str, bytes] = {}
+    size = 0
+    place.stat("")  # raises errors of the folder itself
+    for item in place.walk("", refuse):
+        if item.is_folder:
+            continue
+        size += item.about.st_size
+        _check_size(folder, len(files) + 1, size)
+        try:
+            files[item.path] = place.read(item.path).data
+        except FilesError as error:
+            raise type(error)(f"{folder}: {error}") from None
+    return check_paths(folder, files)
+
+
+def check_paths(folder: Path, files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return the files of a folder, by path within it, if they can be stored on any system."""
+    _check_size(folder, len(files), sum(map(len, files.values())))
+    spelled: dict[str, str] = {}
+    checked: dict[str, bytes] = {}
+    for path, data in files.items():
+        parts = parts_of(path)
+        for end in range(1, len(parts) + 1):
+            name = join_parts(parts[:end])
+            if spelled.setdefault(collision_key(name), name) != name:
+                raise EntryFormatError(
+                    f"{folder / name}: differs from another only in capitals, which some systems "
+                    "treat as the same name; nothing was imported"
+                )
+        if not parts or join_parts(parts) in checked:
+            raise InvalidPathError(f"{folder / path}: give each file a path of its own")
+        checked[join_parts(parts)] = data
+    return checked
+
+
+def _check_size(folder: Path, count: int, size: int) -> None:
+    if size > MAX_BYTES or count > MAX_FILES:
+        raise EntryFormatError(
+            f"{folder}: has more than {MAX_FILES} files or {MAX_BYTES / 1e6:g} MB; leave out "
+            "files that the task does not need"
+        )
