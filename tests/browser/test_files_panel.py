@@ -200,25 +200,17 @@ def test_what_an_agent_writes_appears_and_neither_side_loses_a_word(lab: Lab, ag
     agent.write("milk.md", "# Milk\n\nTheirs.\n")
     lab.says("This file was changed elsewhere. Save to compare both versions.")
     lab.editor.press("Control+s")
-    theirs = lab.panel.get_by_role("textbox", name="Current version of milk.md")
-    sync_api.expect(theirs).to_have_value("# Milk\n\nTheirs.\n")
+    lab.panel.locator("dd").get_by_text("Theirs.").wait_for()
     sync_api.expect(lab.editor).to_have_value("# Milk\n\nMine.\n")
     assert agent.read("milk.md") == "# Milk\n\nTheirs.\n"
     for theme in ("Dark", "Light"):
         lab.theme(f"JupyterLab {theme}")
         lab.screenshot(f"files-conflict-{theme.lower()}")
     assert violations(lab.page, ".kbkit-files") == []
-    lab.button("Use theirs").click()
-    sync_api.expect(lab.editor).to_have_value("# Milk\n\nTheirs.\n")
-    lab.keys("Control+z")
-    sync_api.expect(lab.editor).to_have_value("# Milk\n\nMine.\n")
-    agent.write("milk.md", "# Milk\n\nTheirs again.\n")
-    lab.editor.press("Control+s")
-    lab.panel.get_by_role("button", name="Keep both").click()
-    lab.panel.get_by_role("heading", name="milk (mine").wait_for()
-    (mine,) = [info.path for info in agent.list() if info.path.startswith("milk (mine")]
-    assert agent.read(mine) == "# Milk\n\nMine.\n"
-    assert agent.read("milk.md") == "# Milk\n\nTheirs again.\n"
+    lab.button("Overwrite with mine").click()
+    lab.says("Saved.")
+    assert agent.read("milk.md") == "# Milk\n\nMine.\n"
+    lab.button("Close").click()
 
     lab.item("milk.md").click()
     lab.opened("milk.md")
@@ -226,7 +218,7 @@ def test_what_an_agent_writes_appears_and_neither_side_loses_a_word(lab: Lab, ag
     lab.editor.fill("Mine at last.")
     lab.item("run.py").click()  # whoever leaves is asked
     lab.says("You have unsaved changes.")
-    lab.button("Save").last.click()
+    lab.button("Save").first.click()
     lab.opened("run.py")
     assert agent.read("milk.md") == "Mine at last."
 

@@ -154,19 +154,16 @@ def test_conflicting_edit_of_a_file_shows_both_versions(panel, files):
     opened = ask(panel, "edit", path="milk.md")["answer"]
     files.write("milk.md", "theirs")
     problem = ask(panel, "save", **{**opened, "text": "mine"})["problem"]
-    assert problem["now"] == {
-        "path": "milk.md",
-        "text": "theirs",
-        "version": files.info("milk.md").version,
-    }
+    assert problem["now"] == {"text": "theirs"}
     assert files.read("milk.md") == "theirs"
-    over = {"path": "milk.md", "text": "mine", "version": problem["now"]["version"]}
-    ask(panel, "save", **over)
+    ask(panel, "save", over=True, **{**opened, "text": "mine"})
     assert files.read("milk.md") == "mine"
     panel.undo()
     assert files.read("milk.md") == "theirs"
     files.delete("milk.md")
-    assert ask(panel, "save", **{**over, "text": "x"})["problem"]["now"]["version"] == ""
+    assert ask(panel, "save", **{**opened, "text": "mine"})["problem"]["now"] == {"text": ""}
+    ask(panel, "save", over=True, **{**opened, "text": "mine"})
+    assert files.read("milk.md") == "mine"
 
 
 def test_changes_of_other_writers_appear(panel, files, scratch):

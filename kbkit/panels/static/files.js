@@ -190,7 +190,7 @@ class FilesView extends EditingView {
       },
     });
     this.place.replaceChildren(form.element);
-    field.control.focus();
+    form.focus();
     const input = /** @type {HTMLInputElement} */ (field.control);
     const end = input.value.length;
     const dot = input.value.lastIndexOf(".");

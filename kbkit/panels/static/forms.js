@@ -53,6 +53,7 @@ export class Form {
     this.submit = submit;
     this.close = close;
     this.problem = make("div", { class: "kbkit-field-problem", role: "alert" });
+    this.cancel = makeButton("Cancel", close);
     this.element = make(
       "form",
       {
@@ -75,8 +76,16 @@ export class Form {
       this.problem,
       make("button", { type: "submit", class: "kbkit-primary" }, label),
       " ",
-      makeButton("Cancel", close),
+      this.cancel,
     );
+  }
+
+  focus() {
+    this.controls[0].control.focus();
+  }
+
+  done() {
+    this.close();
   }
 
   /** @param {boolean} over  whether to overwrite changes made elsewhere */
@@ -91,7 +100,7 @@ export class Form {
       place.textContent = "";
     }
     if (!problem) {
-      this.close();
+      this.done();
       return;
     }
     const field = this.controls.find(({ name }) => name === problem.field);
