@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, Field
 
@@ -122,6 +122,9 @@ class MemoryCommand(BaseModel):
     new_path: str | None = Field(None, description="rename")
 
 
+_COMMANDS = get_args(MemoryCommand.model_fields["command"].annotation)
+
+
 class MemoryAnswer(str):
     """Answer for the model; ``is_error`` marks a failed command."""
 
@@ -137,6 +140,12 @@ class MemoryAnswer(str):
 
 class _RefusedError(Exception):
     """A failed command; its message is for the model."""
+
+
+_NOT_THERE = {
+    "view": "The path {} does not exist. Please provide a valid path.",
+    "str_replace": "Error: The path {} does not exist. Please provide a valid path.",
+}
 
 
 class MemoryTool:
@@ -161,14 +170,6 @@ class MemoryTool:
     def __init__(self, files: Any, folder: str = "") -> None:
         self._files = files
         self._folder = folder.strip("/")
-        self._commands: dict[str, Callable[[Mapping[str, Any]], str]] = {
-            "view": self._view,
-            "create": self._create,
-            "str_replace": self._str_replace,
-            "insert": self._insert,
-            "delete": self._delete,
-            "rename": self._rename,
-        }
 
     @property
     def definition(self) -> dict[str, str]:
@@ -191,26 +192,33 @@ class MemoryTool:
         """
         try:
             arguments = _mapping(command)
-            command_of = self._commands.get(str(arguments.get("command")))
-            if command_of is None:
-                names = ", ".join(self._commands)
-                name = arguments.get("command")
+            name = str(arguments.get("command"))
+            if name not in _COMMANDS:
+                names = ", ".join(_COMMANDS)
                 raise _RefusedError(f"Error: Unknown command: {name}. It is one of {names}")
-            return MemoryAnswer(command_of(arguments))
+            return MemoryAnswer(self._answer(name, arguments))
         except _RefusedError as refused:
             return MemoryAnswer(str(refused), is_error=True)
         except (KbkitError, OSError) as error:  # such as a full disk
             return MemoryAnswer(f"Error: {error}", is_error=True)
 
+    def _answer(self, name: str, arguments: Mapping[str, Any]) -> str:
+        answer: Callable[[Mapping[str, Any]], str] = getattr(self, f"_{name}")
+        try:
+            return answer(arguments)
+        except (MissingPathError, IsFolderError):
+            path = arguments["old_path" if name == "rename" else "path"]
+            message = _NOT_THERE.get(name, "Error: The path {} does not exist")
+            raise _RefusedError(message.format(path)) from None
+
     def _view(self, arguments: Mapping[str, Any]) -> str:
         shown = _text(arguments, "path")
         path = self._inside(shown)
-        missing = f"The path {shown} does not exist. Please provide a valid path."
         try:
             is_folder = not path or self._files.info(path).is_folder
         except MissingPathError:
             if path != self._folder:  # a missing root is an empty folder
-                raise _RefusedError(missing) from None
+                raise
             is_folder = True
         if is_folder:
             return self._listing(path, shown)
@@ -240,14 +248,11 @@ class MemoryTool:
         shown = _text(arguments, "path")
         path = self._inside(shown)
         old, new = _text(arguments, "old_str"), _text(arguments, "new_str", "")
-        missing = f"Error: The path {shown} does not exist. Please provide a valid path."
         if not old:
             raise _RefusedError("Error: `old_str` is empty: give the text to replace")
         try:
             self._files.replace(path, old, new)
             text = self._files.read(path)
-        except (MissingPathError, IsFolderError):
-            raise _RefusedError(missing) from None
         except NotUniqueError as error:
             raise _RefusedError(self._not_unique(path, shown, old, error.count)) from None
         at = text.find(new) if new else 0
@@ -269,25 +274,18 @@ class MemoryTool:
         shown = _text(arguments, "path")
         path = self._inside(shown)
         line, text = arguments.get("insert_line"), _text(arguments, "insert_text")
-        try:
-            count = len(lines_of(self._files.read(path)))
-            if type(line) is not int or not 0 <= line <= count:
-                raise _RefusedError(
-                    f"Error: Invalid `insert_line` parameter: {line}. It should be within the "
-                    f"range of lines of the file: [0, {count}]"
-                )
-            self._files.insert(path, line, text)
-        except (MissingPathError, IsFolderError):
-            raise _RefusedError(f"Error: The path {shown} does not exist") from None
+        count = len(lines_of(self._files.read(path)))
+        if type(line) is not int or not 0 <= line <= count:
+            raise _RefusedError(
+                f"Error: Invalid `insert_line` parameter: {line}. It should be within the "
+                f"range of lines of the file: [0, {count}]"
+            )
+        self._files.insert(path, line, text)
         return f"The file {shown} has been edited."
 
     def _delete(self, arguments: Mapping[str, Any]) -> str:
         shown = _text(arguments, "path")
-        path = self._inside(shown, inner=True)
-        try:
-            self._files.delete(path)
-        except MissingPathError:
-            raise _RefusedError(f"Error: The path {shown} does not exist") from None
+        self._files.delete(self._inside(shown, inner=True))
         return f"Successfully deleted {shown}"
 
     def _rename(self, arguments: Mapping[str, Any]) -> str:
@@ -295,8 +293,6 @@ class MemoryTool:
         source, target = self._inside(old, inner=True), self._inside(new, inner=True)
         try:
             self._files.move(source, target)
-        except MissingPathError:
-            raise _RefusedError(f"Error: The path {old} does not exist") from None
         except PathExistsError:
             raise _RefusedError(f"Error: The destination {new} already exists") from None
         return f"Successfully renamed {old} to {new}"

@@ -21,7 +21,8 @@ from kbkit.errors import (
     PathExistsError,
     VersionConflictError,
 )
-from kbkit.models import Entry, EntryFile, EntryInfo, EntryStatus
+from kbkit.models import Entry, EntryStatus
+from kbkit.models.values import pluralize
 from kbkit.panels import render
 from kbkit.panels.controls import (
     AnyWorkspace,
@@ -33,58 +34,37 @@ from kbkit.panels.controls import (
     row,
 )
 from kbkit.panels.panel import Answer, AskingView, EditingPanel, Message, text_in
-from kbkit.panels.render import ABOUT_LENGTH, PATH_LENGTH, TITLE_LENGTH, plain
+from kbkit.panels.render import TITLE_LENGTH, plain
 from kbkit.panels.text_rendering import MAX_LENGTH, render_file, render_text
 from kbkit.runtime.config import Settings
 
+_TEMPLATE = "entries.html.j2"
 _TEXTS = ("title", "description", "category", "status", "prompt", "readme")
 
 
-def table_row(info: EntryInfo) -> dict[str, Any]:
-    return {
-        "slug": info.slug,
-        "title": plain(info.title, TITLE_LENGTH) or info.slug,
-        "description": plain(info.description, ABOUT_LENGTH),
-        "status": info.status.value,
-        "category": plain(info.category, TITLE_LENGTH),
-        "tags": [plain(tag, 40) for tag in info.tags[:8]],
-        "average": info.rating.average,
-        "count": info.rating.count,
-        "updated": render.minute(info.updated_at)[:10],
-        "problem": plain(info.problem, ABOUT_LENGTH),
-    }
-
-
 def details(entry: Entry, rater: str) -> dict[str, Any]:
+    """Return the view's data of an entry; its code is requested file by file."""
     own = [vote.score for vote in entry.rating.votes if vote.rater == rater]
-    origin = f"learned from task {entry.origin_task_id}" if entry.origin_task_id else ""
-    facts = [
-        entry.slug,
-        f"changed {render.minute(entry.updated_at)}",
-        "by an agent" if entry.source.value == "auto" else "by a person",
-        origin,
-    ]
+    rating, artifacts = entry.rating, [file for file in entry.files if file not in entry.code]
+    average = f"{rating.average:g} of 5, {pluralize(rating.count, 'vote')}"
     return {
-        **table_row(entry),
+        "slug": entry.slug,
+        "title": plain(entry.title, TITLE_LENGTH) or entry.slug,
         "version": entry.version,
         "stars": own[-1] if own else 0,
-        "facts": [plain(fact, PATH_LENGTH) for fact in facts if fact],
-        "prompt_html": render_file("prompt.md", entry.prompt, []).html,
-        "readme_html": render_file("README.md", entry.readme, []).html,
-        "code": [_file(file) for file in entry.code],
-        "artifacts": [_file(file) for file in entry.files if file not in entry.code],
-        "votes": [
-            {
-                "when": render.minute(vote.timestamp),
-                "rater": plain(vote.rater, 80),
-                "score": vote.score,
-            }
-            for vote in reversed(entry.rating.votes)
+        "rated": average if rating.count else "no votes yet",
+        "tabs": [
+            "Prompt",
+            f"Code ({len(entry.code)})",
+            f"Artifacts ({len(artifacts)})",
+            f"History ({rating.count})",
         ],
-        "history": [
-            f"Created {render.minute(entry.created_at)}",
-            f"Changed {render.minute(entry.updated_at)}, version {entry.version}",
-        ],
+        "head": render.fill_template(_TEMPLATE, "head", entry=entry),
+        "prompt": render_file("prompt.md", entry.prompt, []).html,
+        "readme": render_file("README.md", entry.readme, []).html,
+        "code": [file.path for file in entry.code],
+        "artifacts": render.fill_template(_TEMPLATE, "artifacts", files=artifacts),
+        "history": render.fill_template(_TEMPLATE, "history", entry=entry),
         "fields": fields(entry),
     }
 
@@ -102,10 +82,6 @@ def values_of(message: Mapping[str, Any], *, new: bool) -> dict[str, Any]:
     if new:
         texts["slug"] = text_in(message, "slug").strip()
     return texts
-
-
-def _file(file: EntryFile) -> dict[str, Any]:
-    return {"path": file.path, "size": file.size, "shown": render.size(file.size)}
 
 
 if TYPE_CHECKING:
@@ -365,14 +341,15 @@ class EntriesPanel(EditingPanel):
         }
         page = self._entries.list(**asked, sort=self._sort, limit=self._limit)
         filtered = any(asked.values())
-        self._view.table = {
-            "rows": [table_row(each) for each in page],
-            "total": page.total,
-            "sort": self._sort,
-            "empty": "No matches."
-            if filtered
-            else "No entries yet. Create one with New entry, or have agents learn them.",
-        }
+        none = "No entries yet. Create one with New entry, or have agents learn them."
+        html = render.fill_template(
+            _TEMPLATE,
+            "table",
+            entries=page.entries,
+            sort=self._sort,
+            empty="No matches." if filtered else none,
+        )
+        self._view.table = {"html": html, "left": page.total - len(page)}
         noun = "entry" if page.total == 1 else "entries"
         self.say(f"{page.total:,} {noun}{' found' if filtered else ''}")
 

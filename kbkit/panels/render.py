@@ -38,12 +38,14 @@ def stylesheet() -> str:
 def _templates() -> Environment:
     from jinja2 import Environment, PackageLoader  # slow to import
 
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("kbkit.panels", "static"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters.update(plain=plain, minute=minute, size=size)
+    return environment
 
 
 def fill_template(template: str, macro: str, **values: Any) -> str:

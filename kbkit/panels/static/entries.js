@@ -1,35 +1,13 @@
 // The entries of a workspace: the table, the entry below it, and its form.
 import { make, makeButton } from "../../export/assets/elements.js";
 import { EditingView } from "./asking.js";
-import { widgetOf } from "./dom.js";
+import { focusIn, widgetOf } from "./dom.js";
 import { EntryDetails } from "./entry_details.js";
 import { Form, labelled } from "./forms.js";
+import { fillHtml } from "./html.js";
 import { makeStars, showStars } from "./stars.js";
 
-/**
- * @typedef {object} Row
- * @property {string} slug
- * @property {string} title
- * @property {string} description
- * @property {string} status
- * @property {string} category
- * @property {string[]} tags
- * @property {number} average
- * @property {number} count  of votes
- * @property {string} updated
- * @property {string} problem  why it cannot be read, or ""
- * @typedef {{rows: Row[], total: number, sort: string, empty: string}} Table
- */
-
 const STATUSES = ["active", "draft", "deprecated"];
-/** Columns to sort by: label, name of the order, and direction. */
-const COLUMNS = [
-  ["Title", "title", "ascending"],
-  ["Rating", "rating", "descending"],
-  ["Status", "", ""],
-  ["Tags", "", ""],
-  ["Changed", "updated", "descending"],
-];
 
 class EntriesView extends EditingView {
   /**
@@ -41,13 +19,14 @@ class EntriesView extends EditingView {
     this.slug = "";
     const maker = makeButton("New entry…", () => this.showForm(null));
     const tools = make("div", { class: "kbkit-tools" }, maker, this.undo);
-    this.head = make("tr");
-    this.body = make("tbody", {
+    this.scroll = make("div", {
+      class: "kbkit-entry-table",
+      role: "region",
+      "aria-label": "Table of entries",
+      onfocusin: () => this.send("look"),
+      onclick: (/** @type {MouseEvent} */ event) => this.onClick(event),
       onkeydown: (/** @type {KeyboardEvent} */ event) => this.onKeydown(event),
     });
-    const table = make("table", { "aria-label": "Entries" }, make("thead", {}, this.head), this.body); // prettier-ignore
-    this.scroll = make("div", { class: "kbkit-entry-table", tabindex: 0, role: "region", "aria-label": "Table of entries", onfocus: () => this.send("look") }, table); // prettier-ignore
-    this.empty = make("p", { class: "kbkit-tree-note" });
     this.more = makeButton("More", () => this.ask("more", {}));
     this.details = new EntryDetails({
       ask: (what, values) => this.change(what, values),
@@ -61,7 +40,6 @@ class EntriesView extends EditingView {
       this.said,
       this.place,
       this.scroll,
-      this.empty,
       this.more,
       this.details.element,
     );
@@ -81,64 +59,42 @@ class EntriesView extends EditingView {
   // The table
 
   drawTable() {
-    /** @type {Table} */
-    const { rows, total, sort, empty } = this.model.get("table");
+    const { html, left } = this.model.get("table");
     const focused = this.focusedSlug();
-    this.head.replaceChildren(...COLUMNS.map(([label, by, way]) => this.header(label, by, sort === by ? way : ""))); // prettier-ignore
-    this.body.replaceChildren(...rows.map((row) => this.line(row)));
-    this.scroll.hidden = rows.length === 0;
-    this.empty.hidden = rows.length > 0;
-    this.empty.textContent = empty;
-    this.more.hidden = rows.length >= total;
-    this.more.textContent = `More: ${(total - rows.length).toLocaleString("en")} left`;
+    fillHtml(this.scroll, html);
+    for (const row of this.rows) {
+      const { slug, title, stars: average } = row.dataset;
+      const { stars, group } = makeStars((score) => this.change("rate", { slug, score }));
+      showStars(stars, Number(average));
+      group.setAttribute("aria-label", `Rate ${title}`);
+      // keys 1 to 5 rate the row
+      stars.forEach((star) => star.setAttribute("tabindex", "-1"));
+      row.cells[1].prepend(group);
+    }
+    this.more.hidden = left === 0;
+    this.more.textContent = `More: ${left.toLocaleString("en")} left`;
     this.markRow();
     if (focused) {
       this.focusRow(focused);
     }
   }
 
-  /**
-   * @param {string} label
-   * @param {string} by
-   * @param {string} way
-   */
-  header(label, by, way) {
-    const arrow = way === "ascending" ? " ▴" : way ? " ▾" : "";
-    const mark = make("span", { "aria-hidden": "true" }, arrow);
-    const inner = by ? makeButton([label, mark], () => this.ask("sort", { by })) : label;
-    return make("th", { scope: "col", "aria-sort": by ? way || "none" : null }, inner);
+  get rows() {
+    return [...this.scroll.querySelectorAll("tbody tr")].filter((row) => row instanceof HTMLTableRowElement); // prettier-ignore
   }
 
-  /** @param {Row} row */
-  line(row) {
-    const { stars, group } = makeStars((score) => this.change("rate", { slug: row.slug, score }));
-    showStars(/** @type {HTMLButtonElement[]} */ (stars), Math.round(row.average));
-    group.setAttribute("aria-label", `Rate ${row.title}`);
-    // keys 1 to 5 rate the row
-    stars.forEach((star) => star.setAttribute("tabindex", "-1"));
-    const votes = row.count ? `${row.average.toLocaleString("en")} (${row.count})` : "no votes";
-    const open = makeButton(
-      make("bdi", {}, row.title),
-      () => this.send("select", { slug: row.slug }),
-      { class: "kbkit-link" },
-    );
-    const about = make("span", { class: "kbkit-entry-about", dir: "auto" }, row.problem || row.description); // prettier-ignore
-    about.classList.toggle("kbkit-problem", row.problem !== "");
-    const tags = row.tags.map((tag) => make("span", { class: "kbkit-badge" }, make("bdi", {}, tag))); // prettier-ignore
-    const status = make("span", { class: `kbkit-badge kbkit-status-${row.status}` }, row.status);
-    return make(
-      "tr",
-      { "data-slug": row.slug },
-      make("th", { scope: "row" }, open, about),
-      make("td", {}, group, make("span", { class: "kbkit-entry-votes" }, votes)),
-      make("td", {}, status, row.category && make("small", {}, make("bdi", {}, row.category))),
-      make("td", {}, make("span", { class: "kbkit-entry-tags" }, tags)),
-      make("td", {}, row.updated),
-    );
+  /** @param {MouseEvent} event */
+  onClick({ target }) {
+    const button = target instanceof Element ? target.closest("button") : null;
+    if (button?.dataset.sort) {
+      this.ask("sort", { by: button.dataset.sort });
+    } else if (button?.matches(".kbkit-link")) {
+      this.send("select", { slug: button.closest("tr")?.dataset.slug });
+    }
   }
 
   markRow() {
-    for (const row of this.body.querySelectorAll("tr")) {
+    for (const row of this.rows) {
       const open = row.dataset.slug === this.slug;
       row.classList.toggle("kbkit-picked", open);
       row.querySelector(".kbkit-link")?.setAttribute("aria-current", String(open));
@@ -146,21 +102,18 @@ class EntriesView extends EditingView {
   }
 
   focusedSlug() {
-    const root = /** @type {Document} */ (this.body.getRootNode());
-    const active = root.activeElement;
-    const row = active && this.body.contains(active) && active.closest("tr");
-    return (row && row.dataset.slug) || "";
+    return this.rows.find((row) => row.contains(focusIn(row)))?.dataset.slug ?? "";
   }
 
   /** @param {string} slug */
   focusRow(slug) {
-    const row = [...this.body.querySelectorAll("tr")].find((each) => each.dataset.slug === slug);
+    const row = this.rows.find((each) => each.dataset.slug === slug);
     /** @type {HTMLElement | null | undefined} */ (row?.querySelector(".kbkit-link"))?.focus();
   }
 
   /** @param {KeyboardEvent} event */
   onKeydown(event) {
-    const rows = [...this.body.querySelectorAll("tr")];
+    const { rows } = this;
     const i = rows.findIndex((row) => row.dataset.slug === this.focusedSlug());
     if (i < 0 || event.ctrlKey || event.altKey || event.metaKey) {
       return;
@@ -217,7 +170,7 @@ class EntriesView extends EditingView {
       },
     });
     this.place.replaceChildren(form.element);
-    controls[0].control.focus();
+    form.focus();
   }
 }
 

@@ -1,28 +1,24 @@
 // One entry: facts, and tabs with its prompt, code, other files and history.
-import { make, makeButton } from "../../export/assets/elements.js";
+import { make, makeButton, setText } from "../../export/assets/elements.js";
 import { Form, labelled } from "./forms.js";
+import { fillHtml } from "./html.js";
 import { Reader } from "./reader.js";
 import { makeStars, showStars } from "./stars.js";
 
 /**
- * @typedef {{path: string, size: number, shown: string}} File
- * @typedef {object} Entry
+ * @typedef {object} Entry  texts, and HTML that Python sanitised
  * @property {string} slug
  * @property {string} title
- * @property {string} description
- * @property {string} status
- * @property {string[]} tags
- * @property {number} average
- * @property {number} count
- * @property {number} stars  the reader's own, or 0
- * @property {string[]} facts
- * @property {string} prompt_html  sanitised
- * @property {string} readme_html  sanitised
- * @property {File[]} code
- * @property {File[]} artifacts
- * @property {{when: string, rater: string, score: number}[]} votes  the last first
- * @property {string[]} history
  * @property {string} version
+ * @property {number} stars  the reader's own, or 0
+ * @property {string} rated
+ * @property {string[]} tabs  their labels
+ * @property {string} head  title and facts, as HTML
+ * @property {string} prompt  as HTML
+ * @property {string} readme  as HTML
+ * @property {string[]} code  paths
+ * @property {string} artifacts  a table, as HTML
+ * @property {string} history  as HTML
  * @property {Record<string, string>} fields
  * @typedef {object} Handlers
  * @property {(what: string, values: Record<string, any>) => Promise<import("./asking.js").Reply>} ask
@@ -30,7 +26,7 @@ import { makeStars, showStars } from "./stars.js";
  * @property {() => void} close
  */
 
-const TABS = ["Prompt", "Code", "Artifacts", "History"];
+const TABS = ["prompt", "code", "artifacts", "history"];
 const PAUSE = 250; // milliseconds between two pieces of a download, which Jupyter limits
 const FEW_PIECES = 8;
 
@@ -45,9 +41,7 @@ export class EntryDetails {
     this.entry = null;
     this.path = "";
     this.name = `kbkit-entry-${(numbers += 1)}`;
-    this.title = make("h3", { class: "kbkit-article-title", dir: "auto" });
-    this.about = make("p", { class: "kbkit-entry-lead", dir: "auto" });
-    this.facts = make("div", { class: "kbkit-where" });
+    this.head = make("header");
     const { stars, group } = makeStars((score) => this.ask("rate", { slug: this.slug, score }));
     this.stars = /** @type {HTMLButtonElement[]} */ (stars);
     this.rated = make("span", { class: "kbkit-rated" });
@@ -59,9 +53,9 @@ export class EntryDetails {
     ];
     const rating = make("div", { class: "kbkit-actions" }, group, this.rated);
     const tools = make("div", { class: "kbkit-tools" }, acts);
-    this.tabs = TABS.map((label, i) => {
+    this.tabs = TABS.map((name, i) => {
       const of = { role: "tab", id: `${this.name}-tab-${i}`, "aria-controls": `${this.name}-${i}` };
-      return makeButton(label, () => this.select(i), of);
+      return makeButton(name, () => this.select(i), of);
     });
     const list = make("div", { class: "kbkit-tabs", role: "tablist", "aria-label": "Parts of the entry", onkeydown: (/** @type {KeyboardEvent} */ event) => this.onKeydown(event) }, this.tabs); // prettier-ignore
     this.parts = TABS.map(
@@ -72,14 +66,17 @@ export class EntryDetails {
     this.readme = new Reader(() => {});
     this.code = new Reader(() => {});
     this.element = make("article", { class: "kbkit-article kbkit-entry", hidden: true }, [
-      this.title,
-      this.about,
-      this.facts,
+      this.head,
       rating,
       tools,
       list,
       ...this.parts,
     ]);
+    this.parts[2].addEventListener("click", ({ target }) => {
+      if (target instanceof HTMLButtonElement && target.dataset.path) {
+        this.download(target.dataset.path, target);
+      }
+    });
     this.select(0);
   }
 
@@ -99,24 +96,20 @@ export class EntryDetails {
       return;
     }
     this.element.setAttribute("aria-label", entry.title);
-    this.title.replaceChildren(make("bdi", {}, entry.title));
-    this.about.textContent = entry.description;
-    const badges = [entry.status, ...entry.tags].map((name) => make("span", { class: "kbkit-badge" }, make("bdi", {}, name))); // prettier-ignore
-    this.facts.replaceChildren(...badges, ...entry.facts.map((fact) => make("bdi", {}, fact)));
+    fillHtml(this.head, entry.head);
     showStars(this.stars, entry.stars);
-    const votes = `${entry.count} ${entry.count === 1 ? "vote" : "votes"}`;
-    this.rated.textContent = entry.count ? `${entry.average} of 5, ${votes}` : "no votes yet";
+    this.rated.textContent = entry.rated;
+    this.tabs.forEach((tab, i) => setText(tab, entry.tabs[i]));
     if (serial !== this.serial) {
       this.serial = serial;
       this.path = "";
       this.select(0);
     }
-    this.tabs[1].textContent = `Code (${entry.code.length})`;
-    this.tabs[2].textContent = `Artifacts (${entry.artifacts.length})`;
-    this.tabs[3].textContent = `History (${entry.count})`;
     this.drawPrompt(entry, serial);
-    this.drawArtifacts(entry);
-    this.drawHistory(entry);
+    if (before?.artifacts !== entry.artifacts) {
+      fillHtml(this.parts[2], entry.artifacts);
+    }
+    fillHtml(this.parts[3], entry.history);
     if (before?.version !== entry.version || before?.slug !== entry.slug) {
       this.drawCode(entry);
     }
@@ -162,10 +155,10 @@ export class EntryDetails {
    */
   drawPrompt(entry, serial) {
     const none = make("p", { class: "kbkit-tree-note" }, "No prompt.");
-    const prompt = EntryDetails.fill(this.prompt, "the prompt", entry.prompt_html, serial);
-    const readme = EntryDetails.fill(this.readme, "the readme", entry.readme_html, serial);
-    const parts = [entry.prompt_html ? prompt : none];
-    if (entry.readme_html) {
+    const prompt = EntryDetails.fill(this.prompt, "the prompt", entry.prompt, serial);
+    const readme = EntryDetails.fill(this.readme, "the readme", entry.readme, serial);
+    const parts = [entry.prompt ? prompt : none];
+    if (entry.readme) {
       parts.push(make("h4", {}, "Readme"), readme);
     }
     if (
@@ -180,10 +173,8 @@ export class EntryDetails {
 
   /** @param {Entry} entry */
   drawCode(entry) {
-    const button = (/** @type {File} */ file) =>
-      makeButton(make("bdi", {}, file.path), () => this.showCode(file.path), {
-        "data-path": file.path,
-      });
+    const button = (/** @type {string} */ path) =>
+      makeButton(make("bdi", {}, path), () => this.showCode(path), { "data-path": path });
     const names = make("div", { class: "kbkit-tools" }, entry.code.map(button));
     const add = makeButton("Add a file…", () => this.writeFile("", ""));
     this.names = names;
@@ -192,9 +183,8 @@ export class EntryDetails {
     this.place.replaceChildren();
     this.code.page.hidden = true;
     this.parts[1].replaceChildren(names, this.acts, this.place, this.note, this.code.page);
-    const path = entry.code.find((file) => file.path === this.path) ?? entry.code[0];
-    if (path) {
-      this.showCode(path.path);
+    if (entry.code.length) {
+      this.showCode(entry.code.includes(this.path) ? this.path : entry.code[0]);
     }
   }
 
@@ -216,7 +206,7 @@ export class EntryDetails {
     const drop = makeButton(`Delete ${path}`, () =>
       this.ask("write", { slug: this.slug, path, remove: true }),
     );
-    const save = this.downloader(path);
+    const save = makeButton("Download", () => this.download(path, save), { "aria-label": `Download ${path}` }); // prettier-ignore
     this.acts.replaceChildren(...(add ? [add] : []), ...(text ? [edit] : []), drop, save);
   }
 
@@ -235,29 +225,7 @@ export class EntryDetails {
       close: () => this.place.replaceChildren(),
     });
     this.place.replaceChildren(form.element);
-    fields[0].control.focus();
-  }
-
-  // Files
-
-  /** @param {Entry} entry */
-  drawArtifacts(entry) {
-    const row = (/** @type {File} */ file) =>
-      make("tr", {}, make("th", { scope: "row" }, make("bdi", {}, file.path)), make("td", {}, file.shown), make("td", {}, this.downloader(file.path))); // prettier-ignore
-    const heads = ["File", "Size", ""].map((name) => name ? make("th", { scope: "col" }, name) : make("td")); // prettier-ignore
-    const table = make("table", {}, make("thead", {}, make("tr", {}, heads)), make("tbody", {}, entry.artifacts.map(row))); // prettier-ignore
-    const none = make("p", { class: "kbkit-tree-note" }, "No other files.");
-    const key = JSON.stringify(entry.artifacts);
-    if (this.parts[2].dataset.drawing !== key) {
-      this.parts[2].dataset.drawing = key;
-      this.parts[2].replaceChildren(entry.artifacts.length ? table : none);
-    }
-  }
-
-  /** @param {string} path */
-  downloader(path) {
-    const button = makeButton("Download", () => this.download(path, button), { "aria-label": `Download ${path}` }); // prettier-ignore
-    return button;
+    form.focus();
   }
 
   /**
@@ -292,23 +260,5 @@ export class EntryDetails {
     link.download = path.slice(path.lastIndexOf("/") + 1);
     link.click();
     setTimeout(() => URL.revokeObjectURL(address), 10_000);
-  }
-
-  // History
-
-  /** @param {Entry} entry */
-  drawHistory(entry) {
-    const stars = (/** @type {number} */ score) => "★".repeat(score) + "☆".repeat(5 - score);
-    const vote = (/** @type {Entry["votes"][number]} */ each) =>
-      make("tr", {}, make("td", {}, make("span", { "aria-hidden": "true" }, stars(each.score)), ` ${each.score}`), make("td", {}, make("bdi", {}, each.rater)), make("td", {}, each.when)); // prettier-ignore
-    const heads = ["Vote", "Who", "When"].map((name) => make("th", { scope: "col" }, name));
-    const table = make("table", {}, make("thead", {}, make("tr", {}, heads)), make("tbody", {}, entry.votes.map(vote))); // prettier-ignore
-    const history = make(
-      "ul",
-      {},
-      entry.history.map((line) => make("li", {}, line)),
-    );
-    const none = make("p", { class: "kbkit-tree-note" }, "No votes yet.");
-    this.parts[3].replaceChildren(history, entry.votes.length ? table : none);
   }
 }
