@@ -104,7 +104,7 @@ class Placement:
                 folder, _, path = place.partition("/")
                 data = self.bundle.read(place)
                 if folder == FILES:
-                    self._folders[FILES].write(path, data, new=True)
+                    self._folders[FILES].write(path, data, if_match="")
                 else:
                     slug, _, inside = path.partition("/")
                     entries.setdefault(slug, {})[inside] = data

@@ -46,14 +46,10 @@ class FileStore(Folder):
         self.locks = locks
         self._held = threading.local()
 
-    def write(
-        self, path: str, data: bytes, *, new: bool = False, if_match: str | None = None
-    ) -> Stored:
+    def write(self, path: str, data: bytes, *, if_match: str | None = None) -> Stored:
         """Write a file atomically; create parent folders unless a version is expected."""
         try:
-            return self.change(
-                path, lambda before: data, new=new, old=bool(if_match), if_match=if_match
-            )
+            return self.change(path, lambda before: data, old=bool(if_match), if_match=if_match)
         except MissingPathError:
             raise VersionConflictError(
                 f"{path}: does not exist, and was at version {if_match}: it was deleted or moved"
@@ -64,7 +60,6 @@ class FileStore(Folder):
         path: str,
         edit: Callable[[bytes | None], bytes],
         *,
-        new: bool = False,
         old: bool = False,
         if_match: str | None = None,
     ) -> Stored:
@@ -79,8 +74,6 @@ class FileStore(Folder):
             if existing is not None:
                 if folder.is_directory(existing):
                     raise IsFolderError(f"{shown}: is a folder; name a file")
-                if new:
-                    raise PathExistsError(f"{shown}: already exists; choose another path")
                 before, _ = folder.read(existing, shown)
             elif alike is not None:
                 raise PathExistsError(name_taken(shown, alike))

@@ -1,4 +1,4 @@
-// Views that send numbered requests to Python, and those that change something.
+// A view that changes something: its requests to Python are numbered, and each gets a reply.
 import { make, makeButton } from "../../export/assets/elements.js";
 import { View } from "./dom.js";
 
@@ -7,7 +7,8 @@ import { View } from "./dom.js";
  * @typedef {{answer?: any, problem?: Problem}} Reply
  */
 
-export class AskingView extends View {
+/** A view with a button to undo changes, and places for problems and forms. */
+export class EditingView extends View {
   /**
    * @param {import("./dom.js").Model} model
    * @param {HTMLElement} el
@@ -18,6 +19,9 @@ export class AskingView extends View {
     this.waiting = new Map();
     this.asked = 0;
     this.on("msg:custom", (message) => this.receive(message));
+    this.undo = makeButton("Undo", () => this.change("undo"));
+    this.said = make("p", { class: "kbkit-field-problem", role: "alert", hidden: true });
+    this.place = make("div");
   }
 
   /**
@@ -43,20 +47,6 @@ export class AskingView extends View {
     const resolve = this.waiting.get(message.number);
     this.waiting.delete(message.number);
     resolve?.(message);
-  }
-}
-
-/** A view with a button to undo changes, and places for problems and forms. */
-export class EditingView extends AskingView {
-  /**
-   * @param {import("./dom.js").Model} model
-   * @param {HTMLElement} el
-   */
-  constructor(model, el) {
-    super(model, el);
-    this.undo = makeButton("Undo", () => this.change("undo"));
-    this.said = make("p", { class: "kbkit-field-problem", role: "alert", hidden: true });
-    this.place = make("div");
   }
 
   /** @param {string} what  the action to undo, or "" */
