@@ -48,23 +48,22 @@ class ShownKnowledgeBases:
             rows = [knowledge_bases.get(transaction, name) for name in names]
         return [row for row in rows if row.id != FILES]
 
-    def list(self, parts: Sequence[str]) -> list[FileInfo]:
-        folders = self._look(parts)
-        path = join_parts(tuple(parts))
-        if path not in folders:
-            raise NotFolderError(f"{path}: is a file, not a folder")
-        return sorted(folders[path].values(), key=lambda info: (not info.is_folder, info.path))
+    def list(self, parts: tuple[str, ...]) -> list[FileInfo]:
+        children = self._children(parts)
+        if children is None:
+            raise NotFolderError(f"{self.info(parts).path}: is a file, not a folder")
+        return sorted(children.values(), key=lambda info: (not info.is_folder, info.path))
 
-    def info(self, parts: Sequence[str]) -> FileInfo:
-        above = self._look(parts[:-1]) if len(parts) > 1 else {"": {parts[0]: self.root()}}
-        path = join_parts(tuple(parts))
-        info = above.get(join_parts(tuple(parts[:-1])), {}).get(parts[-1])
+    def info(self, parts: tuple[str, ...]) -> FileInfo:
+        if len(parts) == 1:
+            return self.root()
+        info = (self._children(parts[:-1]) or {}).get(parts[-1])
         if info is None:
-            raise MissingPathError(f"{path}: no such file or folder")
+            raise MissingPathError(f"{join_parts(parts)}: no such file or folder")
         return info
 
-    def read(self, parts: Sequence[str]) -> str:
-        path = join_parts(tuple(parts))
+    def read(self, parts: tuple[str, ...]) -> str:
+        path = join_parts(parts)
         if self.info(parts).is_folder:
             raise IsFolderError(f"{path}: is a folder; list it, or read a file in it")
         with self._database.read() as transaction:
@@ -87,24 +86,19 @@ class ShownKnowledgeBases:
         created = min(row.created_at for row in rows)
         return _folder_info(ROOT, created, max(row.updated_at for row in rows))
 
-    def _look(self, parts: Sequence[str]) -> Mapping[str, Mapping[str, FileInfo]]:
+    def _children(self, parts: tuple[str, ...]) -> Mapping[str, FileInfo] | None:
+        """Return what is in a folder, by name; ``None`` if there is no such folder."""
         if len(parts) == 1:
-            self.root()
-            return {
-                ROOT: {
-                    row.name: _folder_info(f"{ROOT}/{row.name}", row.created_at, row.updated_at)
-                    for row in self._rows()
-                }
+            folders = {
+                row.name: _folder_info(f"{ROOT}/{row.name}", row.created_at, row.updated_at)
+                for row in self._rows()
             }
+            return folders or None
         with self._database.read() as transaction:
             if parts[1] not in knowledge_bases.names(transaction) or parts[1] == FILES:
-                raise MissingPathError(f"{join_parts(tuple(parts))}: no such file or folder")
+                return None
             row = knowledge_bases.get(transaction, parts[1])
-        folder = self._folder(row)
-        path = join_parts(tuple(parts))
-        if path not in folder.children and path not in folder.pages:
-            raise MissingPathError(f"{path}: no such file or folder")
-        return folder.children
+        return self._folder(row).children.get(join_parts(parts))
 
     def _folder(self, row: KnowledgeBaseRow) -> _Folder:
         """Return the current pages of a knowledge base, cached for each version."""
