@@ -16,7 +16,7 @@ from uuid import uuid4
 from pydantic import ValidationError
 
 from kbkit.bundles import BundleReader, BundleWriter, bundle_path, private_key, sign, verify
-from kbkit.entries.slugs import slug_fault
+from kbkit.entries.folders import slug_fault
 from kbkit.entries.store import EntryStore
 from kbkit.errors import (
     BundleError,

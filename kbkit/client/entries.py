@@ -10,8 +10,7 @@ from typing import Annotated, Any, BinaryIO, ClassVar
 from kbkit.client.calls import Awaited, Blocking, RemoteObject, Steps, steps
 from kbkit.client.declared import LONG, call
 from kbkit.client.files import FilePath, as_json
-from kbkit.entries.folders import read_knowledge
-from kbkit.entries.slugs import check_slug
+from kbkit.entries.folders import check_slug, read_knowledge
 from kbkit.models import (
     Context,
     DeletedFile,

@@ -12,15 +12,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kbkit.entries.folders import NAME, read_folder
-from kbkit.entries.skill_file import MAX_TAGS, MAX_TITLE_LENGTH, VOTES, new_skill, scalar
-from kbkit.entries.slugs import slug_fault, slug_of
+from kbkit.entries.folders import NAME, read_folder, slug_fault, slug_of
+from kbkit.entries.skill_file import MAX_TAGS, MAX_TITLE_LENGTH, VOTES, located, new_skill, scalar
 from kbkit.entries.store import PROMPT, README, StoredEntry, private_folder, renewal
 from kbkit.errors import EntryFormatError, FilesError, MissingPathError, PathExistsError
 from kbkit.files.directory import Directory
 from kbkit.files.paths import fault, parts_of
 from kbkit.models import EntrySource, EntryStatus
-from kbkit.placed_yaml import YamlFormatError, YamlMapping, read_yaml
+from kbkit.placed_yaml import YamlMapping, read_yaml
 
 FILE = "SKILL.md"
 _FILES = (FILE, FILE.lower())
@@ -133,33 +132,31 @@ def read_skill_folder(place: Path) -> Skill:
     at = place / name
     if name not in files:
         raise EntryFormatError(f"{at}: is not a readable file")
-    mapping, body = _parse_skill(at, files.pop(name))
-    title = _check_name(at, mapping, place.name)
-    values, extra = _values(at, mapping, title)
+    with located(f"{at}: "):
+        mapping, body = _parse_skill(files.pop(name))
+        title = _check_name(mapping, place.name)
+        values, extra = _values(mapping, title)
     return _entry(title, values, extra, files, body)
 
 
-def _parse_skill(at: Path, data: bytes) -> tuple[YamlMapping, str]:
+def _parse_skill(data: bytes) -> tuple[YamlMapping, str]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise EntryFormatError(f"{at}: is not UTF-8 text") from None
+        raise EntryFormatError("is not UTF-8 text") from None
     parts = _FRONT.match(text)
     if parts is None:
         raise EntryFormatError(
-            f"{at}: line 1: has no front matter; begin with a line '---', then 'name:' and "
+            "line 1: has no front matter; begin with a line '---', then 'name:' and "
             "'description:', then '---'",
             1,
             1,
         )
-    try:
-        return read_yaml(f"\n{parts[1]}", as_texts=True), parts[2]
-    except YamlFormatError as error:
-        raise EntryFormatError(f"{at}: {error}", error.line, error.column) from None
+    return read_yaml(f"\n{parts[1]}", as_texts=True), parts[2]
 
 
-def _check_name(at: Path, mapping: YamlMapping, folder: str) -> str:
-    name = unicodedata.normalize("NFKC", _string(at, mapping, "name"))
+def _check_name(mapping: YamlMapping, folder: str) -> str:
+    name = unicodedata.normalize("NFKC", _string(mapping, "name"))
     why = ""
     if not name:
         why = "is missing"
@@ -172,23 +169,23 @@ def _check_name(at: Path, mapping: YamlMapping, folder: str) -> str:
     elif name != unicodedata.normalize("NFKC", folder):
         why = f"is {name!r}, and its folder is {ascii(folder)[1:-1]!r}; give both one name"
     if why:
-        raise _fault(at, mapping, "name", why)
+        raise mapping.fault(("name",), why)
     return name
 
 
-def _values(at: Path, mapping: YamlMapping, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    description = _string(at, mapping, "description")
+def _values(mapping: YamlMapping, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    description = _string(mapping, "description")
     if not description:
-        raise _fault(at, mapping, "description", "is missing")
+        raise mapping.fault(("description",), "is missing")
     if len(description) > MAX_DESCRIPTION_LENGTH:
         why = f"has more than {MAX_DESCRIPTION_LENGTH:,} characters"
-        raise _fault(at, mapping, "description", why)
-    if len(_string(at, mapping, "compatibility")) > MAX_COMPATIBILITY_LENGTH:
+        raise mapping.fault(("description",), why)
+    if len(_string(mapping, "compatibility")) > MAX_COMPATIBILITY_LENGTH:
         why = f"has more than {MAX_COMPATIBILITY_LENGTH} characters"
-        raise _fault(at, mapping, "compatibility", why)
+        raise mapping.fault(("compatibility",), why)
     metadata = mapping.values.get("metadata") or {}
     if not isinstance(metadata, dict):
-        raise _fault(at, mapping, "metadata", "must be a mapping of strings")
+        raise mapping.fault(("metadata",), "must be a mapping of strings")
     rest = {key: _flat(value) for key, value in metadata.items()}
     status = rest.pop("status", "")
     if status not in tuple(EntryStatus):
@@ -202,7 +199,7 @@ def _values(at: Path, mapping: YamlMapping, name: str) -> tuple[dict[str, Any], 
         "category": _cut(rest.pop("category", ""), MAX_TITLE_LENGTH),
         "status": status,
     }
-    extra: dict[str, Any] = {key: _string(at, mapping, key) for key in _OWN}
+    extra: dict[str, Any] = {key: _string(mapping, key) for key in _OWN}
     others = {
         key: _flat(value)
         for key, value in mapping.values.items()
@@ -253,13 +250,13 @@ def entry_files(
     return {**skill.files, NAME: new_skill(values, skill.extra).encode()}
 
 
-def _string(at: Path, mapping: YamlMapping, key: str) -> str:
+def _string(mapping: YamlMapping, key: str) -> str:
     value = mapping.values.get(key)
     if isinstance(value, dict):
-        raise _fault(at, mapping, key, "must be a string")
+        raise mapping.fault((key,), "must be a string")
     text = _flat(value)
     if len(text) > _MAX_VALUE_LENGTH:
-        raise _fault(at, mapping, key, f"has more than {_MAX_VALUE_LENGTH:,} characters")
+        raise mapping.fault((key,), f"has more than {_MAX_VALUE_LENGTH:,} characters")
     return text
 
 
@@ -269,11 +266,6 @@ def _flat(value: Any) -> str:
     if isinstance(value, dict):
         return _line("; ".join(f"{key}: {_flat(each)}" for key, each in value.items()))
     return "" if value is None else _line(str(value))
-
-
-def _fault(at: Path, mapping: YamlMapping, key: str, why: str) -> EntryFormatError:
-    error = mapping.fault((key,), why)
-    return EntryFormatError(f"{at}: {error}", error.line, error.column)
 
 
 def _rename_path(path: str, folders: tuple[tuple[str, str], ...]) -> str:

@@ -10,11 +10,18 @@ from pathlib import Path
 from typing import BinaryIO
 
 from kbkit.entries import agent_skills, learning
-from kbkit.entries.folders import FOLDER, NAME, check_paths, read_knowledge
+from kbkit.entries.folders import (
+    FOLDER,
+    NAME,
+    check_paths,
+    check_slug,
+    read_knowledge,
+    slug_of,
+    unique,
+)
 from kbkit.entries.index import EntryIndex
 from kbkit.entries.learning import EntryLookup
 from kbkit.entries.skill_file import check_status, check_values, edit_yaml, new_skill
-from kbkit.entries.slugs import check_slug, slug_of, unique
 from kbkit.entries.store import (
     PROMPT,
     README,

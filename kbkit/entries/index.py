@@ -12,9 +12,8 @@ from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 
-from kbkit.entries.folders import NAME
+from kbkit.entries.folders import NAME, unique
 from kbkit.entries.skill_file import VOTES, vote_lines
-from kbkit.entries.slugs import unique
 from kbkit.entries.store import (
     EntryStore,
     Look,

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kbkit.embedding.static import count_tokens
-from kbkit.entries.folders import FOLDER, NAME, read_knowledge
+from kbkit.entries.folders import FOLDER, NAME, read_knowledge, slug_fault, slug_of
 from kbkit.entries.index import EntryIndex
-from kbkit.entries.skill_file import VOTES, SkillFile, edit_yaml, read_skill, without_votes
-from kbkit.entries.slugs import slug_fault, slug_of
+from kbkit.entries.skill_file import VOTES, SkillFile, edit_yaml, located, read_skill, without_votes
 from kbkit.entries.store import PROMPT, README, EntryStore, renewal
 from kbkit.errors import (
     ConflictError,
@@ -121,10 +120,8 @@ def check_knowledge(place: Path, files: Mapping[str, bytes]) -> tuple[SkillFile,
     kept = {path: data for path, data in files.items() if path.casefold() != VOTES}
     if NAME not in kept:
         raise MissingPathError(f"{place}: has no file {NAME}")
-    try:
+    with located(f"{place}/"):
         skill = read_skill(kept[NAME])
-    except EntryFormatError as error:
-        raise EntryFormatError(f"{place}/{error}", error.line, error.column) from None
     if not skill.title:
         raise EntryFormatError(f"{place / NAME}: has no title; add a line 'title: ...'", 1, 1)
     if not any(data.strip() for path, data in kept.items() if path != NAME):

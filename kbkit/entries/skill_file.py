@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Annotated, Any
@@ -135,11 +136,18 @@ class SkillFile(_Fields):
 _FIELDS = [name for name in SkillFile.model_fields if name not in ("extra", "text")]
 
 
-def read_skill(data: bytes) -> SkillFile:
+@contextmanager
+def located(place: str) -> Iterator[None]:
+    """Begin messages of wrong content with its place."""
     try:
-        return _read(_decode(data))
+        yield
     except (EntryFormatError, YamlFormatError) as error:
-        raise EntryFormatError(f"{NAME}: {error}", error.line, error.column) from None
+        raise EntryFormatError(f"{place}{error}", error.line, error.column) from None
+
+
+def read_skill(data: bytes) -> SkillFile:
+    with located(f"{NAME}: "):
+        return _read(_decode(data))
 
 
 def _decode(data: bytes) -> str:

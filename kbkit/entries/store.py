@@ -15,9 +15,8 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from kbkit.entries.folders import NAME
-from kbkit.entries.skill_file import VOTES, SkillFile, read_skill, read_votes, vote_lines
-from kbkit.entries.slugs import check_slug, slug_fault, unique
+from kbkit.entries.folders import NAME, check_slug, slug_fault, unique
+from kbkit.entries.skill_file import VOTES, SkillFile, located, read_skill, read_votes, vote_lines
 from kbkit.errors import (
     ConfigError,
     EntryFormatError,
@@ -305,17 +304,13 @@ def renewal(before: StoredEntry | None, slug: str, ids: Mapping[str, str]) -> di
 
 
 def _skill(slug: str, data: bytes) -> SkillFile:
-    try:
+    with located(f"{slug}/"):
         return read_skill(data)
-    except EntryFormatError as error:
-        raise EntryFormatError(f"{slug}/{error}", error.line, error.column) from None
 
 
 def _rating(slug: str, skill: SkillFile, data: bytes) -> EntryRating:
-    try:
+    with located(f"{slug}/"):
         return EntryRating.of(tuple(sorted({*skill.votes, *read_votes(data)})))
-    except EntryFormatError as error:
-        raise EntryFormatError(f"{slug}/{error}", error.line, error.column) from None
 
 
 def _no_entry(slug: str) -> MissingPathError:

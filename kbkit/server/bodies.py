@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, StrictFloat, StrictInt
 
-from kbkit.entries.folders import MAX_FILES
+from kbkit.entries.folders import MAX_FILES, MAX_LENGTH
 from kbkit.entries.skill_file import MAX_DESCRIPTION_LENGTH, MAX_TAGS, MAX_TITLE_LENGTH
-from kbkit.entries.slugs import MAX_LENGTH
 from kbkit.errors import VersionConflictError
 from kbkit.models import EntryInfo, EntryStatus
 from kbkit.retrieval.context import MIN_TOKENS
