@@ -3,46 +3,24 @@
 import os
 import random
 import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 import kbkit
 from kbkit.entries.skill_file import read_votes
 from tests.entries.conftest import write_files
+from tests.waiting import WAIT, begin, start
 
-ROOT = Path(__file__).parents[2]
-START = """
+WRITER = """
 import sys
 import kbkit
 ws = kbkit.open(sys.argv[1])
 me = sys.argv[2]
-print("ready", flush=True)
-sys.stdin.readline()
 """
 LONG = "KBKIT_EXAMPLES" in os.environ  # `make soak`
 VOTES = 12
 KILLED_VOTES, KILLS = (200, (15, 40)) if LONG else (60, (6, 16))
 """All votes, and how many of them a process gives before it is killed."""
-
-
-def start(code, *arguments):
-    process = subprocess.Popen(
-        [sys.executable, "-c", START + code, *map(str, arguments)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    )
-    assert process.stdout.readline() == "ready\n"
-    return process
-
-
-def go(process):
-    process.stdin.write("go\n")
-    process.stdin.flush()
 
 
 @pytest.mark.soak
@@ -52,9 +30,8 @@ def test_concurrent_votes_lose_nothing(ws):
 for number in range({VOTES}):
     ws.entries.rate("one", 1 + number % 5, rater=f"{{me}} {{number}}")
 """
-    processes = [start(code, ws.path, name) for name in "abcd"]
-    for process in processes:
-        go(process)
+    processes = [start(WRITER + WAIT + code, ws.path, name) for name in "abcd"]
+    begin(*processes)
     assert [process.wait(250) for process in processes] == [0] * 4
     votes = ws.entries.read("one").rating.votes
     assert sorted((vote.rater, vote.score) for vote in votes) == sorted(
@@ -81,8 +58,10 @@ for number in range(int(sys.argv[3]), int(sys.argv[4])):
     chance = random.Random(5)
     reported, kills = set(), 0
     while len(reported) < KILLED_VOTES:
-        process = start(code, place, "x", max(reported, default=-1) + 1, KILLED_VOTES)
-        go(process)
+        process = start(
+            WRITER + WAIT + code, place, "x", max(reported, default=-1) + 1, KILLED_VOTES
+        )
+        begin(process)
         left = chance.randint(*KILLS)
         for line in process.stdout:
             reported.add(int(line))
@@ -123,8 +102,8 @@ def test_kill_between_folder_and_catalog_is_repaired(ws):
     ws.entries.create("One")
     ws.entries.rate("one", 5, rater="first")
     code = BETWEEN.format(module="index", name="EntryIndex", method="level")
-    process = start(code, ws.path, "x")
-    go(process)
+    process = start(WRITER + WAIT + code, ws.path, "x")
+    begin(process)
     assert process.wait(60) == -signal.SIGKILL
     assert ws.entries.read("one").rating.count == 2
     assert len(ws["entries"].ratings) == 1  # the catalog does not know yet
@@ -157,8 +136,8 @@ def counted(*arguments):
 Directory.move = counted
 ws.entries.learn(sys.argv[2])
 """
-    process = start(code, ws.path, task)
-    go(process)
+    process = start(WRITER + WAIT + code, ws.path, task)
+    begin(process)
     assert process.wait(60) == -signal.SIGKILL
     if when > 1:
         ws.entries.sync()

@@ -2,16 +2,14 @@
 
 import random
 import signal
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
 import kbkit
 from tests.files.conftest import paths
+from tests.waiting import WAIT, begin, start
 
 WRITER = """
 import sys
@@ -29,30 +27,7 @@ folder = Path(sys.argv[1]) / "ws"
 store = FileStore(folder / "files", FolderLocks(folder / "locks"), frozenset({"kb"}))
 """
 """Starts sooner, since it imports less."""
-WAIT = """
-print("ready", flush=True)
-sys.stdin.readline()
-"""
 APPENDS = 50
-ROOT = Path(__file__).parents[2]
-
-
-def start(code, *arguments, script=WRITER):
-    return subprocess.Popen(
-        [sys.executable, "-c", script + WAIT + code, *map(str, arguments)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    )
-
-
-def begin(processes):
-    for process in processes:
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        process.stdin.write("go\n")
-        process.stdin.flush()
 
 
 @pytest.mark.soak
@@ -71,8 +46,8 @@ def test_concurrent_appends_lose_nothing(tmp_path, files):
 for number in range({APPENDS}):
     files.append("log.md", f"{{me}} {{number}}")
 """
-    processes = [start(code, tmp_path, name) for name in "abcd"]
-    begin(processes)
+    processes = [start(WRITER + WAIT + code, tmp_path, name) for name in "abcd"]
+    begin(*processes)
     assert [process.wait(120) for process in processes] == [0] * 4
     lines = files.read("log.md").splitlines()
     assert sorted(lines) == sorted(f"{me} {n}" for me in "abcd" for n in range(APPENDS))
@@ -89,8 +64,8 @@ for number in range(60):
     files.write("same.md", text)
 """
     files.write("same.md", "a" * 300_000)
-    processes = [start(code, tmp_path, name) for name in "ab"]
-    begin(processes)
+    processes = [start(WRITER + WAIT + code, tmp_path, name) for name in "ab"]
+    begin(*processes)
     seen = set()
     while any(process.poll() is None for process in processes):
         text = files.read("same.md")
@@ -115,8 +90,8 @@ while done < 25:
     except VersionConflictError:
         pass
 """
-    processes = [start(code, tmp_path, name) for name in "abc"]
-    begin(processes)
+    processes = [start(WRITER + WAIT + code, tmp_path, name) for name in "abc"]
+    begin(*processes)
     assert [process.wait(120) for process in processes] == [0] * 3
     assert files.read("count.md") == "75"
 
@@ -138,8 +113,8 @@ sys.stdin.readline()  # a fast machine is killed as often as a slow one
     rng = random.Random(17)
     done, kills = -1, 0
     while done < 199:
-        process = start(code, tmp_path, "a", done + 1, script=STORE)
-        begin([process])
+        process = start(STORE + WAIT + code, tmp_path, "a", done + 1)
+        begin(process)
         time.sleep(rng.uniform(0.0, 0.25))  # at any instant
         process.send_signal(signal.SIGKILL)
         reported = process.stdout.read().split()
@@ -182,10 +157,10 @@ for number in range(int(sys.argv[3])):
     with kbkit.open(tmp_path / "ws") as workspace:
         workspace.files.write("log.md", "begun")  # creates the knowledge base
     processes = [
-        start(code, tmp_path, me, count, script=WORKSPACE)
+        start(WORKSPACE + WAIT + code, tmp_path, me, count)
         for me, count in (("a", 6), ("b", 6), ("killed", 1_000))
     ]
-    begin(processes)
+    begin(*processes)
     last = processes[-1]
     assert last.stdout.readline() == "0\n"
     time.sleep(random.Random(5).uniform(0.0, 0.5))  # at any instant
