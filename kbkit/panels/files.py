@@ -211,21 +211,14 @@ class FilesPanel(EditingPanel):
 
     def _do_edit(self, message: Message) -> Answer:
         path = text_in(message, "path")
-        return {"path": path, "text": self._files.read(path), "version": self._version_of(path)}
-
-    def _version_of(self, path: str) -> str:
-        try:
-            return self._files.info(path).version
-        except MissingPathError:
-            return ""
+        version = self._files.info(path).version
+        return {"path": path, "text": self._files.read(path), "version": version}
 
     def _do_save(self, message: Message) -> Answer:
         path, text = text_in(message, "path"), text_in(message, "text")
         version, before = text_in(message, "version"), ""
         with suppress(FilesError):  # `write` raises the error
             before = self._files.read(path)
-        if message.get("over"):
-            version = self._version_of(path)
         info = self._files.write(path, text, if_match=version)
 
         def restore() -> str:
@@ -285,9 +278,9 @@ class FilesPanel(EditingPanel):
         field = {"create": "path", "move": "target"}.get(str(message.get("what")), "")
         now = None
         if message.get("what") == "save" and isinstance(error, VersionConflictError):
-            now = {"text": ""}
+            now = {"text": "", "version": ""}
             with suppress(FilesError):
-                now = {"text": self._files.read(text_in(message, "path"))}
+                now = self._do_edit(message)
         return {"text": text.removeprefix(f"{field}: "), "field": field, "now": now}
 
     # Display

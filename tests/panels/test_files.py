@@ -153,16 +153,19 @@ def test_errors_name_their_field(panel):
 def test_conflicting_edit_of_a_file_shows_both_versions(panel, files):
     opened = ask(panel, "edit", path="milk.md")["answer"]
     files.write("milk.md", "theirs")
-    problem = ask(panel, "save", **{**opened, "text": "mine"})["problem"]
-    assert problem["now"] == {"text": "theirs"}
-    assert files.read("milk.md") == "theirs"
-    ask(panel, "save", over=True, **{**opened, "text": "mine"})
+    now = ask(panel, "save", **{**opened, "text": "mine"})["problem"]["now"]
+    assert now["text"] == files.read("milk.md") == "theirs"
+    files.write("milk.md", "theirs again")
+    again = ask(panel, "save", **{**opened, **now, "text": "mine"})["problem"]["now"]
+    assert again["text"] == files.read("milk.md") == "theirs again"
+    ask(panel, "save", **{**opened, **again, "text": "mine"})
     assert files.read("milk.md") == "mine"
     panel.undo()
-    assert files.read("milk.md") == "theirs"
+    assert files.read("milk.md") == "theirs again"
     files.delete("milk.md")
-    assert ask(panel, "save", **{**opened, "text": "mine"})["problem"]["now"] == {"text": ""}
-    ask(panel, "save", over=True, **{**opened, "text": "mine"})
+    gone = ask(panel, "save", **{**opened, "text": "mine"})["problem"]["now"]
+    assert gone == {"text": "", "version": ""}
+    ask(panel, "save", **{**opened, **gone, "text": "mine"})
     assert files.read("milk.md") == "mine"
 
 

@@ -5,7 +5,7 @@ import { Form, labelled } from "./forms.js";
 /**
  * @typedef {{path: string, text: string, version: string}} File
  * @typedef {object} Handlers
- * @property {(file: File & {over: boolean}) => Promise<import("./asking.js").Reply>} save
+ * @property {(file: File) => Promise<import("./asking.js").Reply>} save
  * @property {() => void} close
  */
 
@@ -27,6 +27,8 @@ export class FileEditor extends Form {
     );
     this.file = file;
     this.save = save;
+    /** Version that the last conflict showed; only this one is overwritten. */
+    this.shown = file.version;
     /** @type {Promise<import("./asking.js").Reply> | null} */
     this.storing = null;
     this.cancel.textContent = "Close";
@@ -62,9 +64,10 @@ export class FileEditor extends Form {
    */
   async store(text, over) {
     this.note.textContent = "Saving…";
-    this.storing = this.save({ ...this.file, text, over });
+    this.storing = this.save({ ...this.file, text, version: over ? this.shown : this.file.version });
     const reply = await this.storing;
     this.storing = null;
+    this.shown = reply.problem?.now?.version ?? this.shown;
     this.note.textContent = reply.answer ? "Saved." : "Not saved.";
     if (reply.answer) {
       this.file = { ...this.file, text, version: reply.answer.version };

@@ -124,7 +124,7 @@ export class Form {
    */
   conflict(values, now) {
     const shown = Object.entries(now).map(([name, value]) => [name, Array.isArray(value) ? value.join("\n") : value]); // prettier-ignore
-    const differ = shown.filter(([name, value]) => values[name] !== value);
+    const differ = shown.filter(([name, value]) => name in values && values[name] !== value);
     const rows = differ.flatMap(([name, value]) => [make("dt", {}, `${name} is now`), make("dd", { dir: "auto" }, value || "empty")]); // prettier-ignore
     const over = makeButton("Overwrite with mine", () => this.send(true));
     return [make("dl", {}, rows), over];
