@@ -19,7 +19,7 @@ CHUNKS = {"pool": 3, "heavy": 0}
 def table(names=NAMES, relations=()):
     entities = [EntityRow(entity_id(name), name, "", "", (), CHUNKS.get(name, 1)) for name in names]
     rows = {each.id: row for row, each in enumerate(entities)}
-    return GraphTable((), entities, rows, relations, {}, ())
+    return GraphTable(entities, rows, relations, {}, ())
 
 
 def named(query, frequency=lambda word: 10):

@@ -32,15 +32,3 @@ def test_large_graph_is_renewed_without_further_commits(workspace, monkeypatch):
     first = graphs.get(kb_id)
     kb.add("Plane", "# Plane\n\n`plane.smooth()` smoothes wood.")
     until(lambda: graphs.get(kb_id) is not first)
-    assert graphs.get(kb_id).signature != first.signature
-
-
-def test_graph_is_cached_until_the_catalog_changes(workspace):
-    kb = workspace.create("tools")
-    kb.add("Saw", "# Saw\n\n`saw.cut()` cuts wood.")
-    handle = handle_of(kb)
-    first = handle.stores.graphs.get(handle.id)
-    assert handle.stores.graphs.get(handle.id) is first
-    kb.add("Axe", "# Axe\n\n`axe.split()` splits wood.")
-    assert handle.stores.graphs.get(handle.id) is not first
-    assert "Axe" in workspace.context("what does axe.split do?").text

@@ -5,35 +5,28 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from kbkit.models import TargetKind
-from kbkit.stores.catalog import entities
+from kbkit.stores.catalog import entities, relations
 from kbkit.stores.catalog.database import Database, Transaction
-from kbkit.stores.catalog.relations import LISTED, is_supported
-from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
+from kbkit.stores.catalog.relations import Edge
+from kbkit.stores.catalog.schema import chunks
 from kbkit.stores.catalog.subjects import IS_ENTITY, chunk_counts
 from kbkit.stores.catalog.workspace_schema import (
     annotation_subjects,
-    built_graphs,
     graph_edits,
-    related_chunks,
     relation_evidence,
-    relations,
-    subjects,
 )
-from kbkit.stores.catalog.workspace_schema import annotations as annotation_rows
 
-_ENTITY, _DOCUMENT = TargetKind.ENTITY.value, TargetKind.DOCUMENT.value
-
-Signature = tuple[Any, ...]
-"""Signature of a table, to detect changes."""
+_ENTITY, _DOCUMENT = TargetKind.ENTITY, TargetKind.DOCUMENT
 
 
 class EntityRow(NamedTuple):
@@ -69,7 +62,6 @@ class GraphTable:
         naming: ``chunks.seq`` of mentioning chunks by entity row, filled by `name_chunks`.
     """
 
-    signature: Signature
     entities: Sequence[EntityRow]
     rows: Mapping[str, int]
     relations: Sequence[RelationRow]
@@ -104,88 +96,52 @@ class GraphTable:
         return by_document
 
 
-def signature(transaction: Transaction, kb_id: str) -> Signature:
-    low, high = sa.func.min, sa.func.max
-    return (
-        *_numbers(
-            transaction, high(knowledge_bases.c.version), where=knowledge_bases.c.id == kb_id
-        ),
-        *_numbers(transaction, high(built_graphs.c.version), where=built_graphs.c.kb_id == kb_id),
-        *_numbers(transaction, where=annotation_rows.c.kb_id == kb_id),
-        *_numbers(
-            transaction,
-            low(related_chunks.c.digest),
-            high(related_chunks.c.digest),
-            where=related_chunks.c.kb_id == kb_id,
-        ),
-        *_numbers(transaction, high(relations.c.id)),
-        *edits(transaction),
-    )
-
-
-def edits(transaction: Transaction) -> Signature:
-    return _numbers(transaction, sa.func.max(graph_edits.c.id))
-
-
-def is_edited(seen: Signature, now: Signature) -> bool:
-    """Whether people edited the graph since a signature; ``now`` comes from `edits`."""
-    return seen[-len(now) :] != now
-
-
-def _numbers(
-    transaction: Transaction,
-    *columns: sa.ColumnElement[Any],
-    where: sa.ColumnElement[bool] | None = None,
-) -> Signature:
-    query = sa.select(sa.func.count(), *columns)
-    return tuple(transaction.execute(query if where is None else query.where(where)).one())
-
-
 def read(transaction: Transaction, kb_id: str) -> GraphTable:
-    seen = signature(transaction, kb_id)
+    edges: defaultdict[tuple[TargetKind, TargetKind], list[Edge]] = defaultdict(list)
+    for edge in relations.edges(transaction, kb_ids=[kb_id]):
+        edges[edge.source.kind, edge.target.kind].append(edge)
+    between = sorted(edges[_ENTITY, _ENTITY], key=lambda edge: (-edge.weight, edge.id))
     aliases = entities.aliases_of(transaction)
-    edges, links = _edges(transaction, kb_id, aliases)
-    counts = chunk_counts(transaction, IS_ENTITY, chunks.c.kb_id == kb_id)
-    roots = {aliases.get(id_, id_) for id_ in counts}
-    roots.update(end for edge in edges for end in (edge.source_id, edge.target_id))
-    below: dict[str, list[str]] = {}
-    for each, root in aliases.items():
-        if root in roots:
-            below.setdefault(root, []).append(each)
-    own = transaction.is_in(subjects.c.id, roots.union(*below.values()))
-    described = {row.id: row for row in transaction.execute(entities.NODES.where(own))}
-    rows: dict[str, int] = {}
-    listed: list[EntityRow] = []
-    for id_ in sorted(roots & described.keys()):
-        row, others = described[id_], below.get(id_, ())
-        if row.deleted_at is None:
-            rows[id_] = len(listed)
-            entity = EntityRow(
-                id_,
-                row.name,
-                row.type or "",
-                (row.description or "") if row.by_hand else "",
-                tuple(sorted(described[each].name for each in others)),
-                sum(counts.get(each, 0) for each in (id_, *others)),
-            )
-            listed.append(entity)
-    defined: dict[int, list[int]] = {}
-    for entity_id, seq in _definitions(transaction, kb_id):
-        place = rows.get(aliases.get(entity_id, entity_id))
-        if place is not None:
-            defined.setdefault(place, []).append(seq)
+    counts: Counter[str] = Counter()
+    for id_, count in chunk_counts(transaction, IS_ENTITY, chunks.c.kb_id == kb_id).items():
+        counts[aliases.get(id_, id_)] += count
+    ids = {*counts, *(end.id for edge in between for end in (edge.source, edge.target))}
+    listed = [
+        EntityRow(
+            each.id,
+            each.name,
+            each.type,
+            each.description if each.by_hand else "",
+            each.aliases,
+            counts[each.id],
+        )
+        for each in entities.entities_of(transaction, sorted(ids), counted=False)
+    ]
+    rows = {entity.id: row for row, entity in enumerate(listed)}
+    rows |= {alias: rows[root] for alias, root in aliases.items() if root in rows}
+    defining = [edge for edge in edges[_ENTITY, _DOCUMENT] if edge.name == "defined_in"]
     return GraphTable(
-        signature=seen,
         entities=listed,
-        rows=rows | {each: rows[root] for each, root in aliases.items() if root in rows},
+        rows=rows,
         relations=[
-            RelationRow(edge.id, rows[edge.source_id], edge.name, rows[edge.target_id], edge.weight)
-            for edge in edges
-            if edge.source_id in rows and edge.target_id in rows
+            RelationRow(edge.id, rows[edge.source.id], edge.name, rows[edge.target.id], edge.weight)
+            for edge in between
         ],
-        definitions=defined,
-        links=links,
+        definitions=_definitions(transaction, defining, rows),
+        links=[(e.source.id, e.target.id, e.weight) for e in edges[_DOCUMENT, _DOCUMENT]],
     )
+
+
+def _definitions(
+    transaction: Transaction, defining: Sequence[Edge], rows: Mapping[str, int]
+) -> dict[int, list[int]]:
+    row_of = {edge.id: rows[edge.source.id] for edge in defining if edge.source.id in rows}
+    table = relation_evidence.c
+    query = sa.select(table.relation_id, table.chunk_seq).order_by(table.chunk_seq)
+    definitions: dict[int, list[int]] = {}
+    for id_, seq in transaction.execute(query.where(transaction.is_in(table.relation_id, row_of))):
+        definitions.setdefault(row_of[id_], []).append(seq)
+    return definitions
 
 
 def name_chunks(transaction: Transaction, graph: GraphTable, rows: Collection[int]) -> None:
@@ -203,64 +159,7 @@ def name_chunks(transaction: Transaction, graph: GraphTable, rows: Collection[in
     graph.naming.update({row: tuple(sorted(seqs)) for row, seqs in chunks_of.items()})
 
 
-class _Edge(NamedTuple):
-    id: int
-    source_id: str
-    name: str
-    target_id: str
-    weight: float
-
-
-def _edges(
-    transaction: Transaction, kb_id: str, aliases: Mapping[str, str]
-) -> tuple[list[_Edge], list[tuple[str, str, float]]]:
-    """Read relations of entities and links with evidence in a knowledge base, or made by hand.
-
-    Of relations that merged aliases make equal, the strongest counts.
-    """
-    here = set(transaction.scalars(sa.select(documents.c.id).where(documents.c.kb_id == kb_id)))
-    table = relations.c
-    query = sa.select(
-        table.source_kind, table.id, table.source_id, table.name, table.target_id, table.weight
-    ).where(
-        table.source_kind == table.target_kind,
-        table.source_kind.in_([_ENTITY, _DOCUMENT]),
-        LISTED,
-        is_supported([kb_id]),
-    )
-    best: dict[tuple[str, str, str], _Edge] = {}
-    links: list[tuple[str, str, float]] = []
-    for kind, *values in transaction.execute(query):
-        edge = _Edge(*values)
-        source, target = edge.source_id, edge.target_id
-        if kind == _DOCUMENT:
-            if source in here and target in here:
-                links.append((source, target, edge.weight))
-            continue
-        source, target = aliases.get(source, source), aliases.get(target, target)
-        key = (source, edge.name, target)
-        if source != target and (key not in best or best[key].weight < edge.weight):
-            best[key] = edge._replace(source_id=source, target_id=target)
-    return sorted(best.values(), key=lambda edge: (-edge.weight, edge.id)), links
-
-
-def _definitions(transaction: Transaction, kb_id: str) -> list[tuple[str, int]]:
-    query = (
-        sa.select(relations.c.source_id, relation_evidence.c.chunk_seq)
-        .join(relation_evidence, relation_evidence.c.relation_id == relations.c.id)
-        .join(chunks, chunks.c.seq == relation_evidence.c.chunk_seq)
-        .where(
-            relations.c.name == "defined_in",
-            relations.c.source_kind == _ENTITY,
-            LISTED,
-            chunks.c.kb_id == kb_id,
-        )
-        .order_by(relation_evidence.c.chunk_seq)
-    )
-    return [(row[0], row[1]) for row in transaction.execute(query)]
-
-
-_LONG = 0.08
+_LONG = 0.04
 """Processor seconds from which changes by documents are read in the background."""
 _PAUSE = 199
 """Pause after reading a large graph, as a multiple of that time, because it slows down searches."""
@@ -269,6 +168,7 @@ _PAUSE = 199
 class _Held(NamedTuple):
     graph: GraphTable
     changes: int
+    edits: int | None
     due: float
     """When a large graph may be read again; 0 for a small one."""
 
@@ -292,24 +192,22 @@ class GraphTables:
             return held.graph
         with self._reading, self.database.read() as transaction:
             held = self._held.get(kb_id)
-            if held is not None and not is_edited(held.graph.signature, edits(transaction)):
-                if held.due:
-                    if time.monotonic() >= held.due:
-                        self._held[kb_id] = held._replace(due=math.inf)
-                        task = partial(self._renew, kb_id)
-                        threading.Thread(target=task, name="kbkit-graph", daemon=True).start()
-                    return held.graph
-                if held.graph.signature == signature(transaction, kb_id):
-                    self._held[kb_id] = held._replace(changes=changes)
-                    return held.graph
-            return self._read(transaction, kb_id, changes)
+            if held is None or held.edits != _last_edit(transaction):
+                return self._read(transaction, kb_id, changes)
+            if not held.due and held.changes != changes:
+                return self._read(transaction, kb_id, changes)
+            if held.due and time.monotonic() >= held.due:
+                self._held[kb_id] = held._replace(due=math.inf)
+                task = partial(self._renew, kb_id)
+                threading.Thread(target=task, name="kbkit-graph", daemon=True).start()
+            return held.graph
 
     def _read(self, transaction: Transaction, kb_id: str, changes: int) -> GraphTable:
         began = time.thread_time()
         graph = read(transaction, kb_id)
         took = time.thread_time() - began
         due = time.monotonic() + _PAUSE * took if took > _LONG else 0.0
-        self._held[kb_id] = _Held(graph, changes, due)
+        self._held[kb_id] = _Held(graph, changes, _last_edit(transaction), due)
         return graph
 
     def _renew(self, kb_id: str) -> None:
@@ -323,3 +221,8 @@ class GraphTables:
             with self.database.read() as transaction:
                 name_chunks(transaction, graph, rows)
         return graph.naming
+
+
+def _last_edit(transaction: Transaction) -> int | None:
+    last: int | None = transaction.execute(sa.select(sa.func.max(graph_edits.c.id))).scalar()
+    return last
