@@ -70,19 +70,12 @@ class Editing:
         made_by = by or self._rater
         subject = _subject(name)
         others = _subjects(aliases)
+        values = _check_values(type, description, {} if properties is None else properties)
         with self._database.write() as transaction:
             names = entities.group(transaction, [each.id for each in others])
             what = f"created {subject.name!r}"
             with record_edit(transaction, what, made_by, entity=subject.id, names=names):
-                return entities.create(
-                    transaction,
-                    subject,
-                    type=_check_word("type", type),
-                    description=check_text("description", description),
-                    properties={} if properties is None else check_properties(properties),
-                    aliases=others,
-                    made_by=made_by,
-                )
+                return entities.create(transaction, subject, values, others, made_by=made_by)
 
     def update(
         self,
@@ -115,6 +108,7 @@ class Editing:
         made_by = by or self._rater
         others = None if aliases is None else _subjects(aliases)
         new = None if name is None else _subject(name)
+        values = _check_values(type, description, properties)
         with self._database.write() as transaction:
             entity_id = self._entity_id(transaction, entity)
             given = [each.id for each in (*(others or ()), new) if each]
@@ -124,12 +118,8 @@ class Editing:
                 return entities.update(
                     transaction,
                     entity_id,
+                    values,
                     named=new,
-                    type=None if type is None else _check_word("type", type),
-                    description=None
-                    if description is None
-                    else check_text("description", description),
-                    properties=None if properties is None else check_properties(properties),
                     aliases=others,
                     seen=entity if isinstance(entity, Entity) else None,
                     made_by=made_by,
@@ -312,6 +302,19 @@ def _subject(name: str) -> SubjectName:
     if not subject.key or len(subject.name) > _MAX_LENGTH:
         raise ImpossibleError(f"name={name!r}: give a name of 1 to {_MAX_LENGTH} characters")
     return subject
+
+
+def _check_values(
+    type: str | None, description: str | None, properties: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    if type is not None:
+        values["type"] = _check_word("type", type)
+    if description is not None:
+        values["description"] = check_text("description", description)
+    if properties is not None:
+        values["properties"] = check_properties(properties)
+    return values
 
 
 def _check_word(what: str, value: str) -> str:

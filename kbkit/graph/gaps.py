@@ -13,14 +13,14 @@ from functools import cached_property
 from math import log1p
 
 from kbkit.annotation.terms import CODE
-from kbkit.models import EntityType, Gap, GapKind, MergeSuggestion, Target, TargetKind
+from kbkit.models import Entity, EntityType, Gap, GapKind, MergeSuggestion, Target, TargetKind
 from kbkit.models.files import FILES
 from kbkit.retrieval.query import spans
 from kbkit.stores.catalog import entities, indexed_files
 from kbkit.stores.catalog import graph as rows
 from kbkit.stores.catalog import relations as edge_rows
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.graph import BadQuery, CountedEntity
+from kbkit.stores.catalog.graph import BadQuery
 from kbkit.stores.catalog.subjects import entity_id
 from kbkit.text import singular, stop_words
 
@@ -79,7 +79,7 @@ class _Finder:
         self._aliases = entities.aliases_of(transaction)
 
     @cached_property
-    def _counted(self) -> tuple[list[CountedEntity], Mapping[str, set[str]]]:
+    def _counted(self) -> tuple[list[Entity], Mapping[str, set[str]]]:
         return rows.named_entities(self._transaction, self._kb_ids)
 
     @cached_property
@@ -206,12 +206,12 @@ def named_in(query: str, entities: Collection[str]) -> set[str]:
 
 
 def _gap(
-    kind: GapKind, entity: CountedEntity, reason: str, weight: float, start: tuple[str, ...] = ()
+    kind: GapKind, entity: Entity, reason: str, weight: float, start: tuple[str, ...] = ()
 ) -> Gap:
     return Gap(kind, Target(TargetKind.ENTITY, entity.id), entity.name, reason, weight, start)
 
 
-def _is_telling(entity: CountedEntity) -> bool:
+def _is_telling(entity: Entity) -> bool:
     """Whether readers look for a name: an API name or an acronym, not a common word."""
     bare = entity.name.partition("(")[0].strip("`").lower()
     if len(bare) < 3 or bare in _PLACEHOLDERS or bare in stop_words("english"):
@@ -237,7 +237,7 @@ _DIGITS = re.compile(r"\d+")
 
 
 def suggestions(
-    entities: Sequence[CountedEntity], decided: Collection[frozenset[str]]
+    entities: Sequence[Entity], decided: Collection[frozenset[str]]
 ) -> list[MergeSuggestion]:
     """Return distinct pairs that may be one entity, the surest first."""
     best: dict[frozenset[str], MergeSuggestion] = {}
@@ -249,9 +249,9 @@ def suggestions(
     return sorted(best.values(), key=lambda each: (-each.score, each.names))
 
 
-def _acronyms(entities: Sequence[CountedEntity]) -> Iterator[MergeSuggestion]:
+def _acronyms(entities: Sequence[Entity]) -> Iterator[MergeSuggestion]:
     """Suggest ``RAM`` and *random-access memory*: initials, with or without stop words."""
-    by_initials: defaultdict[str, list[CountedEntity]] = defaultdict(list)
+    by_initials: defaultdict[str, list[Entity]] = defaultdict(list)
     for entity in entities:
         words = re.split(r"[\s\-/]+", entity.name)
         if 2 <= len(words) <= 8 and all(word[:1].isalpha() for word in words):
@@ -271,13 +271,13 @@ def _acronyms(entities: Sequence[CountedEntity]) -> Iterator[MergeSuggestion]:
             yield _suggestion(long, entity, "acronym", evidence, score)
 
 
-def _is_written_out(short: CountedEntity, long: CountedEntity) -> bool:
+def _is_written_out(short: Entity, long: Entity) -> bool:
     text = f"{short.description} {long.description}".lower()
     return short.name.lower() in text and long.name.lower() in text
 
 
-def _definitions(entities: Sequence[CountedEntity]) -> Iterator[MergeSuggestion]:
-    by_text: defaultdict[str, list[CountedEntity]] = defaultdict(list)
+def _definitions(entities: Sequence[Entity]) -> Iterator[MergeSuggestion]:
+    by_text: defaultdict[str, list[Entity]] = defaultdict(list)
     for entity in entities:
         text = " ".join(entity.description.lower().split())
         if len(text) >= _LONG_DESCRIPTION:
@@ -289,9 +289,9 @@ def _definitions(entities: Sequence[CountedEntity]) -> Iterator[MergeSuggestion]
                 yield _suggestion(keep, other, "definition", f"both are “{keep.description}”", 0.75)
 
 
-def _spellings(entities: Sequence[CountedEntity]) -> Iterator[MergeSuggestion]:
+def _spellings(entities: Sequence[Entity]) -> Iterator[MergeSuggestion]:
     """Suggest phrases that differ in hyphens, plurals or British spelling; not identifiers."""
-    by_spelling: defaultdict[object, list[CountedEntity]] = defaultdict(list)
+    by_spelling: defaultdict[object, list[Entity]] = defaultdict(list)
     for entity in entities:
         is_phrase = entity.type in (EntityType.TERM, EntityType.NAME, "")
         if is_phrase and len(entity.name) >= _MIN_LENGTH and entity.chunks:
@@ -312,7 +312,7 @@ def _spelling(name: str) -> tuple[str, tuple[str, ...]]:
     return "".join(american), tuple(_DIGITS.findall(name))
 
 
-def _most_mentioned(entity: CountedEntity) -> tuple[int, str]:
+def _most_mentioned(entity: Entity) -> tuple[int, str]:
     return -entity.chunks, entity.id
 
 
@@ -321,7 +321,7 @@ def _last_part(name: str) -> str:
 
 
 def _suggestion(
-    keep: CountedEntity, other: CountedEntity, reason: str, evidence: str, score: float
+    keep: Entity, other: Entity, reason: str, evidence: str, score: float
 ) -> MergeSuggestion:
     names = (keep.name, other.name)
     return MergeSuggestion(keep.id, other.id, names, reason, evidence, round(min(score, 1.0), 3))

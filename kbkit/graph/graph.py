@@ -287,9 +287,10 @@ class Graph(Editing):
         """Return all relations and their ends as JSON values (``nodes`` and ``edges``)."""
         with self._read() as transaction:
             listed = relations.list_relations(transaction)
-            made = [Target(TargetKind.ENTITY, each.id) for each in entities.by_hand(transaction)]
+            made = entities.entities_of(transaction, sorted(entities.ids_by_hand(transaction)))
             ends = [end for each in listed for end in (each.source, each.target)]
-            labels = relations.labels(transaction, list(dict.fromkeys([*ends, *made])))
+            ends += [Target(TargetKind.ENTITY, each.id) for each in made]
+            labels = relations.labels(transaction, list(dict.fromkeys(ends)))
             return as_json(listed, labels)
 
     def to_networkx(self) -> nx.MultiDiGraph:

@@ -92,19 +92,16 @@ def list_entities(
     return _with_counts(transaction, transaction.execute(query.order_by(*order).limit(limit)).all())
 
 
-def by_hand(transaction: Transaction) -> list[Entity]:
-    rows = transaction.execute(_LISTED.where(entities.c.by_hand).order_by(subjects.c.name)).all()
-    return _with_counts(transaction, rows)
+def ids_by_hand(transaction: Transaction) -> set[str]:
+    return set(transaction.scalars(sa.select(entities.c.subject_id).where(entities.c.by_hand)))
 
 
 def create(
     transaction: Transaction,
     named: SubjectName,
-    *,
-    type: str,
-    description: str,
-    properties: Mapping[str, Any],
+    values: Mapping[str, Any],
     aliases: Iterable[SubjectName],
+    *,
     made_by: str,
 ) -> Entity:
     """Create an entity by hand, or restore a deleted one."""
@@ -116,14 +113,7 @@ def create(
             "name"
         )
     _add_subject(transaction, named, None)
-    _put(
-        transaction,
-        named.id,
-        made_by,
-        type=type,
-        description=description,
-        properties=dict(properties),
-    )
+    _put(transaction, named.id, made_by, values)
     _set_aliases(transaction, named.id, aliases)
     return get(transaction, named.id)
 
@@ -131,26 +121,16 @@ def create(
 def update(
     transaction: Transaction,
     entity_id: str,
+    values: Mapping[str, Any],
     *,
-    named: SubjectName | None = None,
-    type: str | None = None,
-    description: str | None = None,
-    properties: Mapping[str, Any] | None = None,
-    aliases: Iterable[SubjectName] | None = None,
-    seen: Entity | None = None,
+    named: SubjectName | None,
+    aliases: Iterable[SubjectName] | None,
+    seen: Entity | None,
     made_by: str,
 ) -> Entity:
-    """Change an entity; ``None`` leaves a value as it is."""
-    before = get(transaction, entity_id)
-    if seen is not None:
-        check_unchanged(before.name, before.updated_at, before.made_by, seen.updated_at)
-    values = {"type": type, "description": description, "properties": properties}
-    _put(
-        transaction,
-        entity_id,
-        made_by,
-        **{field: value for field, value in values.items() if value is not None},
-    )
+    """Change some values of an entity, and its name and aliases unless ``None``."""
+    _check_seen(transaction, entity_id, seen)
+    _put(transaction, entity_id, made_by, values)
     if aliases is not None:
         _set_aliases(transaction, entity_id, aliases)
     if named is not None:
@@ -161,10 +141,14 @@ def update(
 
 
 def delete(transaction: Transaction, entity_id: str, *, seen: Entity | None, made_by: str) -> None:
-    before = get(transaction, entity_id)
+    _check_seen(transaction, entity_id, seen)
+    _put(transaction, entity_id, made_by, {"deleted_at": datetime.now(UTC)})
+
+
+def _check_seen(transaction: Transaction, entity_id: str, seen: Entity | None) -> None:
+    now = get(transaction, entity_id)
     if seen is not None:
-        check_unchanged(before.name, before.updated_at, before.made_by, seen.updated_at)
-    _put(transaction, entity_id, made_by, deleted_at=datetime.now(UTC))
+        check_unchanged(now.name, now.updated_at, now.made_by, seen.updated_at)
 
 
 def check_unchanged(
@@ -218,7 +202,7 @@ def _with_counts(
     ]
 
 
-def _put(transaction: Transaction, entity_id: str, made_by: str, **values: Any) -> None:
+def _put(transaction: Transaction, entity_id: str, made_by: str, values: Mapping[str, Any]) -> None:
     new_values = {
         "deleted_at": None,
         **values,

@@ -7,13 +7,14 @@ counted over a whole knowledge base. Ends of relations are the subjects before m
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from kbkit.models import DocumentState, EntityType, SubjectKind, Target, TargetKind
+from kbkit.models import DocumentState, Entity, EntityType, SubjectKind, Target, TargetKind
 from kbkit.stores.catalog import entities, workspace_schema
 from kbkit.stores.catalog import ratings as rating_log
 from kbkit.stores.catalog.database import Transaction, alive
@@ -180,18 +181,6 @@ def forget_built(transaction: Transaction, kb_id: str) -> None:
     transaction.delete(built_graphs, built_graphs.c.kb_id == kb_id)
 
 
-class CountedEntity(NamedTuple):
-    """An entity and the number of its mentions."""
-
-    id: str
-    name: str
-    type: str
-    description: str
-    by_hand: bool
-    chunks: int
-    documents: int
-
-
 class NamelessDocument(NamedTuple):
     """A document that mentions no entity."""
 
@@ -211,9 +200,12 @@ class BadQuery(NamedTuple):
 
 def named_entities(
     transaction: Transaction, kb_ids: Collection[str]
-) -> tuple[list[CountedEntity], Mapping[str, set[str]]]:
-    """List entities of knowledge bases and those made by hand, with their counts."""
-    related = (
+) -> tuple[list[Entity], Mapping[str, set[str]]]:
+    """List entities of knowledge bases and those made by hand, counted there, and their documents.
+
+    Lists such as indexes do not count.
+    """
+    query = (
         sa.select(
             annotation_subjects.c.subject_id,
             chunks.c.document_id,
@@ -223,29 +215,16 @@ def named_entities(
         .where(chunks.c.kb_id.in_(list(kb_ids)), chunks.c.document_id.not_in(_lists(kb_ids)))
         .group_by(annotation_subjects.c.subject_id, chunks.c.document_id)
     )
-    query = entities.NODES.where(subjects.c.kind == SubjectKind.ENTITY.value)
-    rows = {row.id: row for row in transaction.execute(query)}
+    aliases = entities.aliases_of(transaction)
     in_chunks: Counter[str] = Counter()
-    in_documents: dict[str, set[str]] = {}
-    for id_, document_id, count in transaction.execute(related):
-        if id_ in rows:
-            canonical = rows[id_].alias_of or id_
-            in_chunks[canonical] += count
-            in_documents.setdefault(canonical, set()).add(document_id)
+    in_documents: defaultdict[str, set[str]] = defaultdict(set)
+    for id_, document_id, count in transaction.execute(query):
+        in_chunks[aliases.get(id_, id_)] += count
+        in_documents[aliases.get(id_, id_)].add(document_id)
+    ids = sorted(in_documents.keys() | entities.ids_by_hand(transaction))
     counted = [
-        CountedEntity(
-            row.id,
-            row.name,
-            row.type or "",
-            row.description or "",
-            bool(row.by_hand),
-            in_chunks[row.id],
-            len(in_documents.get(row.id, ())),
-        )
-        for row in rows.values()
-        if row.alias_of is None
-        and row.deleted_at is None
-        and (row.by_hand or row.id in in_documents)
+        replace(each, chunks=in_chunks[each.id], documents=len(in_documents.get(each.id, ())))
+        for each in entities.entities_of(transaction, ids, counted=False)
     ]
     return counted, in_documents
 
