@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
-from ahocorasick_rs import AhoCorasick, MatchKind
+from ahocorasick_rs import AhoCorasick
 
 from kbkit.annotation.terms import CODE, MARK, Spelling, Spellings, fold_and_mark, matches_in
 from kbkit.models import EntityType, SubjectKind
@@ -77,7 +77,7 @@ class NameGazetteer:
         rules.add_suffixes(self.types)
         self._rules = rules.by_fold
         self._patterns = list(self._rules)
-        self._automaton = AhoCorasick(self._patterns, matchkind=MatchKind.LeftmostLongest)
+        self._automaton = AhoCorasick(self._patterns)
 
     def _take(self, rules: Spellings, group: _GroupOf, *, curated: bool = False) -> None:
         name = group.name
@@ -127,31 +127,15 @@ class NameGazetteer:
         if not self._patterns:
             return []
         look = _Look(text)
-        return list(self._search(fold_and_mark(look.plain), 0, look))
-
-    def _search(self, text: str, offset: int, look: _Look) -> Iterator[Mention]:
-        for number, place in matches_in(self._automaton, text):
+        mentions: list[Mention] = []
+        at = 0
+        for number, start in matches_in(self._automaton, fold_and_mark(look.plain), overlap=True):
             fold = self._patterns[number]
-            begin = offset + place
-            behind = begin + len(fold) - fold.count(MARK)
-            rule = self._rule(fold, begin, behind, look)
-            if rule is not None:
-                yield look.mention(begin, behind, rule.name)
-            elif fold.count(MARK) > 2:
-                yield from self._search_within(fold, begin, look)
-
-    def _search_within(self, fold: str, begin: int, look: _Look) -> Iterator[Mention]:
-        words = [match.end() for match in re.finditer(MARK, fold)][1::2]
-        for cut in reversed(words[:-1]):
-            if fold[:cut] in self._rules:
-                behind = begin + cut - fold.count(MARK, 0, cut)
-                rule = self._rule(fold[:cut], begin, behind, look)
-                if rule is not None:
-                    yield look.mention(begin, behind, rule.name)
-                    yield from self._search(fold[cut:], behind, look)
-                    return
-        cut = words[0]
-        yield from self._search(fold[cut:], begin + cut - fold.count(MARK, 0, cut), look)
+            end = start + len(fold) - fold.count(MARK)
+            if start >= at and (rule := self._rule(fold, start, end, look)):
+                mentions.append(look.mention(start, end, rule.name))
+                at = end
+        return mentions
 
     def _rule(self, fold: str, start: int, end: int, look: _Look) -> Spelling | None:
         if not look.is_apart(start, end):

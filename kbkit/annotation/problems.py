@@ -138,13 +138,12 @@ def _terms_of(title: str) -> tuple[str, ...]:
     return tuple(part for part in parts if is_term(part))
 
 
-REVISION = 5
+REVISION = 6
 """Version of the rules; raise it to annotate again."""
 
 _MAX_STATEMENT_LENGTH = 600
 _MAX_SENTENCES = 3
 _MAX_ENTITIES = 40
-_LAST = re.compile(r"[.#]|::")
 _MARKS = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])\s+)?", re.MULTILINE)
 
 
@@ -169,7 +168,7 @@ class RulesAnnotator:
         text = chunk.text
         reading = read(text, chunk.heading_path)
         mentions = gazetteer.find(text)
-        entities = _distinct(mentions, _anchored_name(text, mentions))
+        entities = _distinct(mentions)
         problems, resolutions = problems_and_resolutions(
             text, chunk.heading_path, reading, entities
         )
@@ -210,25 +209,8 @@ class RulesAnnotator:
         return tuple(made)
 
 
-def _anchored_name(text: str, mentions: Sequence[Mention]) -> str:
-    return next(
-        (
-            one.name
-            for one in mentions
-            if text.endswith("{#", 0, one.start) and text.startswith("}", one.end)
-        ),
-        "",
-    )
-
-
-def _distinct(mentions: Sequence[Mention], first: str = "") -> tuple[str, ...]:
-    names = dict.fromkeys(mention.name for mention in mentions)
-    if first:
-        last = _LAST.split(first)[-1]
-        names = {first: None} | {
-            name: None for name in names if name.removesuffix("()") not in {last, first}
-        }
-    return tuple(names)[:_MAX_ENTITIES]
+def _distinct(mentions: Sequence[Mention]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(mention.name for mention in mentions))[:_MAX_ENTITIES]
 
 
 def _whole(text: str, reading: Reading, type_: StatementType | None) -> str:

@@ -36,19 +36,13 @@ def _cues(text: str) -> Iterator[tuple[int, StatementType, float]]:
         yield place, *meaning[number]
 
 
-_IMPERATIVE = "|".join(WORDS["imperative"].split())
 BEGINNING = re.compile(
     r"(?:(?:for example|in this case|for instance|however|so|thus|but|note that),? )?"
     r"(?:(?P<then>if\b.{4,}(?:\bthen\b|, ).)"
     r"|(?P<condition>when|whenever|since|while|once)\b.{4,}, "
-    rf"|(?P<step>(?:first|next|then|now|finally|second|third|lastly)?,?\s*(?:{_IMPERATIVE}))\b"
-    rf"|(?P<directions>to (?!avoid|prevent|be\b)[a-z]+ .{{3,100}}?, "
+    r"|to (?!avoid|prevent|be\b)[a-z]+ .{2,100}?, "
     r"(?:(?:you|we) (?:can|must|need to|will|should) |simply |just |first )?"
-    rf"(?:{_IMPERATIVE}|follow|attach|do)\b)"
-    r"|(?P<purpose>to (?!avoid|prevent|be|allow|minimi|reduce)[a-z]+ .{3,80}?"
-    r"(?:, |\b(?:use|run|call|set|add|type)\b))"
-    r"|(?P<existence>there (?:is|are) [^.]*"
-    r"\b(?:two|three|four|five|six|types|kinds|categories)\b))"
+    rf"(?:{'|'.join(WORDS['imperative'].split())}|follow|attach|do)\b)"
 )
 
 
@@ -57,7 +51,6 @@ _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|cf|vs|no|fig|sec|ch|mr|dr|approx)|\b[A-Z])\.$", re.I
 )
 _ITEM = re.compile(r"[\s>]*(?:[-*+]|(\d{1,9})[.)])\s+")
-_TERM = re.compile(r"\*\*[^*\n]{1,80}\*\*(?::| - | – )")
 _OPTION = re.compile(r"(?:`[^`\n]{1,80}`(?:, )?)+(?::| - | – )")
 _CODE_LIKE = re.compile(r"[{}()=;<>\"'|\\\[\]+_/]")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -164,16 +157,10 @@ def _weigh(low: str, sentences: list[Sentence]) -> None:
             sentence.weights[StatementType.CAUSAL] += 0.4 if bound else 1.3
         elif begin["condition"]:
             sentence.weights[StatementType.CAUSAL] += 0.7
-        elif begin["directions"]:
+        else:
             # "to use it, you must ..." is a constraint rather than a step
             bound = sentence.weights[StatementType.CONSTRAINT] >= 2
             sentence.weights[StatementType.PROCEDURE] += 0.8 if bound else 2.0
-        elif begin["step"]:
-            sentence.weights[StatementType.PROCEDURE] += 1.8 if sentence.item == 2 else 0.6
-        elif begin["purpose"]:
-            sentence.weights[StatementType.PROCEDURE] += 1.2
-        else:
-            sentence.weights[StatementType.TAXONOMY] += 1.6
 
 
 def _scores(
@@ -192,8 +179,6 @@ def _scores(
         scores[StatementType.PROCEDURE] += 2.0
     items = [sentence for sentence in sentences if sentence.item]
     options = sum(_OPTION.match(text, sentence.start) is not None for sentence in items)
-    if sum(_TERM.match(text, sentence.start) is not None for sentence in items) >= 3:
-        scores[StatementType.TAXONOMY] += 1.5
     if options and 2 * options >= len(items):  # only describes options
         for type_ in StatementType:
             scores[type_] *= _OF_OPTIONS

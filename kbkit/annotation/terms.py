@@ -242,10 +242,18 @@ def fold_and_mark(text: str) -> str:
     return mark_words(fold_text(text))
 
 
-def matches_in(automaton: AhoCorasick, text: str) -> Iterator[tuple[int, int]]:
-    """Iterate over the matches in a marked text: number of the pattern, and place without marks."""
+def matches_in(
+    automaton: AhoCorasick, text: str, *, overlap: bool = False
+) -> Iterator[tuple[int, int]]:
+    """Iterate over the matches in a marked text: number of the pattern, and place without marks.
+
+    With `overlap`, the longest of those at one place is first.
+    """
+    matches = automaton.find_matches_as_indexes(text, overlapping=overlap)
+    if overlap:
+        matches.sort(key=lambda match: (match[1], -match[2]))
     at = place = 0
-    for number, start, _ in automaton.find_matches_as_indexes(text):
+    for number, start, _ in matches:
         place += start - at - text.count(MARK, at, start)
         at = start
         yield number, place
