@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbkit.cli import Count, Done, app, command
-from kbkit.cli.terminal import listing, print_if_json, print_pairs, print_table, say
+from kbkit.cli.terminal import listing, print_table, say
 from kbkit.errors import ConfigError
 from kbkit.models.values import plain, pluralize
 
@@ -31,7 +31,10 @@ Properties = Annotated[list[str] | None, typer.Option("--property")]
 NOTHING = "no {}; `kbkit improve NAME` annotates the remaining chunks"
 
 
-@command(graph, show=listing("name type chunks documents description", NOTHING.format("entities")))
+@command(
+    graph,
+    show=listing("name type chunks documents aliases description", NOTHING.format("entities")),
+)
 def entities(
     ws: Workspace,
     query: str = "",
@@ -58,16 +61,6 @@ def _print_steps(steps: Sequence[Step]) -> None:
             weight, evidence = f"{relation.weight:.2f}", " ".join(relation.evidence[:1])
         rows.append((plain(step.name), step.type, name, str(step.depth), weight, evidence))
     print_table(("to", "type", "by", "depth", "weight", "evidence"), rows)
-
-
-@command(graph)
-def show(ws: Workspace, entity: str, *, as_json: bool = False) -> None:
-    """Show an entity and its strongest relations."""
-    node = ws.graph.entity(entity)
-    near = ws.graph.neighbors(node, limit=20)
-    if not print_if_json({**node.to_dict(), "neighbors": near}, as_json):
-        print_pairs(node.lines())
-        _print_steps(near)
 
 
 @command(graph, show=_print_steps)

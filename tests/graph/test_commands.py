@@ -47,49 +47,40 @@ def test_entities_are_created_updated_and_deleted(run):
     assert (entity["type"], entity["aliases"]) == ("term", ["conn pool"])
     changed = run("update", "conn pool", "--description", "Kept open.", "--name", "Pool", "--json")
     assert (changed["id"], changed["name"]) == (entity["id"], "Pool")
-    assert changed["description"] == "Kept open."
-    assert run("show", "pool", "--json")["type"] == "term"
-    assert "Kept open." in run("show", "pool")
-    assert [each["name"] for each in run("entities", "poo", "--type", "term", "--json")] == ["Pool"]
+    assert run("entities", "poo", "--type", "term", "--json") == [changed]
+    assert "Kept open." in run("entities", "poo")
     assert run("delete", "pool", "--json")["name"] == "Pool"
-    assert "no entity" in run("show", "conn pool", code=1)
+    assert "no entity" in run("neighbors", "conn pool", code=1)
     edits = [each["what"] for each in run("edits", "--json")]
     assert edits == ["deleted 'Pool'", "changed 'pool'", "created 'pool'"]
     assert run("undo", "--json")["what"] == "deleted 'Pool'"
-    assert run("show", "conn pool", "--json")["name"] == "Pool"
+    assert run("neighbors", "conn pool", "--json") == []
 
 
-@pytest.mark.parametrize("target", ["chunk", "document", "uri", "file", "entry", "entity"])
-def test_relations_of_all_kinds_are_created_listed_and_deleted(run, folder, target):
+@pytest.mark.parametrize(
+    ("named", "kind"),
+    [
+        ("http://x.org/pool", "document"),
+        ("file:notes/pools.md", "file"),
+        ("entry:fix-pools", "entry"),
+        ("shelf.Pool", "entity"),
+    ],
+)
+def test_relations_are_created_listed_and_deleted(run, folder, named, kind):
     with kbkit.open(folder) as workspace:
-        (document,), (chunk,) = workspace["manual"].documents, workspace["manual"].chunks
         workspace.entries.create("Fix pools")
     run("create", "insight")
-    named = {
-        "chunk": chunk.id,
-        "document": document.id,
-        "uri": "http://x.org/pool",
-        "file": "file:notes/pools.md",
-        "entry": "entry:fix-pools",
-        "entity": "shelf.Pool",
-    }[target]
     options = ("--weight", 0.5, "--note", "why", "--json")
     relation = run("relate", named, "explains", "insight", *options)
-    source = relation["source"]
-    kind = "document" if target == "uri" else target
-    assert source["kind"] == kind
-    assert source["id"] in (named.partition(":")[2], named, document.id) or kind == "entity"
+    assert relation["source"]["kind"] == kind
     assert run("relations", "insight", "--json") == [relation]
     assert run("relations", named, "--name", "explains", "--json") == [relation]
     assert "why" in run("relations", "insight")
     (step,) = run("neighbors", "insight", "--json")
-    assert step["target"] == source
+    assert step["target"] == relation["source"]
     assert "explains" in run("neighbors", "insight")
-    assert run("show", "insight", "--json")["neighbors"] == [step]
-    assert step["name"] in run("show", "insight")
     assert len(run("path", named, "insight", "--json")) == 2
     assert run("unrelate", named, "explains", "insight", "--json") == relation
-    assert run("relations", "insight", "--json") == []
     assert "no relation 'explains'" in run("unrelate", named, "explains", "insight", code=1)
     assert "undone: deleted the relation" in run("undo")
     assert run("relations", "insight", "--json") == [relation]
@@ -124,18 +115,11 @@ def test_graph_is_exported(run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["create", ""], "name"),
         (["create", "a", "--property", "b"], "NAME=VALUE"),
-        (["update", "nothing"], "no entity"),
         (["delete", "nothing"], "no entity"),
-        (["relate", "nothing", "uses", "file:a"], "no entity"),
         (["relate", "file:", "uses", "file:a"], "no entity"),
-        (["relate", "file:a", "uses", "file:a"], "itself"),
-        (["relate", "file:a", "uses", "file:b", "--weight", "2"], "weight"),
         (["undo"], "nothing"),
-        (["undo", "7"], "no edit 7"),
         (["undo", "0"], "edit"),
-        (["merge", "a", "b"], "no entity"),
         (["export", "graph.txt"], ".graphml"),
     ],
 )
