@@ -276,6 +276,7 @@ class Editing:
         if (entity := entities.find(transaction, entity_name(name))) is not None:
             return Target(TargetKind.ENTITY, entity)
         if match := reading.find_target(transaction, name):
+            relations.check_target(transaction, match)
             return match
         kind, _, id_ = name.partition(":")
         if id_ and kind in _PREFIXES:

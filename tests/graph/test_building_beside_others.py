@@ -7,12 +7,11 @@ import pytest
 
 import kbkit
 from kbkit.graph import building
-from kbkit.graph.extraction import co_occurrence, entity_name
 from kbkit.knowledge_base import handle_of
 from kbkit.models import SourceDocument
-from kbkit.recipes import GraphSpec, KnowledgeBaseSpec
+from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.stores.catalog import graph as graph_reads
-from kbkit.stores.catalog import graph_writing, knowledge_bases
+from kbkit.stores.catalog import knowledge_bases
 from tests.graph.test_building import GUIDE, POOL, build, edges, fill
 
 NEW = "# New\n\n`shelf.Pool.put()` requires `shelf.Pool`, and raises `shelf.BaseError`."
@@ -161,34 +160,12 @@ def test_relation_supported_elsewhere_meanwhile_is_kept(workspace, kb, monkeypat
     assert (now.id, now.weight, len(now.evidence)) == (first.id, pytest.approx(1 / 2), 1)
 
 
-def test_edit_by_hand_is_kept_and_evidence_of_a_deleted_chunk_dropped(workspace, kb, database):
+def test_edit_by_hand_during_a_build_is_kept(workspace, kb, monkeypatch):
     fill(kb)
+    graph = workspace.graph
+    before(monkeypatch, "put_entities", lambda: graph.update("shelf.Pool", description="Ours."))
     build(kb)
-    before = edges(workspace)
-    kb_id, pool_id = handle_of(kb).id, workspace.graph.entity("shelf.Pool").id
-    described = {pool_id: ("term", "Another.")}
-    with database.read() as transaction:
-        ids = graph_writing.differing_entities(transaction, kb_id, described)
-        deleted = max(place.seq for place in graph_reads.places(transaction, kb_id)) + 1
-    assert pool_id in ids
-    workspace.graph.update("shelf.Pool", description="Ours.")
-    with database.write() as transaction:
-        graph_writing.put_entities(transaction, kb_id, described, ids, ())
-        fact = graph_reads.ChunkRelation(
-            deleted, "entity", pool_id, "calls", "entity", pool_id, 1.0
-        )
-        graph_writing.add_evidence(transaction, [fact])
-    assert workspace.graph.entity("shelf.Pool").description == "Ours."
-    assert edges(workspace) == before
-
-
-def test_defined_entity_whose_name_was_swept_meanwhile_is_stored(kb, database):
-    kb_id, names = handle_of(kb).id, [entity_name("shelf.defined"), entity_name("shelf.mentioned")]
-    described = {name.id: ("symbol", "What it is.") for name in names}
-    with database.write() as transaction:
-        graph_writing.put_entities(transaction, kb_id, described, list(described), names[:1])
-        ids = graph_writing.differing_entities(transaction, kb_id, described)
-    assert ids == [names[1].id]
+    assert graph.entity("shelf.Pool").description == "Ours."
 
 
 def test_graph_whose_settings_change_during_a_build_waits_for_another(kb, database, monkeypatch):
@@ -216,15 +193,3 @@ def test_alias_that_becomes_an_entity_meanwhile_is_dropped(workspace, monkeypatc
     before(monkeypatch, "put_aliases", lambda: graph.create("the basin", description="Of its own."))
     build(kb)
     assert graph.entity("the basin").description == "Of its own."
-
-
-def test_one_more_document_keeps_most_co_occurrences():
-    names = {f"n{number:03}": f"Name{chr(97 + number % 26)}{number}x" for number in range(120)}
-    ids = list(names)
-    mentions = {seq: [ids[seq % 120], ids[(seq % 120 + 1 + seq % 3) % 120]] for seq in range(3_000)}
-    spec = GraphSpec()
-    sections = [[seq] for seq in range(3_001)]
-    fewer = set(co_occurrence(sections[:-1], mentions, names, spec))
-    more = set(co_occurrence(sections, mentions | {3_000: ["n000"]}, names, spec))
-    assert len(fewer) > 100
-    assert len(fewer & more) > 0.8 * len(fewer)

@@ -186,41 +186,28 @@ def _to_json(row: Any) -> dict[str, Any] | None:
 
 def merge(transaction: Transaction, kept_id: str, merged_id: str, *, made_by: str) -> None:
     """Make the entity ``merged_id`` an alias of ``kept_id``."""
-    _check_pair(transaction, kept_id, merged_id)
     below = sa.select(subjects.c.id).where(subjects.c.alias_of == merged_id)
     moved = sorted(transaction.scalars(below))
-    _decide(transaction, kept_id, merged_id, applied=True, moved=moved, made_by=made_by)
+    _decide(transaction, kept_id, merged_id, made_by, applied=True, moved=moved)
     transaction.update(subjects, subjects.c.id.in_([merged_id, *moved]), alias_of=kept_id)
 
 
 def refuse(transaction: Transaction, kept_id: str, merged_id: str, *, made_by: str) -> None:
     """Record that two entities differ, so that merging them is not suggested again."""
-    _check_pair(transaction, kept_id, merged_id)
-    _decide(transaction, kept_id, merged_id, applied=False, moved=[], made_by=made_by)
+    _decide(transaction, kept_id, merged_id, made_by, applied=False, moved=[])
 
 
 def _undo_merge(transaction: Transaction, pair: tuple[str, str]) -> None:
     for row in _decisions(transaction, pair):
-        if row.applied:
-            kept = transaction.execute(
-                sa.select(subjects.c.alias_of).where(subjects.c.id == row.kept_id)
-            ).scalar_one()
-            if kept is not None:
-                raise ConflictError(
-                    "the entity that was kept has been merged into another since; undo that first"
-                )
-            transaction.update(
-                subjects,
-                subjects.c.id.in_(row.moved),
-                subjects.c.alias_of == row.kept_id,
-                alias_of=row.merged_id,
+        if not row.applied:
+            continue
+        if row.kept_id in entity_rows.aliases_of(transaction):
+            raise ConflictError(
+                "the entity that was kept has been merged into another since; undo that first"
             )
-            transaction.update(
-                subjects,
-                subjects.c.id == row.merged_id,
-                subjects.c.alias_of == row.kept_id,
-                alias_of=None,
-            )
+        own = subjects.c.alias_of == row.kept_id
+        transaction.update(subjects, own, subjects.c.id.in_(row.moved), alias_of=row.merged_id)
+        transaction.update(subjects, own, subjects.c.id == row.merged_id, alias_of=None)
     transaction.delete(merges, _is_pair(pair))
 
 
@@ -237,32 +224,11 @@ def decided_pairs(transaction: Transaction) -> set[frozenset[str]]:
     return {frozenset((row.kept_id, row.merged_id)) for row in rows}
 
 
-def _check_pair(transaction: Transaction, kept_id: str, merged_id: str) -> None:
-    aliases = entity_rows.aliases_of(transaction)
-    if aliases.get(kept_id, kept_id) == aliases.get(merged_id, merged_id):
-        raise ConflictError("the two are one entity already")
-    for each in (kept_id, merged_id):
-        if each in aliases:
-            raise NotFoundError(f"{each!r} is another name of an entity; name that entity itself")
-        entity_rows.get(transaction, each)
-
-
 def _decide(
-    transaction: Transaction,
-    kept_id: str,
-    merged_id: str,
-    *,
-    applied: bool,
-    moved: list[str],
-    made_by: str,
+    transaction: Transaction, kept_id: str, merged_id: str, made_by: str, **values: Any
 ) -> None:
+    if kept_id == merged_id:
+        raise ConflictError("the two are one entity already")
     transaction.delete(merges, _is_pair((kept_id, merged_id)))
-    transaction.insert_one(
-        merges,
-        kept_id=kept_id,
-        merged_id=merged_id,
-        applied=applied,
-        moved=moved,
-        made_by=made_by,
-        decided_at=datetime.now(UTC),
-    )
+    values |= {"made_by": made_by, "decided_at": datetime.now(UTC)}
+    transaction.insert_one(merges, kept_id=kept_id, merged_id=merged_id, **values)

@@ -125,8 +125,6 @@ def relate(
     made_by: str,
 ) -> Relation:
     """Create or change a relation by hand, or restore a deleted one."""
-    for end in (source, target):
-        check_target(transaction, end)
     ends = (source.kind.value, source.id, name, target.kind.value, target.id)
     values = dict(zip(ENDS, ends, strict=True))
     now = datetime.now(UTC)
@@ -269,9 +267,6 @@ _TARGETS: dict[TargetKind, sa.Select[Any]] = {
 
 def check_target(transaction: Transaction, target: Target) -> None:
     """Raise `NotFoundError` if a target does not exist; files are not checked."""
-    if target.kind is TargetKind.ENTITY:
-        entities.get(transaction, target.id)
-        return
     if target not in present(transaction, [target]):
         raise NotFoundError(f"no {target.kind.value} with id {target.id!r}")
 
