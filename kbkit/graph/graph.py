@@ -28,16 +28,9 @@ from kbkit.models import (
 from kbkit.retrieval.query import distance_of
 from kbkit.retrieval.searching import hit_of
 from kbkit.runtime.validation import check_integer, check_text, explain_calls
-from kbkit.stores.catalog import (
-    entities,
-    graph_edits,
-    knowledge_bases,
-    reading,
-    relations,
-    subjects,
-)
+from kbkit.stores.catalog import entities, graph_edits, knowledge_bases, reading, relations
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.graph import first_chunks, named_entities
+from kbkit.stores.catalog.graph import defining_chunks, first_chunks, named_entities
 from kbkit.stores.stores import Stores
 
 if TYPE_CHECKING:
@@ -369,11 +362,11 @@ def _passages(
     ids = [target.id]
     if target.kind is TargetKind.ENTITY:
         entity = entities.get(transaction, target.id)
-        spellings = (entity.name, *entity.aliases)
-        rows = subjects.defined_in(transaction, list(kbs), spellings, _PLACES)
-        chunks = reading.get_chunks(transaction, [seq for _, seq, _ in rows])
-        rows.sort(key=lambda row: distance_of(chunks[row[1]][0], {row[0]}))
-        places = [(seq, kb_id) for _, seq, kb_id in rows[:1]]
+        spellings = {entity.name, *entity.aliases}
+        defining = defining_chunks(transaction, target.id, _PLACES)
+        chunks = reading.get_chunks(transaction, [seq for seq, _ in defining])
+        places = [(seq, kb_id) for seq, kb_id in defining if seq in chunks and kb_id in kbs]
+        places = sorted(places, key=lambda each: distance_of(chunks[each[0]][0], spellings))[:1]
     if target.kind is not TargetKind.CHUNK:
         ids = first_chunks(transaction, target.kind, target.id, limit)
     places += reading.places_by_id(transaction, ids).values()

@@ -127,6 +127,8 @@ def test_entities_have_type_and_description(workspace, kb):
     entity = workspace.graph.entity("shelf.BaseError")
     assert (entity.type, entity.description) == ("error", "The base of all.")
     assert workspace.graph.entity("shelf.Pool").type == "symbol"
+    first, *_ = workspace.graph.passages("shelf.PoolError")
+    assert first.chunk.anchor == "shelf.PoolError", "the definition, not a mention"
 
 
 @pytest.mark.slow

@@ -25,6 +25,7 @@ from kbkit.stores.catalog.workspace_schema import (
     built_graphs,
     document_names,
     related_chunks,
+    relation_evidence,
     relations,
     subjects,
 )
@@ -234,6 +235,22 @@ def defining_documents(transaction: Transaction) -> dict[str, set[str]]:
         relations.c.name == "defined_in", LISTED
     )
     return {id_: set(documents) for id_, documents in transaction.grouped(query).items()}
+
+
+def defining_chunks(transaction: Transaction, entity_id: str, limit: int) -> list[tuple[int, str]]:
+    """Return ``chunks.seq`` and knowledge base of chunks that define an entity."""
+    query = (
+        sa.select(chunks.c.seq, chunks.c.kb_id)
+        .join(relation_evidence, relation_evidence.c.chunk_seq == chunks.c.seq)
+        .join(relations, relations.c.id == relation_evidence.c.relation_id)
+        .where(
+            relations.c.name == "defined_in",
+            transaction.is_in(relations.c.source_id, entities.group(transaction, [entity_id])),
+            LISTED,
+        )
+    )
+    rows = transaction.execute(query.order_by(chunks.c.seq).limit(limit))
+    return [(row.seq, row.kb_id) for row in rows]
 
 
 def headings(transaction: Transaction, kb_ids: Collection[str]) -> set[str]:

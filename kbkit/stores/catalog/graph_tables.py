@@ -59,7 +59,7 @@ class GraphTable:
         relations: Strongest first; includes all relations made by hand.
         definitions: ``chunks.seq`` of defining chunks, by entity row.
         links: Source id, target id and weight of links between documents.
-        naming: ``chunks.seq`` of mentioning chunks by entity row, filled by `name_chunks`.
+        naming: ``chunks.seq`` of mentioning chunks by entity row, filled by `GraphTables.naming`.
     """
 
     entities: Sequence[EntityRow]
@@ -144,21 +144,6 @@ def _definitions(
     return definitions
 
 
-def name_chunks(transaction: Transaction, graph: GraphTable, rows: Collection[int]) -> None:
-    missing = {row for row in rows if row not in graph.naming}
-    if not missing:
-        return
-    ids = {id_: row for id_, row in graph.rows.items() if row in missing}
-    table = annotation_subjects.c
-    query = sa.select(table.subject_id, table.chunk_seq).where(
-        transaction.is_in(table.subject_id, list(ids))
-    )
-    chunks_of: dict[int, set[int]] = {row: set() for row in missing}
-    for subject_id, seq in transaction.execute(query):
-        chunks_of[ids[subject_id]].add(seq)
-    graph.naming.update({row: tuple(sorted(seqs)) for row, seqs in chunks_of.items()})
-
-
 _LONG = 0.04
 """Processor seconds from which changes by documents are read in the background."""
 _PAUSE = 199
@@ -217,9 +202,18 @@ class GraphTables:
                 self._read(transaction, kb_id, changes)
 
     def naming(self, graph: GraphTable, rows: Collection[int]) -> Mapping[int, Sequence[int]]:
-        if not graph.naming.keys() >= set(rows):
+        """Return ``chunks.seq`` of mentioning chunks by entity row, read once for each row."""
+        missing = set(rows) - graph.naming.keys()
+        if missing:
+            ids = {id_: row for id_, row in graph.rows.items() if row in missing}
+            table = annotation_subjects.c
+            query = sa.select(table.subject_id, table.chunk_seq)
+            chunks_of: dict[int, set[int]] = {row: set() for row in missing}
             with self.database.read() as transaction:
-                name_chunks(transaction, graph, rows)
+                named = query.where(transaction.is_in(table.subject_id, list(ids)))
+                for subject_id, seq in transaction.execute(named):
+                    chunks_of[ids[subject_id]].add(seq)
+            graph.naming.update({row: tuple(sorted(seqs)) for row, seqs in chunks_of.items()})
         return graph.naming
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -13,7 +12,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from kbkit.models import Document, DocumentState, EntityType, Name, Subject, SubjectKind
+from kbkit.models import Document, EntityType, Name, Subject, SubjectKind
 from kbkit.stores.catalog.database import (
     DOCUMENT_COLUMNS,
     Condition,
@@ -391,29 +390,6 @@ def defining(transaction: Transaction, kb_id: str, names: Collection[str]) -> se
         )
     )
     return set(rows.scalars())
-
-
-def defined_in(
-    transaction: Transaction, kb_ids: Collection[str], names: Collection[str], limit: int
-) -> list[tuple[str, int, str]]:
-    table = document_names.c
-    headings = sa.cast(chunks.c.heading_path, sa.Text)
-    below = [(table.name == name) & containing(headings, json.dumps(name)[1:-1]) for name in names]
-    query = (
-        sa.select(table.name, chunks.c.seq, chunks.c.kb_id, sa.func.length(headings))
-        .join(documents, documents.c.id == chunks.c.document_id)
-        .join(document_names, table.document_id == documents.c.id)
-        .where(
-            table.kb_id.in_(list(kb_ids)),
-            table.name.in_(list(names)),
-            table.defines,
-            documents.c.state != DocumentState.GONE.value,
-            sa.or_((table.anchor != "") & (chunks.c.anchor == table.anchor), *below),
-        )
-        .distinct()
-        .order_by(sa.func.length(headings), chunks.c.seq)
-    )
-    return [(row.name, row.seq, row.kb_id) for row in transaction.execute(query.limit(limit))]
 
 
 def annotated_with(transaction: Transaction, kb_id: str) -> dict[str, tuple[str, ...]]:
