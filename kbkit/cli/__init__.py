@@ -45,6 +45,7 @@ from kbkit.cli.terminal import (
     to_options,
 )
 from kbkit.errors import KbkitError
+from kbkit.models.values import reword
 from kbkit.runtime.logs import configure as configure_logs
 
 if TYPE_CHECKING:
@@ -156,6 +157,7 @@ class _Commands(TyperGroup):
                 raise KeyboardInterrupt from aborted
             raise
         except UsageError as error:
+            error.message = reword(error.message)  # newer versions of typer check with pydantic
             option = getattr(error, "option_name", "")  # of NoSuchOption
             if option and any(option in each.opts for each in self.params):
                 error.possibilities = []

@@ -129,7 +129,12 @@ def fault_reason(fault: Mapping[str, Any]) -> str:
         return "is missing"
     if fault["type"] == "extra_forbidden":
         return "is unknown"
-    return _SHOULD.sub("must ", fault["msg"].removeprefix("Value error, "))
+    return reword(fault["msg"])
+
+
+def reword(message: str) -> str:
+    """Return a message of pydantic in the words of kbkit's."""
+    return _SHOULD.sub("must ", message.removeprefix("Value error, "))
 
 
 def _cut(text: str) -> str:

@@ -399,9 +399,7 @@ def test_number_out_of_range_is_refused(run):
                 for value in ("nope", *ends):
                     refused = run(*path, *required, f"{option.opts[0]}={value}")
                     assert refused.code == 2
-                    message = (
-                        r"'--[a-z-]+'[^:]*: Input should be (a valid (integer|number)|.* than)"
-                    )
+                    message = r"'--[a-z-]+'[^:]*: must be (a valid (integer|number)|.* than)"
                     assert re.search(message, refused.err), (path, refused.err)
                     checked += 1
     assert checked > 60
