@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -27,8 +26,8 @@ WORKERS = 2
 ATTEMPTS = 3
 """Maximum attempts of a job whose server was killed."""
 MAX_AGE = timedelta(days=7)
-_REPORT_SECONDS = 0.5
-"""Seconds between writes of progress to the catalog."""
+_POLL_SECONDS = 0.5
+"""Seconds between reads and writes of a job's state; other processes may change it."""
 
 
 class Jobs:
@@ -47,14 +46,18 @@ class Jobs:
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="kbkit-job")
         self._closing = threading.Event()
         self._changed = threading.Condition()
-        self._progress: dict[str, Progress] = {}
-        self._cancelled: dict[str, threading.Event] = {}
 
     def start(
-        self, kind: str, arguments: Mapping[str, Any], *, owner: str = "", kbs: Sequence[str] = ()
+        self,
+        kind: str,
+        arguments: Mapping[str, Any],
+        *,
+        owner: str = "",
+        kbs: Sequence[str] = (),
+        job_id: str = "",
     ) -> Job:
         now = datetime.now(UTC)
-        job = Job(uuid4().hex, kind, tuple(kbs), owner, JobState.QUEUED, now)
+        job = Job(job_id or uuid4().hex, kind, tuple(kbs), owner, JobState.QUEUED, now)
         with self._stores.database.write() as transaction:
             job_table.add(transaction, job, arguments)
         self._submit(job.id)
@@ -62,13 +65,17 @@ class Jobs:
 
     def get(self, job_id: str) -> Job:
         with self._stores.database.read() as transaction:
-            job = job_table.get(transaction, job_id)
-        return self._current(job)
+            return job_table.get(transaction, job_id)
+
+    def find_repeated(self, job_id: str, request: str) -> Job | None:
+        """Return the job of an earlier request with the same idempotency key."""
+        with self._stores.database.read() as transaction:
+            return job_table.find_repeated(transaction, job_id, request)
 
     def list(self) -> list[Job]:
         """List jobs, newest first."""
         with self._stores.database.read() as transaction:
-            return [self._current(job) for job in job_table.list_jobs(transaction)]
+            return job_table.list_runs(transaction)
 
     def wait(self, job_id: str, seconds: float) -> Job:
         """Return a job once it has ended, or after some seconds."""
@@ -79,7 +86,7 @@ class Jobs:
                 left = deadline - time.monotonic()
                 if job.state.ended or left <= 0:
                     return job
-                self._changed.wait(min(left, _REPORT_SECONDS))  # another process may run it
+                self._changed.wait(min(left, _POLL_SECONDS))  # another process may run it
 
     def cancel(self, job_id: str) -> Job:
         """Cancel a job; its work so far stays. An ended job stays as it is."""
@@ -88,8 +95,6 @@ class Jobs:
             job_table.cancel(transaction, job_id)
             if job.state in (JobState.QUEUED, JobState.INTERRUPTED):
                 self._record_end(transaction, job_id, JobState.CANCELLED)
-        if event := self._cancelled.get(job_id):
-            event.set()
         self._notify()
         return self.get(job_id)
 
@@ -107,14 +112,7 @@ class Jobs:
 
     def _submit(self, job_id: str) -> None:
         if not self._closing.is_set():
-            self._cancelled.setdefault(job_id, threading.Event())
             self._pool.submit(self._run, job_id)
-
-    def _current(self, job: Job) -> Job:
-        progress = self._progress.get(job.id)
-        if progress is None or job.state is not JobState.RUNNING:
-            return job
-        return replace(job, progress=progress)
 
     def _run(self, job_id: str) -> None:
         try:
@@ -125,8 +123,6 @@ class Jobs:
         except Exception:
             log.exception("job %s", job_id)
         finally:
-            self._cancelled.pop(job_id, None)
-            self._progress.pop(job_id, None)
             self._notify()
 
     def _run_locked(self, job_id: str) -> None:
@@ -148,40 +144,26 @@ class Jobs:
             message = f"this server knows no jobs of the kind {job.kind!r}"
             self._end(job_id, JobState.FAILED, problem=JobError("ConfigError", message))
             return
-        watch = _TaskWatch(self, job_id)
+        watch = _TaskWatch(self._stores, job_id, self._closing)
         try:
             try:
                 result = to_json(task(JobRun(self._workspace, arguments, watch.report, watch.stop)))
             except Stopped:
                 result = {}
+            state, outcome = watch.state, {"result": result}
         except KbkitError as error:
-            problem = JobError(type(error).__name__, str(error))
-            self._end(job_id, JobState.FAILED, problem=problem)
+            state = JobState.FAILED
+            outcome = {"problem": JobError(type(error).__name__, str(error))}
         except Exception as error:
             log.error("job %s (%s) failed", job_id, job.kind, exc_info=error)
-            problem = JobError("ServerError", "the server failed; its log says why")
-            self._end(job_id, JobState.FAILED, problem=problem)
-        else:
-            state = JobState.DONE
-            if watch.cancelled:
-                state = JobState.CANCELLED
-            elif watch.stopped:
-                state = JobState.INTERRUPTED
-            self._end(job_id, state, result=result)
+            state = JobState.FAILED
+            outcome = {"problem": JobError("ServerError", "the server failed; its log says why")}
+        watch.write_progress()
+        self._end(job_id, state, **outcome)
 
-    def _end(
-        self,
-        job_id: str,
-        state: JobState,
-        *,
-        result: Mapping[str, Any] | None = None,
-        problem: JobError | None = None,
-    ) -> None:
+    def _end(self, job_id: str, state: JobState, **outcome: Any) -> None:
         with self._stores.database.write() as transaction:
-            last = self._progress.get(job_id)
-            if last is not None:
-                job_table.report_progress(transaction, job_id, last)
-            self._record_end(transaction, job_id, state, result=result, problem=problem)
+            self._record_end(transaction, job_id, state, **outcome)
 
     def _record_end(
         self, transaction: Transaction, job_id: str, state: JobState, **outcome: Any
@@ -197,30 +179,40 @@ class Jobs:
 
 
 class _TaskWatch:
-    def __init__(self, jobs: Jobs, job_id: str) -> None:
-        self._jobs = jobs
+    """Stores the progress of a job, and tells it to stop."""
+
+    def __init__(self, stores: Stores, job_id: str, closing: threading.Event) -> None:
+        self._database = stores.database
         self._id = job_id
-        self._event = jobs._cancelled.setdefault(job_id, threading.Event())
-        self._reported_at = self._checked_at = time.monotonic()
-        self.cancelled = False
-        self.stopped = False
+        self._closing = closing
+        self._progress: Progress | None = None
+        self._written_at = float("-inf")
+        self._checked_at = time.monotonic()
+        self._cancelled = self._stopped = False
+
+    @property
+    def state(self) -> JobState:
+        """State of the job once its task has returned."""
+        if self._cancelled:
+            return JobState.CANCELLED
+        return JobState.INTERRUPTED if self._stopped else JobState.DONE
 
     def report(self, progress: Progress) -> None:
-        current = progress.brief()
-        self._jobs._progress[self._id] = current
-        now = time.monotonic()
-        if now - self._reported_at >= _REPORT_SECONDS:
-            self._reported_at = now
-            with self._jobs._stores.database.write() as transaction:
-                job_table.report_progress(transaction, self._id, current)
-        self._jobs._notify()
+        self._progress = progress.brief()
+        if time.monotonic() - self._written_at >= _POLL_SECONDS:
+            self.write_progress()
+
+    def write_progress(self) -> None:
+        if self._progress is not None:
+            with self._database.write() as transaction:
+                job_table.report_progress(transaction, self._id, self._progress)
+            self._progress, self._written_at = None, time.monotonic()
 
     def stop(self) -> bool:
         now = time.monotonic()
-        if not self.cancelled and now - self._checked_at >= _REPORT_SECONDS:
-            self._checked_at = now  # another process may have cancelled it
-            with self._jobs._stores.database.read() as transaction:
-                self.cancelled = job_table.is_cancelled(transaction, self._id)
-        self.cancelled = self.cancelled or self._event.is_set()
-        self.stopped = self.cancelled or self._jobs._closing.is_set()
-        return self.stopped
+        if not self._cancelled and now - self._checked_at >= _POLL_SECONDS:
+            self._checked_at = now
+            with self._database.read() as transaction:
+                self._cancelled = job_table.is_cancelled(transaction, self._id)
+        self._stopped = self._cancelled or self._closing.is_set()
+        return self._stopped

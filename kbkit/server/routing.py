@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial, wraps
 from inspect import iscoroutinefunction, signature
 from types import NoneType
@@ -25,15 +25,13 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
 from kbkit.client.calls import error_named
-from kbkit.errors import ArgumentError, ConflictError, ReusedKeyError
+from kbkit.errors import ArgumentError, ConflictError
 from kbkit.models import Job, JobError, JobState
 from kbkit.models.values import did_you_mean
 from kbkit.server.access import READ, Caller, JobsOf, WorkspaceOf
 from kbkit.server.parameters import Options
 from kbkit.server.responses import Paged, answer, document_responses, error_responses, page
-from kbkit.stores.catalog import runs
-from kbkit.stores.catalog.runs import ReplayedAnswer
-from kbkit.workspace import stores_of
+from kbkit.server.tasks import store_uploads
 
 T = TypeVar("T")
 Handler = TypeVar("Handler", bound=Callable[..., Any])
@@ -174,9 +172,6 @@ def _response(value: Any, status: int) -> Response:
     return page(value, None, status) if isinstance(value, list | tuple) else answer(value, status)
 
 
-_STORED_HEADERS = ("etag", "location")
-
-
 def _digest(values: Any) -> str:
     text = json.dumps(values, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
@@ -195,56 +190,48 @@ class Worker:
             str | None,
             Header(
                 description="Any text of the caller: a repetition with the same key within a day "
-                "gets the same response, and changes nothing.",
+                "gets the same job, and starts nothing.",
                 min_length=1,
                 max_length=200,
             ),
         ] = None,
     ) -> None:
-        self._stores = stores_of(workspace)
+        self._workspace = workspace
         self._jobs = jobs
         self._caller = caller
-        self._place = request.url.path
-        self._key = idempotency_key and _digest([caller.name, self._place, idempotency_key])
-
-    def once(self, values: Any, answer: Callable[[], Response]) -> Response:
-        """Run a request with these values once for its key; repeat the response."""
-        if self._key is None:
-            return answer()
-        digest = _digest([self._place, values])
-        with self._stores.locks.hold(f"answer-{self._key}", wait=0, task="answering this request"):
-            with self._stores.database.read() as transaction:
-                stored = runs.find_answer(transaction, self._key)
-            if stored is None:
-                return self._store(digest, answer())
-        if stored.digest != digest:
-            raise ReusedKeyError(
-                "Idempotency-Key: was used for another request within the last day; use a new one"
-            )
-        headers = {**stored.headers, "Idempotency-Replayed": "true"}
-        return Response(stored.body, stored.status, headers, stored.media_type)
-
-    def _store(self, digest: str, response: Response) -> Response:
-        sent = response.headers
-        headers = {name: sent[name] for name in _STORED_HEADERS if name in sent}
-        stored = ReplayedAnswer(
-            digest, response.status_code, headers, bytes(response.body), response.media_type or ""
-        )
-        with self._stores.database.write() as transaction:
-            runs.keep_answer(transaction, self._key or "", stored)
-        return response
+        self._job_id = ""
+        if idempotency_key is not None:
+            self._job_id = _digest([caller.name, request.url.path, idempotency_key])[:32]
 
     def start(
-        self, kind: str, arguments: Mapping[str, Any], *, wait: bool, key: Any = None
+        self,
+        kind: str,
+        arguments: Mapping[str, Any],
+        *,
+        wait: bool,
+        key: Any = None,
+        files: Sequence[tuple[str, bytes]] = (),
     ) -> Response:
-        """Like `run`, but once for `key` (by default the arguments)."""
-        key = arguments if key is None else key
-        return self.once(key, lambda: self.run(kind, arguments, wait=wait))
+        """Run a job once for its idempotency key; respond with its result, or the job (202).
 
-    def run(self, kind: str, arguments: Mapping[str, Any], *, wait: bool) -> Response:
-        """Run a job; respond with its result, or with the job (202)."""
-        kbs = (arguments["kb"],) if "kb" in arguments else ()
-        job = self._jobs.start(kind, arguments, owner=self._caller.name, kbs=kbs)
+        Args:
+            kind: One of `TASKS`.
+            arguments: Arguments of the task.
+            wait: Whether to wait some seconds for the result.
+            key: Values that a repeated request has in common; by default the arguments.
+            files: Uploads to store for the job.
+        """
+        digest = _digest(arguments if key is None else key)
+        job = self._jobs.find_repeated(self._job_id, digest) if self._job_id else None
+        headers = {} if job is None else {"Idempotency-Replayed": "true"}
+        if job is None:
+            values = {**arguments, "request": digest}
+            if files:
+                values["uploads"] = store_uploads(self._workspace, files)
+            kbs = (arguments["kb"],) if "kb" in arguments else ()
+            job = self._jobs.start(
+                kind, values, owner=self._caller.name, kbs=kbs, job_id=self._job_id
+            )
         if wait:
             job = self._jobs.wait(job.id, _WAIT_SECONDS)
         if job.state is JobState.FAILED:
@@ -253,8 +240,8 @@ class Worker:
         if job.state is JobState.CANCELLED:
             raise ConflictError(f"the job {job.id} was cancelled; its work so far is kept")
         if job.state is JobState.DONE:
-            return answer(job.result)
-        return answer(job, 202, headers={"Location": f"/api/jobs/{job.id}"})
+            return answer(job.result, headers=headers)
+        return answer(job, 202, headers={**headers, "Location": f"/api/jobs/{job.id}"})
 
 
 Work = Annotated[Worker, Depends(Worker)]

@@ -22,23 +22,24 @@ def contents(path):
         )
 
 
-def tables_of_words(path):
+def old_tables(path):
     with sqlite3.connect(path) as connection:
-        query = "SELECT name FROM sqlite_master WHERE name LIKE 'lexical%'"
+        query = "SELECT name FROM sqlite_master WHERE name LIKE 'lexical%' OR name LIKE 'replayed%'"
         return connection.execute(query).fetchall()
 
 
-def test_tables_of_words_are_dropped(tmp_path):
+def test_old_tables_are_dropped(tmp_path):
     kbkit.open(tmp_path / "kb").close()
     path = tmp_path / "kb/catalog.db"
     with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE replayed_answers (key TEXT)")
         connection.execute("CREATE VIRTUAL TABLE lexical_0af USING fts5(terms, content='')")
         connection.execute(
             "CREATE VIRTUAL TABLE lexical_0af_terms USING fts5vocab(lexical_0af, row)"
         )
-    assert tables_of_words(path)
+    assert old_tables(path)
     kbkit.open(tmp_path / "kb").close()
-    assert not tables_of_words(path)
+    assert not old_tables(path)
 
 
 def test_older_catalog_is_backed_up_and_upgraded(tmp_path, caplog):
@@ -47,7 +48,7 @@ def test_older_catalog_is_backed_up_and_upgraded(tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
         SqliteDatabase(path, FolderLocks(tmp_path / "kb/locks")).close()
     assert contents(path) == before
-    assert not tables_of_words(path)
+    assert not old_tables(path)
     kept = path.with_name(f"catalog-{OLDEST}.db")
     assert str(kept) in caplog.text
     with sqlite3.connect(kept) as copy:

@@ -24,7 +24,6 @@ from kbkit.server.parameters import MAX, Body, FormBoolean, KbName
 from kbkit.server.responses import Wait
 from kbkit.server.routes.sources import check_source
 from kbkit.server.routing import Routes, Work
-from kbkit.server.tasks import store_uploads
 from kbkit.sources.web.addresses import resolve
 
 routes = Routes("/api/knowledge", "imports")
@@ -104,20 +103,17 @@ def import_openapi(
     base_of(workspace, caller, body.kb)
     if (body.url is None) == (body.description is None):
         raise ImpossibleError("give either url or description")
-
-    def done() -> Response:
-        if body.url is not None:
-            source = _source(caller, {"type": "openapi", "url": body.url}, body)
-            return work.run("import", _arguments(body.kb, [source]), wait=body.wait)
+    key, files = body.model_dump(mode="json"), []
+    if body.url is not None:
+        source = _source(caller, {"type": "openapi", "url": body.url}, body)
+    else:
         description = body.description
         text = description if isinstance(description, str) else json.dumps(description)
         name = f"{body.name}.{'yaml' if isinstance(description, str) else 'json'}"
         source = _source(caller, {"type": "openapi", "path": name}, body, sent=True)
-        uploads = store_uploads(workspace, [(name, text.encode("utf-8", "replace"))])
-        arguments = {**_arguments(body.kb, [source]), "uploads": uploads}
-        return work.run("import", arguments, wait=body.wait)
-
-    return work.once(body.model_dump(mode="json"), done)
+        files.append((name, text.encode("utf-8", "replace")))
+    arguments = _arguments(body.kb, [source])
+    return work.start("import", arguments, wait=body.wait, key=key, files=files)
 
 
 @routes.post("/import/file", WRITE, work=ImportReport)
@@ -168,16 +164,8 @@ def import_files(
     read |= {"document_type": document_type.value} if document_type else {}
     read |= {"tags": tags} if tags else {}
     digests = [[path, hashlib.sha256(data).hexdigest()] for path, data in sent]
-
-    def done() -> Response:
-        arguments = {
-            **_arguments(kb, [read]),
-            "uploads": store_uploads(workspace, sent),
-            "strict": strict,
-        }
-        return work.run("import", arguments, wait=wait)
-
-    return work.once([kb, read, digests, strict, wait], done)
+    arguments = {**_arguments(kb, [read]), "strict": strict}
+    return work.start("import", arguments, wait=wait, key=[arguments, digests], files=sent)
 
 
 def _source(

@@ -53,7 +53,6 @@ LEFT_OUT: Mapping[str, str] = {
     "graph_edits": "a person's undo history in one workspace",
     "tokens": "belongs to one server",
     "jobs": "belongs to one server",
-    "replayed_answers": "belongs to one server",
 }
 """Tables that bundles leave out, and why."""
 

@@ -305,8 +305,8 @@ def migrate(connection: sa.Connection) -> None:
         connection.exec_driver_sql(f"DROP TABLE {name}")
 
 
-_OLD_TABLE = re.compile(r"lexical_[0-9a-z]+(_terms)?")
-"""Tables of words of older versions; SQLite drops those that it made beside them."""
+_OLD_TABLE = re.compile(r"lexical_[0-9a-z]+(_terms)?|replayed_answers")
+"""Tables of older versions; SQLite drops those that it made beside tables of words."""
 
 
 def _old_tables(connection: sa.Connection) -> list[str]:

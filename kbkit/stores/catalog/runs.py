@@ -1,4 +1,4 @@
-"""Sources with their runs and pages; jobs, tokens and replayed answers of a server."""
+"""Sources with their runs and pages; jobs and tokens of a server."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 import sqlalchemy as sa
 
-from kbkit.errors import ConflictError, NotFoundError, WorkspaceError
+from kbkit.errors import ConflictError, NotFoundError, ReusedKeyError, WorkspaceError
 from kbkit.models import Job, JobError, JobState, PageRecord, Progress, TokenInfo
 from kbkit.models.values import check_match, from_dict
 from kbkit.stores.catalog.database import DAMAGED, Database, Transaction, alive
 from kbkit.stores.catalog.schema import documents, pages, runs, sources
 from kbkit.stores.catalog.workspace_schema import jobs, tokens
-from kbkit.stores.catalog.workspace_schema import replayed_answers as table
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +231,10 @@ _ENDED = [state.value for state in JobState if state.ended]
 
 
 def add(transaction: Transaction, job: Job, arguments: Mapping[str, Any]) -> None:
+    """Add a job; it may replace an ended one."""
+    transaction.delete(jobs, jobs.c.id == job.id, jobs.c.state.in_(_ENDED))
+    if transaction.execute(sa.select(jobs.c.id).where(jobs.c.id == job.id)).first():
+        raise ConflictError("a request with the same Idempotency-Key is being answered")
     transaction.insert_one(
         jobs,
         id=job.id,
@@ -244,6 +247,31 @@ def add(transaction: Transaction, job: Job, arguments: Mapping[str, Any]) -> Non
         attempts=0,
         created_at=job.created_at,
     )
+
+
+KEPT = timedelta(hours=24)
+"""How long a repeated request gets the job of the first."""
+
+
+def find_repeated(transaction: Transaction, job_id: str, request: str) -> Job | None:
+    """Return the job that a request with an idempotency key has started; failed ones start again.
+
+    ``request`` is the digest of the request, among the arguments of the job.
+    """
+    failed = (JobState.FAILED.value, JobState.CANCELLED.value)
+    query = sa.select(jobs).where(
+        jobs.c.id == job_id,
+        sa.not_(jobs.c.state.in_(failed)),
+        sa.or_(jobs.c.created_at > datetime.now(UTC) - KEPT, sa.not_(jobs.c.state.in_(_ENDED))),
+    )
+    row = transaction.execute(query).first()
+    if row is None:
+        return None
+    if row.arguments.get("request") != request:
+        raise ReusedKeyError(
+            "Idempotency-Key: was used for another request within the last day; use a new one"
+        )
+    return _job(row)
 
 
 def get(transaction: Transaction, job_id: str) -> Job:
@@ -333,35 +361,6 @@ def _job(row: sa.Row[Any]) -> Job:
         return from_dict(Job, dict(row._mapping))
     except ValueError as error:
         raise WorkspaceError(f"the job {row.id} cannot be read; {DAMAGED}") from error
-
-
-KEPT = timedelta(hours=24)
-
-
-class ReplayedAnswer(NamedTuple):
-    """A stored response; `digest` is of the request."""
-
-    digest: str
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-    media_type: str
-
-
-def find_answer(transaction: Transaction, key: str) -> ReplayedAnswer | None:
-    columns = [table.c[name] for name in ReplayedAnswer._fields]
-    query = sa.select(*columns).where(
-        table.c.key == key, table.c.created_at > datetime.now(UTC) - KEPT
-    )
-    row = transaction.execute(query).first()
-    return None if row is None else ReplayedAnswer(*row)
-
-
-def keep_answer(transaction: Transaction, key: str, answer: ReplayedAnswer) -> None:
-    now = datetime.now(UTC)
-    transaction.delete(table, sa.or_(table.c.key == key, table.c.created_at <= now - KEPT))
-    values = {**answer._asdict(), "headers": dict(answer.headers)}
-    transaction.insert_one(table, key=key, created_at=now, **values)
 
 
 _SCOPES = frozenset({"read", "write", "admin"})

@@ -330,17 +330,3 @@ jobs = Table(
     Column("ended_at", UtcDateTime),
     Index("jobs_by_creation", "created_at"),
 )
-
-replayed_answers = Table(
-    "replayed_answers",
-    metadata,
-    # digest of the client and the idempotency key
-    Column("key", String, primary_key=True),
-    # digest of the request
-    Column("digest", String, nullable=False),
-    Column("status", Int64, nullable=False),
-    Column("headers", Json(dict), nullable=False),
-    Column("body", LargeBinary, nullable=False),
-    Column("media_type", Text, nullable=False),
-    Column("created_at", UtcDateTime, nullable=False),
-)
