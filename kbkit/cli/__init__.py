@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from inspect import Parameter
 from io import TextIOWrapper
@@ -245,14 +246,19 @@ _GIVEN = ("ws", "on_progress", "return")
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The result of a command, and a message for people."""
+    """The result of a command, a message or its printer for people, and the exit code."""
 
     value: Any
-    message: str
+    message: str | Callable[[], None]
+    code: int = 0
 
 
 def command(
-    group: typer.Typer, name: str | None = None, *, show: Callable[[Any], None] | None = None
+    group: typer.Typer,
+    name: str | None = None,
+    *,
+    show: Callable[[Any], None] | None = None,
+    resume: str = "",
 ) -> Callable[[T], T]:
     """Make a command of a function; the section ``Args`` of its docstring is the help.
 
@@ -264,6 +270,7 @@ def command(
         group: The commands that it belongs to.
         name: Its name, if not the function's.
         show: Prints a result that is no `Done` for people.
+        resume: The command that continues the work after an interruption, with names to fill.
     """
 
     def decorate(function: Any) -> Any:
@@ -280,15 +287,22 @@ def command(
             with ExitStack() as stack:
                 if "ws" in names:
                     arguments["ws"] = stack.enter_context(open_workspace())
+                if resume:
+                    stack.enter_context(resumable(resume.format(**given)))
                 if "on_progress" in names:
                     arguments["on_progress"] = stack.enter_context(progress())
                 result = function(**arguments)
+            shown = partial(show, result) if show else ""
+            done = result if isinstance(result, Done) else Done(result, shown)
             if has_json and given["as_json"]:
-                print_json(result.value if isinstance(result, Done) else result)
-            elif isinstance(result, Done):
-                say(result.message)
-            elif show is not None:
-                show(result)
+                print_json(done.value)
+            elif callable(done.message):
+                done.message()
+            else:
+                for line in done.message.splitlines():
+                    say(line)
+            if done.code:
+                raise typer.Exit(done.code)
 
         # typer reads the signature
         run.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
@@ -413,11 +427,10 @@ def _name(info: CommandInfo | TyperInfo) -> str:
     return str(info.name or getattr(info.callback, "__name__", "").replace("_", "-"))
 
 
-def finish(report: IngestReport, as_json: bool, name: str) -> None:
-    """Print the report; exit with 3 if nothing was read or a source failed."""
-    print_ingest(report, as_json, name)
-    if report.nothing_read or report.failed_sources:
-        raise typer.Exit(EXIT_NOTHING_READ)
+def ingested(report: IngestReport, name: str) -> Done:
+    """Return the result of an ingest; the code is 3 if nothing was read or a source failed."""
+    failed = report.nothing_read or report.failed_sources
+    return Done(report, partial(print_ingest, report, name), EXIT_NOTHING_READ if failed else 0)
 
 
 class _Chosen:

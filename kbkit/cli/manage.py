@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kbkit.cli import app, command, finish, open_workspace, resumable
+from kbkit.cli import Done, app, command, ingested, open_workspace, resumable
 from kbkit.cli.sources import SomeSpecs, Specs
 from kbkit.cli.terminal import (
     listing,
-    print_if_json,
     print_json,
     print_pairs,
     progress,
@@ -32,21 +32,23 @@ if TYPE_CHECKING:
         KnowledgeBaseInfo,
         Problem,
     )
+    from kbkit.runtime.progress import OnProgress
     from kbkit.workspace import Workspace
 
 
 Price = Annotated[float, typer.Option(min=0)]
 
 
-@command(app)
+@command(app, resume="kbkit refresh {name}")
 def new(
+    ws: Workspace,
     name: str,
     *,
     specs: Specs,
     description: str = "",
     embedding: str | None = None,
-    as_json: bool = False,
-) -> None:
+    on_progress: OnProgress | None,
+) -> Done:
     """Create a knowledge base and read its sources.
 
     Args:
@@ -55,30 +57,22 @@ def new(
     """
     from kbkit.models import IngestReport
 
-    with open_workspace() as workspace:
-        kb = workspace.create(name, description=description, embedding=embedding)
-        if not specs:
-            if as_json:
-                print_json(IngestReport().to_dict())
-            say(f"created {name}; add documents with `kbkit add {name}`")
-            return
-        with resumable(f"kbkit refresh {name}"), progress() as on_progress:
-            report = kb.ingest(*specs, on_progress=on_progress)
-        if report.nothing_read and not report.interrupted:
-            workspace.delete(name, forever=True)
-            say(f"{name} was not created, because nothing could be read")
-        finish(report, as_json, name)
+    kb = ws.create(name, description=description, embedding=embedding)
+    if not specs:
+        return Done(IngestReport(), f"created {name}; add documents with `kbkit add {name}`")
+    report = kb.ingest(*specs, on_progress=on_progress)
+    if report.nothing_read and not report.interrupted:
+        ws.delete(name, forever=True)
+        say(f"{name} was not created, because nothing could be read")
+    return ingested(report, name)
 
 
-@command(app)
-def add(name: str, *, specs: SomeSpecs, as_json: bool = False) -> None:
+@command(app, resume="kbkit refresh {name}")
+def add(ws: Workspace, name: str, *, specs: SomeSpecs, on_progress: OnProgress | None) -> Done:
     """Add sources to a knowledge base and read them."""
-    going_on = resumable(f"kbkit refresh {name}")
-    with open_workspace() as workspace, going_on, progress() as on_progress:
-        kb = workspace[name]
-        report = kb.ingest(*specs, on_progress=on_progress)
-        _say_failed_sources(kb, report)
-    finish(report, as_json, name)
+    report = ws[name].ingest(*specs, on_progress=on_progress)
+    _say_failed_sources(ws[name], report)
+    return ingested(report, name)
 
 
 @command(
@@ -95,15 +89,14 @@ def list_(ws: Workspace) -> list[KnowledgeBaseInfo]:
 
 
 @command(app)
-def show(ws: Workspace, name: str, *, verbose: bool = False, as_json: bool = False) -> None:
+def show(ws: Workspace, name: str, *, verbose: bool = False) -> Done:
     """Show the figures of a knowledge base.
 
     Args:
         verbose: Also show fingerprints and the collection.
     """
     info = ws[name].info()
-    if not print_if_json(info, as_json):
-        print_pairs(info.lines(verbose=verbose))
+    return Done(info, partial(print_pairs, info.lines(verbose=verbose)))
 
 
 @command(app)
@@ -171,26 +164,24 @@ def chunks(
                 typer.echo(f"{chunk.id}  {plain(path)}: {plain(chunk.text)[:100]}")
 
 
-@command(app)
-def refresh(name: str, *, as_json: bool = False) -> None:
+@command(app, resume="kbkit refresh {name}")
+def refresh(ws: Workspace, name: str, *, on_progress: OnProgress | None) -> Done:
     """Read all sources again and store what changed."""
-    going_on = resumable(f"kbkit refresh {name}")
-    with open_workspace() as workspace, going_on, progress() as on_progress:
-        kb = workspace[name]
-        report = kb.refresh(on_progress=on_progress)
-        _say_failed_sources(kb, report)
-    finish(report, as_json, name)
+    report = ws[name].refresh(on_progress=on_progress)
+    _say_failed_sources(ws[name], report)
+    return ingested(report, name)
 
 
-@command(app)
+@command(app, resume="kbkit improve {name}")
 def improve(
+    ws: Workspace,
     name: str,
     *,
     embedding: str | None = None,
     estimate: bool = False,
     background: bool = False,
-    as_json: bool = False,
-) -> None:
+    on_progress: OnProgress | None,
+) -> Done:
     """Finish annotations and vectors that an ingest postponed.
 
     Args:
@@ -198,17 +189,12 @@ def improve(
         estimate: Only print the work left and an estimate of its time.
         background: Return at once and work in the background.
     """
-    going_on = resumable(f"kbkit improve {name}")
-    with open_workspace() as workspace, going_on, progress() as on_progress:
-        left = workspace[name].improve(
-            embedding=embedding, background=background, estimate=estimate, on_progress=on_progress
-        )
-    if as_json:
-        print_json(left)
-    elif left and not estimate:
-        say_improvement(left, name)
-    else:
-        say(f"left to do: {left}")
+    left = ws[name].improve(
+        embedding=embedding, background=background, estimate=estimate, on_progress=on_progress
+    )
+    if left and not estimate:
+        return Done(left, partial(say_improvement, left, name))
+    return Done(left, f"left to do: {left}")
 
 
 @command(app)

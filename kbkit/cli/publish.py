@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,7 +22,7 @@ from kbkit.cli import (
     command,
     open_workspace,
 )
-from kbkit.cli.terminal import listing, print_if_json, progress, say
+from kbkit.cli.terminal import listing, progress, say
 from kbkit.mcp import MIN_TOKENS, USUAL_TOKENS
 from kbkit.models.values import pluralize
 
@@ -310,8 +311,7 @@ def create(
     scope: str = "read",
     kbs: list[str] | None = None,
     days: OptionalCount = None,
-    as_json: bool = False,
-) -> None:
+) -> Done:
     """Create a token and print it once.
 
     Args:
@@ -323,9 +323,8 @@ def create(
     from kbkit.access import Tokens
 
     new = Tokens(ws).create(name, scope=scope, kbs=kbs or (), days=days)
-    if not print_if_json({"token": new.token, **new.info.to_dict()}, as_json):
-        typer.echo(new.token)
-        say(f"keep it: it is not shown again; `kbkit token revoke '{name}'` revokes it")
+    say(f"keep it: it is not shown again; `kbkit token revoke '{name}'` revokes it")
+    return Done({"token": new.token, **new.info.to_dict()}, partial(typer.echo, new.token))
 
 
 @command(

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kbkit.cli import EXIT_BELOW_FLOOR, Count, OptionalCount, app, command, open_workspace
+from kbkit.cli import EXIT_BELOW_FLOOR, Count, Done, OptionalCount, app, command, open_workspace
 from kbkit.cli.terminal import (
     print_evaluation,
     print_hits,
-    print_if_json,
     print_table,
     print_tuning,
     progress,
@@ -139,8 +138,7 @@ def context_(
     kbs: list[str] | None = None,
     max_tokens: Count = 2000,
     limit: OptionalCount = None,
-    as_json: bool = False,
-) -> None:
+) -> Done:
     """Print passages that answer a question, with sources.
 
     Args:
@@ -150,8 +148,7 @@ def context_(
     """
     answer = ws.context(query, kbs=kbs, max_tokens=max_tokens, limit=limit)
     say_notes(answer.notes)
-    if not print_if_json(answer, as_json):
-        typer.echo(without_controls(answer.text))
+    return Done(answer, partial(typer.echo, without_controls(answer.text)))
 
 
 Target = Annotated[
@@ -170,8 +167,7 @@ def eval_(
     fail_under: float | None = None,
     wait: bool = False,
     verbose: bool = False,
-    as_json: bool = False,
-) -> None:
+) -> Done:
     """Measure search on questions with known answers.
 
     Args:
@@ -187,11 +183,11 @@ def eval_(
         result = kb.feedback.evaluate(
             ground_truth, mode=mode, against=against, wait=wait, on_progress=on_progress
         )
-    if not print_if_json(result, as_json):
-        print_evaluation(result, verbose)
+    show, code = partial(print_evaluation, result, verbose), 0
     if fail_under is not None and result.ndcg < fail_under:
         say(f"nDCG@10 {result.ndcg:.3f} is below {fail_under}")
-        raise typer.Exit(EXIT_BELOW_FLOOR)
+        code = EXIT_BELOW_FLOOR
+    return Done(result, show, code)
 
 
 def _print_tuned(report: TuneReport) -> None:

@@ -14,21 +14,14 @@ import typer
 from kbkit.cli import (
     EXIT_ERROR,
     EXIT_NOTHING_READ,
+    Done,
     app,
     chosen_workspace,
     command,
     open_workspace,
     resumable,
 )
-from kbkit.cli.terminal import (
-    complain,
-    listing,
-    print_if_json,
-    print_json,
-    print_pairs,
-    progress,
-    say,
-)
+from kbkit.cli.terminal import complain, listing, print_pairs, progress, say
 from kbkit.errors import ConflictError
 from kbkit.models.values import pluralize
 
@@ -84,19 +77,20 @@ def copy(
 
 
 @command(recipes)
-def check(recipe: Recipe, *, as_json: bool = False) -> None:
+def check(recipe: Recipe) -> Done:
     """Check a recipe for errors."""
     from kbkit.workflows.gallery import check_recipe
 
     findings = check_recipe(recipe)
-    if not print_if_json(findings, as_json):
+    errors = sum(finding.severity == "error" for finding in findings)
+
+    def show() -> None:
         for finding in findings:
             complain(str(finding))
-        errors = sum(finding.severity == "error" for finding in findings)
-        warnings = len(findings) - errors
-        say(f"{recipe}: {pluralize(errors, 'error')}, {pluralize(warnings, 'warning')}")
-    if any(finding.severity == "error" for finding in findings):
-        raise typer.Exit(EXIT_ERROR)
+        warnings = pluralize(len(findings) - errors, "warning")
+        say(f"{recipe}: {pluralize(errors, 'error')}, {warnings}")
+
+    return Done(findings, show, EXIT_ERROR if errors else 0)
 
 
 @command(app)
@@ -107,8 +101,7 @@ def build(
     yes: bool = False,
     trust: bool = False,
     engine: str = "local",
-    as_json: bool = False,
-) -> None:
+) -> Done:
     """Build or update a recipe's knowledge base and site.
 
     Args:
@@ -132,15 +125,12 @@ def build(
             trust=trust,
             on_progress=on_progress,
         )
-    if as_json:
-        print_json(report)
-    else:
-        say(f"built {report.info.name}")
-        print_pairs(report.lines())
+    say(f"built {report.info.name}")
     for problem in report.ingest.failed_sources:
         say(f"nothing could be read from {problem.uri}")
-    if report.ingest.nothing_read or report.ingest.failed_sources:
-        raise typer.Exit(EXIT_NOTHING_READ)
+    failed = report.ingest.nothing_read or report.ingest.failed_sources
+    show = partial(print_pairs, report.lines())
+    return Done(report, show, EXIT_NOTHING_READ if failed else 0)
 
 
 @command(app)

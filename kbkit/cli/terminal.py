@@ -147,9 +147,7 @@ def print_pairs(pairs: list[tuple[str, str]]) -> None:
     print_table(("", ""), pairs, styles=["bold", ""])
 
 
-def print_ingest(report: IngestReport, as_json: bool, name: str) -> None:
-    if print_if_json(report, as_json):
-        return
+def print_ingest(report: IngestReport, name: str) -> None:
     say(
         f"{report.new:,} new, {report.changed:,} changed, {report.same:,} same, "
         f"{report.gone:,} gone; {pluralize(report.chunks_embedded, 'chunk')} embedded"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kbkit.cli import EXIT_ERROR, app, chosen_workspace, command, open_workspace, resumable
-from kbkit.cli.terminal import listing, print_if_json, print_json, print_table, progress, say
+from kbkit.cli import EXIT_ERROR, Done, app, chosen_workspace, command
+from kbkit.cli.terminal import listing, print_table, say, say_notes
 from kbkit.mcp import MIN_TOKENS, SET_NAMES, USUAL_TOKENS, check_sets
 from kbkit.mcp.stdio import serve
 from kbkit.models.values import pluralize
@@ -53,8 +54,8 @@ def _print_migration(done: Migration) -> None:
     _print_locations(done)
 
 
-@command(app, show=_print_migration)
-def migrate(*, to: str) -> Migration:
+@command(app, show=_print_migration, resume="kbkit migrate")
+def migrate(*, to: str, on_progress: OnProgress | None) -> Migration:
     """Move the workspace to PostgreSQL or to a folder.
 
     Args:
@@ -63,8 +64,7 @@ def migrate(*, to: str) -> Migration:
     """
     from kbkit.workflows.migration import migrate as move
 
-    with resumable("kbkit migrate"), progress() as on_progress:
-        return move(chosen_workspace(), to=to, on_progress=on_progress)
+    return move(chosen_workspace(), to=to, on_progress=on_progress)
 
 
 def _print_locations(done: Migration) -> None:
@@ -109,7 +109,7 @@ def list_() -> Sequence[ModelInfo]:
     return list_models()
 
 
-@command(models)
+@command(models, resume="kbkit models fetch {name}")
 def fetch(
     name: Model,
     *,
@@ -117,6 +117,7 @@ def fetch(
     file: str = "",
     sha256: str = "",
     allow_private: bool = False,
+    on_progress: OnProgress | None,
 ) -> None:
     """Download a model; resumes after an interruption.
 
@@ -127,15 +128,14 @@ def fetch(
     """
     from kbkit.workflows.embedding_models import fetch_model
 
-    with resumable(f"kbkit models fetch {name}"), progress() as on_progress:
-        folder = fetch_model(
-            name,
-            revision=revision,
-            file=file,
-            sha256=sha256,
-            allow_private=allow_private,
-            on_progress=on_progress,
-        )
+    folder = fetch_model(
+        name,
+        revision=revision,
+        file=file,
+        sha256=sha256,
+        allow_private=allow_private,
+        on_progress=on_progress,
+    )
     say(f"fetched {name} to {folder}; name it in a recipe: {{type: onnx, preset: {name}}}")
 
 
@@ -158,20 +158,17 @@ Names = Annotated[
 
 
 @command(app)
-def doctor(ws: Workspace, *, repair: bool = False, as_json: bool = False) -> None:
+def doctor(ws: Workspace, *, repair: bool = False) -> Done:
     """Check a workspace for damage.
 
     Args:
         repair: Rebuild damaged indexes from the catalog.
     """
     health = ws.doctor(repair=repair)
-    if not print_if_json({"sound": health.sound, **health.to_dict()}, as_json):
-        for finding in health.findings:
-            say(str(finding))
-        checked = pluralize(health.knowledge_bases, "knowledge base")
-        say(f"{checked}: {'sound' if health.sound else 'not sound'}")
-    if not health.sound:
-        raise typer.Exit(EXIT_ERROR)
+    checked = pluralize(health.knowledge_bases, "knowledge base")
+    lines = [*map(str, health.findings), f"{checked}: {'sound' if health.sound else 'not sound'}"]
+    values = {"sound": health.sound, **health.to_dict()}
+    return Done(values, "\n".join(lines), 0 if health.sound else EXIT_ERROR)
 
 
 @command(app)
@@ -194,6 +191,8 @@ def runs(ws: Workspace, names: Names = None) -> list[Run]:
 
 
 def _print_bundle(done: BundleInfo) -> None:
+    for reason in done.skipped:
+        say(f"left out: {reason}")
     say(
         f"wrote {done.path}: {pluralize(len(done.knowledge_bases), 'knowledge base')}, "
         f"{pluralize(done.documents)}, {done.bytes / 1e6:,.1f} MB, in {done.seconds:,.1f} s"
@@ -201,20 +200,14 @@ def _print_bundle(done: BundleInfo) -> None:
     )
 
 
-def _bundle(file: str, kbs: list[str] | None, sign: Path | None) -> BundleInfo:
-    with open_workspace() as ws, progress() as on_progress:
-        done = ws.bundle(file, kbs=kbs, sign=sign, on_progress=on_progress)
-    for reason in done.skipped:
-        say(f"left out: {reason}")
-    return done
-
-
 @command(app, show=_print_bundle)
 def bundle(
+    ws: Workspace,
     places: Annotated[list[str], typer.Argument(metavar="[NAME]... FILE")],
     *,
     everything: Annotated[bool, typer.Option("--all")] = False,
     sign: Path | None = None,
+    on_progress: OnProgress | None,
 ) -> BundleInfo:
     """Write knowledge bases to one portable file.
 
@@ -225,19 +218,24 @@ def bundle(
     *names, file = places
     if everything == bool(names):
         raise typer.BadParameter("name knowledge bases and then a file, or give --all and a file")
-    return _bundle(file, None if everything else names, sign)
+    kbs = None if everything else names
+    return ws.bundle(file, kbs=kbs, sign=sign, on_progress=on_progress)
 
 
 @command(app, show=_print_bundle)
 def backup(
-    place: Annotated[str, typer.Argument(metavar="FILE_OR_FOLDER")], *, sign: Path | None = None
+    ws: Workspace,
+    place: Annotated[str, typer.Argument(metavar="FILE_OR_FOLDER")],
+    *,
+    sign: Path | None = None,
+    on_progress: OnProgress | None,
 ) -> BundleInfo:
     """Write the whole workspace to one file.
 
     Args:
         place: A new file, or a folder for one named after the time.
     """
-    return _bundle(place, None, sign)
+    return ws.bundle(place, sign=sign, on_progress=on_progress)
 
 
 def _print_restored(done: Restoration) -> None:
@@ -285,7 +283,7 @@ _SECRETS = ("panel_token", "database_url", "chroma_url", "chroma_token")
 
 
 @command(config)
-def show(*, as_json: bool = False) -> None:
+def show() -> Done:
     """Show each setting with its value and origin."""
     from kbkit.runtime.config import setting_values, unknown_variables
 
@@ -297,10 +295,7 @@ def show(*, as_json: bool = False) -> None:
         if each.name in _SECRETS and value:
             value = "(set)"
         rows.append((each.name, str(value), origin))
-    if as_json:
-        print_json([dict(zip(("name", "value", "origin"), row, strict=True)) for row in rows])
-    else:
-        print_table(("setting", "value", "from"), rows)
-        say("What they mean: https://kbkit.github.io/kbkit/settings/")
-    for problem in unknown_variables():
-        say(f"note: {problem}")
+    say_notes(unknown_variables())
+    say("What they mean: https://kbkit.github.io/kbkit/settings/")
+    values = [dict(zip(("name", "value", "origin"), row, strict=True)) for row in rows]
+    return Done(values, partial(print_table, ("setting", "value", "from"), rows))
