@@ -73,6 +73,17 @@ Retrieval = Annotated[RetrievalSpec, _retrieval]
 Model = Annotated[Any, _no_model]
 
 
+def make_retriever(searched: Any, **options: Any) -> BaseRetriever:
+    """Return a search as a llama-index retriever, awaited if its client is."""
+    with whole("A retriever"):
+        from kbkit.retrieval import llamaindex
+
+    asked = llamaindex.asking(searched.search, **options)
+    if isinstance(searched, Awaited):
+        return llamaindex.AwaitedRetriever(asked)
+    return llamaindex.KbkitRetriever(asked)
+
+
 class KnowledgeBaseCalls(IngestionCalls, RemoteObject):
     """Requests for a knowledge base; see `kbkit.KnowledgeBase`.
 
@@ -129,14 +140,7 @@ class KnowledgeBaseCalls(IngestionCalls, RemoteObject):
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> BaseRetriever:
         """Return the search as a llama-index retriever, awaited if this client is."""
-        with whole("A retriever"):
-            from kbkit.retrieval import llamaindex
-
-        this: Any = self
-        asked = llamaindex.asking(this.search, limit=limit, mode=mode, filters=filters)
-        if isinstance(self, Awaited):
-            return llamaindex.AwaitedRetriever(asked)
-        return llamaindex.KbkitRetriever(asked)
+        return make_retriever(self, limit=limit, mode=mode, filters=filters)
 
     @steps
     def as_tool(

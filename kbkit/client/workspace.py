@@ -23,9 +23,14 @@ from kbkit.client.documents import Conditions
 from kbkit.client.entries import AsyncEntries, RemoteEntries
 from kbkit.client.files import AsyncFiles, RemoteFiles
 from kbkit.client.graph import AsyncGraph, RemoteGraph
-from kbkit.client.knowledge_base import AsyncKnowledgeBase, Model, RemoteKnowledgeBase, Retrieval
+from kbkit.client.knowledge_base import (
+    AsyncKnowledgeBase,
+    Model,
+    RemoteKnowledgeBase,
+    Retrieval,
+    make_retriever,
+)
 from kbkit.client.work import job, result_of
-from kbkit.extras import whole
 from kbkit.models import (
     About,
     Answer,
@@ -221,17 +226,10 @@ class WorkspaceCalls(RemoteObject, ABC, Generic[K]):
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> BaseRetriever:
         """Return the search over several knowledge bases as a llama-index retriever."""
-        with whole("A retriever"):
-            from kbkit.retrieval import llamaindex
-
         named = None if kbs is None else names(kbs)
         for name in named or ():
             self[name]
-        this: Any = self
-        asked = llamaindex.asking(this.search, kbs=named, limit=limit, mode=mode, filters=filters)
-        if isinstance(self, Awaited):
-            return llamaindex.AwaitedRetriever(asked)
-        return llamaindex.KbkitRetriever(asked)
+        return make_retriever(self, kbs=named, limit=limit, mode=mode, filters=filters)
 
     @call(f"GET {_BASE}")
     def _find(self, name: str) -> KnowledgeBaseInfo: ...

@@ -1,132 +1,36 @@
-"""One definition of a call is blocking or asynchronous."""
+"""Calls of a client, before they are sent and after they are answered."""
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated, TypeVar
 
-import httpx
 import pytest
 
-from kbkit.client.calls import Awaited, Blocking, Request, Steps, steps
-from kbkit.client.declared import call, json_body, reads, url
+import kbkit
+from kbkit.client import AsyncWorkspace
+from kbkit.client.calls import Request
+from kbkit.client.declared import json_body, url
+from kbkit.client.files import RemoteFiles
 from kbkit.errors import ArgumentError, ConfigError
-from kbkit.models import FileInfo, FileKind, FileTree, Target, TargetKind, from_dict
-
-T = TypeVar("T")
+from kbkit.models import FileInfo, FileKind, FileTree, from_dict
 
 INFO = FileInfo("a b.md", FileKind.FILE, 3, datetime(2026, 1, 2, tzinfo=UTC), datetime.now(UTC))
+NOWHERE = "http://127.0.0.1:9"
 
 
-def _answer(request: Request[T]) -> T:
-    """Answer as a server that has one file."""
-    sent = httpx.Request(request.method, "http://h" + request.path, params=request.parameters)
-    tree = FileTree(INFO, (FileTree(INFO),))
-    body = tree if request.path == "/tree" else INFO
-    return request.read(httpx.Response(200, json=body.to_dict(), request=sent))
-
-
-class BlockingTransport:
-    def send(self, request: Request[T]) -> T:
-        return _answer(request)
-
-
-class AsyncTransport:
-    async def send(self, request: Request[T]) -> T:
-        await asyncio.sleep(0)
-        return _answer(request)
-
-
-def _scores(scores: tuple[int, int]) -> dict[str, int]:
-    return {"least": scores[0], "most": scores[1]}
-
-
-class Calls:
-    @call("GET /info/{path}")
-    def info(self, path: str, *, deep: bool = False) -> FileInfo:
-        """What is there."""
-
-    @call("POST /edit/{path:path}?form=raw", names={"by": "author"}, body={"op": "edit"})
-    def edit(
-        self,
-        path: str,
-        new: str,
-        *,
-        tags: str | Sequence[str] = (),
-        by: str = "",
-        if_match: str | None = None,
-    ) -> FileInfo:
-        """Change it."""
-
-    @call("GET /linked")
-    def linked(self, target: Target, scores: Annotated[tuple[int, int], _scores]) -> FileInfo:
-        """What it links to."""
-
-    @steps
-    def both(self) -> Steps[tuple[FileInfo, FileTree]]:
-        """Both."""
-        info = yield from Calls.info(self, "x")
-        tree = yield Request("GET", "/tree", reads(FileTree))
-        return info, tree
-
-
-class Remote(Calls, Blocking):
-    """Blocking."""
-
-
-class AsyncRemote(Calls, Awaited):
-    """Awaited."""
-
-
-def test_call_is_blocking_or_asynchronous() -> None:
-    now = Remote(BlockingTransport())
-    later = AsyncRemote(AsyncTransport())
-
-    async def main() -> None:
-        assert await later.info("x") == INFO
-        assert await later.both() == now.both()
-
-    assert now.info("x", deep=True) == INFO
-    assert now.both() == (INFO, FileTree(INFO, (FileTree(INFO),)))
-    asyncio.run(main())
-
-
-def _sent(steps: Steps[T]) -> Request[T]:
-    request: Request[T] = next(steps)
-    return request
-
-
-def test_arguments_fill_path_query_and_body() -> None:
-    remote = Remote(BlockingTransport())
-    edit = _sent(Calls.edit(remote, "a b/..", "x", tags="t", by="ann", if_match="7"))
-    assert (edit.method, edit.path) == ("POST", "/edit/a%20b/%2E%2E")
-    assert edit.parameters == (("form", "raw"),)
-    assert edit.json == {"op": "edit", "new": "x", "tags": ["t"], "author": "ann"}
-    assert edit.headers == {"If-Match": '"7"'}
-    linked = _sent(Calls.linked(remote, Target(TargetKind.FILE, "a.md"), (1, 5)))
-    expected = (("target", "file:a.md"), ("least", "1"), ("most", "5"))
-    assert (linked.parameters, linked.json) == (expected, None)
-
-
-def test_a_value_that_is_no_text_is_refused_before_it_is_sent() -> None:
-    with pytest.raises(ConfigError, match=r"^new=7: give a text"):
-        Remote(BlockingTransport()).edit("a", 7)  # type: ignore[arg-type]
-    assert _sent(Calls.edit(None, "a", "\ud800")).json["new"] == "?"  # half of a character
-
-
-def test_wrong_call_names_the_right_one() -> None:
-    with pytest.raises(ArgumentError, match=r"write info\(path, deep=True\)"):
-        Remote(BlockingTransport()).info("x", True)  # type: ignore[call-arg]
-    with pytest.raises(ArgumentError, match="did you mean 'deep"):
-        AsyncRemote(AsyncTransport()).info("x", dep=True)  # type: ignore[call-arg]
+def test_wrong_calls_are_refused_before_they_are_sent() -> None:
+    with pytest.raises(ConfigError, match=r"^content=7: give a text"):
+        kbkit.connect(NOWHERE).files.append("a.md", 7)
+    with pytest.raises(ArgumentError, match=r"write rename\(name, to="):
+        kbkit.connect(NOWHERE).rename("a", "b")
+    with pytest.raises(ArgumentError, match="did you mean 'forever"):
+        AsyncWorkspace(NOWHERE).delete("a", forver=True)
 
 
 def test_call_keeps_signature_and_docstring() -> None:
-    assert list(inspect.signature(Remote.info).parameters) == ["self", "path", "deep"]
-    assert Remote(BlockingTransport()).info.__doc__ == "What is there."
+    assert list(inspect.signature(RemoteFiles.append).parameters)[:3] == ["self", "path", "content"]
+    assert RemoteFiles.append.__doc__
 
 
 def test_names_in_addresses_are_quoted() -> None:

@@ -84,9 +84,3 @@ def test_caller_without_read_scope_reads_nothing(agent, caller):
                 agent.run(method, *arguments)
     finally:
         caller.scopes = ("read", "write", "admin")
-
-
-def test_caller_with_all_scopes_sees_everything(agent):
-    uris = [str(resource.uri) for resource in agent.run("list_resources").resources]
-    assert "skill://set-the-table/SKILL.md" in uris
-    assert "kbkit://kb/secret/text:secret" in uris
