@@ -74,7 +74,6 @@ Model = Annotated[Any, _no_model]
 
 
 def make_retriever(searched: Any, **options: Any) -> BaseRetriever:
-    """Return a search as a llama-index retriever, awaited if its client is."""
     with whole("A retriever"):
         from kbkit.retrieval import llamaindex
 

@@ -68,7 +68,6 @@ class Jobs:
             return job_table.get(transaction, job_id)
 
     def find_repeated(self, job_id: str, request: str) -> Job | None:
-        """Return the job of an earlier request with the same idempotency key."""
         with self._stores.database.read() as transaction:
             return job_table.find_repeated(transaction, job_id, request)
 
@@ -179,8 +178,6 @@ class Jobs:
 
 
 class _TaskWatch:
-    """Stores the progress of a job, and tells it to stop."""
-
     def __init__(self, stores: Stores, job_id: str, closing: threading.Event) -> None:
         self._database = stores.database
         self._id = job_id
@@ -192,7 +189,6 @@ class _TaskWatch:
 
     @property
     def state(self) -> JobState:
-        """State of the job once its task has returned."""
         if self._cancelled:
             return JobState.CANCELLED
         return JobState.INTERRUPTED if self._stopped else JobState.DONE

@@ -214,12 +214,7 @@ class Worker:
     ) -> Response:
         """Run a job once for its idempotency key; respond with its result, or the job (202).
 
-        Args:
-            kind: One of `TASKS`.
-            arguments: Arguments of the task.
-            wait: Whether to wait some seconds for the result.
-            key: Values that a repeated request has in common; by default the arguments.
-            files: Uploads to store for the job.
+        A repeated request has the same `key`, by default the same arguments.
         """
         digest = _digest(arguments if key is None else key)
         job = self._jobs.find_repeated(self._job_id, digest) if self._job_id else None

@@ -231,7 +231,7 @@ _ENDED = [state.value for state in JobState if state.ended]
 
 
 def add(transaction: Transaction, job: Job, arguments: Mapping[str, Any]) -> None:
-    """Add a job; it may replace an ended one."""
+    # a failed job starts again with its idempotency key
     transaction.delete(jobs, jobs.c.id == job.id, jobs.c.state.in_(_ENDED))
     if transaction.execute(sa.select(jobs.c.id).where(jobs.c.id == job.id)).first():
         raise ConflictError("a request with the same Idempotency-Key is being answered")
@@ -250,14 +250,10 @@ def add(transaction: Transaction, job: Job, arguments: Mapping[str, Any]) -> Non
 
 
 KEPT = timedelta(hours=24)
-"""How long a repeated request gets the job of the first."""
 
 
 def find_repeated(transaction: Transaction, job_id: str, request: str) -> Job | None:
-    """Return the job that a request with an idempotency key has started; failed ones start again.
-
-    ``request`` is the digest of the request, among the arguments of the job.
-    """
+    """Return the job of an idempotency key, unless it failed; ``request`` is a digest."""
     failed = (JobState.FAILED.value, JobState.CANCELLED.value)
     query = sa.select(jobs).where(
         jobs.c.id == job_id,
