@@ -53,10 +53,10 @@ def chunk(
     if not content or content.isspace():
         return []
     structure = structure or outline(content)
-    auto = spec.strategy == "auto"
-    strategy = strategy_for(structure, document_type, form) if auto else spec.strategy
-    size = size_for(spec, form)
-    return list(cut(content, structure, strategy, size, spec.overlap, lines=auto))
+    strategy: str = spec.strategy
+    if strategy == "auto":
+        strategy = strategy_for(structure, document_type, form)
+    return list(cut(content, structure, strategy, size_for(spec, form), spec.overlap))
 
 
 def size_for(spec: ChunkingSpec, form: str) -> int:

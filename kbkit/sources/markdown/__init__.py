@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from functools import cached_property
 from textwrap import dedent
 
 from kbkit.sources.markdown.inline import formula_block, formula_lines, heading_titles, plain_markup
@@ -36,7 +37,7 @@ from kbkit.text.markdown.writing import CODE, KINDS, NAMING, SILENT, VERSIONS, f
 def commonmark(text: str, *, components: bool = False) -> str:
     lines = text.split("\n")
     directives = _USES_DIRECTIVES.search(text) is not None
-    unfolded = "\n".join(_Unfolding(components, directives).lines(lines, 0))
+    unfolded = "\n".join(_Unfolding(lines, components, directives).unfold())
     targets = heading_titles(unfolded) if "ref}`" in unfolded else {}
     notes = frozenset(match["label"] for line in lines if (match := _FOOTNOTE.match(line)))
     return plain_markup(unfolded, notes=notes, components=components, targets=targets)
@@ -112,19 +113,28 @@ _FOLDED = frozenset({"details", "dropdown", "spoiler", "collapse", "toggle"})
 _UNNAMED = frozenset({"html", "code-group", "div", "grid", "container", "tab-set", "figure"})
 """Containers whose argument is not a title."""
 _PICTURES = frozenset({"image", "figure", "figure-md"})
+_Written = tuple[list[str], int]  # a block, and the line after it
 
 
 class _Unfolding:
-    """Unfolds the lines of a text and its nested blocks."""
+    """Unfolds lines and the blocks nested in them."""
 
-    def __init__(self, components: bool, directives: bool) -> None:
+    def __init__(
+        self, lines: list[str], components: bool, directives: bool, depth: int = 0
+    ) -> None:
+        self._lines = lines
         self._components = components
         self._directives = directives  # MyST, which has its own comments and block breaks
-        self._ended: dict[int, dict[int, int]] = {}  # ends of containers, by id of the lines
+        self._depth = depth
 
-    def lines(self, lines: list[str], depth: int) -> list[str]:
-        """Convert lines to CommonMark; blocks nested too deeply stay."""
-        if depth > _DEEPEST:
+    def _inner(self, lines: list[str]) -> list[str]:
+        nested = _Unfolding(lines, self._components, self._directives, self._depth + 1)
+        return nested.unfold()
+
+    def unfold(self) -> list[str]:
+        """Convert the lines to CommonMark; blocks nested too deeply stay."""
+        lines = self._lines
+        if self._depth > _DEEPEST:
             return lines
         out: list[str] = []
         at = 0
@@ -136,9 +146,9 @@ class _Unfolding:
                     line = f"{_ATTRIBUTES.sub('', line).rstrip()} {{#{target}}}"
                 target = ""
             stripped = line.lstrip(" \t")
-            converted = self._block(lines, at, depth) if stripped[:1] in _BLOCK_STARTS else None
+            converted = self._block(at) if stripped[:1] in _BLOCK_STARTS else None
             if converted is None:
-                converted = self._terms(lines, at, depth, out)
+                converted = self._terms(at, out)
             if converted is not None:
                 block, at = converted
                 if block and out and out[-1].strip():
@@ -154,56 +164,50 @@ class _Unfolding:
                 target = match["name"]
                 at += 1
             else:
-                after = self._skip_dropped(lines, at)
+                after = self._skip_dropped(at)
                 out += [line] if after == at else []
                 at = max(after, at + 1)
-        self._ended.pop(id(lines), None)
         return out
 
-    def _skip_dropped(self, lines: list[str], at: int) -> int:
-        if self._components and (after := module_end(lines, at)):
+    def _skip_dropped(self, at: int) -> int:
+        if self._components and (after := module_end(self._lines, at)):
             return after
-        comment = self._directives and _COMMENT.match(lines[at])
-        return at + 1 if comment or _DROPPED.match(lines[at]) else at
+        line = self._lines[at]
+        comment = self._directives and _COMMENT.match(line)
+        return at + 1 if comment or _DROPPED.match(line) else at
 
-    def _block(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int] | None:
-        line = lines[at]
+    def _block(self, at: int) -> _Written | None:
+        line = self._lines[at]
         if match := _FENCE.match(line):
-            return self._fence(match, lines, at, depth)
+            return self._fence(match, at)
         if match := _ADMONITION.match(line):
-            title = match["title"]
-            return self._admonition(match, lines, at, depth, title_of(match["kind"], title))
+            inner, after = self._indented(match, at)
+            block = quote_block(title_of(match["kind"], match["title"]), inner)
+            return indent_block(block, match["lead"]), after
         if match := _TAB.match(line):
-            lead = match["lead"]
-            body, after = body_below(lines, at + 1, width_of(lead) + 4)
-            inner = self.lines(body, depth + 1)
-            return indent_block([f"**{match['title']}**", "", *inner], lead), after
+            inner, after = self._indented(match, at)
+            return indent_block([f"**{match['title']}**", "", *inner], match["lead"]), after
         if match := _CONTAINER.match(line):
-            return self._container(match, lines, at, depth)
+            return self._container(match, at)
         if match := _FOOTNOTE.match(line):
-            body, after = body_below(lines, at + 1, 4, lazy=True)
-            inner = self.lines([match["text"], *body], depth + 1)
-            return _note(match["label"], inner), after
-        if formula := formula_block(lines, at):
+            body, after = body_below(self._lines, at + 1, 4, lazy=True)
+            return _note(match["label"], self._inner([match["text"], *body])), after
+        if formula := formula_block(self._lines, at):
             return formula
         if self._components and (match := _OPENING.match(line)):
-            end = self._ends(lines).get(at)
+            end = self._ends.get(at)
             if end is not None:
-                return self._component(match, lines[at + 1 : end], depth), end + 1
+                return self._component(match, self._lines[at + 1 : end]), end + 1
         if match := _ABBREVIATION.match(line):
             return [f"*   **{match['name']}**: {match['text']}"], at + 1
         return None
 
-    def _admonition(
-        self, match: re.Match[str], lines: list[str], at: int, depth: int, title: str
-    ) -> tuple[list[str], int]:
-        lead = match["lead"]
-        body, after = body_below(lines, at + 1, width_of(lead) + 4)
-        return indent_block(quote_block(title, self.lines(body, depth + 1)), lead), after
+    def _indented(self, match: re.Match[str], at: int) -> _Written:
+        body, after = body_below(self._lines, at + 1, width_of(match["lead"]) + 4)
+        return self._inner(body), after
 
-    def _fence(
-        self, match: re.Match[str], lines: list[str], at: int, depth: int
-    ) -> tuple[list[str], int] | None:
+    def _fence(self, match: re.Match[str], at: int) -> _Written | None:
+        lines = self._lines
         marks, info = match["marks"], match["info"]
         if marks[0] == "`" and "`" in info:
             return None
@@ -213,7 +217,7 @@ class _Unfolding:
         directive = _DIRECTIVE.match(info)
         if directive and not info.startswith("{."):
             body = dedent_lines(lines[at + 1 : end], width_of(match["lead"]))
-            block = self._directive(directive["kind"], directive["title"], body, depth)
+            block = self._directive(directive["kind"], directive["title"], body)
             return indent_block(block, match["lead"]), after
         if info.strip() == "math":
             inside = dedent_lines(lines[at + 1 : end], width_of(match["lead"]))
@@ -228,45 +232,42 @@ class _Unfolding:
             return [f"{match['lead']}**{title}**", "", *code], after
         return code, after
 
-    def _container(
-        self, match: re.Match[str], lines: list[str], at: int, depth: int
-    ) -> tuple[list[str], int] | None:
+    def _container(self, match: re.Match[str], at: int) -> _Written | None:
         marks, lead = match["marks"], match["lead"]
         kind = match["braced"] or match["kind"]
         title = match["title"].strip().removeprefix("|").strip()
-        end = self._ends(lines).get(at)
+        end = self._ends.get(at)
         if end is None:
-            options, after = body_below(lines, at + 1, width_of(lead) + 4)
+            options, after = body_below(self._lines, at + 1, width_of(lead) + 4)
             if marks[0] != ":" or title or not (options or _PATH.match(kind)):
                 return None
             return [f"{lead}`{kind}`"], after  # mkdocstrings would insert its documentation
         if labelled := re.match(r"\[([^\[\]]*)\]|\{[^{}]*\btitle=\"([^\"]*)\"[^{}]*\}", title):
             title = labelled[1] or labelled[2] or ""
-        body = dedent_lines(lines[at + 1 : end], width_of(lead))
-        return indent_block(self._directive(kind, title, body, depth), lead), end + 1
+        body = dedent_lines(self._lines[at + 1 : end], width_of(lead))
+        return indent_block(self._directive(kind, title, body), lead), end + 1
 
-    def _ends(self, lines: list[str]) -> dict[int, int]:
-        """Return the last line of each container and component, by its first."""
-        ends = self._ended.get(id(lines))
-        if ends is None:
-            ends = self._ended[id(lines)] = {}
-            waiting: defaultdict[str, list[int]] = defaultdict(list)
-            fence = ""
-            for number, line in enumerate(lines):
-                if (code := _CODE_FENCE.match(line)) and (not fence or code[1].startswith(fence)):
-                    fence = "" if fence else code[1]
-                elif fence or not line.lstrip(" \t").startswith(("<", ":::", "///")):
-                    continue
-                elif end := _CONTAINER_END.match(line) or _CLOSING.match(line):
-                    if opened := waiting[end[1]]:
-                        ends[opened.pop()] = number
-                elif start := _CONTAINER.match(line):
-                    waiting[start["marks"]].append(number)
-                elif start := _OPENING.match(line):
-                    waiting[start["name"]].append(number)
+    @cached_property
+    def _ends(self) -> dict[int, int]:
+        """The last line of each container and component, by its first."""
+        ends: dict[int, int] = {}
+        waiting: defaultdict[str, list[int]] = defaultdict(list)
+        fence = ""
+        for number, line in enumerate(self._lines):
+            if (code := _CODE_FENCE.match(line)) and (not fence or code[1].startswith(fence)):
+                fence = "" if fence else code[1]
+            elif fence or not line.lstrip(" \t").startswith(("<", ":::", "///")):
+                continue
+            elif end := _CONTAINER_END.match(line) or _CLOSING.match(line):
+                if opened := waiting[end[1]]:
+                    ends[opened.pop()] = number
+            elif start := _CONTAINER.match(line):
+                waiting[start["marks"]].append(number)
+            elif start := _OPENING.match(line):
+                waiting[start["name"]].append(number)
         return ends
 
-    def _directive(self, kind: str, title: str, body: list[str], depth: int) -> list[str]:
+    def _directive(self, kind: str, title: str, body: list[str]) -> list[str]:
         options, body = options_of(body)
         kind = kind.lower().rpartition(":")[2]
         if kind in SILENT and not (kind in NAMING and any(map(str.strip, body))):
@@ -275,7 +276,7 @@ class _Unfolding:
             return block
         if kind == "glossary":
             body = glossary(body)
-        inner = self.lines(body, depth + 1)
+        inner = self._inner(body)
         if kind == "list-table":
             return [*caption(title), *list_table(inner)]
         if kind in _PICTURES:
@@ -292,18 +293,17 @@ class _Unfolding:
             return quote_block(title_of(kind, title or None), inner)
         return [*(caption(title) if kind not in _UNNAMED else []), *inner]
 
-    def _component(self, match: re.Match[str], body: list[str], depth: int) -> list[str]:
+    def _component(self, match: re.Match[str], body: list[str]) -> list[str]:
         kind, title = match["name"].lower(), _value(_TITLE_ATTRIBUTE, match["rest"])
         if kind in _FRAMES:
             kind = _value(_TYPE, match["rest"]).lower() or kind
-        inner = self.lines(dedent("\n".join(body)).split("\n"), depth + 1)
+        inner = self._inner(dedent("\n".join(body)).split("\n"))
         if kind in KINDS:
             return quote_block(title_of(kind, title or None), inner)
         return [*caption(title), *inner]
 
-    def _terms(
-        self, lines: list[str], at: int, depth: int, out: list[str]
-    ) -> tuple[list[str], int] | None:
+    def _terms(self, at: int, out: list[str]) -> _Written | None:
+        lines = self._lines
         if not TERM.match(lines[at]) or at + 1 == len(lines) or (out and out[-1].strip()):
             return None
         first = at + 1
@@ -318,7 +318,7 @@ class _Unfolding:
         end = first
         while match:
             body, end = body_below(lines, end + 1, len(match["lead"]), lazy=True)
-            inner += self.lines([match["text"], *body], depth + 1)
+            inner += self._inner([match["text"], *body])
             more = end
             while more < len(lines) and not lines[more].strip():
                 more += 1
