@@ -28,12 +28,12 @@ def make_definition_lists(tokens: list[Token]) -> list[Token]:
         lengths = [_term(tokens[item + 1 : item + 4]) for item in items]
         if not items or not all(lengths):
             continue
-        end = _end(tokens, start)
+        end = end_of(tokens, start)
         tokens[start].tag = tokens[end].tag = "dl"
         added: list[Token] = []
         for item, length in zip(reversed(items), reversed(lengths), strict=True):
             inline = tokens[item + 2]
-            tokens[item].tag = tokens[_end(tokens, item)].tag = "dd"
+            tokens[item].tag = tokens[end_of(tokens, item)].tag = "dd"
             name = _name(inline, length)
             tokens[item:item] = name
             added = [*name[:2], *added]
@@ -50,7 +50,7 @@ def _items(tokens: Sequence[Token], start: int) -> Iterator[int]:
             yield number
 
 
-def _end(tokens: Sequence[Token], start: int) -> int:
+def end_of(tokens: Sequence[Token], start: int) -> int:
     level = tokens[start].level
     return next(n for n in range(start + 1, len(tokens)) if tokens[n].level == level)
 
@@ -111,7 +111,7 @@ def link_notes(tokens: list[Token], used: set[str]) -> None:
                 link.attrSet("class", "kb-note")
                 places.setdefault(note, []).append(place)
     for note, number in notes.items():
-        inside = reversed(tokens[number : _end(tokens, number)])
+        inside = reversed(tokens[number : end_of(tokens, number)])
         text = next((token for token in inside if token.type == "inline"), None)
         if text is not None:
             back = "".join(f" {_BACK % place}" for place in places.get(note, ()))

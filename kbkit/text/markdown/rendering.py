@@ -29,6 +29,7 @@ from kbkit.models.values import plain
 from kbkit.text.markdown import without_text_anchor
 from kbkit.text.markdown.extensions import (
     allowed,
+    end_of,
     formula,
     link_notes,
     make_definition_lists,
@@ -270,20 +271,12 @@ def _html_as_text(state: StateCore) -> None:
 
 
 def _callouts(state: StateCore) -> None:
-    stack: list[int] = []
-    callouts: set[int] = set()
-    last = len(state.tokens) - 1
-    for number, token in enumerate(state.tokens):
-        if token.type == "blockquote_open":
-            stack.append(number)
-            opened, title = state.tokens[number + 1], state.tokens[min(number + 2, last)]
-            if opened.type == "paragraph_open" and (name := _bold(title)):
-                callouts.add(number)
-                token.tag = "div"
-                token.attrSet("class", f"admonition {admonition_style(name)}")
-                opened.attrSet("class", "admonition-title")
-        elif token.type == "blockquote_close" and stack and stack.pop() in callouts:
-            token.tag = "div"
+    for number, (token, opened) in enumerate(pairwise(state.tokens)):
+        titled = token.type == "blockquote_open" and opened.type == "paragraph_open"
+        if titled and (name := _bold(state.tokens[number + 2])):
+            token.tag = state.tokens[end_of(state.tokens, number)].tag = "div"
+            token.attrSet("class", f"admonition {admonition_style(name)}")
+            opened.attrSet("class", "admonition-title")
 
 
 def _bold(inline: Token) -> str:
