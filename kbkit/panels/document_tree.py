@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from kbkit.export.pages.paths import uri_parts
+from kbkit.export.pages.paths import LinkMap, uri_parts
 from kbkit.export.pages.sections import natural_key
 from kbkit.models import Document, DocumentState
 from kbkit.panels.render import ABOUT_LENGTH, TITLE_LENGTH, plain
@@ -48,6 +49,11 @@ class DocumentTree:
 
     def __len__(self) -> int:
         return len(self.documents)
+
+    @cached_property
+    def pages(self) -> LinkMap:
+        """The ids of the documents by URI."""
+        return LinkMap({document.uri: document.id for document in self.documents.values()})
 
     def roots(self) -> list[Row]:
         """List the outermost rows; a folder with most of the documents is open."""

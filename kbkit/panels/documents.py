@@ -21,11 +21,10 @@ from kbkit.panels.controls import (
     button,
     control,
     row,
-    toggle,
 )
 from kbkit.panels.document_tree import MAX_FOUND, DocumentTree
 from kbkit.panels.panel import EditingPanel, View
-from kbkit.panels.text_rendering import MAX_LENGTH, DocumentRenderer, PanelText
+from kbkit.panels.text_rendering import MAX_LENGTH, PanelText, render_document
 from kbkit.runtime.config import Settings
 from kbkit.text.markdown.structure import passage_ends
 
@@ -61,7 +60,6 @@ class DocumentsPanel(EditingPanel):
         back_button: Opens the previous document.
         undo_button: Reverts the last rating or deletion.
         type_box: Type of the open document; so has ``tags_box`` its tags.
-        passages_box: Whether to show the passages that search reads.
         delete_button: Moves the open document to the trash.
     """
 
@@ -72,7 +70,6 @@ class DocumentsPanel(EditingPanel):
         self.kb_box = self._selector.box
         self.rater = rater or Settings.load().rater
         self._tree = DocumentTree(())
-        self._renderer = DocumentRenderer(())
         self._rendered = PanelText("")
         self._serial = 0
         self._version = 0
@@ -90,13 +87,9 @@ class DocumentsPanel(EditingPanel):
         self.tags_box = control(widgets.Text, "Tags", placeholder=hint, continuous_update=False)
         for box in (self.type_box, self.tags_box):
             box.observe(self._on_labels, "value")
-        self.passages_box = toggle("Passages", tooltip="Show the passages that search reads")
-        self.passages_box.observe(self._on_passages, "value")
         self.back_button = button("Back", "Go to the previous document", self.back)
         self.delete_button = button("Delete", "Move this document to the trash", self.delete)
-        self._labels = row(
-            self.type_box, self.tags_box, self.passages_box, self.back_button, self.delete_button
-        )
+        self._labels = row(self.type_box, self.tags_box, self.back_button, self.delete_button)
         self._view = TreeView(
             self, {"children": self._send_rows, "select": self._select, "look": self._on_look}
         )
@@ -165,10 +158,6 @@ class DocumentsPanel(EditingPanel):
     def _on_filter(self, _change: Bunch) -> None:
         with self.acting():
             self._show_tree()
-
-    def _on_passages(self, _change: Bunch) -> None:
-        with self.acting():
-            self._show_text()
 
     def _on_labels(self, _change: Bunch) -> None:
         document = self.document
@@ -253,7 +242,6 @@ class DocumentsPanel(EditingPanel):
             self._seen = self._revision()
             documents = self._selector.find().documents.list()
         self._tree = DocumentTree(documents)
-        self._renderer = DocumentRenderer(documents)
         self._version += 1
 
     def _show_document(
@@ -299,9 +287,7 @@ class DocumentsPanel(EditingPanel):
             return
         self._show_labels(document)
         kb, is_current = self._selector.find(), document.state is DocumentState.CURRENT
-        with_passages = self.passages_box.value and document.state is not DocumentState.GONE
-        chunks = list(kb.chunks.of(document.id)) if with_passages else None
-        rendered = self._rendered = self._renderer.render(document, chunks)
+        rendered = self._rendered = render_document(document, self._tree.pages)
         cut = f"{rendered.cut:,} characters at the end are left out: {MAX_LENGTH:,} are shown."
         own = [each.score for each in kb.ratings.of(document.id) if each.rater == self.rater]
         total = kb.ratings.total(document.id)

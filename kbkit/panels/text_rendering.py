@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from html import escape
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from kbkit.export.pages.paths import LinkMap
-from kbkit.models import Chunk, Document, FileLink
-from kbkit.panels.render import PATH_LENGTH, plain
+from kbkit.models import Document, FileLink
 from kbkit.text.markdown.extensions import resolve_wiki_links
 from kbkit.text.markdown.rendering import render
 from kbkit.text.markdown.sanitizing import prepare
@@ -106,35 +103,11 @@ def render_text(path: str, text: str) -> PanelText:
     return PanelText(html, {}, max(0, len(text) - MAX_LENGTH))
 
 
-class DocumentRenderer:
-    """Renders the documents of one knowledge base."""
+def render_document(document: Document, pages: LinkMap) -> PanelText:
+    """Render a document; links to the documents of ``pages`` open them."""
+    targets: dict[str, LinkTarget] = {}
 
-    def __init__(self, documents: Iterable[Document]) -> None:
-        self._uris = {document.uri: document.id for document in documents}
-
-    @cached_property
-    def _pages(self) -> LinkMap:
-        return LinkMap(self._uris)
-
-    def render(self, document: Document, chunks: Sequence[Chunk] | None = None) -> PanelText:
-        targets: dict[str, LinkTarget] = {}
-
-        def resolve(href: str) -> str | None:
-            return self._resolve(href, document, targets)
-
-        def rendered(markdown: str) -> str:
-            if not markdown.strip():
-                return ""
-            prepared = prepare(markdown, title=document.title, rewrite=resolve)
-            return render(prepared.text, resolve).html
-
-        if chunks is None:
-            html = rendered(document.content[:MAX_LENGTH])
-        else:
-            html = "".join(_pieces(document, chunks, rendered))
-        return PanelText(html, targets, max(0, len(document.content) - MAX_LENGTH))
-
-    def _resolve(self, href: str, document: Document, targets: dict[str, LinkTarget]) -> str | None:
+    def resolve(href: str) -> str | None:
         if href.startswith("#"):
             return href
         try:
@@ -142,28 +115,12 @@ class DocumentRenderer:
             scheme = urlsplit(address).scheme
         except ValueError:
             return None
-        document_id = self._pages.page(address) or self._pages.page(href)
+        document_id = pages.page(address) or pages.page(href)
         if document_id is not None:
             target = LinkTarget(document_id, unquote(address.partition("#")[2]))
             return _address(_DOCUMENT, target, targets)
         return address if scheme in _WEB else None
 
-
-def _pieces(
-    document: Document, chunks: Sequence[Chunk], rendered: Callable[[str], str]
-) -> Iterator[str]:
-    end = 0
-    for number, chunk in enumerate(chunks, 1):
-        if chunk.start >= MAX_LENGTH:
-            return
-        yield rendered(document.content[end : chunk.start])
-        end = max(end, chunk.end)
-        path = plain(" › ".join(chunk.heading_path), PATH_LENGTH)
-        page = f", page {chunk.page}" if chunk.page is not None else ""
-        label = f"Passage {number} of {len(chunks)}, {len(chunk.text):,} characters{page}"
-        yield (
-            f'<section class="chunk" aria-label="{escape(label)}"><p class="chunk-of">'
-            f"<b>{number}</b> <bdi>{escape(path)}</bdi> {len(chunk.text):,} characters{page}"
-            f"</p>{rendered(chunk.text)}</section>"
-        )
-    yield rendered(document.content[end:MAX_LENGTH])
+    prepared = prepare(document.content[:MAX_LENGTH], title=document.title, rewrite=resolve)
+    html = render(prepared.text, resolve).html
+    return PanelText(html, targets, max(0, len(document.content) - MAX_LENGTH))

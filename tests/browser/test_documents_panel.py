@@ -120,13 +120,9 @@ def test_a_document_is_read_and_its_links_are_followed(lab: Lab):
     lab.panel.get_by_role("button", name="Back").click()
     lab.opened("Recipe 47")
     assert page.evaluate(scroll) == 0
-    lab.panel.get_by_role("button", name="Passages").click()
-    lab.text.get_by_role("region", name="Passage 2 of").wait_for()
 
 
 def test_a_hit_is_opened_at_its_passage_which_is_marked(lab: Lab):
-    lab.panel.get_by_role("button", name="Passages").click()
-    lab.text.get_by_role("region", name="Passage 2 of").wait_for(state="detached")
     lab.execute(
         "hits = ws['manual'].search('recipe 12', limit=200, mode='lexical')\n"
         "code = [hit for hit in hits if 'def cook' in hit.chunk.text]\n"

@@ -9,7 +9,7 @@ from kbkit.errors import KbkitError
 from kbkit.panels import DocumentsPanel
 from kbkit.panels.document_tree import MAX_FOUND, DocumentTree
 from kbkit.text.markdown.structure import plain_text
-from tests.panels.conftest import status, text_of
+from tests.panels.conftest import status
 
 SITE = "https://docs.example.org/en/latest"
 MANY = (
@@ -136,18 +136,6 @@ def test_hit_opens_at_its_passage(scratch, kb):
     scratch.delete("garden")
     panel.show(hit)
     assert "no knowledge base named 'garden'" in status(panel)
-
-
-def test_passages_are_shown(kb):
-    panel = DocumentsPanel(kb)
-    panel.show(f"{SITE}/guide/start.html")
-    whole = text_of(shown(panel)["html"])
-    panel.passages_box.value = True
-    html = shown(panel)["html"]
-    chunks = list(kb.chunks.of(panel.document.id))
-    assert html.count('<section class="chunk"') == len(chunks) > 0
-    for line in whole.split("\n"):
-        assert line in text_of(html)
 
 
 def test_labels_are_stored_at_once_and_shown_in_other_panels(scratch, kb):

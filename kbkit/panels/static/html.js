@@ -29,8 +29,6 @@ th, td { border: 1px solid var(--kb-line); padding: 4px 9px; text-align: start; 
 th { background: var(--kb-raised); }
 hr { border: 0; border-top: 1px solid var(--kb-line); }
 .passage { --tint: color-mix(in srgb, var(--kb-mark) 40%, var(--kb-page)); background: var(--tint); box-shadow: -4px 0 var(--tint), -6px 0 var(--kb-dense); }
-.chunk { margin: 10px -8px; border: 1px solid var(--kb-dense); border-radius: 6px; padding: 0 8px 2px; }
-.chunk-of { margin: 0 -8px 4px; border-radius: 5px 5px 0 0; padding: 2px 8px; background: var(--kb-raised); color: var(--kb-soft); font-size: 0.86em; }
 .k, .kc, .kd, .kn, .kr, .kt, .ow { color: var(--kb-code-word); }
 .s, .s1, .s2, .sa, .sb, .sc, .sd, .se, .sh, .si, .sr, .ss, .sx, .dl { color: var(--kb-code-text); }
 .c, .c1, .ch, .cm, .cp, .cs, .go, .gp { color: var(--kb-code-note); }
