@@ -45,20 +45,15 @@ class KbMagics(Magics):
         self._variables = shell.user_ns
         self.matcher: Callable[[CompletionContext], SimpleMatcherResult] | None = None
         self._opened: Workspace | None = None
-        self._used: list[str] = []
         self._hits: Hits | None = None
         self._rated: Rating | None = None
         self._commands: dict[str, Callable[[str], object]] = {
             "list": self._list,
             "open": self._open,
-            "use": self._use,
-            "show": self._show,
-            "documents": self._documents,
             "search": self._search,
             "ask": self._ask,
             "rate": self._rate,
             "unrate": self._unrate,
-            "help": self._help,
         }
 
     @line_cell_magic
@@ -69,14 +64,10 @@ class KbMagics(Magics):
 
             %kb                        the knowledge bases of the workspace
             %kb open FOLDER            use another workspace (made when missing)
-            %kb use NAME [NAME ...]    search these from now on; without a name, all
-            %kb show [NAME]            figures of a knowledge base
-            %kb documents [NAME]       its documents as a DataFrame
             %kb search [-k NAME] [-n 5] [-m hybrid|dense|lexical] WORDS
             %kb ask [-k NAME] [-n 5] QUESTION
             %kb rate RANK STARS [NOTE] rate a result of the last search, 1 to 5
             %kb unrate                 take the last rating back
-            %kb help                   this text
 
         ``%%kb search`` and ``%%kb ask`` take their words from the cell. Commands return values:
         ``hits = %kb search words``. The workspace is that of ``%kb open``, else the variable
@@ -122,10 +113,9 @@ class KbMagics(Magics):
             return list(self._commands)
         if before[-1] == "-m":
             return [mode.value for mode in Mode]
-        command = before[0]
-        if before[-1] == "-k" or command in ("use", "show", "documents"):
+        if before[-1] == "-k":
             return self._names()
-        if command in ("search", "ask") and typed.startswith("-"):
+        if before[0] in ("search", "ask") and typed.startswith("-"):
             return [*_OPTIONS]
         return []
 
@@ -157,39 +147,15 @@ class KbMagics(Magics):
             raise UsageError("%kb open FOLDER: name the folder of a workspace")
         opened = Workspace(Path(folder.strip("\"'")).expanduser())
         self.close()
-        self._opened, self._used, self._hits, self._rated = opened, [], None, None
+        self._opened, self._hits, self._rated = opened, None, None
         return opened
-
-    def _use(self, names: str) -> None:
-        workspace = self._workspace()
-        kbs = names.split()
-        for name in kbs:
-            workspace[name]
-        self._used = kbs
-        print("searching", ", ".join(kbs) or "all knowledge bases")  # noqa: T201
-
-    def _one(self, name: str) -> str:
-        names = [name] if name else self._used or self._names()
-        if len(names) != 1:
-            raise UsageError(f"name one of the knowledge bases: {', '.join(names) or 'none yet'}")
-        return names[0]
-
-    def _show(self, name: str) -> object:
-        return self._workspace()[self._one(name)]
-
-    def _documents(self, name: str) -> object:
-        return (
-            self._workspace()[self._one(name)]
-            .documents.to_frame()
-            .drop(columns=["content", "metadata"])
-        )
 
     def _options(self, line: str) -> tuple[list[str] | None, int | None, str, str]:
         given = _PARSER.parse_args(line.split())
         words = given.words[given.words[:1] == ["--"] :]
         if not words:
             raise UsageError("the query is empty: add some words after the command")
-        return given.names or self._used or None, given.limit, given.mode, " ".join(words)
+        return given.names, given.limit, given.mode, " ".join(words)
 
     def _search(self, line: str) -> Hits:
         names, limit, mode, words = self._options(line)
@@ -227,11 +193,6 @@ class KbMagics(Magics):
         self._workspace()[self._rated.kb].ratings.delete(self._rated.id)
         self._rated = None
         print("undone")  # noqa: T201
-
-    def _help(self, _: str) -> None:
-        from inspect import getdoc
-
-        print(getdoc(type(self).kb))  # noqa: T201
 
 
 def load(shell: InteractiveShell) -> None:

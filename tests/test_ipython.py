@@ -59,16 +59,6 @@ def test_search_returns_hits(shell):
     assert found.query == "lemonade please"
 
 
-def test_use_narrows_later_searches(shell, capsys):
-    kb(shell, "use cold-drinks")
-    assert {hit.kb for hit in kb(shell, "search tea lemonade")} == {"cold-drinks"}
-    assert kb(shell, "show").name == "cold-drinks"
-    assert len(kb(shell, "documents")) == 1
-    kb(shell, "use")
-    assert {hit.kb for hit in kb(shell, "search tea lemonade")} == {"hot-drinks", "cold-drinks"}
-    assert "all knowledge bases" in capsys.readouterr().out
-
-
 def test_result_is_rated_and_unrated(shell, workspace):
     kb(shell, "search -k hot-drinks tea")
     kb(shell, "rate 1 5 just right")
@@ -89,8 +79,6 @@ def test_result_is_rated_and_unrated(shell, workspace):
         ("search -k warm-drinks tea", "no knowledge base named 'warm-drinks'"),
         ("search --limit 3 tea", "unrecognized arguments: --limit"),
         ("ask -m dense tea", "-m can only be used with search"),
-        ("use tea", "no knowledge base named"),
-        ("show", "name one of the knowledge bases: cold-drinks, hot-drinks"),
         ("rate 1 5", "the last search has 0 results"),
         ("rate best 5", "1 to 5 stars"),
         ("unrate", "nothing was rated"),
@@ -102,7 +90,7 @@ def test_errors_are_one_line_with_a_hint(shell, line, message):
     with pytest.raises(UsageError, match=message):
         kb(shell, line)
     with pytest.raises(UsageError, match="takes its words from the cell"):
-        shell.run_cell_magic("kb", "show", "tea")
+        shell.run_cell_magic("kb", "list", "tea")
 
 
 def test_ask_without_a_model_shows_passages(shell):
@@ -139,7 +127,7 @@ def test_workspace_is_opened_and_created_only_on_request(shell, tmp_path, monkey
     with pytest.raises(UsageError, match=r"there is no workspace here.*%kb open FOLDER"):
         kb(shell, "list")
     assert not (tmp_path / "nothing").exists()
-    assert "hot-drinks" not in completed(shell, "%kb use ")
+    assert "hot-drinks" not in completed(shell, "%kb search -k ")
     opened = kb(shell, f"open {tmp_path / 'new'}")
     assert kb(shell, "") is opened
     assert opened.path == tmp_path / "new"
@@ -149,7 +137,7 @@ def test_workspace_is_opened_and_created_only_on_request(shell, tmp_path, monkey
     ("typed", "offered"),
     [
         ("%kb se", ["search"]),
-        ("%kb use ", ["cold-drinks", "hot-drinks"]),
+        ("%kb search -k ", ["cold-drinks", "hot-drinks"]),
         ("hits = %kb search -k hot-", ["hot-drinks"]),
         ("%kb search -m ", ["hybrid", "dense", "lexical"]),
         ("%kb search -", ["-k", "-n", "-m"]),
