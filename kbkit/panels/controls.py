@@ -64,6 +64,15 @@ def show(widget: Any, visible: bool) -> None:
     widget.layout.display = None if visible else "none"
 
 
+def enable(box: Any, enabled: bool) -> None:
+    """Enable or disable all controls in a box."""
+    for widget in box.children:
+        if hasattr(widget, "children"):
+            enable(widget, enabled)
+        elif hasattr(widget, "disabled"):
+            widget.disabled = not enabled
+
+
 class StatusLine(widgets.HTML):  # type: ignore[misc]  # ipywidgets has no types
     """A status line; screen readers announce its changes."""
 

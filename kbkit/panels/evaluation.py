@@ -16,7 +16,17 @@ from kbkit.feedback.evaluation_set import EvaluationQuery, is_page, query_of
 from kbkit.feedback.judgements import GroundTruth, Judgements, load_ground_truth
 from kbkit.models import Hit, Mode, Progress
 from kbkit.panels import render
-from kbkit.panels.controls import AnyBase, Topic, button, buttons, control, home_of, mode_box, row
+from kbkit.panels.controls import (
+    AnyBase,
+    Topic,
+    button,
+    buttons,
+    control,
+    enable,
+    home_of,
+    mode_box,
+    row,
+)
 from kbkit.panels.panel import JobPanel, View
 from kbkit.recipes import Question, RetrievalSpec
 
@@ -192,10 +202,6 @@ class RankingForm(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         settings = RetrievalSpec.model_validate(self._present.model_dump() | changed)
         return Mode(self.mode_box.value), settings
 
-    def enable(self, enabled: bool) -> None:
-        for box in (self.mode_box, self.encoder_box, *self.weight_boxes.values()):
-            box.disabled = not enabled
-
 
 _SIDES = ("A", "B")
 
@@ -369,9 +375,7 @@ class EvalPanel(JobPanel):
             self.announce(f"The {topic} changed after this comparison: compare again.")
 
     def _set_running(self, running: bool) -> None:
-        for form in self.forms.values():
-            form.enable(not running)
-        self.compare_button.disabled = running
+        enable(self, not running)
         try:
             present = self._kb.spec.retrieval
         except KbkitError:  # it was deleted

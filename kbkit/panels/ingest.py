@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from kbkit.panels.controls import (
     button,
     buttons,
     control,
+    enable,
     row,
     show,
 )
@@ -93,10 +93,6 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
                 f"its {pluralize(source.documents)} {done}"
             )
 
-    def enable(self, enabled: bool) -> None:
-        for each in (self.choice, self.switch_button, self.remove_button, self.keep_box):
-            each.disabled = not enabled
-
     def _show_chosen(self) -> None:
         source = self._sources_by_id.get(self.choice.value)
         if source is not None:
@@ -110,6 +106,7 @@ def _label(source: SourceInfo) -> str:
 
 
 MAX_PROBLEMS = 100
+_TEMPLATE = "ingest.html.j2"
 
 
 def counts(report: IngestReport, place: str, seconds: float) -> str:
@@ -122,37 +119,26 @@ def counts(report: IngestReport, place: str, seconds: float) -> str:
         "skipped": len(report.skipped),
     }
     done = sum(numbers.values())
-    cells = "".join(
-        f'<span class="kbkit-count kbkit-{name}{" kbkit-some" if number else ""}">'
-        f"<b>{number:,}</b> {name}</span>"
-        for name, number in numbers.items()
-    )
     pace = f"{done / seconds:.1f} pages/s" if done and seconds > 0.05 else ""
-    return (
-        f'<div class="kbkit-counts" role="group" aria-label="Counts">{cells}'
-        f'<span class="kbkit-pace">{pace}</span></div>'
-        f'<div class="kbkit-now"><bdi>{escape(plain(place, PATH_LENGTH))}</bdi></div>'
-    )
+    shown = plain(place, PATH_LENGTH)
+    return render.fill_template(_TEMPLATE, "counts", numbers=numbers, pace=pace, place=shown)
 
 
 def problems(failed: Sequence[Problem], skipped: Sequence[Problem]) -> str:
     """List failed and skipped items with reasons, the last first; ``""`` for none."""
-    listed = [("failed", problem) for problem in reversed(failed)]
-    listed += [("skipped", problem) for problem in reversed(skipped)]
+    listed = [
+        (kind, plain(each.uri, TITLE_LENGTH), plain(each.reason, PATH_LENGTH))
+        for kind, several in (("failed", failed), ("skipped", skipped))
+        for each in reversed(several)
+    ]
     if not listed:
         return ""
-    items = "".join(
-        f'<li><span class="kbkit-badge kbkit-{kind}">{kind}</span> '
-        f"<bdi>{escape(plain(problem.uri, TITLE_LENGTH))}</bdi> "
-        f'<span class="kbkit-reason">{escape(plain(problem.reason, PATH_LENGTH))}</span></li>'
-        for kind, problem in listed[:MAX_PROBLEMS]
-    )
-    more = len(listed) - MAX_PROBLEMS
-    rest = f"<li>and {more:,} more: see the report</li>" if more > 0 else ""
-    return (
-        f'<div class="kbkit-problems" role="region" aria-label="Problems" tabindex="0">'
-        f"<b>{pluralize(len(listed), 'problem')}</b>"
-        f"<ul>{items}{rest}</ul></div>"
+    return render.fill_template(
+        _TEMPLATE,
+        "problems",
+        title=pluralize(len(listed), "problem"),
+        listed=listed[:MAX_PROBLEMS],
+        left_out=len(listed) - MAX_PROBLEMS,
     )
 
 
@@ -379,16 +365,9 @@ class IngestPanel(JobPanel):
             self._show(progress.so_far, progress.message, seconds)
 
     def _set_running(self, running: bool) -> None:
-        for each in (self.start_button, self.refresh_button, self.upload, self.type_box):
-            each.disabled = running
-        if self.kb_box is not None:
-            self.kb_box.disabled = running
-            if not running:
-                self._selector.offer()
-        self.form.enable(not running)
-        self.embedding_box.disabled = running
-        self.kept.enable(not running)
+        enable(self, not running)
         if not running:
+            self._selector.offer()
             self._show_kept()
         super()._set_running(running)
 

@@ -100,11 +100,6 @@ class SourceForm(widgets.VBox):  # type: ignore[misc]
                 raise
             raise ConfigError(f"{_label(name)}: {message}") from None
 
-    def enable(self, enabled: bool) -> None:
-        """Enable or disable the controls."""
-        for box in self.controls.values():
-            box.disabled = not enabled
-
     def _on_toggle(self, change: Bunch) -> None:
         show(self._others, visible=change["new"])
         self.more.description = "Fewer options" if change["new"] else "More options"
