@@ -232,7 +232,7 @@ function engine(directories) {
     },
   };
   const kbs = [{ name: "k", title: "K", base: "kb/", folder: "i" }];
-  return { found: new Engine({ kbs, directories, annotations: "" }, files), shards };
+  return { found: new Engine({ kbs, directories }, files), shards };
 }
 
 test("addresses are those of the site", async () => {
@@ -269,7 +269,7 @@ test("the model is fetched behind the first answer, and where it is not there no
     };
     Object.defineProperty(globalThis, "navigator", { value: navigator, configurable: true });
     const post = (/** @type {any} */ data) => told.push(data.kbkit ?? data.data.items.length);
-    const service = new Service({ kbs, directories: false, annotations: "", model }, files, post);
+    const service = new Service({ kbs, directories: false, model }, files, post);
     await service.answer({ kbkit: "warm", id: 0, query: "", options: {}, model: "another" });
     await service.answer({ type: 2, data: "" });
     await service.answer({ kbkit: "search", id: 1, query: "kettle", options: {} });
@@ -294,9 +294,7 @@ test("of what is typed only the last is answered, and nothing is loaded for the 
   const load = async (/** @type {string} */ path) => (loaded.push(path), shards[path]);
   const kbs = [{ name: "k", title: "K", base: "kb/", folder: "i" }];
   const files = { load, run: () => undefined };
-  const service = new Service({ kbs, directories: false, annotations: "" }, files, (data) =>
-    posted.push(data),
-  );
+  const service = new Service({ kbs, directories: false }, files, (data) => posted.push(data));
   const answers = [];
   for (const data of ["k", "kett", "kettle"]) {
     answers.push(service.answer({ type: 2, data }));

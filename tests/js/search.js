@@ -3,7 +3,6 @@
 // embedded by it.
 import { readFileSync, writeFileSync } from "node:fs";
 
-import * as annotations from "../../kbkit/export/assets/annotations.js";
 import { Engine } from "../../kbkit/export/assets/engine.js";
 import { diskBytes, diskFiles } from "./files.js";
 
@@ -11,8 +10,7 @@ const [input, output] = process.argv.slice(2);
 const { folder, asked, model } = JSON.parse(readFileSync(input, "utf8"));
 const files = diskFiles(folder);
 const kbs = [{ name: "kb", title: "KB", base: "", folder: "" }];
-const site = { kbs, directories: false, annotations: "", model };
-/** @type {any} */ (globalThis).kbkitAnnotations = annotations;
+const site = { kbs, directories: false, model };
 const engine = new Engine(site, { ...files, bytes: diskBytes });
 if (model && !(await engine.loadModel())) throw new Error(model);
 

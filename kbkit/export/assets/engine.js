@@ -21,7 +21,6 @@ const LONGEST = 1_000; // characters read of a query
 /**
  * @typedef {object} Site
  * @property {KnowledgeBase[]} kbs
- * @property {string} annotations  name of the script that reads annotations
  * @property {string} [model]  path of the model that embeds queries, if any
  * @property {boolean} directories  whether the page of `a/b.md` is `a/b/`, not `a/b.html`
  */
@@ -177,7 +176,7 @@ class Engine {
   async subjects(like, kbs = []) {
     const chosen = this.#site.kbs.filter((kb) => !kbs.length || kbs.includes(kb.name));
     const found = await Promise.all(
-      chosen.map(async (kb) => (await (await this.#index(kb)).annotations()).suggested(like)),
+      chosen.map(async (kb) => (await this.#index(kb)).annotations.suggested(like)),
     );
     return found.flat().sort((a, b) => b.count - a.count);
   }
@@ -247,15 +246,7 @@ class Engine {
       stem: stem[core.language],
     });
     const patient = (/** @type {string} */ name) => this.#pause().then(() => load(name));
-    return new Index(core, patient, analyzer, () => this.#annotationCode());
-  }
-
-  async #annotationCode() {
-    const all = /** @type {any} */ (globalThis);
-    if (!all.kbkitAnnotations) {
-      await this.#files.run(`assets/kbkit/${this.#site.annotations}`);
-    }
-    return all.kbkitAnnotations;
+    return new Index(core, patient, analyzer);
   }
 
   /**

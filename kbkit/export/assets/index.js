@@ -1,6 +1,7 @@
 // The search index of one published knowledge base, read shard by shard; counterpart of
 // kbkit/export/published_index.py, which describes the choice of candidates.
 
+import { Annotations } from "./annotations.js";
 import { Documents } from "./documents.js";
 import { varints } from "./packing.js";
 import { B, K1, byScore, idf, impact } from "./ranking.js";
@@ -47,21 +48,18 @@ class Index {
   #shards = new Map();
   #load;
   #core;
-  #code;
 
   /**
    * @param {any} core  the shard of that name
    * @param {Load} load  returns the content of a shard
    * @param {import("./analyzer.js").Analyzer} analyzer
-   * @param {() => Promise<typeof import("./annotations.js")>} code  loads the annotations' code,
-   *   which most searches do not need
    */
-  constructor(core, load, analyzer, code) {
+  constructor(core, load, analyzer) {
     if (core.format !== FORMAT) throw new Error("an index of another kbkit");
     this.#load = load;
     this.#core = core;
-    this.#code = code;
     this.analyzer = analyzer;
+    this.annotations = new Annotations(Boolean(core.frames), (name) => this.#shard(name));
     /** @type {import("./ranking.js").Settings} */
     this.settings = core.settings;
     this.lengths = varints(core.lengths);
@@ -84,12 +82,6 @@ class Index {
     this.vectors = new Vectors(core.vectors, this.#numbered("v"));
     this.summaries = new Vectors(core.summaries, this.#numbered("c"));
     this.documents = new Documents(this.owners, this.lengths, this.sizes.length);
-  }
-
-  /** Annotations of the chunks. */
-  async annotations() {
-    const { Annotations } = await this.#code();
-    return new Annotations(Boolean(this.#core.frames), (name) => this.#shard(name));
   }
 
   /**
@@ -362,7 +354,7 @@ class Index {
     const documents = this.#documentMask(ofDocuments);
     if (!frames.length && !subjects.length && !entities.length) return documents;
     const mask = documents ?? new Uint8Array(this.owners.length).fill(1);
-    const annotations = await this.annotations();
+    const { annotations } = this;
     const conditions = await Promise.all([
       ...(frames.length ? [annotations.saying(frames)] : []),
       ...subjects.map((name) => annotations.speaking(name)),

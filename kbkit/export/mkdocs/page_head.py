@@ -34,7 +34,6 @@ _SPACE = re.compile(r"\s+")
 _MODULE = "module_"  # a module may export its own name
 _ENTRIES = {
     "engine": "service",
-    "annotations": "annotations",
     "passage": "passage",
     "graph": "graphpage",
     "page": "page",
@@ -64,8 +63,7 @@ def bundle(entry: str) -> str:
     """Bundle a module with its imports as one classic script that defines a global object."""
     parts = [_as_function(name) for name in _dependencies(entry, [])]
     if _EXPORT.search(asset(f"{entry}.js")):
-        name = "kbkitAnnotations" if entry == "annotations" else "kbkit"
-        parts.append(f"globalThis.{name} = {_MODULE}{entry};\n")
+        parts.append(f"globalThis.kbkit = {_MODULE}{entry};\n")
     return _INDENTED.sub("", "(() => {\n" + "".join(parts) + "})();\n")
 
 

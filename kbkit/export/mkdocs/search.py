@@ -195,7 +195,6 @@ class SiteSearch:
             "kbs": [*self.kbs, *guides],
             "directories": directories,
             "engine": scripts()["engine.js"][0],
-            "annotations": scripts()["annotations.js"][0],
             "material": self.material,
             "keywords": f"{ASSETS}/{_KEYWORDS}",
         }
