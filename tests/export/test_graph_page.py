@@ -9,7 +9,6 @@ import yaml
 import kbkit
 from kbkit.errors import ExportError
 from kbkit.export import build_site, graph_facts, publisher
-from kbkit.export.mkdocs import page_head
 from kbkit.export.mkdocs.build import theme
 from kbkit.recipes import KnowledgeBaseSpec, NameSpec, RulesAnnotation
 from tests.export.conftest import graph_script, times_of
@@ -99,39 +98,30 @@ def test_graph_of_a_knowledge_base_is_written(workspace, folder):
 
 
 @pytest.mark.slow
-def test_undrawn_nodes_are_loaded_in_parts(workspace, tmp_path, monkeypatch):
+def test_undrawn_nodes_are_in_another_script(workspace, tmp_path, monkeypatch):
     kb = fill(workspace)
     kb.export(folder=tmp_path / "all", pages_only=True)
     whole = data(tmp_path / "all")
     assert whole["pictured"] == len(whole["nodes"])
     monkeypatch.setattr(graph_facts, "MAX_DRAWN", 2)
-    monkeypatch.setattr(page_head, "_ROWS", 2)
     report = kb.export(folder=tmp_path / "site")
     found = data(tmp_path / "site/docs")
     assert (found["pictured"], found["total"]) == (2, whole["total"])
     script, main = graph_script(report.site)
-    assert len(main["nodes"]) == 2, "the page stays light"
-    rows = []
-    for number, first in enumerate(main["parts"]):
-        part = (script.with_suffix("") / f"{number}.js").read_text()
-        read = json.loads(re.fullmatch(rf"kbkitGraphPart\({number},(.*)\);\n", part)[1])
-        assert read[0][0] == first
-        rows += read
-    assert [row[0] for row in rows] == sorted(row[0] for row in rows)
-    drawn = [row[0] for row in main["nodes"]]
-    assert {row[0] for row in rows} >= {row[0] for row in whole["nodes"]} - set(drawn)
+    assert (len(main["nodes"]), main["further"]) == (2, True), "the page stays light"
+    text = (script.with_suffix("") / "further.js").read_text()
+    further = json.loads(re.fullmatch(r"kbkitFurther\((.*)\);\n", text)[1])
+    nodes = [*main["nodes"], *further["nodes"]]
+    assert {row[0] for row in nodes} == {row[0] for row in whole["nodes"]}
 
-    def triples(values, rows):
-        names = [row[0] for row in values["nodes"]]
-        found = {(names[e[0]], values["relations"][e[2]], names[e[1]]) for e in values["edges"]}
-        for row in rows:
-            for relation, forward, _, other, *_ in row[5]:
-                ends = row[0], names[other] if isinstance(other, int) else other
-                source, target = ends if forward else ends[::-1]
-                found.add((source, values["relations"][relation], target))
-        return found
+    def triples(nodes, edges):
+        return {(nodes[e[0]][0], main["relations"][e[2]], nodes[e[1]][0]) for e in edges}
 
-    assert triples(main, rows) == triples(whole, [])
+    edges = triples(nodes, [*main["edges"], *further["edges"]])
+    assert edges == {
+        (whole["nodes"][e[0]][0], whole["relations"][e[2]], whole["nodes"][e[1]][0])
+        for e in whole["edges"]
+    }
 
 
 @pytest.mark.slow

@@ -9,22 +9,21 @@ const FOUND = 20; // names beyond the picture that a search lists
 const BEYOND = "name:"; // starts ids of undrawn entities
 const RING = 90; // pixels between rings of neighbours
 const SMALL = 5; // radius of undrawn entities
+const AROUND = 60; // most neighbours of an undrawn entity in its picture
 
 /**
  * @typedef {[number, string, number]} Place  document, anchor, whether it defines it
  * @typedef {[string, number, number, number, number, number, number, Place[], string, string[], [string, string][]]} Row
+ * @typedef {[number, number, number, number, number]} Edge  ends, relation, weight, whether drawn
  * @typedef {object} Data  see kbkit/export/pages/home_page.py
  * @property {number} total
  * @property {string[]} types
  * @property {string[]} relations
  * @property {[string, string][]} documents  titles, and addresses from the site's root
  * @property {Row[]} nodes
- * @property {[number, number, number, number, number][]} edges
+ * @property {Edge[]} edges
  * @property {[string, string, string, Place[]][]} gaps
- * @property {string[]} parts  the first name of each part with undrawn entities
- * @typedef {[string, number, number, number, Place[], any[][]]} PartRow  name, type, passages,
- *   documents, places, and neighbours: relation, direction, weight, and the number of a drawn node,
- *   or name and type
+ * @property {boolean} further  whether there are relations outside the picture
  * @typedef {{name: string, url: string, note?: string, text?: string}} Linked
  */
 
@@ -81,68 +80,30 @@ class Search {
   }
 }
 
-/** Loads the scripts with undrawn entities, each once. */
-class Parts {
-  /**
-   * @param {string[]} first  the first name of each
-   * @param {string} folder
-   */
-  constructor(first, folder) {
-    this.first = first;
-    this.folder = folder;
-    /** @type {Map<number, Promise<PartRow[]>>} */
-    this.read = new Map();
-  }
-
-  /** @param {string} name @returns {Promise<PartRow | undefined>} */
-  async row(name) {
-    const number = this.first.findLastIndex((first) => first <= name);
-    if (number < 0) {
-      return undefined;
-    }
-    const read = this.read.get(number) ?? this.load(number);
-    this.read.set(number, read);
-    return (await read).find(([called]) => called === name);
-  }
-
-  /** @param {number} number @returns {Promise<PartRow[]>} empty if it cannot be read */
-  load(number) {
-    return new Promise((resolve) => {
-      const script = make("script", {});
-      Parts.waiting.set(number, resolve);
-      script.onerror = () => {
-        this.read.delete(number); // allows a retry
-        resolve([]);
-      };
-      script.src = `${this.folder}${number}.js`;
-      document.head.append(script);
-    });
-  }
-}
-/** @type {Map<number, (rows: PartRow[]) => void>} */
-Parts.waiting = new Map();
-
 class GraphPage {
   /**
    * @param {HTMLElement} place
    * @param {Data} data
    * @param {Search | null} search
    * @param {URL} root  of the site
-   * @param {string} folder  of the parts
+   * @param {string} address  of the script with nodes and relations outside the picture
    */
-  constructor(place, data, search, root, folder) {
+  constructor(place, data, search, root, address) {
     this.data = data;
     this.search = search;
     this.root = root;
-    this.parts = new Parts(data.parts, folder);
-    this.nodes = data.nodes.map(([name, type, x, y, radius], number) => {
-      return { id: String(number), name, type: data.types[type], x, y, radius };
-    });
-    this.edges = data.edges.map(([source, target, relation, weight, drawn]) => {
-      return { source, target, name: data.relations[relation], weight, drawn };
-    });
+    this.address = address;
+    /** @type {Promise<void> | null} */
+    this.loading = null;
+    /** @type {Row[]} */
+    this.rows = [];
+    /** @type {import("./canvas.js").GraphNode[]} */
+    this.nodes = [];
+    /** @type {(import("./canvas.js").GraphEdge & {drawn: number})[]} */
+    this.edges = [];
     /** @type {Map<string, number>} */
-    this.numbers = new Map(this.nodes.map(({ name }, number) => [name, number]));
+    this.numbers = new Map();
+    this.add(data.nodes, data.edges);
     this.gaps = data.gaps.map(([name, kind, reason, places]) => {
       const number = this.numbers.get(name);
       return {
@@ -160,7 +121,7 @@ class GraphPage {
       ...(search && data.total > data.nodes.length ? { find: (text) => this.find(text) } : {}),
     });
     view.show({
-      nodes: this.nodes,
+      nodes: this.nodes.slice(),
       edges: this.edges.filter(({ drawn }) => drawn),
       total: data.total,
     });
@@ -168,22 +129,65 @@ class GraphPage {
     this.view = view;
   }
 
+  /**
+   * @param {Row[]} rows
+   * @param {Edge[]} edges
+   */
+  add(rows, edges) {
+    const { types, relations, nodes: pictured } = this.data;
+    for (const row of rows) {
+      const [name, type, x, y, radius] = row;
+      const number = this.rows.push(row) - 1;
+      const id = number < pictured.length ? String(number) : BEYOND + name;
+      this.nodes.push({ id, name, type: types[type], x, y, radius });
+      this.numbers.set(name, number);
+    }
+    for (const [source, target, relation, weight, drawn] of edges) {
+      this.edges.push({ source, target, name: relations[relation], weight, drawn });
+    }
+  }
+
+  /** Loads the nodes and relations outside the picture, once. */
+  load() {
+    if (!this.data.further) {
+      return Promise.resolve();
+    }
+    /** @type {any} */ (window).kbkitFurther = (/** @type {Data} */ { nodes, edges }) =>
+      this.add(nodes, edges);
+    this.loading ??= new Promise((resolve) => {
+      const script = make("script", {});
+      script.onload = () => resolve();
+      script.onerror = () => {
+        this.loading = null; // allows a retry
+        resolve();
+      };
+      script.src = this.address;
+      document.head.append(script);
+    });
+    return this.loading;
+  }
+
+  /** The number of an id's node; -1 for none. @param {string} id */
+  numberOf(id) {
+    return id.startsWith(BEYOND) ? (this.numbers.get(id.slice(BEYOND.length)) ?? -1) : Number(id);
+  }
+
   /** @param {string} id */
   async details(id) {
-    const number = id.startsWith(BEYOND) ? -1 : Number(id);
+    await this.load();
+    const number = this.numberOf(id);
     const gaps = this.gaps.filter((gap) => gap.id === id);
-    const [name, row] = await this.rowOf(id);
-    const [, , , , , chunks, documents, places, description, aliases, properties] =
-      this.data.nodes[number] ?? this.undrawn(name, row, gaps);
+    const [name, , , , , chunks, documents, places, description, aliases, properties] =
+      this.rows[number] ?? this.unknown(id, gaps);
     const isDocument = gaps.some(({ kind }) => kind === "unreached");
     const hits = this.search && !isDocument ? await this.search.passages(name) : [];
     const counts = chunks ? [["Mentioned in", `${chunks} passages of ${documents} documents`]] : [];
     return {
-      item: { id, name, type: this.typeOf(id, row, gaps) },
+      item: { id, name, type: this.typeOf(number, gaps) },
       description,
       aliases,
       facts: /** @type {[string, string][]} */ ([...counts, ...properties]),
-      neighbors: this.neighbors(number, row),
+      neighbors: this.neighbors(number),
       documents: places.map((place) => this.placeOf(place)),
       passages: hits.map((/** @type {any} */ hit) => ({
         name: hit.heading ? `${hit.title} › ${hit.heading}` : hit.title,
@@ -195,57 +199,36 @@ class GraphPage {
   }
 
   /**
-   * The name of an id, and its data from the parts.
-   *
-   * @param {string} id
-   * @returns {Promise<[string, PartRow | undefined]>}
-   */
-  async rowOf(id) {
-    const name = id.startsWith(BEYOND) ? id.slice(BEYOND.length) : this.nodes[Number(id)].name;
-    return [name, await this.parts.row(name)];
-  }
-
-  /**
-   * @param {string} id
-   * @param {PartRow | undefined} row
+   * @param {number} number
    * @param {{kind: string}[]} gaps
    */
-  typeOf(id, row, gaps) {
-    if (gaps.some(({ kind }) => kind === "unreached")) {
-      return "document";
-    }
-    return this.nodes[id.startsWith(BEYOND) ? -1 : Number(id)]?.type ?? (row ? this.data.types[row[1]] : "name"); // prettier-ignore
+  typeOf(number, gaps) {
+    const isDocument = gaps.some(({ kind }) => kind === "unreached");
+    return isDocument ? "document" : (this.nodes[number]?.type ?? "name");
   }
 
   /**
-   * The data of an undrawn entity, in the form of a drawn one.
+   * A row for an id without a node.
    *
-   * @param {string} name
-   * @param {PartRow | undefined} row
+   * @param {string} id
    * @param {{places: Place[]}[]} gaps
    * @returns {Row}
    */
-  undrawn(name, row, gaps) {
-    const [, type, chunks, documents, places] = row ?? [name, 0, 0, 0, gaps[0]?.places ?? []];
-    return [name, type, 0, 0, 0, chunks, documents, places, "", [], []];
+  unknown(id, gaps) {
+    return [id.slice(BEYOND.length), 0, 0, 0, 0, 0, 0, gaps[0]?.places ?? [], "", [], []];
   }
 
   /**
-   * @param {number} number  of a drawn node, or -1
-   * @param {PartRow | undefined} row
+   * @param {number} number  of a node, or -1
    * @returns {import("./nodelist.js").Neighbor[]}
    */
-  neighbors(number, row) {
+  neighbors(number) {
     const near = this.edges.filter(({ source, target }) => source === number || target === number);
-    const drawn = near.map(({ source, target, name, weight }) => {
+    const listed = near.map(({ source, target, name, weight }) => {
       const { id, name: called, type } = this.nodes[source === number ? target : source];
       return { id, name: called, type, relation: name, forward: source === number, weight };
     });
-    const further = (row?.[5] ?? []).map(([relation, forward, weight, other, type]) => {
-      const { id, name, type: called } = this.nodes[other] ?? { id: BEYOND + other, name: other, type: this.data.types[type] }; // prettier-ignore
-      return { id, name, type: called, relation: this.data.relations[relation], forward: Boolean(forward), weight }; // prettier-ignore
-    });
-    return [...drawn, ...further].sort((a, b) => b.weight - a.weight);
+    return listed.sort((a, b) => b.weight - a.weight);
   }
 
   /**
@@ -254,40 +237,35 @@ class GraphPage {
    * @param {string} id
    */
   async around(id) {
-    const [name, row] = await this.rowOf(id);
+    await this.load();
+    const number = this.numberOf(id);
     const gaps = this.gaps.filter((gap) => gap.id === id);
-    if (!row && !gaps.length) {
+    if (number < 0 && !gaps.length) {
       return null;
     }
-    /** @type {Map<string, import("./canvas.js").GraphNode>} */
-    const nodes = new Map();
-    nodes.set(id, { id, name, type: this.typeOf(id, row, gaps), x: 0, y: 0, radius: 2 * SMALL });
-    const neighbors = this.neighbors(-1, row);
+    const name = id.slice(BEYOND.length);
+    const centre = { id, name, type: this.typeOf(number, gaps), x: 0, y: 0, radius: 2 * SMALL };
+    const nodes = new Map([[id, centre]]);
+    const neighbors = this.neighbors(number);
     const others = [...new Map(neighbors.map((each) => [each.id, each])).values()];
+    others.splice(AROUND);
     for (let ring = 1; others.length; ring += 1) {
       const placed = others.splice(0, 8 * ring);
       placed.forEach(({ id: other, name: called, type }, place) => {
         const angle = (2 * Math.PI * (place + (ring % 2) / 2)) / placed.length;
         const [x, y] = [1.4 * RING * ring * Math.cos(angle), RING * ring * Math.sin(angle)];
-        const radius = this.nodes[Number(other)]?.radius ?? SMALL;
+        const radius = this.nodes[this.numberOf(other)].radius || SMALL;
         nodes.set(other, { id: other, name: called, type, x, y, radius });
       });
     }
-    const numbers = new Map([...nodes.keys()].map((key, number) => [key, number]));
-    /** @type {(end: number | string) => number} */
-    const numberOf = (end) => numbers.get(String(end)) ?? -1;
-    const among = this.edges.filter(({ source, target }) => numberOf(source) >= 0 && numberOf(target) >= 0); // prettier-ignore
+    const places = new Map([...nodes.keys()].map((key, place) => [this.numberOf(key), place]));
     return {
       nodes: [...nodes.values()],
-      edges: [
-        ...neighbors.map(({ id: other, relation, forward, weight }) => {
-          const ends = forward ? [id, other] : [other, id];
-          return { source: numberOf(ends[0]), target: numberOf(ends[1]), name: relation, weight };
-        }),
-        ...among.map(({ source, target, name: relation, weight }) => {
-          return { source: numberOf(source), target: numberOf(target), name: relation, weight };
-        }),
-      ],
+      edges: this.edges.flatMap(({ source, target, name: relation, weight }) => {
+        const [from, to] = [places.get(source), places.get(target)];
+        const isInside = from !== undefined && to !== undefined;
+        return isInside ? [{ source: from, target: to, name: relation, weight }] : [];
+      }),
       total: this.data.total,
     };
   }
@@ -313,7 +291,10 @@ class GraphPage {
   async find(text) {
     const names = (await this.search?.named(text)) ?? [];
     return names
-      .filter((/** @type {string} */ name) => !this.numbers.has(name))
+      .filter(
+        (/** @type {string} */ name) =>
+          !((this.numbers.get(name) ?? Infinity) < this.data.nodes.length),
+      )
       .slice(0, FOUND)
       .map((/** @type {string} */ name) => ({ id: BEYOND + name, name, type: "name" }));
   }
@@ -327,12 +308,17 @@ if (place) {
     const { kb } = place.dataset;
     const search = kb ? new Search(config.search, kb) : null;
     const script = /** @type {HTMLScriptElement} */ (document.currentScript);
-    const page = new GraphPage(place, data, search, root, script.src.replace(/\.js$/, "/"));
+    const page = new GraphPage(
+      place,
+      data,
+      search,
+      root,
+      script.src.replace(/\.js$/, "/further.js"),
+    );
     const name = new URLSearchParams(location.search).get("entity") ?? "";
     const number = page.numbers.get(name);
     if (name) {
       page.view.go(page.nodes[number ?? -1] ?? { id: BEYOND + name, name, type: "name" });
     }
   };
-  /** @type {any} */ (window).kbkitGraphPart = (/** @type {number} */ number, /** @type {PartRow[]} */ rows) => Parts.waiting.get(number)?.(rows); // prettier-ignore
 }

@@ -7,7 +7,7 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -32,12 +32,7 @@ _INDENTED = re.compile(r"^ +", re.MULTILINE)
 _SPACE = re.compile(r"\s+")
 
 _MODULE = "module_"  # a module may export its own name
-_ENTRIES = {
-    "engine": "service",
-    "passage": "passage",
-    "graph": "graphpage",
-    "page": "page",
-}
+_ENTRIES = {"engine": "service", "passage": "passage", "graph": "graphpage", "page": "page"}
 """Entry modules of bundled scripts."""
 _PLAIN = ("boot", "worker", "missing", "reading", "contents")  # single files
 
@@ -169,53 +164,28 @@ FOLDER = "graphs"
 """Folder of the data of graphs, next to the scripts."""
 
 
-_ROWS = 250  # entities of a part
-_NEIGHBORS = 60
-
-
 def graph_scripts(export: Path, address: Callable[[str], str | None]) -> dict[str, bytes]:
     """Return the scripts with a graph's data, by name.
 
-    The first has the drawn nodes. The others, in a folder of its name, have undrawn neighbours and
-    are loaded on demand.
+    The first has the picture. The second, in a folder of its name, has the other nodes and
+    relations, and is loaded on demand.
     """
     path = export / GRAPH_DATA
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         values["documents"] = [[title, address(page) or ""] for title, page in values["documents"]]
         nodes, edges, pictured = values["nodes"], values["edges"], values.pop("pictured")
-        inside = [edge for edge in edges if max(edge[:2]) < pictured]
-        rows = _neighborhoods(nodes, edges[len(inside) :], pictured)
-        values |= {"nodes": nodes[:pictured], "edges": inside}
+        inside = sum(max(edge[:2]) < pictured for edge in edges)
+        further = {"nodes": nodes[pictured:], "edges": edges[inside:]}
+        values |= {"nodes": nodes[:pictured], "edges": edges[:inside]}
+        values["further"] = inside < len(edges)
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise ExportError(f"{path}: damaged ({error}); export again") from error
-    parts = [rows[start : start + _ROWS] for start in range(0, len(rows), _ROWS)]
-    values["parts"] = [part[0][0] for part in parts]
-    data = encode_call("kbkitGraph", [values])
-    written = [encode_call("kbkitGraphPart", [n, part]) for n, part in enumerate(parts)]
-    name = hashlib.blake2b(b"".join([data, *written]), digest_size=5).hexdigest()
-    return {f"{name}.js": data} | {f"{name}/{n}.js": each for n, each in enumerate(written)}
-
-
-def _neighborhoods(nodes: Sequence[Any], undrawn: Sequence[Any], pictured: int) -> list[list[Any]]:
-    """Return rows of entities that have undrawn relations.
-
-    A row has name, type, passages, documents, places and neighbours. A neighbour has relation,
-    direction, weight, and the number of its node, or its name and type.
-    """
-    brief = [[row[0], row[1], *row[5:8]] for row in nodes]
-    near: dict[int, list[list[Any]]] = {}
-    for source, target, relation, weight, _ in undrawn:
-        for here, other in ((source, target), (target, source)):
-            neighbors = near.setdefault(here, [])
-            if len(neighbors) < _NEIGHBORS:
-                end = [other] if other < pictured else brief[other][:2]
-                neighbors.append([relation, int(here == source), weight, *end])
-    rows = [[*brief[here], neighbors] for here, neighbors in near.items()]
-    # in the order of browsers
-    return sorted(rows, key=lambda row: row[0].encode("utf-16-be", "surrogatepass"))
+    data = encode_call("kbkitGraph", [values]), encode_call("kbkitFurther", [further])
+    name = hashlib.blake2b(b"".join(data), digest_size=5).hexdigest()
+    return dict(zip((f"{name}.js", f"{name}/further.js"), data, strict=True))
 
 
 def picture(name: str, kb: str, assets: str) -> str:
