@@ -34,7 +34,7 @@ _SPACE = re.compile(r"\s+")
 _MODULE = "module_"  # a module may export its own name
 _ENTRIES = {"engine": "service", "passage": "passage", "graph": "graphpage", "page": "page"}
 """Entry modules of bundled scripts."""
-_PLAIN = ("boot", "worker", "missing", "reading", "contents")  # single files
+_PLAIN = ("boot", "worker", "reading", "contents")  # single files
 
 
 @cache

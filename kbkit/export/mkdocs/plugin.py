@@ -208,14 +208,8 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
     def on_post_template(
         self, output_content: str, *, template_name: str, config: MkDocsConfig
     ) -> str:
-        if not self.search.kbs or not template_name.endswith(".html"):
-            return output_content
-        output, ours = output_content, False
-        if template_name == "404.html":
-            output = self.search.not_found_page(output, directories=config.use_directory_urls)
-            ours = output != output_content
-        output = self.search.add_box(output)
-        return add_head(output, self.scripts) if ours else output
+        is_searched = self.search.kbs and template_name.endswith(".html")
+        return self.search.add_box(output_content) if is_searched else output_content
 
     # after the search plugin, which writes the index
     @event_priority(-100)

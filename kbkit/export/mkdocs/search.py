@@ -32,7 +32,6 @@ from kbkit.stores.snapshots.snapshot import Snapshot
 from kbkit.text.analysis import analyzer
 
 _MAX_TAGS = 100
-_HEADING = re.compile(r"<h1>404[^<]*</h1>")
 
 
 def _html(macro: str, **values: Any) -> str:
@@ -163,19 +162,6 @@ class SiteSearch:
             return output
         script = f"{worker[2]}{ASSETS}/{scripts()['reading.js'][0]}"
         return without.replace("</head>", f'<script src="{script}" defer></script></head>', 1)
-
-    def not_found_page(self, output: str, *, directories: bool) -> str:
-        match = _WORKER.search(output)
-        if match is None:
-            return output
-        page = _html(
-            "missing_page",
-            root=match[2],
-            index="" if directories else "index.html",
-            script=f"{ASSETS}/{scripts()['missing.js'][0]}",
-        )
-        output, replaced = _HEADING.subn(lambda _: page, output, count=1)
-        return output.replace("<title>", "<title>Nothing is here - ", replaced)
 
     def write(self, site: Path, name: str, *, directories: bool) -> None:
         """Write the scripts' data into a built site.
