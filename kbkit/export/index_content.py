@@ -12,7 +12,6 @@ from importlib.metadata import version
 from itertools import groupby
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.embedding.onnx import minilm_fingerprint
@@ -32,14 +31,14 @@ from kbkit.models import Chunk, Document, DocumentState, RatingTotal, StatementT
 from kbkit.models.values import disambiguate, plain
 from kbkit.recipes import NameSpec
 from kbkit.retrieval.fusion import rating_prior
-from kbkit.stores.catalog import corpus, knowledge_bases, ratings, reading
+from kbkit.stores.catalog import corpus, knowledge_bases, ratings, reading, summaries
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.ratings import EncoderRow, EncoderTarget
 from kbkit.stores.catalog.reading import heading_text
 from kbkit.stores.catalog.subjects import entity_id
+from kbkit.stores.catalog.summaries import SummaryVectors
 from kbkit.stores.snapshots.making import make
-from kbkit.stores.snapshots.snapshot import Snapshot
 from kbkit.stores.stores import Stores
 from kbkit.text.analysis import analyzer
 from kbkit.text.markdown.structure import plain_text
@@ -149,6 +148,7 @@ def index_content(
         questions = _published_questions(transaction, row)
         words = words_of_questions(questions, config.language)
         snapshot = make(transaction, row, added=words)
+        summary_vectors = summaries.vectors_of(transaction, row)
         stored = {target: ratings.load_encoder(transaction, kb_id, target) for target in _TARGETS}
         totals = ratings.totals(transaction, kb_id)
         lists = set(corpus.indexes(transaction, kb_id))
@@ -211,7 +211,7 @@ def index_content(
         ],
         chunks=chunks,
         encoder=encoders["chunks"],
-        summaries=_summaries(snapshot, rows, encoders["summaries"]),
+        summaries=_summaries(summary_vectors, list(dict.fromkeys(owners)), encoders["summaries"]),
         stop_words=sorted(of.stop_words),
         retrieval=config.retrieval,
         model=_model() if (config.site.model if model is None else model) else "",
@@ -242,12 +242,14 @@ def _stored_encoder(row: EncoderRow | None, embedder: str) -> FittedEncoder | No
 
 
 def _summaries(
-    snapshot: Snapshot, rows: NDArray[np.int64], encoder: FittedEncoder | None
+    stored: SummaryVectors, document_ids: Sequence[str], encoder: FittedEncoder | None
 ) -> IndexedSummaries | None:
-    if encoder is None or encoder.embedder != snapshot.summary_embedder:
+    if encoder is None or encoder.embedder != stored.embedder:
         return None
-    owners = list(dict.fromkeys(snapshot.owners[rows].tolist()))
-    return IndexedSummaries(snapshot.summary_vectors[owners], snapshot.summary_embedder, encoder)
+    vector_of = dict(zip(stored.document_ids, stored.vectors, strict=True))
+    missing = np.zeros(stored.vectors.shape[1], np.float32)
+    vectors = np.stack([vector_of.get(each, missing) for each in document_ids])
+    return IndexedSummaries(vectors, stored.embedder, encoder)
 
 
 def _document(document: Document, pages: Mapping[str, str], rated: RatingTotal) -> IndexedDocument:

@@ -134,7 +134,7 @@ def test_static_vectors_serve_until_the_model_has_embedded_all(workspace, monkey
     assert row.version == version
     snapshot = kb._stores.snapshots.renew(kb.id)
     assert snapshot.summary_embedder == embedder.fingerprint
-    assert snapshot.summaries_of(snapshot.document_ids).shape == (30, embedder.dimensions)
+    assert [part.vectors.shape for part in snapshot.summaries] == [(30, embedder.dimensions)]
 
 
 def test_vectors_of_the_model_serve_beside_a_few_new_documents(workspace, monkeypatch):

@@ -167,7 +167,8 @@ def test_best_documents_bring_their_best_chunk(kb, view, query, monkeypatch):
     )
     candidates = by_scan_of(view, encoded)
     names = np.array(snapshot.document_ids)
-    cosines = snapshot.summary_vectors @ encoded.summary_vector
+    scores = view.searched.summary_scores(lambda vectors: vectors @ encoded.summary_vector)
+    cosines = scores[view.searched.numbers.of_ids(snapshot.document_ids)]
     best = set(names[np.argsort(-cosines, kind="stable")[:3]])
     owned = [
         snapshot.owners[snapshot.postings(number)[0]]

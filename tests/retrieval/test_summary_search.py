@@ -223,14 +223,14 @@ def test_snapshot_keeps_summaries(kb):
     loaded = SegmentFiles(kb._stores.snapshots.folder).read(kb.id)
     assert loaded.summary_embedder == held.summary_embedder
     assert loaded.summary_embedder.startswith("onnx:minilm:")
-    vectors = loaded.summaries_of(loaded.document_ids)
-    np.testing.assert_array_equal(vectors, held.summaries_of(loaded.document_ids))
-    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=2e-3)
+    (part,), (other,) = loaded.summaries, held.summaries
+    np.testing.assert_array_equal(part.vectors, other.vectors)
+    assert np.linalg.norm(part.vectors, axis=1) == pytest.approx(1, abs=2e-3)
     with kb._stores.database.read() as transaction:
         stored = summaries.vectors_of(transaction, handle_of(kb).row())
     for document_id, vector in zip(stored.document_ids, stored.vectors, strict=True):
-        row = list(loaded.document_ids).index(document_id)
-        np.testing.assert_allclose(vectors[row], vector, atol=1e-6)
+        row = part.numbers.tolist().index(loaded.document_ids.index(document_id))
+        np.testing.assert_allclose(part.vectors[row], vector, atol=1e-6)
     owned = np.bincount(loaded.owners, loaded.lengths)
     assert loaded.document_lengths.tolist() == owned.tolist()
 

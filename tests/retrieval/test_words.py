@@ -24,8 +24,6 @@ def table(rng, *, together=True):
     lengths = rng.integers(3, 200, CHUNKS).astype(np.int32)
     number = CHUNKS // 5
     return ChunkTable(
-        version=1,
-        embedder="",
         seqs=np.arange(1, CHUNKS + 1),
         owners=owners,
         lengths=lengths,
@@ -33,9 +31,6 @@ def table(rng, *, together=True):
         sizes=np.bincount(owners, minlength=number),
         average_length=float(lengths.mean()),
         document_lengths=np.bincount(owners, lengths, number).astype(np.int64),
-        summaries_version=1,
-        summary_embedder="",
-        summary_vectors=np.zeros((number, 0), np.float32),
     )
 
 
@@ -128,7 +123,8 @@ def test_usual_score_of_summaries_does_not_depend_on_order():
 
     def usual(order):
         chunks = SimpleNamespace(
-            kept={"near_summaries": None},
+            kept={},
+            summaries=(),
             summary_embedder="e",
             sizes=order,
             summary_scores=lambda score: score(vectors[order]),

@@ -12,20 +12,19 @@ from kbkit.retrieval.corpora import SnapshotCorpus
 from kbkit.stores.snapshots import snapshot as codes
 from kbkit.stores.snapshots.near_chunks import is_coded
 from kbkit.stores.snapshots.segment_files import SegmentFiles
-from kbkit.stores.snapshots.segments import DocumentNumbers, SegmentsVersion, join_segments
+from kbkit.stores.snapshots.segments import DocumentNumbers, SnapshotVersion, join_segments
 from tests.stores.vector_segments import DIMENSIONS, segment, unit_vectors
 
 pytestmark = pytest.mark.local
 
 pytest.importorskip("faiss")
-ABOUT = SegmentsVersion(1, "e", 1, "", 0)
+ABOUT = SnapshotVersion(1, "e", 1, "", 0)
 
 
 def of(vectors, start):
-    """A segment of one document without a summary."""
+    """A segment of one document."""
     owners = np.zeros(len(vectors), np.int32)
-    none = np.zeros((1, 0), np.float32)
-    return segment(vectors, start, owners=owners, summary_embedder="", summary_vectors=none)
+    return segment(vectors, start, owners=owners)
 
 
 @pytest.fixture

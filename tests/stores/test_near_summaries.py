@@ -17,44 +17,39 @@ from kbkit.stores.snapshots import snapshot as codes
 from kbkit.stores.snapshots.segment_files import SegmentFiles
 from kbkit.stores.snapshots.segments import (
     DocumentNumbers,
-    LaterSummaries,
-    SegmentsVersion,
+    SnapshotVersion,
+    SummaryPart,
     join_segments,
 )
 from tests.stores.vector_segments import segment, unit_vectors
 
 pytest.importorskip("faiss")
 DOCUMENTS = 3_000
-ABOUT = SegmentsVersion(1, "e", 1, "summaries", 0)
-
-
-def of(summaries, start):
-    """A segment of documents of one chunk each, with these summaries."""
-    return segment(
-        np.zeros_like(summaries),
-        start,
-        owners=np.arange(len(summaries), dtype=np.int32),
-        summary_embedder="summaries",
-        summary_vectors=summaries,
-    )
+ABOUT = SnapshotVersion(1, "e", 1, "summaries", 0)
 
 
 @pytest.fixture
 def coded(tmp_path, monkeypatch):
-    """Two segments with codes, later summaries, removed documents and some without a summary."""
+    """Two files of summaries with codes, later ones, removed documents, and missing summaries."""
     monkeypatch.setattr(codes, "MIN", 1_000)
     summaries = unit_vectors(2 * DOCUMENTS, 5)
     summaries[7::50] = 0.0
-    segments = [of(summaries[:DOCUMENTS], 1), of(summaries[DOCUMENTS:], DOCUMENTS + 1)]
+    every = np.arange(2 * DOCUMENTS, dtype=np.int32)
+    chunks = segment(np.zeros_like(summaries), 1, owners=every)
     files = SegmentFiles(tmp_path / "snapshots")
-    written = files.write("kb", join_segments(ABOUT, segments, DocumentNumbers()))
+    written = join_segments(ABOUT, [chunks], DocumentNumbers())
+    monkeypatch.setattr("kbkit.stores.snapshots.segment_files._TIER", 0.5)
+    for part in (slice(0, DOCUMENTS), slice(DOCUMENTS, None)):
+        added = SummaryPart(every[part], summaries[part])
+        written = files.write("kb", replace(written, summaries=(*written.summaries, added)))
+    assert len(written.summaries) == 2
     files.write_codes(written)
     left = [part.without(np.arange(3, 2 * DOCUMENTS, 11)) for part in written.segments]
-    written = join_segments(ABOUT, left, written.numbers)
+    written = join_segments(ABOUT, left, written.numbers, written.summaries)
     later = np.arange(0, 2 * DOCUMENTS, 40, dtype=np.int32)
     behind = unit_vectors(len(later), 6)
     behind[::5] = 0.0
-    return replace(written, summaries=(LaterSummaries(2, "summaries", later, behind),))
+    return replace(written, summaries=(*written.summaries, SummaryPart(later, behind)))
 
 
 def scored(snapshot, vector, mask=None):
@@ -106,7 +101,7 @@ def test_codes_find_the_best_documents_of_a_scan(coded, monkeypatch, share):
 def test_few_summaries_and_those_without_codes_are_scanned(coded, monkeypatch):
     monkeypatch.setattr(near_chunks, "_MAX_UNCODED_SUMMARIES", 100)
     assert near_chunks.near_summaries(coded) is None
-    near_chunks.forget(coded)
+    coded.kept.clear()
     monkeypatch.setattr(near_chunks, "_MAX_UNCODED_SUMMARIES", 1_000)
     near = near_chunks.near_summaries(coded)
     assert near is not None

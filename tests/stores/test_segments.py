@@ -12,7 +12,15 @@ from kbkit.stores.catalog.database import pack
 from kbkit.stores.catalog.schema import chunks
 from kbkit.stores.snapshots import making
 from kbkit.stores.snapshots.making import make
-from kbkit.stores.snapshots.segments import DocumentNumbers, Segment, join_segments
+from kbkit.stores.snapshots.segments import (
+    DocumentNumbers,
+    Segment,
+    SnapshotVersion,
+    SummaryPart,
+    join_segments,
+    merge_summaries,
+)
+from kbkit.stores.snapshots.snapshot import save_summaries
 from tests.stores.test_snapshots import catalog, fresh, in_files, opened, put, remove, texts
 
 TERMS = ("a", "b", "c", "dd", "none")
@@ -54,10 +62,13 @@ def check(stored, snapshot=None):
     """Check that segments are current and equal the whole snapshot."""
     row, _ = catalog(stored)
     snapshot = stored.snapshots.renew(stored.id) if snapshot is None else snapshot
-    assert (snapshot.version, snapshot.summaries_version) == (row.version, row.summaries_version)
+    assert replace(snapshot.about, removed=0) == SnapshotVersion.of(row)
     with stored.database.read() as transaction:
-        made = make(transaction, row)
-    expected = join_segments(making.version_of(row, 0), [Segment(made)], DocumentNumbers())
+        made, kept = make(transaction, row), summaries.vectors_of(transaction, row)
+    numbers = DocumentNumbers()
+    numbers.add([Segment(made)])
+    parts = [SummaryPart(numbers.of_ids(kept.document_ids), kept.vectors)] if kept.embedder else []
+    expected = join_segments(SnapshotVersion.of(row), [Segment(made)], numbers, parts)
     assert read(snapshot) == read(expected)
     assert snapshot.rows_of([*made.ids, "gone"]).tolist() == list(range(len(expected)))
     scores = [
@@ -71,7 +82,7 @@ def check(stored, snapshot=None):
 
 
 def first(vectors):
-    return vectors[:, 0].copy() if vectors.shape[1] else np.zeros(len(vectors), np.float32)
+    return vectors[:, 0].copy()
 
 
 def embed_again(stored, number):
@@ -108,7 +119,7 @@ def embed_summary(stored, number):
 
 
 def test_missing_summary_vectors_have_the_width_of_their_model(stored):
-    """Segments may hold narrower summaries of the previous model."""
+    """The previous model's were narrower."""
 
     def search_with(model, width, *numbers, embed=True):
         with stored.database.write() as transaction:
@@ -128,7 +139,19 @@ def test_missing_summary_vectors_have_the_width_of_their_model(stored):
     stored.snapshots.renew(stored.id)
     search_with("large", 3, 3, embed=False)
     snapshot = check(stored)
-    assert snapshot.summaries_of(documents).tolist() == [[1] * 3, [2] * 3, [3] * 3, [0] * 3]
+    merged = merge_summaries(snapshot.summaries)
+    vector_of = dict(zip(merged.numbers.tolist(), merged.vectors.tolist(), strict=True))
+    numbers = snapshot.numbers.of_ids(documents).tolist()
+    assert [vector_of[number] for number in numbers] == [[1] * 3, [2] * 3, [3] * 3, [0] * 3]
+
+
+def test_summaries_of_another_embedder_are_refused(stored):
+    embed_summary(stored, 1)
+    stored.snapshots.save(stored.id)
+    (path,) = stored.snapshots.folder.glob("*.summaries.safetensors")
+    save_summaries(path, "other", ["0"], np.ones((1, 7), np.float32))
+    assert in_files(stored) is None
+    check(fresh(stored))
 
 
 WAYS = ["put", "retitle", "remove", "embed", "summary", "search", "save", "merge", "reopen", "swap"]
@@ -341,7 +364,7 @@ def test_segments_follow_only_their_own_catalog(stored):
             for after, until in ((0, rows[-3]["seq"]), (rows[-3]["seq"], rows[-1]["seq"]))
         ]
         last = outbox.last_removed(transaction, stored.id)
-        snapshot = join_segments(making.version_of(row, last), parts, DocumentNumbers())
+        snapshot = join_segments(SnapshotVersion.of(row, last), parts, DocumentNumbers())
         assert [len(segment) for segment in snapshot.segments] == [len(rows) - 2, 2]
 
         def follows(row=row, **different):
@@ -353,7 +376,7 @@ def test_segments_follow_only_their_own_catalog(stored):
         assert follows(replace(row, version=row.version + 1))
         assert not follows(replace(row, version=row.version - 1))
         assert not follows(replace(row, embedder="another"))
-        assert not follows(removed=last + 1)
+        assert not follows(about=SnapshotVersion.of(row, last + 1))
     with stored.database.write() as transaction:
         which = chunks.c.seq == rows[-1]["seq"]
         transaction.execute(chunks.update().where(which).values(id="restored"))

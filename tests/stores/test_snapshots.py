@@ -175,22 +175,18 @@ def contents_of(snapshot):
     ]
 
 
-def merged_of(snapshot):
-    return merge_segments(snapshot.segments, snapshot.summary_columns_of)
-
-
 def check(stored):
     """Check that each way to get a snapshot gives the current one."""
     row, contents = catalog(stored)
     snapshot = stored.snapshots.renew(stored.id)
-    assert (snapshot.version, snapshot.embedder) == (row.version, row.embedder)
+    assert snapshot.shows(row)
     assert stored.snapshots.cached(row) is snapshot
     with stored.database.read() as connection:
         assert contents_of(make(connection, row)) == contents
     if not snapshot.segments:
         assert contents == []
         return snapshot
-    joint = merged_of(snapshot)
+    joint = merge_segments(snapshot.segments)
     assert contents_of(joint) == contents
     for texts, lists in (
         (joint.titles, joint.title_terms),
@@ -236,7 +232,7 @@ def test_snapshot_equals_the_catalog_after_any_changes(database, tmp_path, steps
     check(stored)
     stored.snapshots.save(stored.id)
     snapshot = in_files(stored)
-    contents = contents_of(merged_of(snapshot)) if snapshot.segments else []
+    contents = contents_of(merge_segments(snapshot.segments)) if snapshot.segments else []
     assert contents == catalog(stored)[1]
 
 
@@ -250,7 +246,7 @@ def test_transaction_gets_the_snapshot_of_its_state(stored):
         check(stored)
         stored.snapshots.save(stored.id)
         assert contents_of(make(connection, row)) == contents
-        assert contents_of(merged_of(snapshot)) == contents
+        assert contents_of(merge_segments(snapshot.segments)) == contents
 
 
 def test_snapshot_is_bound_to_version_and_embedder(stored):
@@ -411,7 +407,7 @@ def test_reader_gets_a_whole_snapshot_during_saves(stored):
     def read():
         for _ in range(40):
             snapshot = in_files(stored)
-            if snapshot is None or contents_of(merged_of(snapshot)) != contents:
+            if snapshot is None or contents_of(merge_segments(snapshot.segments)) != contents:
                 failures.append(snapshot)
 
     writers = [threading.Thread(target=write) for _ in range(2)]
@@ -492,7 +488,7 @@ def test_titles_and_headings_hold_any_text(stored):
     put(stored, "c", "x", title="tea \U0001f375 – été\u2028", headings=())
     check(stored)
     stored.snapshots.save(stored.id)
-    assert contents_of(merged_of(in_files(stored))) == catalog(stored)[1]
+    assert contents_of(merge_segments(in_files(stored).segments)) == catalog(stored)[1]
 
 
 def test_nul_in_a_title_or_heading_shifts_nothing(stored):
@@ -500,7 +496,7 @@ def test_nul_in_a_title_or_heading_shifts_nothing(stored):
     put(stored, "b", "y", title="after", headings=("after", "under"))
     stored.snapshots.save(stored.id)
     contents = catalog(stored)[1]
-    first, second = contents_of(merged_of(in_files(stored)))
+    first, second = contents_of(merge_segments(in_files(stored).segments))
     assert (first["title"], first["heading"]) == ("nul nul ", "  > a b")
     assert second == contents[1]
 

@@ -19,16 +19,13 @@ def _no_terms(number):
     return Lists(np.zeros(number + 1, np.int64), np.zeros(0, np.int32))
 
 
-def segment(vectors, start, *, owners, summary_embedder, summary_vectors):
+def segment(vectors, start, *, owners):
     """A segment with a chunk for each vector, of the documents that own them."""
     number, documents = len(vectors), int(owners[-1]) + 1
     sizes = np.bincount(owners)
     return Segment(
         Snapshot(
-            version=1,
             embedder="e",
-            summaries_version=1,
-            summary_embedder=summary_embedder,
             seqs=np.arange(start, start + number),
             owners=owners,
             lengths=np.ones(number, np.int32),
@@ -41,7 +38,6 @@ def segment(vectors, start, *, owners, summary_embedder, summary_vectors):
             title_terms=_no_terms(documents),
             average_length=1.0,
             document_lengths=sizes,
-            summary_vectors=summary_vectors,
             ids=[f"c{start + i}" for i in range(number)],
             vectors=vectors,
             terms=[],

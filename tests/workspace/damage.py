@@ -20,5 +20,5 @@ def flip(path, place):
 
 
 def flip_a_snapshot(folder):
-    (path,) = (folder / "snapshots").glob("*.safetensors")
+    (path,) = (folder / "snapshots").glob("*[0-9a-f].safetensors")
     flip(path, -100)

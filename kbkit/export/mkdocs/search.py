@@ -281,13 +281,9 @@ def _snapshot(
         for row, ((page, chunk), found) in enumerate(zip(places, terms, strict=True))
     ]
     return Snapshot(
-        version=0,
         embedder="" if encoder is None else encoder.embedder,
         vectors=np.zeros((len(chunks), 2), np.float32)
         if encoder is None
         else StaticEmbedder().embed_passages(texts),
         **chunk_columns(chunks, titles, language, {}),
-        summaries_version=0,
-        summary_embedder="",
-        summary_vectors=np.zeros((len(titles), 0), np.float32),
     )

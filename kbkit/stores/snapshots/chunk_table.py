@@ -16,10 +16,6 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.stores.catalog import summaries
-from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
-
 Score = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 """Returns one score per vector."""
 
@@ -33,13 +29,9 @@ class ChunkTable:
         owners: Index into `document_ids` for each chunk, shape ``(n,)``.
         lengths: Number of terms of each chunk, shape ``(n,)``.
         sizes: Number of chunks of each document.
-        summary_embedder: Fingerprint of the summaries' embedder; ``""`` without.
-        summary_vectors: Unit vectors, zeros if missing, shape ``(len(document_ids), dimensions)``.
         kept: Cache of searches.
     """
 
-    version: int
-    embedder: str
     seqs: NDArray[np.int64]
     owners: NDArray[np.int32]
     lengths: NDArray[np.int32]
@@ -47,16 +39,10 @@ class ChunkTable:
     sizes: NDArray[np.int64]
     average_length: float
     document_lengths: NDArray[np.int64]
-    summaries_version: int
-    summary_embedder: str
-    summary_vectors: NDArray[np.float32]
     kept: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.seqs)
-
-    def shows(self, row: KnowledgeBaseRow) -> bool:
-        return self.version == row.version and self.embedder == row.embedder
 
 
 def owner_columns(
@@ -68,24 +54,6 @@ def owner_columns(
         "sizes": np.bincount(owners, minlength=documents),
         "average_length": float(lengths.mean()) if len(lengths) else 0.0,
         "document_lengths": np.bincount(owners, lengths, documents).astype(np.int64),
-    }
-
-
-def summary_columns(
-    transaction: Transaction,
-    row: KnowledgeBaseRow,
-    ordinals: Mapping[str, int],
-    *,
-    some: bool = False,
-) -> dict[str, Any]:
-    stored = summaries.vectors_of(transaction, row, ordinals if some else None)
-    vectors = np.zeros((len(ordinals), stored.vectors.shape[1]), np.float32)
-    known = [i for i, document_id in enumerate(stored.document_ids) if document_id in ordinals]
-    vectors[[ordinals[stored.document_ids[i]] for i in known]] = stored.vectors[known]
-    return {
-        "summaries_version": row.summaries_version,
-        "summary_embedder": stored.embedder,
-        "summary_vectors": vectors,
     }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -17,14 +16,15 @@ from kbkit.stores.catalog import corpus, outbox, summaries
 from kbkit.stores.catalog.database import Transaction, unpack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.reading import heading_text
-from kbkit.stores.snapshots.chunk_table import owner_columns, summary_columns
+from kbkit.stores.snapshots.chunk_table import owner_columns
 from kbkit.stores.snapshots.segments import (
     DocumentNumbers,
-    LaterSummaries,
     Segment,
     SegmentedSnapshot,
-    SegmentsVersion,
+    SnapshotVersion,
+    SummaryPart,
     join_segments,
+    merge_summaries,
 )
 from kbkit.stores.snapshots.snapshot import Lists, Snapshot
 from kbkit.text.analysis import analyzer
@@ -62,7 +62,6 @@ def make(
     Further terms of chunks, by ``seq``, are ``added``.
     """
     titles = corpus.titles(transaction, row.id, after=after, until=until)
-    ordinals = {document_id: i for i, document_id in enumerate(titles)}
     packed: list[bytes] = []
 
     def chunks() -> Iterator[corpus.ChunkTerms]:
@@ -71,13 +70,7 @@ def make(
             yield chunk
 
     columns = chunk_columns(chunks(), titles, spec_of(row).language, added or {})
-    return Snapshot(
-        version=row.version,
-        embedder=row.embedder,
-        vectors=unpack(packed, row.dimensions),
-        **columns,
-        **summary_columns(transaction, row, ordinals, some=after > 0 or until != corpus.LAST),
-    )
+    return Snapshot(embedder=row.embedder, vectors=unpack(packed, row.dimensions), **columns)
 
 
 def chunk_columns(
@@ -202,11 +195,7 @@ def _tier(size: int) -> int:
     return tier
 
 
-def merge_segments(
-    segments: Sequence[Segment], summaries_of: Callable[[Sequence[str]], Mapping[str, Any]]
-) -> Snapshot:
-    """Merge segments; `summaries_of` returns the columns of the documents' summaries."""
-    newest = max((segment.snapshot for segment in segments), key=lambda s: s.version)
+def merge_segments(segments: Sequence[Segment]) -> Snapshot:
     kept = [segment.kept for segment in segments]
     firsts = np.cumsum([0, *map(len, kept)])
     terms = sorted(set[str]().union(*(segment.snapshot.terms for segment in segments)))
@@ -252,8 +241,7 @@ def merge_segments(
         return _lists(parts)
 
     return Snapshot(
-        version=newest.version,
-        embedder=newest.embedder,
+        embedder=snapshots[-1].embedder,
         seqs=np.concatenate([s.seqs[k] for s, k in zip(snapshots, kept, strict=True)]),
         ids=[s.ids[i] for s, k in zip(snapshots, kept, strict=True) for i in k.tolist()],
         headings=np.array([heading_numbers[text] for text in chain(*heads)], np.int32),
@@ -265,7 +253,6 @@ def merge_segments(
         heading_terms=lists("heading_terms", headings.values()),
         **_posting_columns(terms, term_ids, rows, counts),
         **owner_columns(owner, lengths, len(documents)),
-        **summaries_of(list(documents)),
     )
 
 
@@ -282,16 +269,10 @@ def _in_memory(segment: Segment) -> Segment:
     return segment
 
 
-def version_of(row: KnowledgeBaseRow, removed: int) -> SegmentsVersion:
-    return SegmentsVersion(
-        row.version, row.embedder, row.summaries_version, row.summary_embedder, removed
-    )
-
-
 def follows(transaction: Transaction, row: KnowledgeBaseRow, before: SegmentedSnapshot) -> bool:
-    if before.embedder != row.embedder or before.version > row.version:
+    if before.about.embedder != row.embedder or before.about.version > row.version:
         return False
-    if not outbox.is_known_removal(transaction, row.id, before.removed):
+    if not outbox.is_known_removal(transaction, row.id, before.about.removed):
         return False
     if not before.segments:
         return True
@@ -309,7 +290,7 @@ def advance(
     """Update segments to the transaction's state; ``None`` if they must be rebuilt."""
     if not follows(transaction, row, before):
         return None
-    gone = outbox.removed_since(transaction, row.id, before.removed)
+    gone = outbox.removed_since(transaction, row.id, before.about.removed)
     if gone is None:
         return None
     last_seq = int(before.segments[-1].snapshot.seqs[-1]) if len(before) else 0
@@ -318,22 +299,24 @@ def advance(
     if gone.seqs:
         seqs = np.array(sorted(gone.seqs), np.int64)
         segments = [segment.without(seqs) for segment in segments]
-    changed = corpus.changed_vectors(transaction, row.id, before.version)
+    changed = corpus.changed_vectors(transaction, row.id, before.about.version)
     if changed:
         vectors = {seq: unpack([packed], row.dimensions)[0] for seq, packed in changed.items()}
         segments = [segment.with_vectors(vectors) for segment in segments]
     for low, high in slices(transaction, row, last_seq) if added else ():
         made = Segment(make(transaction, row, after=low, until=high))
         segments.append(keep(made) if added > MAX else made)
-    segments = _with_merged_end(transaction, row, segments)
-    version = version_of(row, gone.last)
-    snapshot = join_segments(version, segments, before.numbers, before.summaries)
-    return replace(snapshot, summaries=_summaries(transaction, row, before, snapshot))
+    segments = _with_merged_end(segments)
+    before.numbers.add(segments)
+    return join_segments(
+        SnapshotVersion.of(row, gone.last),
+        segments,
+        before.numbers,
+        _summaries(transaction, row, before),
+    )
 
 
-def _with_merged_end(
-    transaction: Transaction, row: KnowledgeBaseRow, segments: Sequence[Segment]
-) -> list[Segment]:
+def _with_merged_end(segments: Sequence[Segment]) -> list[Segment]:
     """Merge the last segments in memory if they are small."""
     first, size = len(segments), 0
     while first and not segments[first - 1].file:
@@ -343,12 +326,7 @@ def _with_merged_end(
         first -= 1
     if len(segments) - first < 2:
         return list(segments)
-
-    def summaries_of(ids: Sequence[str]) -> Mapping[str, Any]:
-        ordinals = {document_id: i for i, document_id in enumerate(ids)}
-        return summary_columns(transaction, row, ordinals, some=True)
-
-    return [*segments[:first], Segment(merge_segments(segments[first:], summaries_of))]
+    return [*segments[:first], Segment(merge_segments(segments[first:]))]
 
 
 def slices(
@@ -362,34 +340,34 @@ def slices(
 
 
 def _summaries(
-    transaction: Transaction,
-    row: KnowledgeBaseRow,
-    before: SegmentedSnapshot,
-    snapshot: SegmentedSnapshot,
-) -> tuple[LaterSummaries, ...]:
-    if before.summaries_version == row.summaries_version:
+    transaction: Transaction, row: KnowledgeBaseRow, before: SegmentedSnapshot
+) -> tuple[SummaryPart, ...]:
+    if before.about.summaries_version == row.summaries_version:
         return before.summaries
-    same = before.summary_embedder == row.summary_embedder
-    changed = (
-        summaries.changed_since(transaction, row, before.summaries_version)
-        if same
-        else summaries.vectors_of(transaction, row)
+    if before.summary_embedder != row.summary_embedder:
+        return _all_summaries(transaction, row, before.numbers)
+    changed = summaries.changed_since(transaction, row, before.about.summaries_version)
+    width = max((part.vectors.shape[1] for part in before.summaries), default=0)
+    vectors = (
+        changed.vectors
+        if changed.vectors.shape[1]
+        else np.zeros((len(changed.vectors), width), np.float32)
     )
-    if not len(changed.document_ids):
-        return before.summaries if same else ()
-    numbers = snapshot.numbers.find(changed.document_ids)
-    known = [i for i, document_id in enumerate(changed.document_ids) if document_id in numbers]
-    vectors = changed.vectors[known]
-    if not vectors.shape[1]:  # none has a vector
-        width = max((part.vectors.shape[1] for part in snapshot.summary_parts()), default=0)
-        vectors = np.zeros((len(known), width), np.float32)
-    newest = LaterSummaries(
-        row.summaries_version,
-        row.summary_embedder,
-        np.array(list(numbers.values()), np.int32),
-        vectors,
-    )
-    return (*before.summaries, newest) if same else (newest,)
+    if not vectors.size:
+        return before.summaries
+    stored = [part for part in before.summaries if part.file]
+    newest = SummaryPart(before.numbers.of_ids(changed.document_ids), vectors)
+    in_memory = [part for part in before.summaries if not part.file]
+    return (*stored, merge_summaries([*in_memory, newest]))
+
+
+def _all_summaries(
+    transaction: Transaction, row: KnowledgeBaseRow, numbers: DocumentNumbers
+) -> tuple[SummaryPart, ...]:
+    stored = summaries.vectors_of(transaction, row)
+    if not stored.vectors.size:
+        return ()
+    return (SummaryPart(numbers.of_ids(stored.document_ids), stored.vectors),)
 
 
 def build(
@@ -400,4 +378,7 @@ def build(
         keep(Segment(make(transaction, row, after=low, until=high)))
         for low, high in slices(transaction, row, 0)
     ]
-    return join_segments(version_of(row, last), made, DocumentNumbers())
+    numbers = DocumentNumbers()
+    numbers.add(made)
+    kept = _all_summaries(transaction, row, numbers)
+    return join_segments(SnapshotVersion.of(row, last), made, numbers, kept)

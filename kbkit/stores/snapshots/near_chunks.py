@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.stores.snapshots.chunk_table import Score
-from kbkit.stores.snapshots.segments import LaterSummaries, SegmentedSnapshot
+from kbkit.stores.snapshots.segments import SegmentedSnapshot, SummaryPart
 from kbkit.stores.snapshots.snapshot import JoinedCodes, VectorCodes, available, codes_of
 
 _UNCODED = 40_000
@@ -84,10 +84,10 @@ class NearSummaries:
         holders: Index of the part with the summary of each document; -1 without a summary.
     """
 
-    parts: tuple[LaterSummaries, ...]
+    parts: tuple[SummaryPart, ...]
     coded: JoinedCodes
     numbers: NDArray[np.int32]
-    uncoded: tuple[LaterSummaries, ...]
+    uncoded: tuple[SummaryPart, ...]
     holders: NDArray[np.int32]
     rows: NDArray[np.int32]
     mean: NDArray[np.float32]
@@ -113,21 +113,19 @@ class NearSummaries:
 
 def near_summaries(snapshot: SegmentedSnapshot) -> NearSummaries | None:
     """Return an index of summaries; ``None`` without faiss, or without codes."""
-    if _SUMMARIES_KEY not in snapshot.kept:
-        snapshot.kept[_SUMMARIES_KEY] = _near_summaries(snapshot) if available() else None
-    near: NearSummaries | None = snapshot.kept[_SUMMARIES_KEY]
-    return near
+    if not available():
+        return None
+    codes = tuple(map(codes_of, snapshot.summaries))
+    kept: tuple[object, NearSummaries | None] | None = snapshot.kept.get(_SUMMARIES_KEY)
+    if kept is None or kept[0] != codes:
+        kept = snapshot.kept[_SUMMARIES_KEY] = codes, _near_summaries(snapshot, codes)
+    return kept[1]
 
 
-def forget(snapshot: SegmentedSnapshot) -> None:
-    snapshot.kept.pop(_SUMMARIES_KEY, None)
-    for part in snapshot.summary_parts():
-        part.forget_codes()
-
-
-def _near_summaries(snapshot: SegmentedSnapshot) -> NearSummaries | None:
-    parts = tuple(snapshot.summary_parts())
-    codes = tuple(part.codes() for part in parts)
+def _near_summaries(
+    snapshot: SegmentedSnapshot, codes: Sequence[VectorCodes | None]
+) -> NearSummaries | None:
+    parts = snapshot.summaries
     uncoded = sum(len(p.vectors) for p, c in zip(parts, codes, strict=True) if c is None)
     if uncoded > _MAX_UNCODED_SUMMARIES or not any(codes):
         return None
@@ -156,7 +154,7 @@ def _near_summaries(snapshot: SegmentedSnapshot) -> NearSummaries | None:
     )
 
 
-def _sum_vectors(part: LaterSummaries) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+def _sum_vectors(part: SummaryPart) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
     """Return which vectors are not zero, and the sum of all."""
     if "summed" not in part.kept:
         total = part.vectors.sum(axis=0, dtype=np.float64)

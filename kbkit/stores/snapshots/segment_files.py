@@ -19,32 +19,32 @@ from typing import Any
 from uuid import uuid4
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kbkit.stores.snapshots import near_chunks
-from kbkit.stores.snapshots.chunk_table import CHECKED, PART, forget_pages
+from kbkit.stores.snapshots.chunk_table import CHECKED, PART
 from kbkit.stores.snapshots.segments import (
     DocumentNumbers,
-    LaterSummaries,
     Segment,
     SegmentedSnapshot,
-    SegmentsVersion,
+    SnapshotVersion,
+    SummaryPart,
     join_segments,
+    merge_summaries,
 )
 from kbkit.stores.snapshots.snapshot import (
     Snapshot,
-    codes_of,
     codes_path,
     load,
     load_summaries,
+    renew_codes,
     save,
     save_summaries,
-    write_codes,
 )
 
 _LIST = ".json"
 _FILE = ".safetensors"
-_FORMAT = 5
+_FORMAT = 6
+_TIER = 8
+"""Size of a file of summaries, relative to newer ones, up to which they are merged."""
 _OLD_SECONDS = 600
 """Age at which unlisted and unfinished files are deleted."""
 _TRIES = 3
@@ -82,37 +82,17 @@ class SegmentFiles:
 
     def write_codes(self, snapshot: SegmentedSnapshot) -> None:
         for segment in snapshot.segments:
-            if not segment.file or codes_of(segment.snapshot) is not None:
-                continue
-            segment.snapshot.kept.pop("codes", None)  # another process may have written them
-            if codes_of(segment.snapshot) is None:
-                write_codes(codes_path(self.folder / segment.file), segment.snapshot.vectors)
-                forget_pages(segment.snapshot.vectors)
-                segment.snapshot.kept.pop("codes", None)
-        near_chunks.forget(snapshot)  # another process may have written them
-        for part in snapshot.summary_parts():
-            if part.coded is not None and part.codes() is None:
-                write_codes(part.coded, part.vectors)
-        near_chunks.forget(snapshot)
+            renew_codes(segment.snapshot)
+        for part in snapshot.summaries:
+            renew_codes(part)
 
     def write(self, kb_id: str, snapshot: SegmentedSnapshot) -> SegmentedSnapshot:
         segments = [self.keep(kb_id, segment) for segment in snapshot.segments]
-        updated = sorted(
-            {number for summaries in snapshot.summaries for number in summaries.numbers.tolist()}
-        )
-        summaries: tuple[LaterSummaries, ...] = ()
-        name = ""
-        if updated:
-            ids = [snapshot.document_ids[number] for number in updated]
-            vectors = snapshot.summaries_of(ids)
-            name = f"{kb_id}.{uuid4().hex}.summaries{_FILE}"
-            save_summaries(self.folder / name, snapshot.summary_embedder, ids, vectors)
-            numbers = np.array(updated, np.int32)
-            summaries = (self._later_summaries(snapshot.about, name, numbers, vectors),)
+        summaries = self._keep_summaries(kb_id, snapshot)
         values = {
             "format": _FORMAT,
             **asdict(snapshot.about),
-            "summaries": name,
+            "summaries": [part.file.name for part in summaries if part.file],
             "segments": [
                 {"file": segment.file, "gone": segment.gone.tolist()} for segment in segments
             ],
@@ -123,6 +103,30 @@ class SegmentFiles:
             if file.startswith(f"{kb_id}.") and file not in used:
                 self._mapped.pop(file, None)
         return replace(snapshot, segments=tuple(segments), summaries=summaries)
+
+    def _keep_summaries(self, kb_id: str, snapshot: SegmentedSnapshot) -> tuple[SummaryPart, ...]:
+        """Return summaries mapped from files; those in memory become one file.
+
+        It takes in the last files that are not much larger, so that there are few.
+        """
+        files = [part for part in snapshot.summaries if part.file]
+        later = [part for part in snapshot.summaries if not part.file]
+        if not later:
+            return snapshot.summaries
+        size = sum(len(part.numbers) for part in later)
+        while files and len(files[-1].numbers) <= _TIER * size:
+            later.insert(0, files.pop())
+            size += len(later[0].numbers)
+        merged = merge_summaries(later)
+        path = self.folder / f"{kb_id}.{uuid4().hex}.summaries{_FILE}"
+        ids = [snapshot.document_ids[number] for number in merged.numbers.tolist()]
+        save_summaries(path, snapshot.summary_embedder, ids, merged.vectors)
+        return (*files, self._summaries(path.name, snapshot.summary_embedder, snapshot.numbers))
+
+    def _summaries(self, name: str, embedder: str, numbers: DocumentNumbers) -> SummaryPart:
+        path = self.folder / _name(name)
+        ids, vectors = load_summaries(path, embedder)
+        return SummaryPart(numbers.of_ids(ids), vectors, {"file": path})
 
     def _replace(self, kb_id: str, text: str) -> None:
         path = self.path(kb_id)
@@ -162,35 +166,13 @@ class SegmentFiles:
         return False
 
     def _read(self, values: Any, numbers: DocumentNumbers) -> SegmentedSnapshot:
-        about = SegmentsVersion(*(values[each.name] for each in fields(SegmentsVersion)))
+        about = SnapshotVersion(*(values[each.name] for each in fields(SnapshotVersion)))
         segments = [self._segment(each["file"], each["gone"]) for each in values["segments"]]
-        snapshot = join_segments(about, segments, numbers)
-        if not values["summaries"]:
-            return snapshot
-        summaries = load_summaries(self.folder / _name(values["summaries"]))
-        if summaries is None or summaries[0] != about.summary_embedder:
-            raise ValueError("summaries that cannot be read")
-        number_of = numbers.find(summaries[1])
-        known = [i for i, each in enumerate(summaries[1]) if each in number_of]
-        later = self._later_summaries(
-            about,
-            values["summaries"],
-            np.array([number_of[summaries[1][i]] for i in known], np.int32),
-            summaries[2] if len(known) == len(summaries[1]) else summaries[2][known],
-        )
-        return replace(snapshot, summaries=(later,))
-
-    def _later_summaries(
-        self,
-        about: SegmentsVersion,
-        name: str,
-        numbers: NDArray[np.int32],
-        vectors: NDArray[np.float32],
-    ) -> LaterSummaries:
-        coded = codes_path(self.folder / name)
-        return LaterSummaries(
-            about.summaries_version, about.summary_embedder, numbers, vectors, coded
-        )
+        numbers.add(segments)
+        summaries = [
+            self._summaries(name, about.summary_embedder, numbers) for name in values["summaries"]
+        ]
+        return join_segments(about, segments, numbers, summaries)
 
     def _segment(self, name: str, gone: list[int]) -> Segment:
         snapshot = self._mapped.get(name)
@@ -243,12 +225,8 @@ class SegmentFiles:
         try:
             values = json.loads(self.path(kb_id).read_bytes())
             files = {str(each["file"]) for each in values["segments"]}
-            if values["summaries"]:
-                files.add(values["summaries"])
-            made = [
-                codes_path(Path(file), summaries=of).name for file in files for of in (False, True)
-            ]
-            files.update(made)
+            files.update(map(str, values["summaries"]))
+            files.update([codes_path(Path(file)).name for file in files])
             return files | {file + CHECKED for file in files}
         except _DAMAGED:
             return set()

@@ -10,7 +10,7 @@ Source: O'Neil, Cheng, Gawlick and O'Neil, "The Log-Structured Merge-Tree" (1996
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -18,26 +18,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.snapshots.chunk_table import ChunkTable, Score, owner_columns
-from kbkit.stores.snapshots.snapshot import Postings, Snapshot, VectorCodes, codes_path, reuse_codes
+from kbkit.stores.snapshots.snapshot import Postings, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class LaterSummaries:
-    """Vectors of summaries that are newer than their segments; `coded` is a file of codes."""
+class SummaryPart:
+    """Summaries that were embedded together: unit vectors by document number, zeros if missing."""
 
-    version: int
-    embedder: str
     numbers: NDArray[np.int32]
     vectors: NDArray[np.float32]
-    coded: Path | None = None
     kept: dict[str, Any] = field(repr=False, compare=False, default_factory=dict)
 
-    def codes(self) -> VectorCodes | None:
-        return reuse_codes(self.kept, "summary codes", self.coded, self.vectors)
+    @property
+    def file(self) -> Path | None:
+        file: Path | None = self.kept.get("file")
+        return file
 
-    def forget_codes(self) -> None:
-        self.kept.pop("summary codes", None)
+
+def merge_summaries(parts: Sequence[SummaryPart]) -> SummaryPart:
+    """Merge parts; later ones replace earlier ones."""
+    numbers = np.unique(np.concatenate([part.numbers for part in parts]))
+    width = max(part.vectors.shape[1] for part in parts)
+    vectors = np.zeros((len(numbers), width), np.float32)
+    for part in parts:
+        vectors[np.searchsorted(numbers, part.numbers)] = part.vectors
+    return SummaryPart(numbers, vectors)
 
 
 Rows = NDArray[np.int64]
@@ -88,17 +95,25 @@ class DocumentNumbers:
         with self._mutex:
             cached = self._of_snapshots.get(id(snapshot))
             if cached is None:
-                for id_ in snapshot.document_ids:
-                    if id_ not in self._numbers:
-                        self._numbers[id_] = len(self.ids)
-                        self.ids.append(id_)
-                numbers = [self._numbers[id_] for id_ in snapshot.document_ids]
-                cached = snapshot, np.array(numbers, np.int32)
+                cached = snapshot, self._of_ids(snapshot.document_ids)
                 self._of_snapshots[id(snapshot)] = cached
             return cached[1]
 
-    def find(self, ids: Iterable[str]) -> dict[str, int]:
-        return {id_: self._numbers[id_] for id_ in ids if id_ in self._numbers}
+    def add(self, segments: Sequence[Segment]) -> None:
+        """Number the documents of segments in their order."""
+        for segment in segments:
+            self.of(segment.snapshot)
+
+    def of_ids(self, ids: Sequence[str]) -> NDArray[np.int32]:
+        with self._mutex:
+            return self._of_ids(ids)
+
+    def _of_ids(self, ids: Sequence[str]) -> NDArray[np.int32]:
+        for id_ in ids:
+            if id_ not in self._numbers:
+                self._numbers[id_] = len(self.ids)
+                self.ids.append(id_)
+        return np.array([self._numbers[id_] for id_ in ids], np.int32)
 
     def forget(self, segments: Sequence[Segment]) -> None:
         alive = {id(segment.snapshot) for segment in segments}
@@ -107,8 +122,8 @@ class DocumentNumbers:
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentsVersion:
-    """A version of a snapshot; see `ChunkTable` and `SegmentedSnapshot`."""
+class SnapshotVersion:
+    """A version of a knowledge base; `removed` is the last entry read of removed chunks."""
 
     version: int
     embedder: str
@@ -116,35 +131,40 @@ class SegmentsVersion:
     summary_embedder: str
     removed: int
 
+    @classmethod
+    def of(cls, row: KnowledgeBaseRow, removed: int = 0) -> SnapshotVersion:
+        return cls(row.version, row.embedder, row.summaries_version, row.summary_embedder, removed)
+
 
 @dataclass(frozen=True, slots=True)
 class SegmentedSnapshot(ChunkTable):
     """Segments as one snapshot: their rows in order, without removed ones.
 
-    `summary_vectors` is empty: `summary_scores` reads those of the segments.
-
     Attributes:
-        removed: Last entry read of the log of removed chunks.
         numbers: Positions in `document_ids`.
-        summaries: Newer than the segments, oldest first.
+        summaries: Vectors of one embedder; later parts replace earlier ones.
         places: By segment, new row of each stored row, -1 if removed; ``None`` if all stay.
         firsts: First row of each segment, and the total.
         latest: Last segment of each document, which has the current title.
     """
 
+    about: SnapshotVersion
     segments: tuple[Segment, ...]
-    removed: int
     numbers: DocumentNumbers
-    summaries: tuple[LaterSummaries, ...]
-    documents: tuple[NDArray[np.int32], ...]
+    summaries: tuple[SummaryPart, ...]
     places: tuple[NDArray[np.int32] | None, ...]
     firsts: NDArray[np.int64]
     latest: NDArray[np.int32]
     titled: NDArray[np.int32]
 
     @property
-    def about(self) -> SegmentsVersion:
-        return SegmentsVersion(*(getattr(self, each.name) for each in fields(SegmentsVersion)))
+    def summary_embedder(self) -> str:
+        """Fingerprint of the summaries' embedder; ``""`` without."""
+        return self.about.summary_embedder
+
+    def shows(self, row: KnowledgeBaseRow) -> bool:
+        about = self.about
+        return (about.version, about.embedder) == (row.version, row.embedder)
 
     @property
     def later(self) -> int:
@@ -218,48 +238,10 @@ class SegmentedSnapshot(ChunkTable):
 
     def summary_scores(self, score: Score) -> NDArray[np.float32]:
         scores = np.zeros(len(self.sizes), np.float32)
-        for summaries in self.summary_parts():
-            scores[summaries.numbers] = score(summaries.vectors)
+        for part in self.summaries:
+            scores[part.numbers] = score(part.vectors)
         scores[self.sizes == 0] = 0.0
         return scores
-
-    def summaries_of(self, ids: Sequence[str]) -> NDArray[np.float32]:
-        numbers = list(self.numbers.find(ids).values())
-        places = np.full(len(self.sizes), -1, np.int64)
-        places[numbers] = np.arange(len(numbers))
-        parts = list(self.summary_parts())
-        vectors = np.zeros(
-            (len(numbers), max((c.vectors.shape[1] for c in parts), default=0)), np.float32
-        )
-        for summaries in parts:
-            known = np.flatnonzero(places[summaries.numbers] >= 0)
-            vectors[places[summaries.numbers[known]]] = summaries.vectors[known]
-        return vectors
-
-    def summary_columns_of(self, ids: Sequence[str]) -> dict[str, Any]:
-        return {
-            "summaries_version": self.summaries_version,
-            "summary_embedder": self.summary_embedder,
-            "summary_vectors": self.summaries_of(ids),
-        }
-
-    def summary_parts(self) -> list[LaterSummaries]:
-        """Return summaries of segments and later ones, oldest first."""
-        own = [
-            LaterSummaries(
-                s.summaries_version,
-                s.summary_embedder,
-                documents,
-                s.summary_vectors,
-                codes_path(s.kept["file"], summaries=True) if "file" in s.kept else None,
-                s.kept,
-            )
-            for s, documents in zip(
-                (segment.snapshot for segment in self.segments), self.documents, strict=True
-            )
-        ]
-        parts = sorted([*own, *self.summaries], key=lambda summaries: summaries.version)
-        return [c for c in parts if c.embedder == self.summary_embedder and c.vectors.shape[1]]
 
     def _concatenate(
         self, of: Callable[[Snapshot], NDArray[Any]], dtype: type[np.generic]
@@ -285,10 +267,10 @@ def _distinct(segments: NDArray[np.integer[Any]]) -> list[int]:
 
 
 def join_segments(
-    about: SegmentsVersion,
+    about: SnapshotVersion,
     segments: Sequence[Segment],
     numbers: DocumentNumbers,
-    summaries: Sequence[LaterSummaries] = (),
+    summaries: Sequence[SummaryPart] = (),
 ) -> SegmentedSnapshot:
     parts = tuple(segment for segment in segments if len(segment)) or tuple(segments[:1])
     placed = [numbers.of(segment.snapshot) for segment in parts]
@@ -313,15 +295,13 @@ def join_segments(
     numbers.forget(parts)
     owner, length = np.concatenate(owners), np.concatenate(lengths)
     return SegmentedSnapshot(
-        **asdict(about),
+        about=about,
         seqs=np.concatenate(seqs),
         document_ids=numbers.ids[:count],
         **owner_columns(owner, length, count),
-        summary_vectors=np.zeros((0, 0), np.float32),
         segments=parts,
         numbers=numbers,
         summaries=tuple(summaries),
-        documents=tuple(placed),
         places=tuple(places),
         firsts=np.cumsum([0, *map(len, parts)]),
         latest=latest,

@@ -16,14 +16,20 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.stores.snapshots.chunk_table import ChunkTable, Score, read_arrays, write_arrays
+from kbkit.stores.snapshots.chunk_table import (
+    ChunkTable,
+    Score,
+    forget_pages,
+    read_arrays,
+    write_arrays,
+)
 
-_FORMAT = "7"
+_FORMAT = "8"
 Postings = tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]
 
 _BLOCK = 64
@@ -108,6 +114,7 @@ class Snapshot(ChunkTable):
     """A chunk table with terms and vectors.
 
     Attributes:
+        embedder: Fingerprint of the embedder of `vectors`.
         ids: ``chunks.id`` of all chunks.
         headings: Index into `heading_texts` for each chunk, shape ``(n,)``.
         vectors: Unit vectors, shape ``(n, dimensions)``.
@@ -118,6 +125,7 @@ class Snapshot(ChunkTable):
         rows: Chunk of each posting, ascending within a term.
     """
 
+    embedder: str
     ids: Sequence[str]
     headings: NDArray[np.int32]
     vectors: NDArray[np.float32]
@@ -192,7 +200,6 @@ _ARRAYS = (
     "rows",
     "counts",
     "document_lengths",
-    "summary_vectors",
 )
 _TEXTS = ("ids", "document_ids", "titles", "heading_texts", "terms")
 _LISTS = ("title_terms", "heading_terms")
@@ -208,10 +215,7 @@ def save(snapshot: Snapshot, path: Path) -> None:
         tensors[name] = _pack_texts(getattr(snapshot, name))
     about = {
         "format": _FORMAT,
-        "version": str(snapshot.version),
         "embedder": snapshot.embedder,
-        "summaries_version": str(snapshot.summaries_version),
-        "summary_embedder": snapshot.summary_embedder,
         "average_length": repr(snapshot.average_length),
     }
     write_arrays(path, tensors, about)
@@ -227,15 +231,17 @@ def save_summaries(
     write_arrays(path, tensors, {"format": _FORMAT, "embedder": embedder})
 
 
-def load_summaries(path: Path) -> tuple[str, list[str], NDArray[np.float32]] | None:
-    """Load a file of `save_summaries`; ``None`` as in `load`."""
-    try:
-        about, arrays = read_arrays(path)
-        ids, vectors = list(MappedTexts(arrays["document_ids"])), arrays["vectors"]
-        whole = about["format"] == _FORMAT and vectors.ndim == 2 and len(vectors) == len(ids)
-        return (str(about["embedder"]), ids, vectors) if whole else None
-    except (OSError, KeyError, TypeError, ValueError, IndexError, RecursionError):
-        return None
+def load_summaries(path: Path, embedder: str) -> tuple[list[str], NDArray[np.float32]]:
+    """Map a file of `save_summaries`.
+
+    Raises:
+        OSError, ValueError, KeyError: It is missing, damaged or of another embedder or version.
+    """
+    about, arrays = read_arrays(path)
+    ids, vectors = list(MappedTexts(arrays["document_ids"])), arrays["vectors"]
+    if about != {"format": _FORMAT, "embedder": embedder} or len(vectors) != len(ids):
+        raise ValueError(f"{path.name} is not the file of summaries that was written")
+    return ids, vectors
 
 
 def _pack_texts(texts: Iterable[str]) -> NDArray[np.uint8]:
@@ -256,12 +262,7 @@ def load(path: Path) -> Snapshot | None:
             values[name] = MappedTexts(values[name])
         values["document_ids"] = list(values["document_ids"])  # every search reads them
         return Snapshot(
-            version=int(about["version"]),
-            embedder=about["embedder"],
-            summaries_version=int(about["summaries_version"]),
-            summary_embedder=about["summary_embedder"],
-            average_length=float(about["average_length"]),
-            **values,
+            embedder=about["embedder"], average_length=float(about["average_length"]), **values
         )
     except (OSError, KeyError, TypeError, ValueError, IndexError, RecursionError):
         return None
@@ -340,23 +341,38 @@ def write_codes(path: Path, vectors: NDArray[np.float32]) -> None:
     write_arrays(path, {"centroids": centroids, "codes": codes}, {"format": _CODES_FORMAT})
 
 
-def codes_path(file: Path, *, summaries: bool = False) -> Path:
-    return file.with_suffix(f".{'summaries.' * summaries}codes{file.suffix}")
+def codes_path(file: Path) -> Path:
+    return file.with_suffix(f".codes{file.suffix}")
 
 
-def codes_of(snapshot: Snapshot) -> VectorCodes | None:
-    """Return a snapshot's codes; ``None`` without a file."""
-    file: Path | None = snapshot.kept.get("file")
-    return reuse_codes(snapshot.kept, "codes", file and codes_path(file), snapshot.vectors)
+class Coded(Protocol):
+    """Vectors with a cache, which may have the path of their file."""
+
+    @property
+    def vectors(self) -> NDArray[np.float32]: ...
+
+    @property
+    def kept(self) -> dict[str, Any]: ...
 
 
-def reuse_codes(
-    kept: dict[str, Any], key: str, path: Path | None, vectors: NDArray[np.float32]
-) -> VectorCodes | None:
-    if key not in kept:
-        kept[key] = load_codes(path, vectors) if path is not None else None
-    codes: VectorCodes | None = kept[key]
+def codes_of(coded: Coded) -> VectorCodes | None:
+    """Return the codes of vectors; ``None`` without a file."""
+    if "codes" not in coded.kept:
+        file: Path | None = coded.kept.get("file")
+        coded.kept["codes"] = load_codes(codes_path(file), coded.vectors) if file else None
+    codes: VectorCodes | None = coded.kept["codes"]
     return codes
+
+
+def renew_codes(coded: Coded) -> None:
+    """Write the codes of vectors in a file, unless this or another process has written them."""
+    if "file" not in coded.kept or codes_of(coded) is not None:
+        return
+    coded.kept.pop("codes")
+    if codes_of(coded) is None:
+        write_codes(codes_path(coded.kept["file"]), coded.vectors)
+        forget_pages(coded.vectors)
+        coded.kept.pop("codes")
 
 
 def load_codes(path: Path, vectors: NDArray[np.float32]) -> VectorCodes | None:

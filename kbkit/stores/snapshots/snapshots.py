@@ -20,10 +20,15 @@ from kbkit.stores.catalog import corpus, knowledge_bases, outbox
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.snapshots import near_chunks
-from kbkit.stores.snapshots.chunk_table import ChunkTable, check, forget_pages
+from kbkit.stores.snapshots.chunk_table import check, forget_pages
 from kbkit.stores.snapshots.making import LARGEST, MAX, advance, build, merge_segments, to_merge
 from kbkit.stores.snapshots.segment_files import SegmentFiles
-from kbkit.stores.snapshots.segments import Segment, SegmentedSnapshot, join_segments
+from kbkit.stores.snapshots.segments import (
+    Segment,
+    SegmentedSnapshot,
+    SnapshotVersion,
+    join_segments,
+)
 from kbkit.stores.vector_index import VectorIndex
 
 
@@ -54,7 +59,6 @@ _SOON = 8 * MAX
 """Maximum chunks merged while a caller waits, besides the new ones."""
 
 _Stamp = tuple[int, int] | None
-_Shown = tuple[int, str, int]
 
 
 @dataclass(slots=True)
@@ -65,7 +69,7 @@ class Snapshots:
     database: Database
     _files: SegmentFiles = field(init=False)
     _cached: dict[str, SegmentedSnapshot] = field(default_factory=dict)
-    _listed: dict[str, tuple[_Stamp, _Shown | None]] = field(default_factory=dict)
+    _listed: dict[str, tuple[_Stamp, SnapshotVersion | None]] = field(default_factory=dict)
     _saving: threading.Lock = field(default_factory=threading.Lock)
     _locks: dict[str, threading.RLock] = field(default_factory=dict)
 
@@ -75,7 +79,9 @@ class Snapshots:
     def cached(self, row: KnowledgeBaseRow) -> SegmentedSnapshot | None:
         """Return the snapshot of this version, if it is in memory."""
         cached = self._cached.get(row.id)
-        return cached if cached is not None and _is_of(cached, row) else None
+        if cached is None or not cached.shows(row):
+            return None
+        return cached if cached.about.summaries_version == row.summaries_version else None
 
     @contextlib.contextmanager
     def read(self, kb_id: str) -> Iterator[tuple[Transaction, SegmentedSnapshot]]:
@@ -105,8 +111,8 @@ class Snapshots:
             return
         cached = self._cached.get(kb_id)
         stored = self._files.read(kb_id, cached.numbers if cached else None)
-        self._listed[kb_id] = stamp, None if stored is None else _version_of(stored)
-        if stored is not None and (cached is None or cached.version < stored.version):
+        self._listed[kb_id] = stamp, None if stored is None else stored.about
+        if stored is not None and (cached is None or cached.about.version < stored.about.version):
             self._cached[kb_id] = stored
 
     def _update(self, transaction: Transaction, row: KnowledgeBaseRow) -> SegmentedSnapshot:
@@ -114,7 +120,7 @@ class Snapshots:
         made = None if before is None else advance(transaction, row, before, keep=keep)
         snapshot = build(transaction, row, keep=keep) if made is None else made
         self._cached[row.id] = snapshot
-        summaries = sum(len(part.numbers) for part in snapshot.summaries if part.coded is None)
+        summaries = sum(len(part.numbers) for part in snapshot.summaries if not part.file)
         added = len(snapshot) - len(before) if before is not None else 0
         if made is None or added > MAX or summaries > MAX:
             with contextlib.suppress(OSError):  # the disk is full or read-only
@@ -124,9 +130,9 @@ class Snapshots:
     def _write(self, kb_id: str, snapshot: SegmentedSnapshot) -> SegmentedSnapshot:
         written = self._files.write(kb_id, snapshot)
         with self._lock(kb_id):
-            self._listed[kb_id] = self._files.stamp(kb_id), _version_of(written)
+            self._listed[kb_id] = self._files.stamp(kb_id), written.about
             cached = self._cached.get(kb_id)
-            if cached is not None and _version_of(cached) == _version_of(written):
+            if cached is not None and cached.about == written.about:
                 self._cached[kb_id] = written
         return written
 
@@ -141,7 +147,7 @@ class Snapshots:
             most = LARGEST if merging else _SOON + 2 * snapshot.later
             whole = self._merge(kb_id, snapshot, most)
             stamp = self._files.stamp(kb_id)
-            is_listed = stamp is not None and self._listed.get(kb_id) == (stamp, _version_of(whole))
+            is_listed = stamp is not None and self._listed.get(kb_id) == (stamp, whole.about)
             if not is_listed or whole is not snapshot:
                 whole = self._write(kb_id, whole)
             self._files.write_codes(whole)
@@ -155,7 +161,7 @@ class Snapshots:
 
     def _merge(self, kb_id: str, snapshot: SegmentedSnapshot, limit: int) -> SegmentedSnapshot:
         while (part := to_merge(snapshot.segments, limit)) is not None:
-            one = merge_segments(snapshot.segments[part], snapshot.summary_columns_of)
+            one = merge_segments(snapshot.segments[part])
             segments = list(snapshot.segments)
             for segment in segments[part]:
                 forget_pages(segment.snapshot.vectors)
@@ -183,14 +189,6 @@ class Snapshots:
         for cache in (self._cached, self._listed):
             cache.pop(kb_id, None)
         self._files.drop(kb_id)
-
-
-def _is_of(table: ChunkTable, row: KnowledgeBaseRow) -> bool:
-    return table.shows(row) and table.summaries_version == row.summaries_version
-
-
-def _version_of(snapshot: SegmentedSnapshot) -> _Shown:
-    return snapshot.version, snapshot.embedder, snapshot.summaries_version
 
 
 _PAUSE = 9
