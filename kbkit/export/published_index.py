@@ -35,7 +35,7 @@ from kbkit.export.index_terms import UNIT, utf16_key
 from kbkit.export.index_writer import FORMAT, SETTINGS, index_folder
 from kbkit.models import Mode
 from kbkit.recipes import RetrievalSpec
-from kbkit.retrieval.candidates import Candidates, merge_candidates, top_indices
+from kbkit.retrieval.candidates import Candidates, TermCounts, merge_candidates, top_indices
 from kbkit.retrieval.document_scores import DocumentScores, SummaryScores
 from kbkit.retrieval.fusion import CorpusStatistics, impacts, length_norms
 from kbkit.retrieval.ranking import PHRASED, CandidatePool, phrases_first, phrases_in, rank
@@ -256,19 +256,25 @@ class PublishedIndex:
             title[places] += term.in_title[postings]
             heading[places] += term.in_heading[postings]
         owners = columns.owners[chosen]
-        pages = documents.of_candidates(columns, owners)
+        which, pages, summary = documents.of_candidates(columns, owners)
         candidates = Candidates(
             seqs=chosen,
             ranked=ranked,
             document_ids=[str(owner) for owner in owners.tolist()],
-            sizes=columns.sizes[owners],
-            title=title / term_count,
-            heading=heading / term_count,
-            lengths=columns.lengths[chosen].tolist(),
-            counts=counts,
             vectors=near.vectors[chosen],
-            statistics=statistics,
+            words=TermCounts(counts, columns.lengths[chosen].tolist(), statistics),
             pages=pages,
+            which=which,
+            embedder=documents.summaries.embedder,
+            columns={
+                "cosine": near.cosines[chosen],
+                "title": title / term_count,
+                "heading": heading / term_count,
+                "sizes": columns.sizes[owners].astype(np.float64),
+                "summary": summary,
+                "graph": np.zeros(len(chosen)),
+                "learned": np.zeros(len(chosen)),
+            },
         )
         return CandidatePool(
             kb=columns.name,
@@ -277,14 +283,8 @@ class PublishedIndex:
             terms=query_terms,
             candidates=candidates,
             columns={
-                **candidates.columns(query_terms),
-                "cosine": near.cosines[chosen],
-                "title": candidates.title,
-                "heading": candidates.heading,
+                **candidates.features(query_terms),
                 "rating": columns.prior[chosen],
-                "sizes": candidates.sizes.astype(np.float64),
-                "graph": np.zeros(len(chosen)),
-                "learned": np.zeros(len(chosen)),
                 "index": columns.indexes[owners],
             },
         )

@@ -94,81 +94,61 @@ class EncodedQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class WholeDocuments:
-    """Scores of whole documents.
+class TermCounts:
+    """Counts of a query's terms in some texts, with statistics of all texts."""
 
-    Attributes:
-        which: Index of each candidate's document, shape ``(n,)``.
-        counts: Counts of each query term in each document.
-        lengths: Number of terms of each document.
-        summary: Cosine of the query and each summary, shape ``(documents,)``.
-        embedder: Fingerprint of the summaries' embedder; ``""`` if they do not count.
-    """
-
-    which: Rows
     counts: Sequence[Mapping[str, int]]
     lengths: Sequence[int]
     statistics: CorpusStatistics
-    summary: Scores
-    embedder: str
 
     def bm25(self, statistics: CorpusStatistics) -> Scores:
-        """Return BM25 of each candidate's document."""
-        scores = bm25_scores(self.counts, self.lengths, statistics)
-        return np.asarray(scores[self.which], np.float64)
+        return bm25_scores(self.counts, self.lengths, statistics)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Chunks by column, shape ``(n,)``. The first ``ranked`` ones are ranked, the others follow.
+    """Chunks, shape ``(n,)``. The first ``ranked`` ones are ranked, the others follow.
 
     Attributes:
         seqs: ``chunks.seq``.
-        sizes: Number of chunks of each document.
-        title: Share of the query's terms in the title, 0 to 1.
-        heading: Share of the query's terms in the headings above the chunk except the title.
-        lengths: Number of terms of each chunk.
-        counts: Counts of each query term.
         vectors: Shape ``(n, dimensions)``.
-        statistics: Statistics of all chunks.
-        learned: Similarity to learned questions, 0 to 1, by ``seq``.
-        graph: Graph proximity, 0 to 1; ``None`` without the graph.
+        words: Query terms in each chunk.
+        pages: Query terms in each of their documents.
+        which: Index of each chunk's document in ``pages``.
+        embedder: Fingerprint of the summaries' embedder; ``""`` if they do not count.
+        columns: `Features` by name: cosine, title, heading, sizes, summary, graph and learned.
     """
 
     seqs: Rows
     ranked: int
     document_ids: Sequence[str]
-    sizes: Rows
-    title: Scores
-    heading: Scores
-    lengths: Sequence[int]
-    counts: Sequence[Mapping[str, int]]
     vectors: Matrix
-    statistics: CorpusStatistics
-    pages: WholeDocuments
-    learned: Mapping[int, float] = field(default_factory=dict)
-    graph: Scores | None = None
+    words: TermCounts
+    pages: TermCounts
+    which: Rows
+    embedder: str
+    columns: Mapping[str, Scores]
 
-    def columns(
+    def features(
         self,
         terms: Sequence[str],
         chunks: CorpusStatistics | None = None,
         documents: CorpusStatistics | None = None,
     ) -> dict[str, Scores]:
-        """Return features of words and summaries; given statistics replace its own."""
-        chunks, documents = chunks or self.statistics, documents or self.pages.statistics
+        """Return the columns with those of words; given statistics replace its own."""
+        chunks, documents = chunks or self.words.statistics, documents or self.pages.statistics
         return {
-            "bm25": bm25_scores(self.counts, self.lengths, chunks),
+            **self.columns,
+            "bm25": self.words.bm25(chunks),
             "bm25_full": np.full(len(self.seqs), chunks.full(terms)),
-            "page": self.pages.bm25(documents),
+            "page": self.pages.bm25(documents)[self.which],
             "page_full": np.full(len(self.seqs), documents.full(terms)),
-            "summary": self.pages.summary[self.pages.which],
             "summary_full": np.full(len(self.seqs), NEAR_SUMMARY),
         }
 
     def answers(self, query: EncodedQuery) -> bool:
         """Whether all retrievers took part; false if summaries were embedded again since."""
-        return query.summary_vector is None or self.pages.embedder == query.summary_embedder
+        return query.summary_vector is None or self.embedder == query.summary_embedder
 
 
 def cosines(vectors: Matrix, vector: Vector) -> NDArray[np.float32]:

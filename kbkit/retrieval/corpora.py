@@ -21,6 +21,7 @@ from kbkit.retrieval.candidates import (
     EncodedQuery,
     Mask,
     Rows,
+    TermCounts,
     beside,
     cosines,
     lowest_of_best,
@@ -318,20 +319,26 @@ def find_candidates(
     owners = chunks.owners[chosen]
     title, heading = chunks.coverage(chosen, query.terms)
     whole = max(1, len(query.terms))
+    which, pages, summary = documents.of_candidates(chunks, owners)
+    seqs = chunks.seqs[chosen]
     return Candidates(
-        seqs=chunks.seqs[chosen],
+        seqs=seqs,
         ranked=ranked,
         document_ids=[chunks.document_ids[i] for i in owners.tolist()],
-        sizes=chunks.sizes[owners],
-        title=title / whole,
-        heading=heading / whole,
-        lengths=chunks.lengths[chosen].tolist(),
-        counts=_counts_of(postings, chosen),
         vectors=chunks.vectors_of(chosen),
-        statistics=statistics,
-        pages=documents.of_candidates(chunks, owners),
-        learned=learned,
-        graph=None if graph is None else graph.of(chosen, owners),
+        words=TermCounts(_counts_of(postings, chosen), chunks.lengths[chosen].tolist(), statistics),
+        pages=pages,
+        which=which,
+        embedder=documents.summaries.embedder,
+        columns={
+            "cosine": corpus.cosines(chosen).astype(np.float64),
+            "title": title / whole,
+            "heading": heading / whole,
+            "sizes": chunks.sizes[owners].astype(np.float64),
+            "summary": summary,
+            "graph": np.zeros(len(seqs)) if graph is None else graph.of(chosen, owners),
+            "learned": np.array([learned.get(seq, 0.0) for seq in seqs.tolist()]),
+        },
     )
 
 

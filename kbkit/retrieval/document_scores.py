@@ -18,7 +18,7 @@ from kbkit.retrieval.candidates import (
     QueryGraph,
     Rows,
     Scores,
-    WholeDocuments,
+    TermCounts,
     cosines,
     top_indices,
 )
@@ -164,7 +164,8 @@ class DocumentScores:
 
     def of_candidates(
         self, documents: ChunkDocuments, owners: NDArray[np.integer[Any]]
-    ) -> WholeDocuments:
+    ) -> tuple[Rows, TermCounts, Scores]:
+        """Return the index of each document, terms of distinct ones, and summary scores."""
         # np.unique would import numpy.ma, which takes 40 ms in the first search
         chosen = np.array(sorted(set(owners.tolist())), owners.dtype)
         which = np.searchsorted(chosen, owners)
@@ -176,14 +177,8 @@ class DocumentScores:
                 counts[i][term] = int(times[places[i]])
         summaries = self.summaries
         cosine = summaries.exact(chosen) if summaries.exact else summaries.all[chosen]
-        return WholeDocuments(
-            which=np.asarray(which, np.int64),
-            counts=counts,
-            lengths=documents.document_lengths[chosen].tolist(),
-            statistics=self.statistics,
-            summary=cosine.astype(np.float64),
-            embedder=summaries.embedder,
-        )
+        pages = TermCounts(counts, documents.document_lengths[chosen].tolist(), self.statistics)
+        return np.asarray(which, np.int64), pages, cosine[which].astype(np.float64)
 
 
 def _open(documents: ChunkDocuments, mask: Mask | None) -> NDArray[np.bool_]:

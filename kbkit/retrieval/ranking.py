@@ -71,12 +71,12 @@ def with_joint_statistics(pools: Sequence[CandidatePool]) -> list[CandidatePool]
     """
     if len(pools) < 2:
         return list(pools)
-    joint = CorpusStatistics.together([pool.candidates.statistics for pool in pools])
+    joint = CorpusStatistics.together([pool.candidates.words.statistics for pool in pools])
     joint_pages = CorpusStatistics.together([pool.candidates.pages.statistics for pool in pools])
     return [
         replace(
             pool,
-            columns={**pool.columns, **pool.candidates.columns(pool.terms, joint, joint_pages)},
+            columns={**pool.columns, **pool.candidates.features(pool.terms, joint, joint_pages)},
         )
         for pool in pools
     ]
@@ -122,7 +122,7 @@ def document_factors(pools: Sequence[CandidatePool]) -> list[tuple[float, float]
     """
     documents = sum(pool.candidates.pages.statistics.chunks for pool in pools)
     share = documents / (documents + _FEW_DOCUMENTS)
-    static = [pool.candidates.pages.embedder.startswith("static:") for pool in pools]
+    static = [pool.candidates.embedder.startswith("static:") for pool in pools]
     factors = [_STATIC_SUMMARIES if is_static else (1.0, 1.0) for is_static in static]
     return [(summary * share, page * share) for summary, page in factors]
 

@@ -10,19 +10,12 @@ from functools import partial
 
 import numpy as np
 
-from kbkit.embedding import Embedder, Vector
+from kbkit.embedding import Embedder
 from kbkit.errors import EmbedderError, NotFoundError
 from kbkit.models import Chunk, Document, Filters, Mode, RatingTotal
 from kbkit.models.reports import fold_query
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec, StaticEmbedding
-from kbkit.retrieval.candidates import (
-    Candidates,
-    EncodedQuery,
-    FilterMasks,
-    Mask,
-    QueryGraph,
-    cosines,
-)
+from kbkit.retrieval.candidates import Candidates, EncodedQuery, FilterMasks, Mask, QueryGraph
 from kbkit.retrieval.corpora import SnapshotCorpus, find_candidates, scan_is_faster
 from kbkit.retrieval.encoder_fitting import LearnedQuestions
 from kbkit.retrieval.fusion import Scores, hits_needed, rating_prior
@@ -301,26 +294,12 @@ def _notes(row: KnowledgeBaseRow, encoded: EncodedQuery) -> Iterator[str]:
 
 def _columns(candidates: Candidates, encoded: EncodedQuery, now: _State) -> dict[str, Scores]:
     average, raters = _rating_arrays(candidates, now.totals)
-    nothing = np.zeros(len(candidates.seqs))
+    indexes = [document_id in now.indexes for document_id in candidates.document_ids]
     return {
-        **candidates.columns(encoded.terms),
-        "cosine": _cosines(candidates, encoded.vector),
-        "title": candidates.title,
-        "heading": candidates.heading,
+        **candidates.features(encoded.terms),
         "rating": rating_prior(average, raters),
-        "sizes": candidates.sizes.astype(np.float64),
-        "graph": nothing if candidates.graph is None else candidates.graph,
-        "learned": np.array([candidates.learned.get(seq, 0.0) for seq in candidates.seqs.tolist()]),
-        "index": np.array(
-            [document_id in now.indexes for document_id in candidates.document_ids], np.float64
-        ),
+        "index": np.array(indexes, np.float64),
     }
-
-
-def _cosines(candidates: Candidates, vector: Vector | None) -> Scores:
-    if vector is None:
-        return np.zeros(len(candidates.seqs))
-    return cosines(candidates.vectors, vector).astype(np.float64)
 
 
 def _rating_arrays(candidates: Candidates, totals: Totals) -> tuple[Scores, Scores]:

@@ -75,7 +75,7 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
         last = named[0] if named and agreed else ()
         limit = max(query.limit, PHRASED) if phrases else query.limit
         ranked = rank(pools, hits_needed(last, limit), query.mode)
-        chunks = sum(pool.candidates.statistics.chunks for pool in pools)
+        chunks = sum(pool.candidates.words.statistics.chunks for pool in pools)
         measured = query.mode is Mode.HYBRID and chunks >= MIN_CHUNKS
         ranked_hits = _hits(retrievers, pools, ranked, measured=measured)
         # try again if a document was replaced between ranking and reading

@@ -92,13 +92,13 @@ def assert_same(one, other):
     assert one.ranked == other.ranked
     assert one.seqs.tolist() == other.seqs.tolist()
     assert (one.vectors == other.vectors).all()
-    for name in ("document_ids", "title", "heading", "lengths", "counts"):
-        assert list(getattr(one, name)) == list(getattr(other, name)), name
-    assert np.asarray(one.sizes).tolist() == np.asarray(other.sizes).tolist()
-    assert one.statistics.chunks == other.statistics.chunks
-    assert one.statistics.average_length == pytest.approx(other.statistics.average_length)
-    frequencies = [dict(each.statistics.document_frequencies) for each in (one, other)]
-    assert frequencies[0] == frequencies[1]
+    assert (one.document_ids, one.words, one.pages) == (
+        other.document_ids,
+        other.words,
+        other.pages,
+    )
+    for name, column in one.columns.items():
+        assert column.tolist() == other.columns[name].tolist(), name
 
 
 @pytest.mark.parametrize("mode", Mode)
@@ -179,15 +179,15 @@ def test_best_documents_bring_their_best_chunk(kb, view, query, monkeypatch):
     assert best <= ranked
     assert len(ranked - best) <= 5  # three by their words, and the best chunk of each retriever
     assert len(holding & ranked) >= min(3, len(holding))
-    page = candidates.pages.bm25(candidates.pages.statistics)
+    page = candidates.features(encoded.terms)["page"]
     assert (page > 0).tolist() == [known in holding for known in candidates.document_ids]
-    assert candidates.pages.summary[candidates.pages.which] == pytest.approx(
+    assert candidates.columns["summary"] == pytest.approx(
         [cosines[snapshot.document_ids.index(known)] for known in candidates.document_ids], abs=1e-6
     )
     # summaries were embedded again meanwhile
     other = by_scan_of(view, replace(encoded, summary_embedder="another"))
-    assert not other.pages.summary.any()
-    assert other.pages.embedder == ""
+    assert not other.columns["summary"].any()
+    assert other.embedder == ""
 
 
 @pytest.mark.local
@@ -267,7 +267,9 @@ def test_filtered_candidates_are_all_candidates_that_pass(kb, view, query):
         if document in passing
     ]
     assert candidates.seqs.tolist() == expected
-    assert candidates.statistics == whole.statistics  # of all chunks, so that scores compare
+    assert (
+        candidates.words.statistics == whole.words.statistics
+    )  # of all chunks, so that scores compare
 
 
 def test_top_indices_are_those_of_a_sort():

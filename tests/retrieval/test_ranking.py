@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kbkit.models import Mode
 from kbkit.recipes import RetrievalSpec
-from kbkit.retrieval.candidates import Candidates, WholeDocuments
+from kbkit.retrieval.candidates import Candidates, TermCounts
 from kbkit.retrieval.fusion import CorpusStatistics, Features
 from kbkit.retrieval.ranking import CandidatePool, document_factors, rank, with_joint_statistics
 
@@ -48,21 +48,12 @@ def pool(
             seqs=np.arange(n) + 100,
             ranked=n if ranked is None else ranked,
             document_ids=documents,
-            sizes=np.full(n, 9),
-            title=np.zeros(n),
-            heading=np.zeros(n),
-            lengths=[1] * n,
-            counts=[{}] * n,
             vectors=vectors,
-            statistics=CorpusStatistics(n, 1.0, {}),
-            pages=WholeDocuments(
-                which=np.arange(n),
-                counts=[{}] * n,
-                lengths=[1] * n,
-                statistics=CorpusStatistics(of, 1.0, {}),
-                summary=np.zeros(n),
-                embedder=embedder,
-            ),
+            words=TermCounts([{}] * n, [1] * n, CorpusStatistics(n, 1.0, {})),
+            pages=TermCounts([{}] * n, [1] * n, CorpusStatistics(of, 1.0, {})),
+            which=np.arange(n),
+            embedder=embedder,
+            columns={},
         ),
         columns={
             **columns,
@@ -271,8 +262,8 @@ def test_ranking_without_matches_is_empty():
 def test_word_rarity_is_that_of_all_pools_together():
     def of(chunks, frequency):
         one = pool((0.5, 1.0, "a"))
-        statistics = CorpusStatistics(chunks, 1.0, {"tea": frequency})
-        candidates = replace(one.candidates, counts=[{"tea": 1}], statistics=statistics)
+        words = TermCounts([{"tea": 1}], [1], CorpusStatistics(chunks, 1.0, {"tea": frequency}))
+        candidates = replace(one.candidates, words=words)
         return replace(one, candidates=candidates)
 
     small, large = with_joint_statistics([of(5, 1), of(5_000, 2_000)])

@@ -242,4 +242,4 @@ def test_summaries_of_one_document_and_a_long_query(workspace):
     for mode in Mode:
         kb.search("tea " * 2_500, mode=mode)
     pool = handle_of(kb).retriever.pool(Query.of("hot drink"))
-    assert pool.candidates.pages.summary.shape == (1,)
+    assert pool.columns["summary"].shape == (1,)
