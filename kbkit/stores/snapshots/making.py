@@ -35,20 +35,6 @@ _COMPARED = 10
 """Last chunks whose ids are compared."""
 
 
-def is_related(transaction: Transaction, kb_id: str, snapshot: Snapshot, *, after: int = 0) -> bool:
-    """Whether a snapshot belongs to this catalog's history.
-
-    A catalog restored from a copy reuses versions and ``seq``, so the last chunks are compared.
-    """
-    if not len(snapshot):
-        return True
-    until = int(snapshot.seqs[-1])
-    last = corpus.last_chunks(transaction, kb_id, after=after, until=until, limit=_COMPARED)
-    places = np.searchsorted(snapshot.seqs, [seq for seq, _ in last])
-    ids = [snapshot.ids[place] for place in places.tolist()]
-    return ids == [id_ for _, id_ in last]
-
-
 def make(
     transaction: Transaction,
     row: KnowledgeBaseRow,
@@ -270,14 +256,23 @@ def _in_memory(segment: Segment) -> Segment:
 
 
 def follows(transaction: Transaction, row: KnowledgeBaseRow, before: SegmentedSnapshot) -> bool:
+    """Whether a snapshot is of an earlier version in this catalog's history.
+
+    A catalog restored from a copy reuses versions and ``seq``, so the last chunks are compared.
+    """
     if before.about.embedder != row.embedder or before.about.version > row.version:
         return False
     if not outbox.is_known_removal(transaction, row.id, before.about.removed):
         return False
-    if not before.segments:
+    if not before.segments or not len(before.segments[-1].snapshot):
         return True
     after = int(before.segments[-2].snapshot.seqs[-1]) if len(before.segments) > 1 else 0
-    return is_related(transaction, row.id, before.segments[-1].snapshot, after=after)
+    snapshot = before.segments[-1].snapshot
+    until = int(snapshot.seqs[-1])
+    last = corpus.last_chunks(transaction, row.id, after=after, until=until, limit=_COMPARED)
+    places = np.searchsorted(snapshot.seqs, [seq for seq, _ in last])
+    ids = [snapshot.ids[place] for place in places.tolist()]
+    return ids == [id_ for _, id_ in last]
 
 
 def advance(

@@ -20,7 +20,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from kbkit.stores.snapshots.chunk_table import CHECKED, PART
+from kbkit.stores.snapshots.chunk_table import CHECKED, PART, check
 from kbkit.stores.snapshots.segments import (
     DocumentNumbers,
     Segment,
@@ -159,11 +159,26 @@ class SegmentFiles:
                 return None
         return None
 
-    def is_outdated(self, kb_id: str) -> bool:
-        """Whether another version of kbkit wrote the list."""
+    def has_list(self, kb_id: str) -> bool:
+        """Whether there is a list, and no other version of kbkit wrote it."""
+        if self.stamp(kb_id) is None:
+            return False
         with contextlib.suppress(*_DAMAGED):
-            return bool(json.loads(self.path(kb_id).read_bytes())["format"] != _FORMAT)
-        return False
+            return bool(json.loads(self.path(kb_id).read_bytes())["format"] == _FORMAT)
+        return True
+
+    def damaged(self, kb_id: str) -> list[str]:
+        """Return the damage of files; missing ones are left out, since not all have codes."""
+        reasons = []
+        for name in sorted(self._names_on_list(kb_id)):
+            if name.endswith(_FILE):
+                try:
+                    check(self.folder / name)
+                except FileNotFoundError:
+                    continue
+                except (OSError, ValueError) as error:
+                    reasons.append(str(error))
+        return reasons
 
     def _read(self, values: Any, numbers: DocumentNumbers) -> SegmentedSnapshot:
         about = SnapshotVersion(*(values[each.name] for each in fields(SnapshotVersion)))
@@ -212,13 +227,6 @@ class SegmentFiles:
                     continue
                 self._mapped.pop(file.name, None)
                 file.unlink(missing_ok=True)
-
-    def paths_of(self, kb_id: str) -> list[Path]:
-        return [
-            self.folder / name
-            for name in sorted(self._names_on_list(kb_id))
-            if name.endswith(_FILE)
-        ]
 
     def _names_on_list(self, kb_id: str) -> set[str]:
         """Return the files on a list and their companions; none if it is unreadable."""

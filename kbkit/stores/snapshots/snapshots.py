@@ -20,7 +20,7 @@ from kbkit.stores.catalog import corpus, knowledge_bases, outbox
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.snapshots import near_chunks
-from kbkit.stores.snapshots.chunk_table import check, forget_pages
+from kbkit.stores.snapshots.chunk_table import forget_pages
 from kbkit.stores.snapshots.making import LARGEST, MAX, advance, build, merge_segments, to_merge
 from kbkit.stores.snapshots.segment_files import SegmentFiles
 from kbkit.stores.snapshots.segments import (
@@ -30,30 +30,6 @@ from kbkit.stores.snapshots.segments import (
     join_segments,
 )
 from kbkit.stores.vector_index import VectorIndex
-
-
-def faults(files: SegmentFiles, transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str]:
-    """List the defects of a knowledge base's snapshot; none if it has no current one."""
-    if files.stamp(row.id) is None or files.is_outdated(row.id):
-        return
-    damaged = False
-    for path in files.paths_of(row.id):
-        try:
-            check(path)
-        except FileNotFoundError:
-            continue  # not every segment has a file of codes
-        except (OSError, ValueError) as error:
-            damaged = True
-            yield f"its snapshot is damaged ({error})"
-    stored = None if damaged else files.read(row.id)
-    if stored is None:
-        if not damaged:
-            yield "its snapshot cannot be read"
-        return
-    seqs = corpus.chunk_seqs(transaction, row.id)
-    if stored.shows(row) and not np.array_equal(stored.seqs, seqs):
-        yield "its snapshot has other chunks than the catalog"
-
 
 _SOON = 8 * MAX
 """Maximum chunks merged while a caller waits, besides the new ones."""
@@ -171,10 +147,21 @@ class Snapshots:
         return snapshot
 
     def faults(self, kb_id: str) -> list[str]:
-        """Compare the snapshot's files with the catalog; return the faults."""
+        """Compare the snapshot's files with the catalog; none are no fault."""
+        files = SegmentFiles(self.folder)
+        if not files.has_list(kb_id):
+            return []
+        if damaged := files.damaged(kb_id):
+            return [f"its snapshot is damaged ({reason})" for reason in damaged]
+        stored = files.read(kb_id)
+        if stored is None:
+            return ["its snapshot cannot be read"]
         with self.database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, kb_id)
-            return list(faults(SegmentFiles(self.folder), transaction, row))
+            seqs = corpus.chunk_seqs(transaction, kb_id)
+        if stored.shows(row) and not np.array_equal(stored.seqs, seqs):
+            return ["its snapshot has other chunks than the catalog"]
+        return []
 
     def rebuild(self, kb_id: str) -> None:
         with self._saving:
