@@ -98,28 +98,6 @@ def test_ranking_has_each_matching_candidate_once_in_descending_order(rows, rank
     assert all(0 < place.parts.total <= 1 + 1e-9 for place in placed)
 
 
-@given(rows, st.integers(1, 30), some_settings)
-def test_longer_list_begins_like_a_shorter_one(rows, ranked, chosen):
-    rows = [(1.0, 50.0, "a", 0), *rows]  # the best of each retriever is always ranked
-    ranked = min(ranked, len(rows))
-    whole = rank([pool(*rows, ranked=ranked, retrieval=chosen)], 10**6)
-    begun = [(place.row, place.parts.total) for place in whole]
-    for limit in (1, 2, 3, 10, 29):
-        for some in (rows, rows[: max(ranked, limit)]):  # fewer fill up a shorter list
-            shown = rank([pool(*some, ranked=ranked, retrieval=chosen)], limit)
-            expected = begun[: min(limit, len(shown))]
-            assert [(place.row, pytest.approx(place.parts.total)) for place in shown] == expected
-
-
-@given(rows, rows, some_settings)
-def test_order_of_pools_does_not_matter(first, second, chosen):
-    one, two = (pool(*first, kb="one", retrieval=chosen), pool(*second, kb="two", retrieval=chosen))
-    scores, others = (by_place(rank(pools, 100)) for pools in ([one, two], [two, one]))
-    assert scores.keys() == others.keys()
-    for place, parts in scores.items():
-        assert parts.total == pytest.approx(others[place].total)
-
-
 @given(rows, rows)
 def test_two_pools_rank_as_one_of_all(first, second):
     second = [(*row[:2], row[2].upper(), row[3]) for row in second]  # other documents
@@ -143,19 +121,6 @@ def test_each_pool_is_ranked_by_its_own_weights():
         assert totals == pytest.approx(
             {("meaning", 0): 1, ("words", 1): 1, ("meaning", 1): 0.3 / 0.9, ("words", 0): 1 / 9}
         )
-
-
-@given(rows, rows, some_settings, some_settings)
-def test_settings_of_one_pool_do_not_change_order_of_another(first, second, mine, theirs):
-    """Except for scaling and the evidence of short documents, which depend on all scores."""
-    mine, theirs = (known.model_copy(update={"document_weight": 0}) for known in (mine, theirs))
-    one, two = pool(*first, kb="one", retrieval=mine), pool(*second, kb="two", retrieval=theirs)
-    alike = pool(*second, kb="two", retrieval=mine)
-    shown, expected = (
-        [(p.row, pytest.approx(p.parts.total)) for p in rank([one, other], 100) if p.pool is one]
-        for other in (two, alike)
-    )
-    assert shown == expected
 
 
 def test_discounts_follow_the_settings_of_each_pool():
