@@ -144,7 +144,7 @@ class VectorStore:
 
     Raises:
         StoreUnreachableError: The server is unreachable.
-        WorkspaceError: Other errors; the caller opens the store again or rebuilds the collection.
+        CollectionError: The caller opens the store again or rebuilds the collection.
     """
 
     suffix = ""
@@ -199,8 +199,8 @@ class VectorStore:
         return []
 
 
-class MissingCollectionError(WorkspaceError):
-    """A collection is missing from the store."""
+class CollectionError(WorkspaceError):
+    """A collection is missing, damaged, or has other dimensions."""
 
 
 def suffix_of(collection: str) -> str:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from kbkit.errors import ConfigError, StoreUnreachableError, WorkspaceError
 from kbkit.runtime.web_server import is_loopback
-from kbkit.stores.backend import MissingCollectionError, VectorPayload, VectorStore
+from kbkit.stores.backend import CollectionError, VectorPayload, VectorStore
 
 if TYPE_CHECKING:
     from chromadb.api.models import Collection as CollectionModule
@@ -135,7 +135,7 @@ class ChromaCollections(VectorStore):
             except Exception as error:
                 if str(error) != f"Collection [{name}] does not exist":
                     raise
-                raise MissingCollectionError(f"Chroma has no collection {name}") from error
+                raise CollectionError(f"Chroma has no collection {name}") from error
         return collection
 
     def _parts(self, count: int) -> Iterator[slice]:
@@ -303,7 +303,7 @@ def fault_of(error: Exception, address: ChromaAddress) -> WorkspaceError:
             )
             return StoreUnreachableError(f"{address.place}: {reason}")
         if type(error).__name__ in OF_A_COLLECTION:
-            return WorkspaceError(f"{address.place}: Chroma refused: {message}")
+            return CollectionError(f"{address.place}: Chroma refused: {message}")
     return StoreUnreachableError(f"{address.place}: {_reason(error, message, address)}; {_KEPT}")
 
 

@@ -22,6 +22,7 @@ from uuid import uuid4
 from weakref import WeakValueDictionary
 
 from kbkit.errors import StoreUnreachableError, WorkspaceError
+from kbkit.stores.backend import CollectionError
 from kbkit.stores.chroma_collections import (
     HNSW,
     OF_A_COLLECTION,
@@ -161,7 +162,7 @@ class ChromaStore(ChromaCollections):
     def _check(self) -> None:
         if fault := self._checksums.fault():
             self._failed = True
-            raise WorkspaceError(f"{self.folder} {fault}; opening it again repairs that")
+            raise CollectionError(f"{self.folder} {fault}; opening it again repairs that")
 
     @contextmanager
     def _explain_errors(self) -> Iterator[None]:
@@ -179,7 +180,7 @@ class ChromaStore(ChromaCollections):
                     f"{self.folder}: {_message(error)}; written data is kept and searchable, and "
                     "is passed on with a later write: free some space, or let kbkit write there"
                 ) from error
-            raise WorkspaceError(
+            raise CollectionError(
                 f"{self.folder}: Chroma failed ({type(error).__name__}: {_message(error)}); "
                 "`kbkit rebuild` rebuilds it from the catalog"
             ) from error

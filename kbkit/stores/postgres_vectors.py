@@ -20,7 +20,7 @@ from sqlalchemy.exc import DBAPIError, TimeoutError
 
 from kbkit.errors import ConflictError, StoreUnreachableError, WorkspaceError
 from kbkit.models import Image
-from kbkit.stores.backend import Locks, VectorPayload, VectorStore, require_name
+from kbkit.stores.backend import CollectionError, Locks, VectorPayload, VectorStore, require_name
 
 _OLDEST = (0, 8)
 """First pgvector with `hnsw.iterative_scan`."""
@@ -148,7 +148,7 @@ class PgVectorStore(VectorStore):
         except sa.exc.DBAPIError as error:
             message = f"{self._place}: {' '.join(str(error.orig).split())}"
             if getattr(error.orig, "sqlstate", "") in _COLLECTION_STATES:
-                raise WorkspaceError(message) from error
+                raise CollectionError(message) from error
             raise StoreUnreachableError(
                 f"{message}; check that the extension vector is there, or set KBKIT_PGVECTOR=0; "
                 f"{_STAYS_SEARCHABLE}"

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kbkit.errors import StoreUnreachableError, WorkspaceError
-from kbkit.stores.backend import MissingCollectionError, VectorStore
+from kbkit.stores.backend import CollectionError, VectorStore
 from kbkit.stores.catalog import corpus, outbox
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
@@ -16,18 +15,14 @@ _SAME = 0.999
 """Minimum cosine of vectors that differ only by rounding."""
 
 
-def faults(store: VectorStore, transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str]:
+def faults(store: VectorStore, transaction: Transaction, row: KnowledgeBaseRow) -> list[str]:
     """Compare a collection with the catalog; pending changes are not faults."""
     if type(store) is VectorStore:
-        return
+        return []
     try:
-        yield from _faults(store, transaction, row)
-    except StoreUnreachableError:
-        raise
-    except MissingCollectionError as error:
-        yield f"its index of vectors is missing: {error}"
-    except WorkspaceError as error:
-        yield f"its index of vectors cannot be read ({error})"
+        return list(_faults(store, transaction, row))
+    except CollectionError as error:
+        return [f"its index of vectors cannot be read ({error})"]
 
 
 def _faults(store: VectorStore, transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from kbkit.errors import ConflictError, KbkitError, StoreUnreachableError, WorkspaceError
 from kbkit.stores import vector_faults
-from kbkit.stores.backend import Locks, VectorStore, suffix_of
+from kbkit.stores.backend import CollectionError, Locks, VectorStore, suffix_of
 from kbkit.stores.catalog import corpus, knowledge_bases, outbox
 from kbkit.stores.catalog.database import Database, unpack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
@@ -138,9 +138,7 @@ class VectorIndex:
                 self._open()  # another process wrote meanwhile
             try:
                 return self._apply_batch(self._ensure_sound(row))
-            except StoreUnreachableError:
-                raise
-            except WorkspaceError:  # opening again repairs or rebuilds it
+            except CollectionError:  # opening again repairs or rebuilds it
                 self._open()
                 row = self._row(kb_id)
                 return self._apply_batch(self._ensure_sound(row))
@@ -158,7 +156,7 @@ class VectorIndex:
                 row = knowledge_bases.get_by_id(transaction, kb_id)
                 if not self._is_own(row.collection):
                     return ["its index of vectors is in another place than settings name"]
-                return list(vector_faults.faults(self._store, transaction, row))
+                return vector_faults.faults(self._store, transaction, row)
 
     def rebuild(self, kb_id: str) -> None:
         with self._writing():
@@ -275,9 +273,7 @@ class VectorIndex:
                 return self._rebuild_collection(row)
             try:
                 self._store.create(row.collection, row.dimensions)
-            except StoreUnreachableError:
-                raise
-            except WorkspaceError:  # the name is taken by a collection of other dimensions
+            except CollectionError:  # the name is taken by a collection of other dimensions
                 return self._rebuild_collection(row)
         self._trust(row)
         return row
@@ -301,9 +297,7 @@ class VectorIndex:
             # also finds unreadable files and other dimensions
             first = next(self._store.items(row.collection), None)
             return first is None or first[1].shape[1] == row.dimensions
-        except StoreUnreachableError:
-            raise
-        except WorkspaceError:
+        except CollectionError:
             return False
 
     def _rebuild_collection(self, row: KnowledgeBaseRow) -> KnowledgeBaseRow:
