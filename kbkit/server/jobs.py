@@ -74,7 +74,7 @@ class Jobs:
     def list(self) -> list[Job]:
         """List jobs, newest first."""
         with self._stores.database.read() as transaction:
-            return job_table.list_runs(transaction)
+            return job_table.list_jobs(transaction)
 
     def wait(self, job_id: str, seconds: float) -> Job:
         """Return a job once it has ended, or after some seconds."""
