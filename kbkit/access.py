@@ -85,7 +85,7 @@ TOKEN = re.compile(r"kbkit_[0-9a-f]{12}_[A-Za-z0-9_-]{43}")
 """Format of a token: an id, and 256 random bits."""
 _NAME = re.compile(r"[\w.@+-][\w .@+-]{0,62}", re.ASCII)
 _MAX_DAYS = 3650
-_CACHED = 1024
+_MAX_CACHED = 1024
 
 
 class NewToken(NamedTuple):
@@ -102,9 +102,9 @@ class Tokens:
         self._workspace = workspace
         self._database = stores_of(workspace).database
         self._lock = threading.Lock()
-        self._seen: dict[bytes, tuple[int, TokenInfo]] = {}
+        self._cache: dict[bytes, tuple[int, TokenInfo]] = {}
         self._used: dict[str, datetime] = {}
-        self._any: tuple[int, bool] | None = None
+        self._has_tokens: tuple[int, bool] | None = None
 
     def create(
         self,
@@ -119,7 +119,7 @@ class Tokens:
                 f"{name!r}: a token's name has 1 to 63 letters, digits, spaces and . @ + - _"
             )
         try:
-            given_scope = Scope(scope)
+            token_scope = Scope(scope)
         except ValueError:
             raise ConfigError(f"scope={scope!r}: choose from {', '.join(Scope)}") from None
         if days is not None and not 1 <= days <= _MAX_DAYS:
@@ -130,10 +130,10 @@ class Tokens:
                 f"no knowledge base {missing[0]!r}; there are {', '.join(sorted({*names}))}"
             )
         now = datetime.now(UTC)
-        ends = None if days is None else now + timedelta(days=days)
+        expires_at = None if days is None else now + timedelta(days=days)
         id_ = secrets.token_hex(6)
         token = f"{PREFIX}{id_}_{secrets.token_urlsafe(32)}"
-        info = TokenInfo(id_, name, given_scope.value, tuple(dict.fromkeys(kbs)), now, ends)
+        info = TokenInfo(id_, name, token_scope.value, tuple(dict.fromkeys(kbs)), now, expires_at)
         with self._database.write() as transaction:
             runs.add_token(transaction, info, _digest(token).hex())
         return NewToken(token, info)
@@ -149,22 +149,22 @@ class Tokens:
 
     def any(self) -> bool:
         changes = self._database.changes()
-        if self._any is None or self._any[0] != changes:
+        if self._has_tokens is None or self._has_tokens[0] != changes:
             with self._database.read() as transaction:
-                self._any = changes, bool(runs.list_tokens(transaction))
-        return self._any[1]
+                self._has_tokens = changes, bool(runs.list_tokens(transaction))
+        return self._has_tokens[1]
 
     def check(self, token: str) -> Caller:
         digest = _digest(token)
         changes = self._database.changes()  # before the lookup, so that no revocation is missed
-        seen = self._seen.get(digest)
-        info = seen[1] if seen is not None and seen[0] == changes else None
+        cached = self._cache.get(digest)
+        info = cached[1] if cached is not None and cached[0] == changes else None
         if info is None:
             info = self._find(token, digest)
             with self._lock:
-                if len(self._seen) >= _CACHED:
-                    self._seen.clear()
-                self._seen[digest] = changes, info
+                if len(self._cache) >= _MAX_CACHED:
+                    self._cache.clear()
+                self._cache[digest] = changes, info
         now = datetime.now(UTC)
         if info.expires_at is not None and info.expires_at <= now:
             raise TokenError(
@@ -179,8 +179,8 @@ class Tokens:
             with self._database.read() as transaction:
                 row = runs.find_token(transaction, id_)
             # in constant time, also for an unknown id
-            stored = bytes.fromhex(row[1]) if row else bytes(len(digest))
-            if hmac.compare_digest(stored, digest) and row:
+            stored_digest = bytes.fromhex(row[1]) if row else bytes(len(digest))
+            if hmac.compare_digest(stored_digest, digest) and row:
                 return row[0]
         raise TokenError("the token is unknown or was revoked; see `kbkit token list`")
 

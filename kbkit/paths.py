@@ -40,12 +40,12 @@ Names = tuple[re.Pattern[str] | None, ...]
 
 def matches(path: str, patterns: Iterable[str]) -> bool:
     names = [name for name in path.split("/") if name]
-    return any(_match(names, row) for pattern in patterns for row in compile_glob(pattern))
+    return any(_match(names, glob) for pattern in patterns for glob in compile_glob(pattern))
 
 
 def admits(path: str, include: Iterable[str], exclude: Iterable[str]) -> bool:
     """Whether a path matches any of ``include`` (if given) and none of ``exclude``."""
-    return not matches(path, exclude) and (not (wanted := tuple(include)) or matches(path, wanted))
+    return not matches(path, exclude) and (not (globs := tuple(include)) or matches(path, globs))
 
 
 def split_glob(pattern: str) -> tuple[str, str]:
@@ -65,16 +65,16 @@ def split_glob(pattern: str) -> tuple[str, str]:
 def compile_glob(pattern: str) -> tuple[Names, ...]:
     if len(pattern) > _MAX_LENGTH:
         raise ConfigError(f"{pattern[:40]}…: a glob of more than {_MAX_LENGTH:,} characters")
-    waiting: list[str] = [pattern]
+    pending: list[str] = [pattern]
     alternatives: list[str] = []
-    while waiting:
-        text = waiting.pop()
+    while pending:
+        text = pending.pop()
         if braces := _BRACES.search(text):
             head, tail = text[: braces.start()], text[braces.end() :]
-            waiting += [f"{head}{choice}{tail}" for choice in braces[1].split(",")]
+            pending += [f"{head}{choice}{tail}" for choice in braces[1].split(",")]
         else:
             alternatives.append(text)
-        if len(waiting) + len(alternatives) > _MAX:
+        if len(pending) + len(alternatives) > _MAX:
             raise ConfigError(f"{pattern}: the braces of this glob expand to more than {_MAX}")
     return tuple(_names(text) for text in dict.fromkeys(alternatives))
 
@@ -89,23 +89,23 @@ def _names(pattern: str) -> Names:
     return tuple(None if name == "**" else re.compile(fnmatch.translate(name)) for name in names)
 
 
-def _match(names: list[str], row: Names) -> bool:
+def _match(names: list[str], pattern: Names) -> bool:
     """Match; backtracks to the last ``**`` only, since earlier ones cannot help."""
-    place = index = again = 0
+    position = index = retry = 0
     last = -1  # index of the last **
-    while place < len(names):
-        part = row[index] if index < len(row) else _NONE
+    while position < len(names):
+        part = pattern[index] if index < len(pattern) else _NONE
         if part is None:
-            last, again = index, place
+            last, retry = index, position
             index += 1
-        elif part.match(names[place]):
-            place, index = place + 1, index + 1
+        elif part.match(names[position]):
+            position, index = position + 1, index + 1
         elif last >= 0:
-            again += 1
-            place, index = again, last + 1
+            retry += 1
+            position, index = retry, last + 1
         else:
             return False
-    return all(part is None for part in row[index:])
+    return all(part is None for part in pattern[index:])
 
 
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -113,16 +113,16 @@ _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 def open_file(path: Path) -> BinaryIO:
     """Open a file to read its bytes; follows links."""
-    handle = os.open(path, _READ)
+    fd = os.open(path, _READ)
     try:
-        mode = os.fstat(handle).st_mode
+        mode = os.fstat(fd).st_mode
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if not stat.S_ISREG(mode):
             raise OSError(errno.EINVAL, "not a file, but a pipe or a device", str(path))
-        return os.fdopen(handle, "rb")
+        return os.fdopen(fd, "rb")
     except BaseException:
-        os.close(handle)
+        os.close(fd)
         raise
 
 

@@ -18,7 +18,7 @@ import yaml
 _LATEST = "updated_at"
 """A key that may be repeated, as after a merge by union; the last value in order counts."""
 _MAX_CACHED_LENGTH = 200_000
-_DEEPEST = 30
+_MAX_DEPTH = 30
 _MAX = 500_000
 
 _INT = re.compile(r"[-+]?[0-9]{1,400}")
@@ -74,9 +74,9 @@ class YamlMapping:
         """Return the end of the last value below a path; a block's own end is after comments."""
         inside = [
             place.end
-            for at, place in self.places.items()
-            if at[: len(path)] == path
-            and (not isinstance(self.at(at), dict | list) or at in self.flow)
+            for place_path, place in self.places.items()
+            if place_path[: len(path)] == path
+            and (not isinstance(self.at(place_path), dict | list) or place_path in self.flow)
         ]
         return max(inside, default=self.keys[path].end if path in self.keys else 0)
 
@@ -119,7 +119,7 @@ class _Reader:
         self._events = events
         self._as_texts = as_texts
         self._count = 0
-        self.found = YamlMapping({})
+        self._result = YamlMapping({})
 
     def read(self) -> YamlMapping:
         root: Any = None
@@ -137,30 +137,30 @@ class _Reader:
                 root = self._value(event, ())
         if root is None:
             raise YamlFormatError(1, 1, "is empty")
-        self.found.values = root
-        return self.found
+        self._result.values = root
+        return self._result
 
     def _value(self, event: Any, path: Path) -> Any:
         self._count += 1
         if self._count > _MAX:
             raise _fault(event, f"more than {_MAX:,} values")
-        if len(path) > _DEEPEST:
-            raise _fault(event, f"nested more than {_DEEPEST} deep")
+        if len(path) > _MAX_DEPTH:
+            raise _fault(event, f"nested more than {_MAX_DEPTH} deep")
         if isinstance(event, yaml.AliasEvent) or event.anchor:
             raise _fault(event, "anchors and aliases ('&', '*') are not supported; write it out")
         if event.tag is not None and not event.tag.startswith("tag:yaml.org,2002:str"):
             raise _fault(event, f"tags ({event.tag[:60]}) are not supported; leave it out")
         if isinstance(event, yaml.ScalarEvent):
             if _UNREADABLE.search(event.value):
-                raise _fault(event, "has a null character, or half of one")
+                raise _fault(event, "has a null character or a lone surrogate")
             value, end = event.value if self._as_texts else scalar_value(event), event
         elif isinstance(event, yaml.SequenceStartEvent):
             value, end = self._list(path)
         else:
             value, end = self._mapping(path)
         if getattr(event, "flow_style", False):
-            self.found.flow.add(path)
-        self.found.places[path] = _place(event, end)
+            self._result.flow.add(path)
+        self._result.places[path] = _place(event, end)
         return value
 
     def _list(self, path: Path) -> tuple[list[Any], Any]:
@@ -171,19 +171,19 @@ class _Reader:
 
     def _mapping(self, path: Path) -> tuple[dict[str, Any], Any]:
         items: dict[str, Any] = {}
-        twice: YamlFormatError | None = None
+        repeat_fault: YamlFormatError | None = None
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent) or event.anchor:
                 raise _fault(event, "a key that is not text")
-            key, at = event.value, (*path, event.value)
-            if key in items and at != (_LATEST,):
-                twice = twice or _fault(event, f"{key!r} is repeated here")
-            self.found.keys[at] = _place(event, event)
-            value, earlier = self._value(next(self._events), at), items.get(key)
-            # after a merge by union both changes have their time
+            key, key_path = event.value, (*path, event.value)
+            if key in items and key_path != (_LATEST,):
+                repeat_fault = repeat_fault or _fault(event, f"{key!r} is repeated here")
+            self._result.keys[key_path] = _place(event, event)
+            value, earlier = self._value(next(self._events), key_path), items.get(key)
+            # a merge by union keeps both times; the later one counts
             items[key] = max(value, earlier, key=str) if earlier else value
-        if twice is not None:
-            raise twice
+        if repeat_fault is not None:
+            raise repeat_fault
         return items, event
 
 
