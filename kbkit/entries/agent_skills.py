@@ -32,7 +32,7 @@ _MAX_VALUE_LENGTH = 5_000
 _FOLDERS = (("code/", "scripts/"), ("artifacts/", "assets/"))
 _LONG = "references/prompt.md"
 _README = f"references/{README}"
-_OWN = ("license", "compatibility", "allowed-tools")
+_TOP_KEYS = ("license", "compatibility", "allowed-tools")
 _FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)(.*)\Z", re.DOTALL | re.MULTILINE)
 _NAME = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 
@@ -92,11 +92,11 @@ def _front_matter(stored: StoredEntry, title: str, metadata: Mapping[str, str]) 
 def _metadata(stored: StoredEntry, title: str) -> dict[str, str]:
     skill = stored.skill
     metadata_values = skill.extra.get("metadata")
-    others = {**skill.extra, **(metadata_values if isinstance(metadata_values, dict) else {})}
+    values = {**skill.extra, **(metadata_values if isinstance(metadata_values, dict) else {})}
     metadata = {
         key: _line(str(value))
-        for key, value in others.items()
-        if key not in (*_OWN, "metadata")
+        for key, value in values.items()
+        if key not in (*_TOP_KEYS, "metadata")
         and value is not None
         and not isinstance(value, dict | list)
     }
@@ -106,13 +106,13 @@ def _metadata(stored: StoredEntry, title: str) -> dict[str, str]:
 
 
 def find_skills(folder: Path) -> list[Path]:
-    place = folder.expanduser().absolute()
-    if not place.is_dir():
+    root = folder.expanduser().absolute()
+    if not root.is_dir():
         raise MissingPathError(f"{folder}: there is no such folder")
-    if _is_skill(place):
-        return [place]
+    if _is_skill(root):
+        return [root]
     try:
-        folders = sorted(each for each in place.iterdir() if _is_skill(each))
+        folders = sorted(each for each in root.iterdir() if _is_skill(each))
     except OSError as error:
         raise FilesError(f"{folder}: cannot be read ({error.strerror})") from None
     if not folders:
@@ -129,10 +129,10 @@ def _is_skill(place: Path) -> bool:
 def read_skill_folder(place: Path) -> Skill:
     files = read_folder(place)
     name = next((each for each in _FILES if each in files), FILE)
-    at = place / name
+    path = place / name
     if name not in files:
-        raise EntryFormatError(f"{at}: is not a readable file")
-    with located(f"{at}: "):
+        raise EntryFormatError(f"{path}: is not a readable file")
+    with located(f"{path}: "):
         mapping, body = _parse_skill(files.pop(name))
         title = _check_name(mapping, place.name)
         values, extra = _values(mapping, title)
@@ -157,19 +157,19 @@ def _parse_skill(data: bytes) -> tuple[YamlMapping, str]:
 
 def _check_name(mapping: YamlMapping, folder: str) -> str:
     name = unicodedata.normalize("NFKC", _string(mapping, "name"))
-    why = ""
+    reason = ""
     if not name:
-        why = "is missing"
+        reason = "is missing"
     elif len(name) > MAX_NAME_LENGTH:
-        why = f"has more than {MAX_NAME_LENGTH} characters"
+        reason = f"has more than {MAX_NAME_LENGTH} characters"
     elif not _NAME.fullmatch(name) or name != name.lower():
-        why = "must consist of lower-case letters, digits and single hyphens"
+        reason = "must consist of lower-case letters, digits and single hyphens"
     elif fault(name):
-        why = fault(name)
+        reason = fault(name)
     elif name != unicodedata.normalize("NFKC", folder):
-        why = f"is {name!r}, and its folder is {ascii(folder)[1:-1]!r}; give both one name"
-    if why:
-        raise mapping.fault(("name",), why)
+        reason = f"is {name!r}, and its folder is {ascii(folder)[1:-1]!r}; give both one name"
+    if reason:
+        raise mapping.fault(("name",), reason)
     return name
 
 
@@ -178,34 +178,34 @@ def _values(mapping: YamlMapping, name: str) -> tuple[dict[str, Any], dict[str, 
     if not description:
         raise mapping.fault(("description",), "is missing")
     if len(description) > MAX_DESCRIPTION_LENGTH:
-        why = f"has more than {MAX_DESCRIPTION_LENGTH:,} characters"
-        raise mapping.fault(("description",), why)
+        reason = f"has more than {MAX_DESCRIPTION_LENGTH:,} characters"
+        raise mapping.fault(("description",), reason)
     if len(_string(mapping, "compatibility")) > MAX_COMPATIBILITY_LENGTH:
-        why = f"has more than {MAX_COMPATIBILITY_LENGTH} characters"
-        raise mapping.fault(("compatibility",), why)
+        reason = f"has more than {MAX_COMPATIBILITY_LENGTH} characters"
+        raise mapping.fault(("compatibility",), reason)
     metadata = mapping.values.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise mapping.fault(("metadata",), "must be a mapping of strings")
-    rest = {key: _flat(value) for key, value in metadata.items()}
-    status = rest.pop("status", "")
+    remaining = {key: _flat(value) for key, value in metadata.items()}
+    status = remaining.pop("status", "")
     if status not in tuple(EntryStatus):
         status = EntryStatus.ACTIVE.value
-    tags = [" ".join(tag.split()) for tag in rest.pop("tags", "").split(",")]
-    title = rest.pop("title", "") or name.replace("-", " ").capitalize()
+    tags = [" ".join(tag.split()) for tag in remaining.pop("tags", "").split(",")]
+    title = remaining.pop("title", "") or name.replace("-", " ").capitalize()
     values = {
         "title": _cut(title, MAX_TITLE_LENGTH),
         "description": description,
         "tags": list(dict.fromkeys(filter(None, tags)))[:MAX_TAGS],
-        "category": _cut(rest.pop("category", ""), MAX_TITLE_LENGTH),
+        "category": _cut(remaining.pop("category", ""), MAX_TITLE_LENGTH),
         "status": status,
     }
-    extra: dict[str, Any] = {key: _string(mapping, key) for key in _OWN}
-    others = {
+    extra: dict[str, Any] = {key: _string(mapping, key) for key in _TOP_KEYS}
+    unknown = {
         key: _flat(value)
         for key, value in mapping.values.items()
-        if key not in ("name", "description", "metadata", *_OWN)
+        if key not in ("name", "description", "metadata", *_TOP_KEYS)
     }
-    extra["metadata"] = {key: value for key, value in {**others, **rest}.items() if value}
+    extra["metadata"] = {key: value for key, value in {**unknown, **remaining}.items() if value}
     return values, {key: value for key, value in extra.items() if value}
 
 
@@ -216,7 +216,7 @@ def _entry(
     files: Mapping[str, bytes],
     body: str,
 ) -> Skill:
-    back = tuple((new, old) for old, new in _FOLDERS)
+    pairs = tuple((new, old) for old, new in _FOLDERS)
     metadata = dict(extra.get("metadata", {}))
     is_long = metadata.pop("prompt", "") == _LONG and _LONG in files
     entry: dict[str, bytes] = {}
@@ -224,18 +224,18 @@ def _entry(
     for path, data in files.items():
         if is_long and path == _LONG:
             continue
-        made = README if path == _README and README not in files else _rename_path(path, back)
-        if made in entry or made.casefold() in (NAME, PROMPT, VOTES):
-            made = f"references/{path}"
-        entry[made] = data
-        renamed[path] = made
+        target = README if path == _README and README not in files else _rename_path(path, pairs)
+        if target in entry or target.casefold() in (NAME, PROMPT, VOTES):
+            target = f"references/{path}"
+        entry[target] = data
+        renamed[path] = target
     prompt = _with_names(_text(files[_LONG]) if is_long else body.lstrip("\r\n"), renamed)
     if prompt:
         entry[PROMPT] = prompt.encode()
     if README in entry:
         entry[README] = _with_names(_text(entry[README]), renamed).encode()
-    others = {key: value for key, value in {**extra, "metadata": metadata}.items() if value}
-    return Skill(name if not slug_fault(name) else slug_of(name), values, others, entry)
+    extra_values = {key: value for key, value in {**extra, "metadata": metadata}.items() if value}
+    return Skill(name if not slug_fault(name) else slug_of(name), values, extra_values, entry)
 
 
 def entry_files(
@@ -269,17 +269,17 @@ def _flat(value: Any) -> str:
 
 
 def _rename_path(path: str, folders: tuple[tuple[str, str], ...]) -> str:
-    for old, new in folders:
-        if path.startswith(old):
-            return new + path.removeprefix(old)
+    for source, target in folders:
+        if path.startswith(source):
+            return target + path.removeprefix(source)
     return path
 
 
 def _with_names(text: str, renamed: Mapping[str, str]) -> str:
     for old, new in sorted(renamed.items(), reverse=True):
         if old != new and "/" in old:
-            called = new.replace("\\", r"\\")
-            text = re.sub(rf"(?<![\w/.-]){re.escape(old)}(?![\w/-])", called, text)
+            replacement = new.replace("\\", r"\\")
+            text = re.sub(rf"(?<![\w/.-]){re.escape(old)}(?![\w/-])", replacement, text)
     return text
 
 
@@ -307,14 +307,14 @@ def write(
     folder: Path, skills: Mapping[str, Mapping[str, bytes]], entries: Path
 ) -> tuple[Path, ...]:
     """Write skills into a folder, replacing those of the same name."""
-    place = folder.resolve()
-    if place == entries.resolve() or entries.resolve() in place.parents:
+    target = folder.resolve()
+    if target == entries.resolve() or entries.resolve() in target.parents:
         raise FilesError(f"{folder}: contains the entries themselves; name another folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FilesError(f"{folder}: cannot be made ({error.strerror})") from error
-    with Directory.open(place) as root:
+    with Directory.open(target) as root:
         for name in skills:
             if root.stat(name) is not None and not _is_skill_folder(root, name):
                 raise PathExistsError(

@@ -197,13 +197,13 @@ class Entries:
             prompt=prompt,
             readme=readme,
         )
-        others = {path: data for path, data in check_files(files or {}).items() if data is not None}
+        extras = {path: data for path, data in check_files(files or {}).items() if data is not None}
         if check_text("slug", slug):
             check_slug(slug)
         with self._store.hold_lock():
             folders = self.path.iterdir() if self.path.is_dir() else ()
-            taken = {each.name.casefold() for each in folders}
-            new_slug = slug or slug_of(cleaned["title"], taken)
+            used_slugs = {each.name.casefold() for each in folders}
+            new_slug = slug or slug_of(cleaned["title"], used_slugs)
             ids = self._index.ids().values()
             now = datetime.now(UTC)
             values = {key: value for key, value in cleaned.items() if key not in _TEXTS}
@@ -214,7 +214,7 @@ class Entries:
                 "updated_at": now,
             }
             texts = {name: cleaned[key].encode() for key, name in _TEXTS.items() if cleaned[key]}
-            self._store.place(new_slug, {NAME: new_skill(values).encode(), **texts, **others})
+            self._store.place(new_slug, {NAME: new_skill(values).encode(), **texts, **extras})
         return self._update_index(new_slug)
 
     def update(
@@ -251,7 +251,7 @@ class Entries:
             VersionConflictError: Another change came first.
             EntryFormatError: Its ``skill.yaml`` cannot be read or changed.
         """
-        given = {
+        arguments = {
             "title": title,
             "description": description,
             "tags": tags,
@@ -260,23 +260,27 @@ class Entries:
             "prompt": prompt,
             "readme": readme,
         }
-        changes = check_values(**{key: value for key, value in given.items() if value is not None})
-        others = check_files(files or {})
+        changes = check_values(
+            **{key: value for key, value in arguments.items() if value is not None}
+        )
+        extras = check_files(files or {})
         with self._store.hold_lock():
             stored = self._store.read_entry(slug)
             if if_match is not None:
                 _check_version(stored, if_match)
             texts = {name: changes[key].encode() for key, name in _TEXTS.items() if key in changes}
-            new: dict[str, bytes | None] = {**texts, **others}
-            for path, data in new.items():
+            data_by_path: dict[str, bytes | None] = {**texts, **extras}
+            for path, data in data_by_path.items():
                 if data is None and path not in stored.files:
                     raise MissingPathError(f"{slug}/{path}: no such file or folder")
-            written = {path: data for path, data in new.items() if stored.files.get(path) != data}
+            changed = {
+                path: data for path, data in data_by_path.items() if stored.files.get(path) != data
+            }
             values = {key: value for key, value in changes.items() if key not in _TEXTS}
             text = edit_yaml(stored.skill.text, values)
-            if written or text != stored.skill.text:
+            if changed or text != stored.skill.text:
                 text = edit_yaml(text, {"updated_at": datetime.now(UTC)})
-                self._store.write_all(slug, {**written, NAME: text.encode()}, stored.files)
+                self._store.write_all(slug, {**changed, NAME: text.encode()}, stored.files)
         return self._update_index(slug)
 
     def rename(self, slug: str, *, to: str) -> Entry:
@@ -311,13 +315,13 @@ class Entries:
             EntryFormatError: Its ``skill.yaml`` or ``votes.jsonl`` cannot be read.
         """
         stars = check_integer("score", score, 1, 5)
-        who = " ".join(check_text("rater", rater or self._settings.rater).split())
+        voter = " ".join(check_text("rater", rater or self._settings.rater).split())
         with self._store.hold_lock():
             votes, _ = self._store.read_votes(slug)
             times, now = {vote.timestamp for vote in votes}, datetime.now(UTC)
             while now in times:  # the identity of a vote includes its time
                 now += _TICK
-            self._index.add_votes(slug, [Vote(now, who, stars)])
+            self._index.add_votes(slug, [Vote(now, voter, stars)])
         return self._update_index(slug)
 
     def delete(self, slug: str, *, if_match: str | None = None) -> DeletedFile:
@@ -406,11 +410,11 @@ class Entries:
         Raises:
             ConfigError: The prompt is empty, or the limit is wrong.
         """
-        asked = _check_prompt(prompt)
-        most = check_integer("limit", limit, 1)
+        task = _check_prompt(prompt)
+        max_count = check_integer("limit", limit, 1)
         self._index.level(on_progress=lambda _: None)
-        matches, records = self._lookup.find(asked, most), self._index.records()
-        return [info_of(records[each.slug]) for each in matches if each.slug in records]
+        matches, records = self._lookup.find(task, max_count), self._index.records()
+        return [info_of(records[match.slug]) for match in matches if match.slug in records]
 
     def context(self, prompt: str, *, limit: int | None = None, max_tokens: int = 1_000) -> Context:
         """Return active entries that fit a prompt, as a short numbered list for an agent.
@@ -426,11 +430,11 @@ class Entries:
         Raises:
             ConfigError: The prompt is empty, or limit or budget is wrong.
         """
-        asked = _check_prompt(prompt)
-        most = self._settings.max_entries if limit is None else check_integer("limit", limit, 1)
+        task = _check_prompt(prompt)
+        count = self._settings.max_entries if limit is None else check_integer("limit", limit, 1)
         tokens = check_integer("max_tokens", max_tokens, MIN_TOKENS)
         self._index.level(on_progress=lambda _: None)
-        return self._lookup.context(asked, most, tokens)
+        return self._lookup.context(task, count, tokens)
 
     def learn(self, folder: str | Path | Mapping[str, bytes], *, task_id: str = "") -> Entry:
         """Create or update an entry from a task's folder ``.knowledge``.
@@ -484,14 +488,14 @@ class Entries:
             EntryFormatError: An entry is invalid; nothing is written.
             PathExistsError: A name is taken, but not by a skill; nothing is written.
         """
-        place = Path(folder).expanduser().absolute()
+        target = Path(folder).expanduser().absolute()
         self._index.level(on_progress=lambda _: None)
         selected = sorted(self._index.records()) if slugs is None else dict.fromkeys(slugs)
         skills = {}
         for slug in selected:
             stored = self._store.read_entry(slug)
             skills[slug] = agent_skills.skill_files(stored, title_of(stored))
-        return agent_skills.write(place, skills, self.path)
+        return agent_skills.write(target, skills, self.path)
 
     def import_skills(self, folder: str | Path) -> tuple[Entry, ...]:
         """Import Agent Skills, all or none: each creates or replaces the entry of its name.
@@ -526,15 +530,15 @@ _TEXTS = {"prompt": PROMPT, "readme": README}
 
 
 def _check_prompt(prompt: str) -> str:
-    if not (asked := check_text("prompt", prompt).strip()):
+    if not (task := check_text("prompt", prompt).strip()):
         raise ConfigError("prompt: is empty; describe the task")
-    return asked
+    return task
 
 
-def _check_version(stored: StoredEntry, wanted: str) -> None:
-    if wanted != stored.version:
+def _check_version(stored: StoredEntry, expected: str) -> None:
+    if expected != stored.version:
         raise VersionConflictError(
-            f"{stored.slug}: is now at version {stored.version}, not {wanted}: it was changed "
+            f"{stored.slug}: is now at version {stored.version}, not {expected}: it was changed "
             "meanwhile; read it again, and repeat your change"
         )
 

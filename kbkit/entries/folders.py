@@ -21,16 +21,16 @@ MAX_BYTES = 20_000_000  # of all files
 
 def read_knowledge(folder: Path) -> tuple[Path, dict[str, bytes]]:
     """Read the ``.knowledge`` of a task's folder, or the folder itself."""
-    place = folder.expanduser().absolute()
-    if place.name != FOLDER and (place / FOLDER).is_dir():
-        place /= FOLDER
-    if not place.is_dir():
+    path = folder.expanduser().absolute()
+    if path.name != FOLDER and (path / FOLDER).is_dir():
+        path /= FOLDER
+    if not path.is_dir():
         raise MissingPathError(f"{folder}: there is no such folder")
-    if not (place / NAME).exists():
+    if not (path / NAME).exists():
         raise MissingPathError(
-            f"{place}: has no {NAME}; name a folder `{FOLDER}` that a task left, or one with it"
+            f"{path}: has no {NAME}; name a folder `{FOLDER}` that a task left, or one with it"
         )
-    return place, read_folder(place)
+    return path, read_folder(path)
 
 
 def read_folder(folder: Path) -> dict[str, bytes]:
@@ -39,17 +39,17 @@ def read_folder(folder: Path) -> dict[str, bytes]:
     def refuse(path: str, why: str) -> None:
         raise EntryFormatError(f"{folder / path}: {why}; nothing was imported")
 
-    place = Folder(folder)
+    source = Folder(folder)
     files: dict[str, bytes] = {}
     size = 0
-    place.stat("")  # raises errors of the folder itself
-    for item in place.walk("", refuse):
+    source.stat("")  # raises errors of the folder itself
+    for item in source.walk("", refuse):
         if item.is_folder:
             continue
         size += item.about.st_size
         _check_size(folder, len(files) + 1, size)
         try:
-            files[item.path] = place.read(item.path).data
+            files[item.path] = source.read(item.path).data
         except FilesError as error:
             raise type(error)(f"{folder}: {error}") from None
     return check_paths(folder, files)
@@ -58,13 +58,13 @@ def read_folder(folder: Path) -> dict[str, bytes]:
 def check_paths(folder: Path, files: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return the files of a folder, by path within it, if they can be stored on any system."""
     _check_size(folder, len(files), sum(map(len, files.values())))
-    spelled: dict[str, str] = {}
+    spellings: dict[str, str] = {}
     checked: dict[str, bytes] = {}
     for path, data in files.items():
         parts = parts_of(path)
         for end in range(1, len(parts) + 1):
             name = join_parts(parts[:end])
-            if spelled.setdefault(collision_key(name), name) != name:
+            if spellings.setdefault(collision_key(name), name) != name:
                 raise EntryFormatError(
                     f"{folder / name}: differs from another only in capitals, which some systems "
                     "treat as the same name; nothing was imported"
@@ -97,8 +97,8 @@ def slug_fault(slug: str) -> str:
 
 
 def check_slug(slug: str) -> str:
-    if why := slug_fault(check_text("slug", slug)):
-        raise InvalidPathError(f"{ascii(slug)[:80]}: {why}, such as 'parse-logs'")
+    if reason := slug_fault(check_text("slug", slug)):
+        raise InvalidPathError(f"{ascii(slug)[:80]}: {reason}, such as 'parse-logs'")
     return slug
 
 
@@ -114,6 +114,6 @@ def unique(slug: str, taken: Container[str]) -> str:
     """Return a slug, with the first free number if it is taken."""
     name, number = slug, 2
     while name in taken:
-        end = f"-{number}"
-        name, number = slug[: MAX_LENGTH - len(end)].strip("-") + end, number + 1
+        suffix = f"-{number}"
+        name, number = slug[: MAX_LENGTH - len(suffix)].strip("-") + suffix, number + 1
     return name

@@ -50,8 +50,8 @@ class EntryIndex(FolderIndex):
             for folder in sorted(self._store.root.iterdir())[:_MAX_WATCHED]:
                 for name in (NAME, VOTES):
                     with suppress(OSError):
-                        about = (folder / name).lstat()
-                        states.append(f"{folder.name} {about.st_mtime_ns} {about.st_size}")
+                        status = (folder / name).lstat()
+                        states.append(f"{folder.name} {status.st_mtime_ns} {status.st_size}")
         return sha256("\n".join(states).encode("utf-8", "replace")).hexdigest()
 
     def records(self) -> dict[str, EntryRecord]:
@@ -89,24 +89,24 @@ class EntryIndex(FolderIndex):
         if not slugs:
             return {}
         votes_by_document = self.look_up(indexed_files.document_ratings, ENTRIES, slugs)
-        return {slugs[known_id]: votes for known_id, votes in votes_by_document.items()}
+        return {slugs[document_id]: votes for document_id, votes in votes_by_document.items()}
 
     def _level(self, on_progress: OnProgress | None, stop: Stop) -> EntrySyncReport:
         kb = self._knowledge_base()
         for slug, votes in self._new_votes(self.records()).items():
             self._write_votes(kb, slug, votes)
-        changed, gone = _changes(self.records(), self._store.looks())
+        changed, deleted = _changes(self.records(), self._store.looks())
         report, before = EntrySyncReport(), handle_of(kb).row().version
         for start in range(0, max(1, len(changed)), _BATCH):
             if stop():
                 break
-            part = changed[start : start + _BATCH]
-            last = start + _BATCH >= len(changed)
+            batch = changed[start : start + _BATCH]
+            is_last = start + _BATCH >= len(changed)
             # deleted entries are last: a folder may only have a new name
-            stored = self._store_part(kb, part, gone if last else (), gone)
-            report = sum_reports(report, stored)
-            if on_progress is not None and part:
-                on_progress(Progress("store", start + len(part), len(changed), part[-1]))
+            batch_report = self._store_part(kb, batch, deleted if is_last else (), deleted)
+            report = sum_reports(report, batch_report)
+            if on_progress is not None and batch:
+                on_progress(Progress("store", start + len(batch), len(changed), batch[-1]))
         if handle_of(kb).row().version != before:  # a vote changes no document
             improve(kb, len(changed), on_progress, stop)
         return report
@@ -123,109 +123,109 @@ class EntryIndex(FolderIndex):
     def add_votes(self, slug: str, votes: Sequence[Vote]) -> None:
         """Write votes into an entry's folder, under a lock."""
         before, data = self._store.read_votes(slug)
-        new = [vote for vote in votes if vote not in before]
-        end = b"" if data.endswith(b"\n") or not data else b"\n"
-        self._store.write(f"{slug}/{VOTES}", data + end + vote_lines(new))
+        new_votes = [vote for vote in votes if vote not in before]
+        newline = b"" if data.endswith(b"\n") or not data else b"\n"
+        self._store.write(f"{slug}/{VOTES}", data + newline + vote_lines(new_votes))
 
     def _store_part(
-        self, kb: KnowledgeBase, part: Sequence[str], forget: Sequence[str], gone: Sequence[str]
+        self, kb: KnowledgeBase, batch: Sequence[str], forget: Sequence[str], deleted: Sequence[str]
     ) -> EntrySyncReport:
         records = self.records()
-        seen = time.time_ns()
-        new = {slug for slug in part if slug not in records or not records[slug].version}
-        read: dict[str, StoredEntry] = {}
+        read_at = time.time_ns()
+        new_slugs = {slug for slug in batch if slug not in records or not records[slug].version}
+        entries: dict[str, StoredEntry] = {}
         faults: list[EntryRecord] = []
-        for slug in part:
+        for slug in batch:
             try:
-                read[slug] = self._store.read_entry(slug)
+                entries[slug] = self._store.read_entry(slug)
             except FilesError as error:
-                why = files_error(slug, error)
+                reason = files_error(slug, error)
                 look = self._store.look(slug)
                 if look is not None:
                     record = records.get(slug) or _unread(slug, look)
                     faults.append(
                         record._replace(
-                            problem=why, stamp=look.stamp, changed=look.changed, seen=seen
+                            problem=reason, stamp=look.stamp, changed=look.changed, seen=read_at
                         )
                     )
-        moved = self._find_moves(read, records, gone)
+        moved = self._find_moves(entries, records, deleted)
         with self._database.write() as transaction:
-            for slug, was in moved.items():
-                indexed_files.rename_document(transaction, kb.id, was, slug)
-                indexed_files.forget_entries(transaction, [was])
+            for slug, old_slug in moved.items():
+                indexed_files.rename_document(transaction, kb.id, old_slug, slug)
+                indexed_files.forget_entries(transaction, [old_slug])
         put_documents(
             kb,
             [
                 document_of(stored)
-                for slug, stored in read.items()
+                for slug, stored in entries.items()
                 if slug in moved
-                or slug in new
+                or slug in new_slugs
                 or records[slug].version != stored.version
                 or not records[slug].document_id
             ],
         )
         removed = [slug for slug in forget if slug not in moved.values() and slug in records]
-        ids = self._ids(read, records, moved, removed)
+        ids = self._ids(entries, records, moved, removed)
         with self._database.write() as transaction:
-            old = writing.ids_by_uri(transaction, kb.id, removed)
-            for document_id in old.values():
+            removed_ids = writing.ids_by_uri(transaction, kb.id, removed)
+            for document_id in removed_ids.values():
                 writing.delete_document(transaction, kb.id, document_id)
             indexed_files.forget_entries(transaction, removed)
-            id_of = writing.ids_by_uri(transaction, kb.id, list(read))
-            made = [
-                record_of(stored, ids[slug], id_of.get(slug, ""), seen)
-                for slug, stored in read.items()
+            id_of = writing.ids_by_uri(transaction, kb.id, list(entries))
+            entry_records = [
+                record_of(stored, ids[slug], id_of.get(slug, ""), read_at)
+                for slug, stored in entries.items()
             ]
-            indexed_files.note_entries(transaction, [*made, *faults])
-            for slug, stored in read.items():
+            indexed_files.note_entries(transaction, [*entry_records, *faults])
+            for slug, stored in entries.items():
                 indexed_files.put_votes(transaction, kb.id, ids[slug], stored.rating.votes)
-        if old:
+        if removed_ids:
             self._stores.vectors.apply(kb.id)
-        added = [slug for slug in read if slug in new and slug not in moved]
+        added = [slug for slug in entries if slug in new_slugs and slug not in moved]
         updated = [
             slug
-            for slug in read
-            if slug in moved or (slug not in new and _differs(records[slug], read[slug]))
+            for slug in entries
+            if slug in moved or (slug not in new_slugs and _differs(records[slug], entries[slug]))
         ]
         return EntrySyncReport(tuple(added), tuple(updated), tuple(removed))
 
     def _find_moves(
         self,
-        read: Mapping[str, StoredEntry],
+        entries: Mapping[str, StoredEntry],
         records: Mapping[str, EntryRecord],
-        gone: Sequence[str],
+        deleted: Sequence[str],
     ) -> dict[str, str]:
-        was = {records[slug].id: slug for slug in gone if slug in records}
+        slugs = {records[slug].id: slug for slug in deleted if slug in records}
         renamed: dict[str, str] = {}
-        for slug, stored in read.items():
-            if (slug not in records or not records[slug].version) and stored.skill.id in was:
-                renamed[slug] = was.pop(stored.skill.id)
+        for slug, stored in entries.items():
+            if (slug not in records or not records[slug].version) and stored.skill.id in slugs:
+                renamed[slug] = slugs.pop(stored.skill.id)
         return renamed
 
     def _ids(
         self,
-        read: Mapping[str, StoredEntry],
+        entries: Mapping[str, StoredEntry],
         records: Mapping[str, EntryRecord],
         moved: Mapping[str, str],
         removed: Sequence[str],
     ) -> dict[str, str]:
-        away = {*removed, *moved.values(), *read}
-        taken = {each.id for slug, each in records.items() if slug not in away}
+        excluded = {*removed, *moved.values(), *entries}
+        used_ids = {each.id for slug, each in records.items() if slug not in excluded}
         ids: dict[str, str] = {}
         # of a folder and its copy, the older one has the id
         for slug in sorted(
-            read, key=lambda each: (each not in records and each not in moved, each)
+            entries, key=lambda each: (each not in records and each not in moved, each)
         ):
-            entry_id = read[slug].skill.id or slug
-            ids[slug] = entry_id if entry_id not in taken else unique(slug, taken)
-            taken.add(ids[slug])
+            entry_id = entries[slug].skill.id or slug
+            ids[slug] = entry_id if entry_id not in used_ids else unique(slug, used_ids)
+            used_ids.add(ids[slug])
         return ids
 
 
 def _unread(slug: str, look: Look) -> EntryRecord:
-    at = time_of(look.changed)
+    changed_at = time_of(look.changed)
     draft, manual = EntryStatus.DRAFT.value, EntrySource.MANUAL.value
-    return EntryRecord(slug, slug, slug, draft, at, at, manual)
+    return EntryRecord(slug, slug, slug, draft, changed_at, changed_at, manual)
 
 
 def _changes(

@@ -110,24 +110,24 @@ status: active
 
 Title and description decide whether it is found again: name what it does and when to use it, in
 the words of someone who asks for it. Write no keys, passwords or personal data into any file:
-a folder with such is not taken. If you used a solution that you were given and it had to be
+a folder with any is refused. If you used a solution that you were given and it had to be
 changed, keep its title, so that yours takes its place.
 """
 
 
 def check_knowledge(place: Path, files: Mapping[str, bytes]) -> tuple[SkillFile, dict[str, bytes]]:
     """Check the result of a task; return it without votes."""
-    kept = {path: data for path, data in files.items() if path.casefold() != VOTES}
-    if NAME not in kept:
+    task_files = {path: data for path, data in files.items() if path.casefold() != VOTES}
+    if NAME not in task_files:
         raise MissingPathError(f"{place}: has no file {NAME}")
     with located(f"{place}/"):
-        skill = read_skill(kept[NAME])
+        skill = read_skill(task_files[NAME])
     if not skill.title:
         raise EntryFormatError(f"{place / NAME}: has no title; add a line 'title: ...'", 1, 1)
-    if not any(data.strip() for path, data in kept.items() if path != NAME):
+    if not any(data.strip() for path, data in task_files.items() if path != NAME):
         raise EntryFormatError(f"{place}: has nothing to learn; write {PROMPT}")
-    refuse_credentials(place, kept)
-    return skill, kept
+    refuse_credentials(place, task_files)
+    return skill, task_files
 
 
 class Learner:
@@ -143,7 +143,7 @@ class Learner:
         slug = skill.id if skill.id and not slug_fault(skill.id) else slug_of(skill.title)
         with self._store.hold_lock():
             ids = self._index.ids()
-            slug = next((each for each, known_as in ids.items() if known_as == slug), slug)
+            slug = next((name for name, id_ in ids.items() if id_ == slug), slug)
             before = self._store.existing(slug)
             if before is not None and before.skill.source is not EntrySource.AUTO:
                 raise ConflictError(
@@ -177,7 +177,7 @@ class Learner:
             with self._database.write() as transaction:
                 catalog.note_learned(transaction, str(place), digest, slug, problem)
         return [
-            Problem(each, row.problem) for each, row in self._learned_rows().items() if row.problem
+            Problem(path, row.problem) for path, row in self._learned_rows().items() if row.problem
         ]
 
     def _learned_rows(self) -> Mapping[str, Any]:
@@ -191,19 +191,19 @@ def iter_finished(folder: Path) -> Iterator[tuple[str, Path, str]]:
         return
     for place in places:
         state = hashlib.blake2b(digest_size=16)
-        last = 0.0
+        last_change = 0.0
         if place.is_symlink() or not (place / NAME).is_file():
             continue
         try:
             for path in sorted(place.rglob("*")):
-                about = path.lstat()
-                last = max(last, about.st_mtime)
+                status = path.lstat()
+                last_change = max(last_change, status.st_mtime)
                 state.update(
-                    f"{path}\0{about.st_size}\0{about.st_mtime_ns}\n".encode(errors="replace")
+                    f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n".encode(errors="replace")
                 )
         except OSError:
             continue  # it is being written
-        if time.time() - last >= _SETTLED:
+        if time.time() - last_change >= _SETTLED:
             yield place.parent.name, place, state.hexdigest()
 
 
@@ -253,27 +253,27 @@ class EntryLookup:
         for hit in hits:
             if hit.uri in usable and (hit.parts.bm25 > 0 or hit.parts.cosine >= _MIN_COSINE):
                 scores[hit.uri] = max(scores.get(hit.uri, 0.0), _relevance(hit))
-        least = _MIN_SHARE * max(scores.values(), default=0.0)
-        rated = {
+        min_score = _MIN_SHARE * max(scores.values(), default=0.0)
+        weighted = {
             slug: score * (1 + _WEIGHT * rating_prior(usable[slug]))
             for slug, score in scores.items()
-            if score >= least
+            if score >= min_score
         }
-        best = sorted(rated, key=lambda slug: (-rated[slug], slug))[:limit]
-        return [Found(slug, rated[slug], self._lines(usable[slug])) for slug in best]
+        best = sorted(weighted, key=lambda slug: (-weighted[slug], slug))[:limit]
+        return [Found(slug, weighted[slug], self._lines(usable[slug])) for slug in best]
 
     def context(self, prompt: str, limit: int, tokens: int) -> Context:
         start = time.perf_counter()
         mark = quotation_mark()
         entries = self.find(prompt, limit)
-        room = tokens - count_tokens(_block(len(entries), mark, "")) - 2
+        remaining = tokens - count_tokens(_block(len(entries), mark, "")) - 2
         pieces: list[ContextPiece] = []
         for entry in entries:
             number = len(pieces) + 1
             text = _item(number, entry)
-            if (taken := count_tokens(f"{text}\n")) > room:
+            if (size := count_tokens(f"{text}\n")) > remaining:
                 break
-            room -= taken
+            remaining -= size
             pieces.append(ContextPiece(number, "entry", text, None, entry.slug, entry.score))
         if entries and not pieces:
             raise ImpossibleError(f"max_tokens={tokens}: too few for an entry; give twice as many")
@@ -291,8 +291,8 @@ class EntryLookup:
 
     def _lines(self, record: EntryRecord) -> tuple[str, ...]:
         rating = EntryRating(record.average, record.votes)
-        rated = f" {rating.average:g} ({pluralize(rating.count, 'vote')})"
-        votes = rated if rating.count else ""
+        vote_text = f" {rating.average:g} ({pluralize(rating.count, 'vote')})"
+        votes = vote_text if rating.count else ""
         title = cut(one_line(record.title), _TITLE_TOKENS)
         head = f"{title} ({record.slug}) {rating.stars}{votes}".strip()
         files = [
@@ -324,8 +324,8 @@ def _relevance(hit: Hit) -> float:
 
 
 def _item(number: int, entry: Found) -> str:
-    first, *rest = entry.lines
-    return "\n".join([f"{number}. {first}", *(f"   {line}" for line in rest)])
+    first, *details = entry.lines
+    return "\n".join([f"{number}. {first}", *(f"   {line}" for line in details)])
 
 
 def _block(count: int, mark: str, text: str) -> str:

@@ -47,8 +47,8 @@ _EXAMPLE = '{"timestamp": "2026-01-31T12:00:00Z", "rater": "anna", "score": 5}'
 def read_time(value: Any) -> datetime:
     """Parse a time in ISO 8601; without a zone it is in UTC."""
     try:
-        at = datetime.fromisoformat(value.strip())
-        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+        time = datetime.fromisoformat(value.strip())
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except (ValueError, AttributeError, OverflowError):
         raise ValueError("must be a time such as 2026-01-31T12:00:00Z") from None
 
@@ -65,10 +65,10 @@ def _one_line(text: str) -> str:
 
 
 def _tags(value: Any) -> tuple[str, ...]:
-    given = value.split(",") if isinstance(value, str) else value
-    if not _is_list(given) or any(isinstance(each, dict | list) for each in given):
+    items = value.split(",") if isinstance(value, str) else value
+    if not _is_list(items) or any(isinstance(each, dict | list) for each in items):
         raise ValueError("must be a list of words")
-    texts = (_scalar(each) for each in given if each is not None)
+    texts = (_scalar(each) for each in items if each is not None)
     words = (_one_line(each).removeprefix("#")[:MAX_TITLE_LENGTH] for each in texts)
     tags = tuple(dict.fromkeys(filter(None, words)))
     if len(tags) > MAX_TAGS:
@@ -165,10 +165,10 @@ def _decode(data: bytes) -> str:
 
 def _read(text: str) -> SkillFile:
     mapping = read_yaml(text)
-    own = {key: mapping.values[key] for key in _FIELDS if key in mapping.values}
-    extra = {key: value for key, value in mapping.values.items() if key not in own}
+    fields = {key: mapping.values[key] for key in _FIELDS if key in mapping.values}
+    extra = {key: value for key, value in mapping.values.items() if key not in fields}
     try:
-        return SkillFile(**own, extra=extra, text=text)
+        return SkillFile(**fields, extra=extra, text=text)
     except ValidationError as error:
         path, reason = _first(error)
         raise mapping.fault(path, reason) from None
@@ -245,25 +245,25 @@ def edit_yaml(text: str, changes: Mapping[str, Any]) -> str:
     changes = {key: changes[key] for key in values if mapping.values.get(key) != values[key]}
     if not changes:
         return text
-    result, end = text, "\r\n" if "\r\n" in text else "\n"
+    result, newline = text, "\r\n" if "\r\n" in text else "\n"
     spans = ((*_span(text, mapping, key), key) for key in changes if key in mapping.values)
     for start, stop, key in sorted(spans, reverse=True):
         indent = " " * (mapping.places[key,].column - 1)
         is_block = isinstance(mapping.values[key], list) and (key,) not in mapping.flow
         if is_block and isinstance(changes[key], list | tuple) and changes[key]:
-            part = f"{end}{indent}".join(f"- {scalar(each)}" for each in changes[key])
+            part = f"{newline}{indent}".join(f"- {scalar(each)}" for each in changes[key])
         else:
             part = " " * (result[start - 1] == ":") + _value(changes[key])
         result = result[:start] + part + result[stop:]
     for key, value in changes.items():
         if key not in mapping.values:
-            gap = "" if result.endswith("\n") else end
-            result += f"{gap}{key}: {_value(value)}{end}"
+            gap = "" if result.endswith("\n") else newline
+            result += f"{gap}{key}: {_value(value)}{newline}"
     try:
-        same = read_yaml(result).values == {**mapping.values, **values}
+        equal = read_yaml(result).values == {**mapping.values, **values}
     except YamlFormatError:
-        same = False
-    if not same:
+        equal = False
+    if not equal:
         raise EntryFormatError(
             f"{NAME}: cannot be changed so that all else in it stays; edit it yourself"
         )
@@ -277,10 +277,10 @@ def without_votes(skill: SkillFile) -> str:
     start, end = mapping.keys["rating",].start, mapping.leaf_end(("rating",))
     result = skill.text[:start] + skill.text[end:].partition("\n")[2]
     try:
-        same = {"rating": mapping.values["rating"], **read_yaml(result).values} == mapping.values
+        equal = {"rating": mapping.values["rating"], **read_yaml(result).values} == mapping.values
     except YamlFormatError:
-        same = False
-    if not same:
+        equal = False
+    if not equal:
         raise EntryFormatError(f"{NAME}: delete 'rating:' and the lines below it")
     return result
 
@@ -321,13 +321,13 @@ def check_values(**arguments: Any) -> dict[str, Any]:
         values["tags"] = [check_text("tags", each) for each in values["tags"]]
     if not values.get("title", "x").strip():
         raise ConfigError("title: is empty; describe the entry in one line")
-    own = {key: value for key, value in values.items() if key in _FIELDS}
+    fields = {key: value for key, value in values.items() if key in _FIELDS}
     try:
-        skill = SkillFile(**own)
+        skill = SkillFile(**fields)
     except ValidationError as error:
         path, reason = _first(error)
         raise ConfigError(f"{path[0]}: {reason}") from None
-    return values | {key: getattr(skill, key) for key in own}
+    return values | {key: getattr(skill, key) for key in fields}
 
 
 def check_status(status: str | EntryStatus) -> EntryStatus:

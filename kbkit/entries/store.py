@@ -112,10 +112,10 @@ class EntryStore(FileStore):
         state = hashlib.blake2b(digest_size=8)
         changed = 0
         for item in self.walk(slug):
-            about = item.about
+            status = item.about
             if not item.is_folder:
-                times = about.st_mtime_ns, about.st_ctime_ns
-                state.update(f"{item.path}\0{about.st_size}\0{times}\n".encode())
+                times = status.st_mtime_ns, status.st_ctime_ns
+                state.update(f"{item.path}\0{status.st_size}\0{times}\n".encode())
                 changed = max(changed, *times)
         return Look(state.hexdigest(), changed) if changed else None
 
@@ -170,7 +170,7 @@ class EntryStore(FileStore):
     @contextmanager
     def hold_lock(self, *, wait: float | None = None) -> Iterator[None]:
         """Lock all files; first finish writes of a killed process."""
-        is_held = getattr(self._held, "now", False)
+        is_held = getattr(self._lock_state, "held", False)
         with super().hold_lock(wait=wait):
             if not is_held and self.root.exists():
                 with self._root() as root:
@@ -210,21 +210,21 @@ class EntryStore(FileStore):
             self.place(slug, files)
         elif before._replace(skill=read_skill(files[NAME]), files=files).version != before.version:
             votes = before.rating.votes
-            kept = {VOTES: vote_lines(votes)} if votes else {}
-            self.place(slug, {**files, **kept}, replace=True)
+            vote_files = {VOTES: vote_lines(votes)} if votes else {}
+            self.place(slug, {**files, **vote_files}, replace=True)
 
     def write_all(
         self, slug: str, files: Mapping[str, bytes | None], before: Mapping[str, bytes]
     ) -> None:
         """Write all files of an entry, or none, under a lock."""
         self._require_room(slug, sum(len(data) for data in files.values() if data is not None))
-        done: list[str] = []
+        written: list[str] = []
         try:
             for path, data in files.items():
-                done.append(path)
+                written.append(path)
                 self._put(slug, path, data)
         except BaseException:
-            for path in reversed(done):
+            for path in reversed(written):
                 with suppress(FilesError):  # a full disk may have no room for this, either
                     self._put(slug, path, before.get(path))
             raise
@@ -283,21 +283,21 @@ def _check_size(slug: str, files: int, size: int) -> None:
 
 
 def _put_file(folder: Directory, parts: tuple[str, ...], data: bytes, shown: str) -> None:
-    name, *rest = parts
-    if not rest:
+    name, *subparts = parts
+    if not subparts:
         folder.write(name, data, new=True, shown=shown)
         return
     folder.make(name)
     with folder.child(name, shown) as child:
-        _put_file(child, tuple(rest), data, shown)
+        _put_file(child, tuple(subparts), data, shown)
 
 
 def renewal(before: StoredEntry | None, slug: str, ids: Mapping[str, str]) -> dict[str, Any]:
     """Return id and times for the ``skill.yaml`` of a new version of an entry."""
     skill, now = before.skill if before is not None else None, datetime.now(UTC)
-    others = {entry_id for other, entry_id in ids.items() if other != slug}
+    other_ids = {entry_id for other, entry_id in ids.items() if other != slug}
     return {
-        "id": (skill.id if skill else "") or unique(slug, others),
+        "id": (skill.id if skill else "") or unique(slug, other_ids),
         "created_at": (skill.created_at if skill else None) or now,
         "updated_at": now,
     }
@@ -358,12 +358,12 @@ def text_of(stored: StoredEntry, path: str) -> str:
 
 
 def _code(stored: StoredEntry) -> list[str]:
-    parts, room = list[str](), _MAX_CODE_LENGTH
+    parts, remaining = list[str](), _MAX_CODE_LENGTH
     for path in sorted(stored.files):
-        if not path.startswith("code/") or room <= 0 or b"\0" in stored.files[path][:8_000]:
+        if not path.startswith("code/") or remaining <= 0 or b"\0" in stored.files[path][:8_000]:
             continue
-        text = text_of(stored, path)[:room]
-        room -= len(text)
+        text = text_of(stored, path)[:remaining]
+        remaining -= len(text)
         fence = "````"
         while fence in text:
             fence += "`"
@@ -389,16 +389,16 @@ def _facts(record: EntryRecord) -> dict[str, Any]:
 
 def entry_of(stored: StoredEntry, record: EntryRecord | None) -> Entry:
     """Convert an entry; its id comes from the catalog, since copies have the same id on disk."""
-    known_as = record.id if record and record.version else stored.skill.id or stored.slug
-    own = (NAME, VOTES, PROMPT, README)
+    entry_id = record.id if record and record.version else stored.skill.id or stored.slug
+    excluded = (NAME, VOTES, PROMPT, README)
     return Entry(
-        **{**_facts(record_of(stored, known_as)), "rating": stored.rating},
+        **{**_facts(record_of(stored, entry_id)), "rating": stored.rating},
         prompt=text_of(stored, PROMPT),
         readme=text_of(stored, README),
         files=tuple(
             EntryFile(path, len(data))
             for path, data in sorted(stored.files.items())
-            if path not in own
+            if path not in excluded
         ),
     )
 

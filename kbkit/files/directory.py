@@ -76,7 +76,7 @@ class Directory:
         return name if self._fd is not None else self._path / name
 
     @property
-    def _in(self) -> dict[str, Any]:
+    def _dir_fd_option(self) -> dict[str, Any]:
         return {"dir_fd": self._fd} if self._fd is not None else {}
 
     def scan(self) -> Iterator[os.DirEntry[str]]:
@@ -90,35 +90,35 @@ class Directory:
     def stat(self, name: str) -> os.stat_result | None:
         """Return the status of a name without following links; ``None`` if it does not exist."""
         try:
-            return os.stat(self._at(name), follow_symlinks=False, **self._in)
+            return os.stat(self._at(name), follow_symlinks=False, **self._dir_fd_option)
         except (FileNotFoundError, NotADirectoryError):
             return None
 
     def find(self, name: str, *, exact: bool) -> tuple[str | None, str | None]:
         if exact and name.isascii() and self.stat(name) is not None:
             return name, None
-        alike, wanted = None, collision_key(name)
-        for other in self.names():
-            if same_name(name, other):
-                return other, None
-            if collision_key(other) == wanted:
-                alike = other
+        alike, key = None, collision_key(name)
+        for existing in self.names():
+            if same_name(name, existing):
+                return existing, None
+            if collision_key(existing) == key:
+                alike = existing
         return None, alike
 
     def read(self, name: str, shown: str) -> tuple[bytes, os.stat_result]:
         with self.open_file(name, shown) as file:
-            about = os.fstat(file.fileno())
+            status = os.fstat(file.fileno())
             data = file.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise FilesError(f"{shown}: is larger than {MAX_BYTES / 1e6:g} MB")
-        return data, about
+        return data, status
 
     def open_file(self, name: str, shown: str) -> BinaryIO:
         """Open a regular file for reading; raises the errors of `read`."""
         if self._fd is None:
             refuse_link(self.stat(name), shown)
         try:
-            fd = os.open(self._at(name), _READ, **self._in)
+            fd = os.open(self._at(name), _READ, **self._dir_fd_option)
         except FileNotFoundError:
             raise MissingPathError(f"{shown}: no such file or folder") from None
         except OSError as error:
@@ -127,10 +127,10 @@ class Directory:
                 raise IsFolderError(_is_folder(shown)) from None
             raise FilesError(f"{shown}: cannot be read ({error.strerror})") from None
         try:
-            about = os.fstat(fd)
-            if modes.S_ISDIR(about.st_mode):
+            status = os.fstat(fd)
+            if modes.S_ISDIR(status.st_mode):
                 raise IsFolderError(_is_folder(shown))
-            if not modes.S_ISREG(about.st_mode):
+            if not modes.S_ISREG(status.st_mode):
                 raise FilesError(f"{shown}: is not a regular file")
             return os.fdopen(fd, "rb")
         except BaseException:
@@ -138,12 +138,12 @@ class Directory:
             raise
 
     def is_directory(self, name: str) -> bool:
-        about = self.stat(name)
-        return about is not None and modes.S_ISDIR(about.st_mode)
+        status = self.stat(name)
+        return status is not None and modes.S_ISDIR(status.st_mode)
 
     def make(self, name: str) -> None:
         try:
-            os.mkdir(self._at(name), **self._in)
+            os.mkdir(self._at(name), **self._dir_fd_option)
             self._sync()
         except FileExistsError:
             pass
@@ -152,14 +152,14 @@ class Directory:
 
     def remove_empty(self, name: str) -> None:
         with suppress(OSError):
-            os.rmdir(self._at(name), **self._in)
+            os.rmdir(self._at(name), **self._dir_fd_option)
 
     def write(self, name: str, data: bytes, *, new: bool, shown: str) -> os.stat_result:
         """Write a file atomically and durably: readers see the old or the new content."""
         part = f"{PART}{secrets.token_hex(8)}"
         before = self.stat(name)
         try:
-            fd = os.open(self._at(part), _NEW, 0o666, **self._in)
+            fd = os.open(self._at(part), _NEW, 0o666, **self._dir_fd_option)
             try:
                 with os.fdopen(fd, "wb") as file:
                     file.write(data)
@@ -167,19 +167,19 @@ class Directory:
                     if before is not None and hasattr(os, "fchmod"):
                         os.fchmod(fd, modes.S_IMODE(before.st_mode))
                     os.fsync(fd)
-                    about = os.fstat(fd)
+                    status = os.fstat(fd)
                 if new:
                     self._link(part, name, shown)
                 else:
                     self._rename(part, self, name)
             except BaseException:
                 with suppress(OSError):
-                    os.unlink(self._at(part), **self._in)
+                    os.unlink(self._at(part), **self._dir_fd_option)
                 raise
             self._sync()
         except OSError as error:
             raise FilesError(f"{shown}: cannot be written ({error.strerror})") from error
-        return about
+        return status
 
     def move(self, name: str, target: Directory, new_name: str, shown: str) -> None:
         """Move a file or directory; the new name must be free."""
@@ -193,7 +193,7 @@ class Directory:
     def remove(self, name: str) -> None:
         if not self.is_directory(name):
             with suppress(FileNotFoundError):
-                os.unlink(self._at(name), **self._in)
+                os.unlink(self._at(name), **self._dir_fd_option)
         elif self._fd is not None:
             shutil.rmtree(name, dir_fd=self._fd)
         else:
@@ -247,29 +247,29 @@ def _is_folder(shown: str) -> str:
     return f"{shown}: is a folder; list it, or read a file in it"
 
 
-def _open(path: Path | str, shown: Path, fd: int | None) -> int | None:
-    where = shown.as_posix()
-    within: dict[str, Any] = {"dir_fd": fd} if fd is not None else {}
+def _open(path: Path | str, display_path: Path, fd: int | None) -> int | None:
+    label = display_path.as_posix()
+    options: dict[str, Any] = {"dir_fd": fd} if fd is not None else {}
     if RELATIVE:
         try:
-            return os.open(path, _DIRECTORY, **within)
+            return os.open(path, _DIRECTORY, **options)
         except FileNotFoundError:
-            raise MissingPathError(f"{where}: no such file or folder") from None
+            raise MissingPathError(f"{label}: no such file or folder") from None
         except OSError as error:
             with suppress(FileNotFoundError):
-                refuse_link(os.stat(path, follow_symlinks=False, **within), where)
+                refuse_link(os.stat(path, follow_symlinks=False, **options), label)
             if error.errno == errno.ENOTDIR:
-                raise NotFolderError(f"{where}: is a file, not a folder") from None
-            raise FilesError(f"{where}: cannot be opened ({error.strerror})") from None
+                raise NotFolderError(f"{label}: is a file, not a folder") from None
+            raise FilesError(f"{label}: cannot be opened ({error.strerror})") from None
     try:
-        about = os.stat(path, follow_symlinks=False)
+        status = os.stat(path, follow_symlinks=False)
     except FileNotFoundError:
-        raise MissingPathError(f"{where}: no such file or folder") from None
+        raise MissingPathError(f"{label}: no such file or folder") from None
     except OSError as error:
-        raise FilesError(f"{where}: cannot be opened ({error.strerror})") from None
-    refuse_link(about, where)
-    if not modes.S_ISDIR(about.st_mode):
-        raise NotFolderError(f"{where}: is a file, not a folder")
+        raise FilesError(f"{label}: cannot be opened ({error.strerror})") from None
+    refuse_link(status, label)
+    if not modes.S_ISDIR(status.st_mode):
+        raise NotFolderError(f"{label}: is a file, not a folder")
     return None
 
 
@@ -308,10 +308,10 @@ class Trash:
         self._folder.make(id_)
         note = {"path": path, "kind": kind.value, "deleted_at": now.isoformat(), "created": created}
         try:
-            with self._folder.child(id_, id_) as place:
+            with self._folder.child(id_, id_) as item_folder:
                 text = json.dumps(note, ensure_ascii=False)
-                place.write(_ABOUT, text.encode(), new=True, shown=f"{TRASH}/{id_}")
-                source.move(name, place, _ITEM, path)
+                item_folder.write(_ABOUT, text.encode(), new=True, shown=f"{TRASH}/{id_}")
+                source.move(name, item_folder, _ITEM, path)
         except BaseException:
             self._folder.remove(id_)
             raise
@@ -319,22 +319,22 @@ class Trash:
 
     def list_items(self) -> list[Kept]:
         """List items, the last first; incomplete ones are left out."""
-        return sorted(self._iter_items(), key=lambda kept: kept.deleted.id, reverse=True)
+        return sorted(self._iter_items(), key=lambda item: item.deleted.id, reverse=True)
 
     def find(self, path: str) -> Kept:
         """Find the item last deleted at a path, or of an id."""
         items = self.list_items()
-        for kept in items:
-            if path in (kept.deleted.path, kept.deleted.id):
-                return kept
-        names = ", ".join(dict.fromkeys(kept.deleted.path for kept in items[:5]))
+        for item in items:
+            if path in (item.deleted.path, item.deleted.id):
+                return item
+        names = ", ".join(dict.fromkeys(item.deleted.path for item in items[:5]))
         raise MissingPathError(
             f"{path}: is not in the trash, which has {names}" if names else "the trash is empty"
         )
 
     def take(self, id_: str, target: Directory, name: str) -> None:
-        with self._folder.child(id_, id_) as place:
-            place.move(_ITEM, target, name, name)
+        with self._folder.child(id_, id_) as item_folder:
+            item_folder.move(_ITEM, target, name, name)
         self._folder.remove(id_)
 
     def empty(self) -> int:
@@ -350,16 +350,16 @@ class Trash:
             if name.startswith("."):
                 continue
             try:
-                with self._folder.child(name, name) as place:
-                    if place.stat(_ITEM) is None:
+                with self._folder.child(name, name) as item_folder:
+                    if item_folder.stat(_ITEM) is None:
                         continue
-                    note = json.loads(place.read(_ABOUT, name)[0])
+                    note = json.loads(item_folder.read(_ABOUT, name)[0])
                 deleted = DeletedFile(
                     name,
                     str(note["path"]),
                     FileKind(note["kind"]),
                     datetime.fromisoformat(note["deleted_at"]),
                 )
-                yield Kept(deleted, {str(key): int(at) for key, at in note["created"].items()})
+                yield Kept(deleted, {str(key): int(time) for key, time in note["created"].items()})
             except (FilesError, ValueError, KeyError, TypeError, AttributeError):
                 continue  # not written by this module

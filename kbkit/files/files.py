@@ -208,15 +208,15 @@ class Files:
             raise ConfigError("old is empty: give the text to replace")
 
         def edit(text: str) -> str:
-            made, count = replace_part(text, old, new)
+            replaced, count = replace_part(text, old, new)
             if count != 1:
-                often = f"{count} times" if count else "nowhere"
+                times = f"{count} times" if count else "nowhere"
                 raise NotUniqueError(
-                    f"{path}: the text to replace occurs {often}; give one that occurs exactly "
+                    f"{path}: the text to replace occurs {times}; give one that occurs exactly "
                     "once",
                     count,
                 )
-            return made
+            return replaced
 
         return self._edit(path, edit, if_match)
 
@@ -293,7 +293,7 @@ class Files:
             PathExistsError: The path is taken.
         """
         item, created = self._store.undelete(path, to)
-        times = {"/".join(filter(None, (item.path, each))): at for each, at in created.items()}
+        times = {"/".join(filter(None, (item.path, name))): time for name, time in created.items()}
         with saying_done(item.path):
             self._index.level(item.path, created=times)
         return self.info(item.path)
@@ -322,8 +322,8 @@ class Files:
             EmbedderError: The embedder failed; stored files stay.
         """
         self._store.sweep()
-        with progress_bar(on_progress) as tell:
-            return self._index.level(on_progress=tell, stop=stop)
+        with progress_bar(on_progress) as report:
+            return self._index.level(on_progress=report, stop=stop)
 
     def revision(self, paths: Sequence[str] = ()) -> str:
         """Return a text that changes with files and knowledge bases; fast enough to poll.
@@ -334,10 +334,10 @@ class Files:
         Raises:
             InvalidPathError: One of ``paths`` is invalid.
         """
-        now = {path: _stamp(self.path.joinpath(*parts_of(path))) for path in paths}
+        stamps = {path: _stamp(self.path.joinpath(*parts_of(path))) for path in paths}
         before = self._stamps if len(self._stamps) < _MAX_POLLED else {}
-        self._stamps = {**before, **now}
-        if any(before.get(path, stamp) != stamp for path, stamp in now.items()):
+        self._stamps = {**before, **stamps}
+        if any(before.get(path, stamp) != stamp for path, stamp in stamps.items()):
             self.sync(on_progress=lambda _: None)
         return self._index.look_up(knowledge_bases.state, FILES)
 
@@ -386,14 +386,14 @@ class Files:
     def _tree(self, info: FileInfo, depth: int | None) -> FileTree:
         if not info.is_folder or depth == 0:
             return FileTree(info)
-        below = None if depth is None else depth - 1
-        named = 1 if below is None else min(1, below)
+        child_depth = None if depth is None else depth - 1
+        kb_depth = 1 if child_depth is None else min(1, child_depth)
         return FileTree(
             info,
             tuple(
                 # at the root, knowledge bases are listed without content
-                self._tree(each, named if each.path == ROOT and not info.path else below)
-                for each in self.list(info.path)
+                self._tree(child, kb_depth if child.path == ROOT and not info.path else child_depth)
+                for child in self.list(info.path)
             ),
         )
 
@@ -439,34 +439,34 @@ def root_folders(files: Files) -> Findings:
     names = [f"{info.name}/" for info in files.roots() if not info.read_only]
     if not names:
         return Findings()
-    shown = ", ".join(names[:MAX_FOLDERS])
+    folder_list = ", ".join(names[:MAX_FOLDERS])
     more = f" and {len(names) - MAX_FOLDERS} more" if len(names) > MAX_FOLDERS else ""
     return Findings(
-        facts=[ContextFact(FOLDER, (f"folders of files: {shown}{more}",), kind="folders")]
+        facts=[ContextFact(FOLDER, (f"folders of files: {folder_list}{more}",), kind="folders")]
     )
 
 
 def _info(item: Item, version: str = "", created: int | None = None) -> FileInfo:
-    about = item.about
-    changed = about.st_mtime_ns
-    made = min(created or getattr(about, "st_birthtime_ns", changed), changed)
-    at = _time(changed)
-    since = at if made == changed else _time(made)
+    status = item.about
+    changed_ns = status.st_mtime_ns
+    created_ns = min(created or getattr(status, "st_birthtime_ns", changed_ns), changed_ns)
+    changed_at = _time(changed_ns)
+    created_at = changed_at if created_ns == changed_ns else _time(created_ns)
     if item.is_folder:
-        return FileInfo(item.path, FileKind.FOLDER, 0, since, at)
-    return FileInfo(item.path, FileKind.FILE, about.st_size, since, at, version)
+        return FileInfo(item.path, FileKind.FOLDER, 0, created_at, changed_at)
+    return FileInfo(item.path, FileKind.FILE, status.st_size, created_at, changed_at, version)
 
 
 def _file_info(stored: Stored, created: int | None = None) -> FileInfo:
     return _info(Item.of(stored.path, stored.about), version(stored.data), created)
 
 
-def _stamp(place: Path) -> tuple[int, int]:
+def _stamp(path: Path) -> tuple[int, int]:
     try:
-        about = place.lstat()
+        status = path.lstat()
     except (OSError, ValueError):
         return 0, 0
-    return about.st_mtime_ns, about.st_size
+    return status.st_mtime_ns, status.st_size
 
 
 def _time(nanoseconds: int) -> datetime:

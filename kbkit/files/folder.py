@@ -68,8 +68,8 @@ class Folder:
         if not parts:
             raise IsFolderError("the root is a folder; list it, or read a file in it")
         with self._folder(parts[:-1]) as folder:
-            data, about = folder.read(self._name(folder, parts), join_parts(parts))
-        return Stored(join_parts(parts), data, about)
+            data, status = folder.read(self._name(folder, parts), join_parts(parts))
+        return Stored(join_parts(parts), data, status)
 
     def open(self, path: str) -> BinaryIO:
         parts = self._parts(path)
@@ -111,34 +111,34 @@ class Folder:
             yield item
             if not item.is_folder:
                 continue
-            below = tuple(item.path.split("/"))
-            if len(below) >= MAX_DEPTH:
+            child_parts = tuple(item.path.split("/"))
+            if len(child_parts) >= MAX_DEPTH:
                 skipped(item.path, f"has more than {MAX_DEPTH} folders above")
                 continue
-            name, _ = folder.find(below[-1], exact=self._exact)
+            name, _ = folder.find(child_parts[-1], exact=self._exact)
             if name is not None:
                 try:
                     child = folder.child(name, item.path)
                 except FilesError:  # moved, or no longer a folder
                     continue
                 with child:
-                    yield from self._walk(child, below, skipped)
+                    yield from self._walk(child, child_parts, skipped)
 
     def _items(
         self,
         folder: Directory,
         parts: tuple[str, ...],
-        skipped: Callable[[str, str], None] = lambda path, why: None,
+        skipped: Callable[[str, str], None] = lambda path, reason: None,
     ) -> Iterator[Item]:
-        above = f"{join_parts(parts)}/" if parts else ""
+        prefix = f"{join_parts(parts)}/" if parts else ""
         for entry in folder.scan():
             name = entry.name
             if name.startswith("."):
                 continue
-            if why := fault(name):
-                skipped(above + ascii(name)[1:-1], why)
+            if reason := fault(name):
+                skipped(prefix + ascii(name)[1:-1], reason)
                 continue
-            path = above + (name if name.isascii() else parts_of(name)[0])
+            path = prefix + (name if name.isascii() else parts_of(name)[0])
             if not parts and collision_key(name) in self._reserved:
                 skipped(path, "this name is reserved for the knowledge bases")
                 continue
@@ -146,14 +146,14 @@ class Folder:
                 skipped(path, "is a link, and links are not followed")
                 continue
             try:
-                about = entry.stat(follow_symlinks=False)
+                status = entry.stat(follow_symlinks=False)
             except OSError:
                 continue  # deleted meanwhile
-            mode = about.st_mode
+            mode = status.st_mode
             if modes.S_ISREG(mode):
-                yield Item(path, about, False)
+                yield Item(path, status, False)
             elif modes.S_ISDIR(mode):
-                yield Item(path, about, True)
+                yield Item(path, status, True)
 
     @property
     def _exact(self) -> bool:
@@ -169,11 +169,11 @@ class Folder:
 
     def _find(self, folder: Directory, parts: tuple[str, ...]) -> tuple[str, Item]:
         name = self._name(folder, parts)
-        about = folder.stat(name)
-        refuse_link(about, join_parts(parts))
-        if about is None:
+        status = folder.stat(name)
+        refuse_link(status, join_parts(parts))
+        if status is None:
             raise missing(join_parts(parts), None)
-        return name, Item.of(join_parts(parts), about)
+        return name, Item.of(join_parts(parts), status)
 
     def _name(self, folder: Directory, parts: tuple[str, ...]) -> str:
         """Return the last name of a path as spelled on disk."""
@@ -204,25 +204,25 @@ class Folder:
             current = root
             try:
                 for number, name in enumerate(parts, 1):
-                    shown = join_parts(parts[:number])
+                    path = join_parts(parts[:number])
                     existing, alike = current.find(name, exact=self._exact)
                     if existing is None:
                         if not make:
-                            raise missing(shown, alike)
+                            raise missing(path, alike)
                         if alike is not None:
-                            raise PathExistsError(name_taken(shown, alike))
+                            raise PathExistsError(name_taken(path, alike))
                         current.make(name)
                         created.append((current, name))
-                    current = current.child(existing or name, shown)
+                    current = current.child(existing or name, path)
                     opened.append(current)
                 yield current
             except BaseException:
-                for above, name in reversed(created):
-                    above.remove_empty(name)
+                for parent, name in reversed(created):
+                    parent.remove_empty(name)
                 raise
             finally:
-                for each in opened:
-                    each.close()
+                for directory in opened:
+                    directory.close()
 
 
 def version(data: bytes | None) -> str:

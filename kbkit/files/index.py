@@ -90,7 +90,7 @@ def saying_done(what: str) -> Iterator[None]:
     except WorkspaceError as error:
         reason = str(error).partition(";")[0]
         error.args = (
-            f"{what}: that is done, and searches hear of it once this is fixed, so do not do it "
+            f"{what}: that is done, and search will find it once this is fixed, so do not do it "
             f"again: {reason}",
         )
         raise
@@ -108,10 +108,10 @@ class FolderIndex:
         self._knowledge_base = knowledge_base
 
     def look_up(
-        self, query: Callable[Concatenate[Transaction, _P], _T], *args: _P.args, **named: _P.kwargs
+        self, query: Callable[Concatenate[Transaction, _P], _T], *args: _P.args, **kwargs: _P.kwargs
     ) -> _T:
         with self._database.read() as transaction:
-            return query(transaction, *args, **named)
+            return query(transaction, *args, **kwargs)
 
 
 class FileIndex(FolderIndex):
@@ -136,35 +136,35 @@ class FileIndex(FolderIndex):
         }
         records = self.look_up(indexed_files.records, path)
         changed = [item for item in items.values() if is_stale(records.get(item.path), item.about)]
-        gone = [each for each in records if each not in items]
+        deleted = [each for each in records if each not in items]
         report = SyncReport(skipped=tuple(skipped))
-        if not changed and not gone:
+        if not changed and not deleted:
             return report
-        parts = [changed[start : start + _BATCH] for start in range(0, len(changed), _BATCH)]
-        parts = parts or [[]]
+        batches = [changed[start : start + _BATCH] for start in range(0, len(changed), _BATCH)]
+        batches = batches or [[]]
         kb = self._knowledge_base()
-        done = 0
+        stored_count = 0
         with FileParser() as reader:
-            for number, part in enumerate(parts):
+            for number, batch in enumerate(batches):
                 if stop():
                     break
                 if number:
                     time.sleep(2 * _POLL)  # lets waiting processes take the lock
                 with self._stores.locks.hold(LOCK, wait=wait, task="storing files", poll=_POLL):
-                    gone_now = gone if number == 0 else []
-                    stored = self._store_part(kb, part, gone_now, created, reader)
-                    report = sum_reports(report, stored)
-                done += len(part)
+                    deleted_now = deleted if number == 0 else []
+                    batch_report = self._store_part(kb, batch, deleted_now, created, reader)
+                    report = sum_reports(report, batch_report)
+                stored_count += len(batch)
                 if on_progress is not None:
-                    last = part[-1].path if part else ""
-                    on_progress(Progress("store", done, len(changed), last))
+                    last_path = batch[-1].path if batch else ""
+                    on_progress(Progress("store", stored_count, len(changed), last_path))
         if report:
             improve(kb, len(changed), on_progress, stop)
         return report
 
     def created_times(self, path: str) -> dict[str, int]:
         records = self.look_up(indexed_files.records, path)
-        return {each[len(path) :].lstrip("/"): record.created for each, record in records.items()}
+        return {name[len(path) :].lstrip("/"): record.created for name, record in records.items()}
 
     def find_record(self, path: str) -> FileRecord | None:
         return self.look_up(indexed_files.records, path).get(path)
@@ -185,16 +185,16 @@ class FileIndex(FolderIndex):
     def _store_part(
         self,
         kb: KnowledgeBase,
-        part: Sequence[Item],
-        gone: Sequence[str],
+        batch: Sequence[Item],
+        deleted: Sequence[str],
         created: Mapping[str, int] | None,
         reader: FileParser,
     ) -> SyncReport:
         added, updated, removed = list[str](), list[str](), list[str]()
         skipped: list[Problem] = []
-        paths = [*(item.path for item in part), *gone]
+        paths = [*(item.path for item in batch), *deleted]
         existing = self.look_up(indexed_files.records_of, paths)
-        seen = time.time_ns()
+        read_at = time.time_ns()
         notes: dict[str, Note] = {}
         records: list[FileRecord] = []
         for path in paths:
@@ -208,8 +208,8 @@ class FileIndex(FolderIndex):
                     skipped.append(Problem(path, str(error).removeprefix(f"{path}: ")))
                 continue
             digest = version(stored.data)
-            made = (created or {}).get(path) or _created_at(stored.about)
-            record = _record(stored, digest, seen, made, before)
+            created_at = (created or {}).get(path) or _created_at(stored.about)
+            record = _record(stored, digest, read_at, created_at, before)
             records.append(record)
             if before is not None and before.digest == digest:
                 continue
@@ -220,15 +220,15 @@ class FileIndex(FolderIndex):
             (added if before is None else updated).append(path)
         documents = [document for note in notes.values() for document in note.documents]
         put_documents(kb, documents)
-        kept = {record.path: set(record.uris) for record in records}
-        old = [
+        current_uris = {record.path: set(record.uris) for record in records}
+        stale_uris = [
             uri
             for path, record in existing.items()
             for uri in record.uris
-            if uri not in kept.get(path, ())
+            if uri not in current_uris.get(path, ())
         ]
         with self._database.write() as transaction:
-            ids = writing.ids_by_uri(transaction, kb.id, old)
+            ids = writing.ids_by_uri(transaction, kb.id, stale_uris)
             for document_id in ids.values():
                 writing.delete_document(transaction, kb.id, document_id)
             names = indexed_files.names(transaction, [*notes, *removed])
@@ -239,18 +239,19 @@ class FileIndex(FolderIndex):
             names.update(*(note.names for note in notes.values()))
             names.update(link.key for note in notes.values() for link in note.links)
             self._resolve(transaction, names)
-        if old:
+        if stale_uris:
             self._stores.vectors.apply(kb.id)
         return SyncReport(tuple(added), tuple(updated), tuple(removed), tuple(skipped))
 
     def _resolve(self, transaction: Transaction, keys: Iterable[str]) -> None:
         links = indexed_files.links_by_key(transaction, set(keys))
-        now = resolve_links(
+        links_now = resolve_links(
             links, indexed_files.paths_by_name(transaction, {link.key for link in links})
         )
         before = {(link.path, link.target): link.leads_to for link in links}
         indexed_files.lead(
-            transaction, [link for link in now if before[link.path, link.target] != link.leads_to]
+            transaction,
+            [link for link in links_now if before[link.path, link.target] != link.leads_to],
         )
 
 
@@ -279,31 +280,31 @@ def is_stale(record: FileRecord | None, about: stat_result) -> bool:
     """
     if record is None or not record.digest:
         return True
-    now = (about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+    current = (about.st_size, about.st_mtime_ns, about.st_ctime_ns)
     return (
-        now != (record.size, record.changed, record.status_changed)
+        current != (record.size, record.changed, record.status_changed)
         or record.seen - max(record.changed, record.status_changed) < TICK
     )
 
 
 def _record(
-    stored: Stored, digest: str, seen: int, made: int, before: FileRecord | None
+    stored: Stored, digest: str, read_at: int, created_at: int, before: FileRecord | None
 ) -> FileRecord:
-    about = stored.about
+    status = stored.about
     return FileRecord(
         stored.path,
-        about.st_size,
-        about.st_mtime_ns,
-        about.st_ctime_ns,
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
         digest,
-        seen,
-        made if before is None else before.created,
+        read_at,
+        created_at if before is None else before.created,
         [] if before is None else before.uris,
     )
 
 
-def _created_at(about: stat_result) -> int:
-    return int(getattr(about, "st_birthtime_ns", about.st_mtime_ns))
+def _created_at(status: stat_result) -> int:
+    return int(getattr(status, "st_birthtime_ns", status.st_mtime_ns))
 
 
 def sum_reports(report: _Report, other: _Report) -> _Report:

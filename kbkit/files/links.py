@@ -27,12 +27,12 @@ _MAX_FILE_LENGTH = 2_000_000  # characters searched for links and tags
 
 def prose(content: str) -> str:
     text = content[:_MAX_FILE_LENGTH]
-    parts, at = [], 0
+    parts, start = [], 0
     for block in blocks(text):
         if block.is_verbatim:
-            parts.append(text[at : block.start])
-            at = block.end
-    parts.append(text[at:])
+            parts.append(text[start : block.start])
+            start = block.end
+    parts.append(text[start:])
     return CODE_SPAN.sub(" ", "".join(parts)) if "`" in text else "".join(parts)
 
 
@@ -75,8 +75,8 @@ def _bare(name: str) -> str:
 
 def names_of(path: str, title: str = "", aliases: Any = None) -> set[str]:
     names = [aliases] if isinstance(aliases, str) else aliases
-    others = [each for each in names if isinstance(each, str)] if isinstance(names, list) else []
-    keys = {key_of(path), *(collision_key(each.strip()) for each in (title, *others))}
+    texts = [each for each in names if isinstance(each, str)] if isinstance(names, list) else []
+    keys = {key_of(path), *(collision_key(each.strip()) for each in (title, *texts))}
     return {key for key in keys if key}
 
 
@@ -87,25 +87,25 @@ def meant(link: Link, candidates: Sequence[str]) -> str:
     """
     target = link.target
     if target.startswith("/"):
-        exact = collision_key(target[1:])
-        return next((path for path in candidates if collision_key(path) == exact), "")
+        path_key = collision_key(target[1:])
+        return next((path for path in candidates if collision_key(path) == path_key), "")
     folder = posixpath.dirname(link.path)
     if target.startswith(("./", "../")):
-        full = posixpath.normpath(posixpath.join(folder, target))
-        wanted = collision_key(_bare(full))
-        return next((path for path in candidates if collision_key(_bare(path)) == wanted), "")
-    above = tuple(collision_key(part.strip()) for part in target.split("/")[:-1])
-    fitting = [path for path in candidates if _ends(path, above) and path != link.path]
+        full_path = posixpath.normpath(posixpath.join(folder, target))
+        stem_key = collision_key(_bare(full_path))
+        return next((path for path in candidates if collision_key(_bare(path)) == stem_key), "")
+    parents = tuple(collision_key(part.strip()) for part in target.split("/")[:-1])
+    matches = [path for path in candidates if _ends(path, parents) and path != link.path]
 
     def rank(path: str) -> tuple[bool, bool, int, str]:
         return (key_of(path) != link.key, posixpath.dirname(path) != folder, path.count("/"), path)
 
-    return min(fitting, key=rank, default="")
+    return min(matches, key=rank, default="")
 
 
-def _ends(path: str, above: tuple[str, ...]) -> bool:
+def _ends(path: str, parents: tuple[str, ...]) -> bool:
     folders = tuple(collision_key(part) for part in path.split("/")[:-1])
-    return not above or folders[-len(above) :] == above
+    return not parents or folders[-len(parents) :] == parents
 
 
 def resolve_links(links: Iterable[Link], candidates: dict[str, list[str]]) -> list[Link]:

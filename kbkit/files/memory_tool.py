@@ -37,8 +37,8 @@ def number_lines(text: str, lines: Sequence[int] | None = None) -> str:
     first, last = 1, len(all_lines)
     if lines is not None:
         first, last = _range(lines, len(all_lines))
-    shown = all_lines[first - 1 : last]
-    return "\n".join(f"{number:6}\t{line}" for number, line in enumerate(shown, first))
+    selected = all_lines[first - 1 : last]
+    return "\n".join(f"{number:6}\t{line}" for number, line in enumerate(selected, first))
 
 
 def _range(lines: Sequence[int], count: int) -> tuple[int, int]:
@@ -142,7 +142,7 @@ class _RefusedError(Exception):
     """A failed command; its message is for the model."""
 
 
-_NOT_THERE = {
+_MISSING_MESSAGES = {
     "view": "The path {} does not exist. Please provide a valid path.",
     "str_replace": "Error: The path {} does not exist. Please provide a valid path.",
 }
@@ -208,12 +208,12 @@ class MemoryTool:
             return answer(arguments)
         except (MissingPathError, IsFolderError):
             path = arguments["old_path" if name == "rename" else "path"]
-            message = _NOT_THERE.get(name, "Error: The path {} does not exist")
+            message = _MISSING_MESSAGES.get(name, "Error: The path {} does not exist")
             raise _RefusedError(message.format(path)) from None
 
     def _view(self, arguments: Mapping[str, Any]) -> str:
-        shown = _text(arguments, "path")
-        path = self._inside(shown)
+        target = _text(arguments, "path")
+        path = self._inside(target)
         try:
             is_folder = not path or self._files.info(path).is_folder
         except MissingPathError:
@@ -221,10 +221,10 @@ class MemoryTool:
                 raise
             is_folder = True
         if is_folder:
-            return self._listing(path, shown)
+            return self._listing(path, target)
         lines = lines_of(self._files.read(path))
         if len(lines) > MAX_LINES:
-            raise _RefusedError(f"File {shown} exceeds maximum line limit of 999,999 lines.")
+            raise _RefusedError(f"File {target} exceeds maximum line limit of 999,999 lines.")
         view_range = arguments.get("view_range")
         try:
             body = number_lines("\n".join(lines) + "\n" if lines else "", view_range)
@@ -233,20 +233,20 @@ class MemoryTool:
                 f"Error: Invalid `view_range` parameter: {view_range}. It should be within "
                 f"the range of lines of the file: [1, {len(lines)}]"
             ) from None
-        return f"Here's the content of {shown} with line numbers:\n{body}"
+        return f"Here's the content of {target} with line numbers:\n{body}"
 
     def _create(self, arguments: Mapping[str, Any]) -> str:
-        shown = _text(arguments, "path")
-        path = self._inside(shown, inner=True)
+        target = _text(arguments, "path")
+        path = self._inside(target, inner=True)
         try:
             self._files.write(path, _text(arguments, "file_text"), if_match="")
         except (VersionConflictError, PathExistsError, IsFolderError):
-            raise _RefusedError(f"Error: File {shown} already exists") from None
-        return f"File created successfully at: {shown}"
+            raise _RefusedError(f"Error: File {target} already exists") from None
+        return f"File created successfully at: {target}"
 
     def _str_replace(self, arguments: Mapping[str, Any]) -> str:
-        shown = _text(arguments, "path")
-        path = self._inside(shown)
+        target = _text(arguments, "path")
+        path = self._inside(target)
         old, new = _text(arguments, "old_str"), _text(arguments, "new_str", "")
         if not old:
             raise _RefusedError("Error: `old_str` is empty: give the text to replace")
@@ -254,14 +254,14 @@ class MemoryTool:
             self._files.replace(path, old, new)
             text = self._files.read(path)
         except NotUniqueError as error:
-            raise _RefusedError(self._not_unique(path, shown, old, error.count)) from None
-        at = text.find(new) if new else 0
-        return f"The memory file has been edited.\n{_around(text, at, new)}".rstrip("\n")
+            raise _RefusedError(self._not_unique(path, target, old, error.count)) from None
+        position = text.find(new) if new else 0
+        return f"The memory file has been edited.\n{_around(text, position, new)}".rstrip("\n")
 
-    def _not_unique(self, path: str, shown: str, old: str, count: int) -> str:
+    def _not_unique(self, path: str, label: str, old: str, count: int) -> str:
         if not count:
             return (
-                f"No replacement was performed, old_str `{old}` did not appear verbatim in {shown}."
+                f"No replacement was performed, old_str `{old}` did not appear verbatim in {label}."
             )
         text = self._files.read(path)
         places = sorted({text.count("\n", 0, at) + 1 for at in occurrences(text, old)})
@@ -271,8 +271,8 @@ class MemoryTool:
         )
 
     def _insert(self, arguments: Mapping[str, Any]) -> str:
-        shown = _text(arguments, "path")
-        path = self._inside(shown)
+        target = _text(arguments, "path")
+        path = self._inside(target)
         line, text = arguments.get("insert_line"), _text(arguments, "insert_text")
         count = len(lines_of(self._files.read(path)))
         if type(line) is not int or not 0 <= line <= count:
@@ -281,38 +281,38 @@ class MemoryTool:
                 f"range of lines of the file: [0, {count}]"
             )
         self._files.insert(path, line, text)
-        return f"The file {shown} has been edited."
+        return f"The file {target} has been edited."
 
     def _delete(self, arguments: Mapping[str, Any]) -> str:
-        shown = _text(arguments, "path")
-        self._files.delete(self._inside(shown, inner=True))
-        return f"Successfully deleted {shown}"
+        target = _text(arguments, "path")
+        self._files.delete(self._inside(target, inner=True))
+        return f"Successfully deleted {target}"
 
     def _rename(self, arguments: Mapping[str, Any]) -> str:
-        old, new = _text(arguments, "old_path"), _text(arguments, "new_path")
-        source, target = self._inside(old, inner=True), self._inside(new, inner=True)
+        old_path, new_path = _text(arguments, "old_path"), _text(arguments, "new_path")
+        source, target = self._inside(old_path, inner=True), self._inside(new_path, inner=True)
         try:
             self._files.move(source, target)
         except PathExistsError:
-            raise _RefusedError(f"Error: The destination {new} already exists") from None
-        return f"Successfully renamed {old} to {new}"
+            raise _RefusedError(f"Error: The destination {new_path} already exists") from None
+        return f"Successfully renamed {old_path} to {new_path}"
 
     def _inside(self, path: str, *, inner: bool = False) -> str:
         if path != ROOT and not path.startswith(f"{ROOT}/"):
             raise _RefusedError(f"Error: Path must start with {ROOT}, got: {path}")
-        below = path[len(ROOT) :].strip("/")
-        if _ENCODED.search(below) or ".." in re.split(r"[/\\]", below):
+        relative = path[len(ROOT) :].strip("/")
+        if _ENCODED.search(relative) or ".." in re.split(r"[/\\]", relative):
             raise _RefusedError(f"Error: Path {path} would escape {ROOT} directory")
-        if inner and not below:
+        if inner and not relative:
             raise _RefusedError(f"Error: This is the {ROOT} directory itself; name a path in it")
-        return "/".join(filter(None, (self._folder, below)))
+        return "/".join(filter(None, (self._folder, relative)))
 
-    def _listing(self, path: str, shown: str) -> str:
+    def _listing(self, path: str, target: str) -> str:
         head = (
-            f"Here're the files and directories up to {_DEPTH} levels deep in {shown}, excluding "
+            f"Here're the files and directories up to {_DEPTH} levels deep in {target}, excluding "
             "hidden items and node_modules:"
         )
-        base = shown.rstrip("/")
+        base = target.rstrip("/")
         try:
             tree = self._files.tree(path)
         except MissingPathError:
@@ -321,11 +321,11 @@ class MemoryTool:
         return "\n".join([head, *rows])
 
 
-def _rows(tree: FileTree, above: str, depth: int) -> Iterator[str]:
+def _rows(tree: FileTree, parent: str, depth: int) -> Iterator[str]:
     for child in tree.children if depth else ():
         if child.info.name == "node_modules":
             continue
-        path = f"{above}/{child.info.name}"
+        path = f"{parent}/{child.info.name}"
         yield f"{_size(_total(child))}\t{path}"
         yield from _rows(child, path, depth - 1)
 
@@ -346,13 +346,13 @@ def _size(count: int) -> str:
     return f"{size:.1f}{unit}"
 
 
-def _around(text: str, at: int, new: str) -> str:
+def _around(text: str, position: int, new: str) -> str:
     """Return the changed lines with some before and after, numbered."""
     lines = lines_of(text)
-    first = text.count("\n", 0, at) + 1
+    first = text.count("\n", 0, position) + 1
     last = first + new.count("\n") + _AROUND
-    shown = (max(1, first - _AROUND), min(len(lines), last))
-    return number_lines(text, shown) if lines and shown[0] <= shown[1] else ""
+    line_range = (max(1, first - _AROUND), min(len(lines), last))
+    return number_lines(text, line_range) if lines and line_range[0] <= line_range[1] else ""
 
 
 def _text(arguments: Mapping[str, Any], name: str, default: str | None = None) -> str:

@@ -67,8 +67,8 @@ def fault(name: str) -> str:
         return "a name is not valid Unicode"
     if match := _FORBIDDEN.search(name):
         return f"a name may not have the character {match[0]!r}"
-    if odd := next((each for each in name if each in _SEPARATORS), None):
-        return f"a name may not have {odd!r}, which looks like a slash or ends a line"
+    if separator := next((each for each in name if each in _SEPARATORS), None):
+        return f"a name may not have {separator!r}, which looks like a slash or ends a line"
     bare = "".join(each for each in name if each not in _JOINERS)
     if hidden := next((each for each in bare if unicodedata.category(each) == "Cf"), None):
         return f"a name may not have the invisible character {hidden!r}"

@@ -70,13 +70,13 @@ class ShownKnowledgeBases:
             row = knowledge_bases.get(transaction, parts[1])
             page = self._folder(row).pages[path]
             document = reading.get_document(transaction, row.id, page.uri)
-        texts = {
+        fields = {
             "title": document.title,
             "source": document.uri,
             "tags": list(document.tags) or None,
             "fetched": f"{document.fetched_at:%Y-%m-%d}",
         }
-        head = front_matter({name: value for name, value in texts.items() if value})
+        head = front_matter({name: value for name, value in fields.items() if value})
         return f"{head}\n{document.content}"
 
     def root(self) -> FileInfo:
@@ -116,15 +116,15 @@ class ShownKnowledgeBases:
         }
         children: dict[str, dict[str, FileInfo]] = {root: {}}
         for path, page in pages.items():
-            above, _, name = path.rpartition("/")
+            parent, _, name = path.rpartition("/")
             info = FileInfo(
                 path, FileKind.FILE, page.size, page.fetched_at, page.fetched_at, page.version, True
             )
-            children.setdefault(above, {})[name] = info
-            while above != root:
-                folder = _folder_info(above, row.created_at, row.updated_at)
-                above, _, name = above.rpartition("/")
-                children.setdefault(above, {})[name] = folder
+            children.setdefault(parent, {})[name] = info
+            while parent != root:
+                folder = _folder_info(parent, row.created_at, row.updated_at)
+                parent, _, name = parent.rpartition("/")
+                children.setdefault(parent, {})[name] = folder
         self._folders[row.id] = _Folder(row.version, pages, children)
         return self._folders[row.id]
 
@@ -162,9 +162,9 @@ def prompt(folders: Mapping[str, int], knowledge_bases: Sequence[str]) -> str:
         lines.append(f"- and {len(folders) - MAX} more")
     if knowledge_bases:
         names = ", ".join(f"`kb/{name}/`" for name in knowledge_bases[:MAX])
-        more = len(knowledge_bases) - MAX
-        rest = f" and {more} more" if more > 0 else ""
-        lines.append(f"- `kb/` (read-only: documentation, one Markdown file a page): {names}{rest}")
+        hidden = len(knowledge_bases) - MAX
+        more = f" and {hidden} more" if hidden > 0 else ""
+        lines.append(f"- `kb/` (read-only: documentation, one Markdown file a page): {names}{more}")
     lines += [
         "",
         "The tool `memory` shows, makes and changes them; there, paths begin with `/memories` "

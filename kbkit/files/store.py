@@ -44,7 +44,7 @@ class FileStore(Folder):
     def __init__(self, root: Path, locks: Locks, reserved: frozenset[str] = frozenset()) -> None:
         super().__init__(root, reserved)
         self.locks = locks
-        self._held = threading.local()
+        self._lock_state = threading.local()
 
     def write(self, path: str, data: bytes, *, if_match: str | None = None) -> Stored:
         """Write a file atomically; create parent folders unless a version is expected."""
@@ -65,26 +65,26 @@ class FileStore(Folder):
     ) -> Stored:
         """Apply a function to the content of a file, under a lock."""
         parts = self._writable(path)
-        shown = join_parts(parts)
+        name = join_parts(parts)
         with self.hold_lock(), self._folder(parts[:-1], make=not old) as folder:
             existing, alike = folder.find(parts[-1], exact=self._exact)
             before = None
             if existing is None and old:
-                raise missing(shown, alike)
+                raise missing(name, alike)
             if existing is not None:
                 if folder.is_directory(existing):
-                    raise IsFolderError(f"{shown}: is a folder; name a file")
-                before, _ = folder.read(existing, shown)
+                    raise IsFolderError(f"{name}: is a folder; name a file")
+                before, _ = folder.read(existing, name)
             elif alike is not None:
-                raise PathExistsError(name_taken(shown, alike))
+                raise PathExistsError(name_taken(name, alike))
             if if_match is not None:
-                _check_version(shown, before, if_match)
+                _check_version(name, before, if_match)
             data = edit(before)
             if len(data) > MAX_BYTES:
-                raise FilesError(f"{shown}: a file may have {MAX_BYTES / 1e6:g} MB at most")
-            self._require_room(shown, len(data))
-            about = folder.write(existing or parts[-1], data, new=existing is None, shown=shown)
-        return Stored(shown, data, about)
+                raise FilesError(f"{name}: a file may have {MAX_BYTES / 1e6:g} MB at most")
+            self._require_room(name, len(data))
+            status = folder.write(existing or parts[-1], data, new=existing is None, shown=name)
+        return Stored(name, data, status)
 
     def mkdir(self, path: str) -> Item:
         """Create a folder and its parents; an existing one stays."""
@@ -98,19 +98,19 @@ class FileStore(Folder):
 
     def move(self, source: str, target: str) -> Item:
         """Move a file or folder to a free path; creates parent folders."""
-        old, new = self._writable(source), self._writable(target)
-        shown = f"{join_parts(old)} -> {join_parts(new)}"
-        if new[: len(old)] == old and new != old:
-            raise InvalidPathError(f"{shown}: a folder cannot go into itself")
-        self._require_room(shown)
-        with self.hold_lock(), self._folder(old[:-1]) as folder:
-            name, _ = self._find(folder, old)
-            with self._folder(new[:-1], make=True) as into:
-                existing, alike = into.find(new[-1], exact=self._exact)
-                itself = old[:-1] == new[:-1] and name in (existing, alike)
-                if (existing or alike) is not None and not itself:
-                    raise PathExistsError(name_taken(join_parts(new), existing or alike or ""))
-                folder.move(name, into, new[-1], shown)
+        src, dst = self._writable(source), self._writable(target)
+        label = f"{join_parts(src)} -> {join_parts(dst)}"
+        if dst[: len(src)] == src and dst != src:
+            raise InvalidPathError(f"{label}: a folder cannot go into itself")
+        self._require_room(label)
+        with self.hold_lock(), self._folder(src[:-1]) as folder:
+            name, _ = self._find(folder, src)
+            with self._folder(dst[:-1], make=True) as into:
+                existing, alike = into.find(dst[-1], exact=self._exact)
+                is_same = src[:-1] == dst[:-1] and name in (existing, alike)
+                if (existing or alike) is not None and not is_same:
+                    raise PathExistsError(name_taken(join_parts(dst), existing or alike or ""))
+                folder.move(name, into, dst[-1], label)
         return self.stat(target)
 
     def delete(
@@ -133,9 +133,9 @@ class FileStore(Folder):
             self._require_room(join_parts(parts))
             with self._folder(parts[:-1], make=True) as folder:
                 existing, alike = folder.find(parts[-1], exact=self._exact)
-                if (taken := existing or alike) is not None:
+                if (conflict := existing or alike) is not None:
                     raise PathExistsError(
-                        f"{name_taken(join_parts(parts), taken)}; restore it under another path"
+                        f"{name_taken(join_parts(parts), conflict)}; restore it under another path"
                     )
                 trash.take(item.deleted.id, folder, parts[-1])
         return self.stat(join_parts(parts)), item.created
@@ -143,7 +143,7 @@ class FileStore(Folder):
     def trash(self) -> builtins.list[DeletedFile]:
         try:
             with self.hold_lock(), self._root(make=True) as root, self._trash(root) as trash:
-                return [kept.deleted for kept in trash.list_items()]
+                return [item.deleted for item in trash.list_items()]
         except MissingPathError:
             return []
 
@@ -179,33 +179,33 @@ class FileStore(Folder):
             raise InvalidPathError("this is the root of the files; name a path in it")
         return parts
 
-    def _require_room(self, shown: str, size: int = 0) -> None:
+    def _require_room(self, label: str, size: int = 0) -> None:
         """Check for space on disk, also for the catalog, so that a change can be indexed."""
         required = _ROOM + _TIMES * size
-        place = self.root if self.root.is_dir() else self.root.parent
+        folder = self.root if self.root.is_dir() else self.root.parent
         try:
-            usage = shutil.disk_usage(place)
+            usage = shutil.disk_usage(folder)
         except OSError:
             return  # the following write reports the cause
         if usage.total and usage.free < required:
             raise FilesError(
-                f"{shown}: the disk has too little room, {usage.free / 1e6:,.1f} MB of "
+                f"{label}: the disk has too little room, {usage.free / 1e6:,.1f} MB of "
                 f"{required / 1e6:,.1f} that this may take; nothing was changed: free some space"
             )
 
     @contextmanager
     def hold_lock(self, *, wait: float | None = None) -> Iterator[None]:
         """Exclude other writers; reentrant."""
-        if getattr(self._held, "now", False):
+        if getattr(self._lock_state, "held", False):
             yield
             return
-        waited = self.WAIT if wait is None else wait
-        with self.locks.hold(self.LOCK, wait=waited, task=f"writing {self.LOCK}", poll=_POLL):
-            self._held.now = True
+        timeout = self.WAIT if wait is None else wait
+        with self.locks.hold(self.LOCK, wait=timeout, task=f"writing {self.LOCK}", poll=_POLL):
+            self._lock_state.held = True
             try:
                 yield
             finally:
-                self._held.now = False
+                self._lock_state.held = False
 
     @contextmanager
     def _trash(self, root: Directory, *, make: bool = False) -> Iterator[Trash]:
@@ -219,15 +219,15 @@ class FileStore(Folder):
             yield Trash(folder)
 
 
-def _check_version(shown: str, data: bytes | None, wanted: str) -> None:
-    if wanted != (now := version(data)):
-        if not wanted:
+def _check_version(path: str, data: bytes | None, expected: str) -> None:
+    if expected != (current := version(data)):
+        if not expected:
             raise VersionConflictError(
-                f"{shown}: already exists, at version {now}; write with "
+                f"{path}: already exists, at version {current}; write with "
                 "that version, or choose another path"
             )
-        was = "does not exist" if data is None else f"is now at version {now}"
+        state = "does not exist" if data is None else f"is now at version {current}"
         raise VersionConflictError(
-            f"{shown}: {was}, not {wanted}: it was changed meanwhile; read it again, and repeat "
+            f"{path}: {state}, not {expected}: it was changed meanwhile; read it again, and repeat "
             "your change"
         )
