@@ -40,10 +40,10 @@ class Doctor:
         database = self.stores.database
         faults = self._catalog()
         if faults and self.repair:
-            left = self._catalog(repair=True)
-            mended = (fault for fault in faults if fault not in left)
-            self._findings += [Finding("catalog", "", fault, _REPAIR, True) for fault in mended]
-            faults = left
+            remaining = self._catalog(repair=True)
+            repaired = (fault for fault in faults if fault not in remaining)
+            self._findings += [Finding("catalog", "", fault, _REPAIR, True) for fault in repaired]
+            faults = remaining
         derived = all(" index " in fault for fault in faults) and not self.repair
         self._report("catalog", "", faults, _REPAIR if derived else _RESTORE)
         if faults:
@@ -70,13 +70,13 @@ class Doctor:
         remedy: str = _REPAIR,
         mend: Callable[[], object] | None = None,
     ) -> bool:
-        listed = list(problems)
+        faults = list(problems)
         mended = False
-        if listed and self.repair and mend is not None:
+        if faults and self.repair and mend is not None:
             mend()
             mended = True
-        self._findings += [Finding(part, kb, problem, remedy, mended) for problem in listed]
-        return not listed
+        self._findings += [Finding(part, kb, problem, remedy, mended) for problem in faults]
+        return not faults
 
     def _examine(self, row: KnowledgeBaseRow) -> None:
         database, name = self.stores.database, row.name
@@ -121,14 +121,14 @@ class Doctor:
 
 
 def rebuild(stores: Stores, names: Iterable[str]) -> list[str]:
-    done = []
+    rebuilt = []
     for name in names:
         with stores.database.read() as transaction:
             row = knowledge_bases.get(transaction, name)
         stores.snapshots.rebuild(row.id)
         stores.vectors.rebuild(row.id)
-        done.append(name)
-    return done
+        rebuilt.append(name)
+    return rebuilt
 
 
 _COUNTED = ("new", "changed", "same", "gone", "fetched", "failed", "skipped", "chunks_embedded")
@@ -140,11 +140,11 @@ def history(stores: Stores, names: Iterable[str]) -> list[Run]:
         for name in names:
             row = knowledge_bases.get(transaction, name)
             places = {each.id: each.place for each in runs.list_sources(transaction, row.id)}
-            for source, began, ended, report in runs.history(transaction, row.id):
-                seconds = (ended - began).total_seconds() if ended else 0.0
+            for source, start, end, report in runs.history(transaction, row.id):
+                seconds = (end - start).total_seconds() if end else 0.0
                 counts = {each: _count(report.get(each)) for each in _COUNTED}
                 counts = {each: count for each, count in counts.items() if count}
-                ordered.append(Run(name, places.get(source, ""), began, ended, seconds, counts))
+                ordered.append(Run(name, places.get(source, ""), start, end, seconds, counts))
     return sorted(ordered, key=lambda run: run.started_at, reverse=True)
 
 

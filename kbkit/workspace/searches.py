@@ -102,8 +102,8 @@ class WorkspaceSearches(ABC):
             ConfigError: The query is empty, or limit, mode, a filter or ``kbs`` is invalid.
             NotFoundError: There is no such knowledge base, or the workspace is empty.
         """
-        asked = Query.of(query, limit, mode, filters, retrieval, graph=graph)
-        return search(list(self._retrievers(kbs).values()), asked)
+        parsed = Query.of(query, limit, mode, filters, retrieval, graph=graph)
+        return search(list(self._retrievers(kbs).values()), parsed)
 
     def ask(
         self,
@@ -155,23 +155,23 @@ class WorkspaceSearches(ABC):
             NotFoundError: There is no such knowledge base, or the workspace is empty.
         """
         settings = self._resources.settings
-        most = check_integer("max_tokens", max_tokens, MIN_TOKENS)
-        wanted = check_integer("limit", settings.top_k if limit is None else limit, 1)
-        asked = Query.of(query, SOUGHT * wanted, filters=filters)
+        budget = check_integer("max_tokens", max_tokens, MIN_TOKENS)
+        count = check_integer("limit", settings.top_k if limit is None else limit, 1)
+        parsed = Query.of(query, SOUGHT * count, filters=filters)
 
         retrievers = self._retrievers(kbs)
 
         def find() -> Findings:
-            hits = search(list(retrievers.values()), asked)
+            hits = search(list(retrievers.values()), parsed)
             return Findings(hits.hits, notes=hits.notes)
 
         finders: dict[str, Finder] = {}
-        if settings.max_entities and asked.filters == Filters():
+        if settings.max_entities and parsed.filters == Filters():
             facts = EntityFacts(self._stores.database, retrievers, settings.max_entities)
-            finders["graph"] = lambda: facts.find(asked.text)
-        if asked.filters == Filters():
-            finders |= self._finders(asked.text, retrievers, all_kbs=kbs is None)
-        return build(query, find, finders, wanted, most)
+            finders["graph"] = lambda: facts.find(parsed.text)
+        if parsed.filters == Filters():
+            finders |= self._finders(parsed.text, retrievers, all_kbs=kbs is None)
+        return build(query, find, finders, count, budget)
 
     def subjects(
         self,
@@ -277,60 +277,60 @@ class EntityFacts:
         lengths: dict[str, int] = {}
         for kb, retriever in self.retrievers.items():
             graph = retriever.graph()
-            for named in entities_in(query, graph, retriever.frequency):
-                entity = graph.entities[named.row]
-                if named.share >= _MIN_SHARE and entity.chunks:
-                    lengths.setdefault(entity.id, named.words)
-                    by_entity.setdefault(entity.id, []).append(_Match(kb, graph, named.row))
-        counts = {id_: sum(each.entity.chunks for each in of) for id_, of in by_entity.items()}
+            for mention in entities_in(query, graph, retriever.frequency):
+                entity = graph.entities[mention.row]
+                if mention.share >= _MIN_SHARE and entity.chunks:
+                    lengths.setdefault(entity.id, mention.words)
+                    by_entity.setdefault(entity.id, []).append(_Match(kb, graph, mention.row))
+        counts = {id_: sum(m.entity.chunks for m in group) for id_, group in by_entity.items()}
         order = sorted(by_entity, key=lambda id_: (-lengths[id_], counts[id_], id_))
-        chosen = [by_entity[id_] for id_ in order[: _CANDIDATES * self.limit]]
+        groups = [by_entity[id_] for id_ in order[: _CANDIDATES * self.limit]]
         facts = [
-            _fact(of, place) for of, place in zip(chosen, self._definitions(chosen), strict=True)
+            _fact(group, hit) for group, hit in zip(groups, self._definitions(groups), strict=True)
         ]
         informative = [fact for fact in facts if fact.hit is not None or len(fact.lines) > 1]
         return Findings(facts=informative[: self.limit])
 
-    def _definitions(self, chosen: Sequence[Sequence[_Match]]) -> Iterator[Hit | None]:
-        places = [
+    def _definitions(self, groups: Sequence[Sequence[_Match]]) -> Iterator[Hit | None]:
+        locations = [
             [
-                (seq, each.kb)
-                for each in of
-                for seq in each.graph.definitions.get(each.row, ())[:_PLACES]
+                (seq, match.kb)
+                for match in group
+                for seq in match.graph.definitions.get(match.row, ())[:_PLACES]
             ]
-            for of in chosen
+            for group in groups
         ]
-        chunks = self.database.chunks(sorted({seq for each in places for seq, _ in each}))
-        for of, each in zip(chosen, places, strict=True):
-            pairs = [(kb, *chunks[seq]) for seq, kb in each if seq in chunks]
-            pairs = [each for each in pairs if each[2].state is not DocumentState.GONE]
-            spellings = {s for match in of for s in (match.entity.name, *match.entity.aliases)}
-            best = min(pairs, key=lambda place: distance_of(place[1], spellings), default=None)
+        chunks = self.database.chunks(sorted({seq for pairs in locations for seq, _ in pairs}))
+        for group, pairs in zip(groups, locations, strict=True):
+            rows = [(kb, *chunks[seq]) for seq, kb in pairs if seq in chunks]
+            rows = [row for row in rows if row[2].state is not DocumentState.GONE]
+            spellings = {s for match in group for s in (match.entity.name, *match.entity.aliases)}
+            best = min(rows, key=lambda row: distance_of(row[1], spellings), default=None)
             yield None if best is None else hit_of(*best)
 
 
-def _fact(of: Sequence[_Match], place: Hit | None) -> ContextFact:
-    entity = of[0].entity
-    beginning = "" if place is None else _beginning(place.chunk.text)
+def _fact(group: Sequence[_Match], hit: Hit | None) -> ContextFact:
+    entity = group[0].entity
+    beginning = "" if hit is None else _beginning(hit.chunk.text)
     description = next(
-        (each.entity.description for each in of if each.entity.description), beginning
+        (match.entity.description for match in group if match.entity.description), beginning
     )
-    aliases = dict.fromkeys(name for each in of for name in each.entity.aliases)
+    aliases = dict.fromkeys(name for match in group for name in match.entity.aliases)
     lines = {
         "entity: ": f"{entity.name} ({entity.type})" if entity.type else entity.name,
         "also: ": ", ".join(list(aliases)[:RELATIONS]),
         SAID: description,
-        "relations: ": "; ".join(_relations(of)),
+        "relations: ": "; ".join(_relations(group)),
     }
-    shown = tuple(f"{name}{value}" for name, value in lines.items() if value)
-    return ContextFact(entity.name, shown, place)
+    texts = tuple(f"{name}{value}" for name, value in lines.items() if value)
+    return ContextFact(entity.name, texts, hit)
 
 
-def _relations(of: Sequence[_Match]) -> list[str]:
+def _relations(group: Sequence[_Match]) -> list[str]:
     pairs = {
-        relation.id: (relation, each.graph)
-        for each in of
-        for relation in each.graph.related.get(each.row, ())[:RELATIONS]
+        relation.id: (relation, match.graph)
+        for match in group
+        for relation in match.graph.related.get(match.row, ())[:RELATIONS]
     }
     best = sorted(pairs.values(), key=lambda pair: (-pair[0].weight, pair[0].id))[:RELATIONS]
     return [

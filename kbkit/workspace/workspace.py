@@ -146,8 +146,8 @@ class Workspace(WorkspaceSearches):
         _check(name)
         spec = spec or KnowledgeBaseSpec()
         if embedding is not None:
-            chosen = parse_embedding(embedding) if isinstance(embedding, str) else embedding
-            spec = spec.model_copy(update={"embedding": chosen})
+            parsed = parse_embedding(embedding) if isinstance(embedding, str) else embedding
+            spec = spec.model_copy(update={"embedding": parsed})
         return self._enter(name, description, spec)
 
     def _enter(
@@ -299,8 +299,8 @@ class Workspace(WorkspaceSearches):
         """
         from kbkit.bundles.bundling import make_bundle
 
-        with progress_bar(on_progress) as tell:
-            return make_bundle(self._stores, place, kbs=kbs, key_file=sign, tell=tell)
+        with progress_bar(on_progress) as report:
+            return make_bundle(self._stores, place, kbs=kbs, key_file=sign, tell=report)
 
     def restore(
         self,
@@ -335,15 +335,15 @@ class Workspace(WorkspaceSearches):
 
         if name:
             _check(name)
-        with progress_bar(on_progress) as tell:
-            done = restore_bundle(
-                self._stores, path, name=name, key_file=verify, trust=trust, tell=tell
+        with progress_bar(on_progress) as report:
+            restoration = restore_bundle(
+                self._stores, path, name=name, key_file=verify, trust=trust, tell=report
             )
         if (self.path / FILES).is_dir():
             self.files.sync()
         if (self.path / ENTRIES).is_dir():
             self.entries.sync()
-        return done
+        return restoration
 
     def compact(self) -> Compaction:
         """Empty all trash, and make the workspace smaller.
@@ -355,9 +355,9 @@ class Workspace(WorkspaceSearches):
             WorkspaceError: Other processes keep using the catalog.
         """
         with self._stores.database.write() as transaction:
-            documents, gone = outbox.empty(transaction)
-            there = knowledge_bases.ids(transaction)
-        for kb_id in there:
+            documents, deleted = outbox.empty(transaction)
+            kb_ids = knowledge_bases.ids(transaction)
+        for kb_id in kb_ids:
             self._stores.vectors.apply(kb_id)
         self._stores.vectors.sweep()
         images, size = self._stores.sweep_images()
@@ -367,7 +367,7 @@ class Workspace(WorkspaceSearches):
         if (self.path / ENTRIES).is_dir():
             entries = self.entries._store.empty_trash()
         size += self._stores.database.compact()
-        return Compaction(documents, len(gone), images, size, files, entries)
+        return Compaction(documents, len(deleted), images, size, files, entries)
 
     def doctor(self, *, repair: bool = False) -> Health:
         """Check the workspace by content; list defects and remedies.
