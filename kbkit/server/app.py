@@ -181,17 +181,17 @@ _OPTIONAL_TYPES = ("rules",)
 
 def _require_types(part: Any, schemas: dict[str, Any]) -> None:
     if isinstance(part, list):
-        for each in part:
-            _require_types(each, schemas)
+        for item in part:
+            _require_types(item, schemas)
     elif isinstance(part, dict):
         key = part["discriminator"]["propertyName"] if "discriminator" in part else None
-        for each in part.get("oneOf", ()) if isinstance(key, str) else ():
-            shape = schemas[each["$ref"].rpartition("/")[2]]
+        for item in part.get("oneOf", ()) if isinstance(key, str) else ():
+            shape = schemas[item["$ref"].rpartition("/")[2]]
             required = shape.setdefault("required", [])
             if key not in required and shape["properties"][key].get("const") not in _OPTIONAL_TYPES:
                 required.append(key)
-        for each in part.values():
-            _require_types(each, schemas)
+        for item in part.values():
+            _require_types(item, schemas)
 
 
 def _remove_null(field: dict[str, Any]) -> None:

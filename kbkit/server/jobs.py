@@ -82,10 +82,10 @@ class Jobs:
         while True:
             with self._changed:
                 job = self.get(job_id)
-                left = deadline - time.monotonic()
-                if job.state.ended or left <= 0:
+                remaining = deadline - time.monotonic()
+                if job.state.ended or remaining <= 0:
                     return job
-                self._changed.wait(min(left, _POLL_SECONDS))  # another process may run it
+                self._changed.wait(min(remaining, _POLL_SECONDS))  # another process may run it
 
     def cancel(self, job_id: str) -> Job:
         """Cancel a job; its work so far stays. An ended job stays as it is."""

@@ -43,19 +43,19 @@ class Rates:
         self._clock = clock
         self._rate = rate
         self._burst = float(max(burst, 1))
-        self._left: dict[str, tuple[float, float]] = {}
+        self._buckets: dict[str, tuple[float, float]] = {}
 
     def take(self, caller: str) -> None:
         if not self._rate:
             return
         now = self._clock()
-        left, then = self._left.pop(caller, (self._burst, now))
-        left = min(self._burst, left + (now - then) * self._rate)
-        if len(self._left) >= _MAX_CALLERS:
-            del self._left[next(iter(self._left))]
-        self._left[caller] = max(left - 1, 0.0) if left >= 1 else left, now
-        if left < 1:
-            wait = max(1, math.ceil((1 - left) / self._rate))
+        tokens, updated = self._buckets.pop(caller, (self._burst, now))
+        tokens = min(self._burst, tokens + (now - updated) * self._rate)
+        if len(self._buckets) >= _MAX_CALLERS:
+            del self._buckets[next(iter(self._buckets))]
+        self._buckets[caller] = max(tokens - 1, 0.0) if tokens >= 1 else tokens, now
+        if tokens < 1:
+            wait = max(1, math.ceil((1 - tokens) / self._rate))
             raise LimitError(
                 f"more than {self._rate:g} requests a second; ask again in {wait} s", wait
             )
@@ -104,8 +104,8 @@ class Middleware:
         self._metrics = metrics
         self._rates = Rates(settings.rate, settings.burst)
         self._names = {"localhost", "127.0.0.1", "::1", settings.host, *settings.allow_hosts}
-        if named := urlsplit(settings.public_url).hostname:
-            self._names.add(named)
+        if hostname := urlsplit(settings.public_url).hostname:
+            self._names.add(hostname)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -159,8 +159,8 @@ class Middleware:
                 f"Host: {value!r} is not a name of this server; name it with --allow-host"
             )
         for origin in headers.getlist("origin"):
-            own = origin.partition("://")[2] == hosts[0] and origin.startswith("http")
-            if not own and origin not in self._settings.allow_origins:
+            same_origin = origin.partition("://")[2] == hosts[0] and origin.startswith("http")
+            if not same_origin and origin not in self._settings.allow_origins:
                 raise ForbiddenError(
                     f"Origin: {origin[:100]!r} may not use this server; permit it with "
                     "--allow-origin"
@@ -221,11 +221,11 @@ class _Exchange:
         if self.refusal is not None:
             raise _BodyRefusedError
         settings = self._settings
-        left = (
+        remaining = (
             self._began + settings.body_seconds + self._bytes / _BYTES_A_SECOND - time.monotonic()
         )
         try:
-            with anyio.fail_after(max(left, 0)):
+            with anyio.fail_after(max(remaining, 0)):
                 message = await self._receive()
         except TimeoutError:
             self.refusal = _SlowError(

@@ -68,13 +68,13 @@ def read_cursor(cursor: str, *kinds: type) -> tuple[Any, ...] | None:
     if not cursor:
         return None
     try:
-        place = loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        position = loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
     except (ValueError, RecursionError):
-        place = None
-    is_place = isinstance(place, list) and [type(each) for each in place] == list(kinds)
-    if not is_place or not all(map(_is_storable, place)):
+        position = None
+    is_valid = isinstance(position, list) and [type(each) for each in position] == list(kinds)
+    if not is_valid or not all(map(_is_storable, position)):
         raise NotFoundError(f"cursor={cursor[:80]!r}: give the `next_cursor` of an answer")
-    return tuple(place)
+    return tuple(position)
 
 
 def _is_storable(value: str | int) -> bool:
@@ -95,8 +95,8 @@ def find_page(find: Callable[[int], Sequence[T]], limit: int, cursor: str) -> Pa
 
 def keyset_page(values: Sequence[T], limit: int, place: Callable[[T], tuple[Any, ...]]) -> Paged[T]:
     """Return a page of at most `limit` values, with the position of the last one as cursor."""
-    more = values and len(values) == limit
-    return Paged(values, write_cursor(*place(values[-1])) if more else None)
+    has_more = values and len(values) == limit
+    return Paged(values, write_cursor(*place(values[-1])) if has_more else None)
 
 
 def _start(cursor: str) -> int:
@@ -156,8 +156,8 @@ def _condition(kind: TypeAdapter[Any]) -> dict[str, Any]:
         return {"anyOf": [shape, {"type": "string", "format": "date"}, {"type": "null"}]}
     if "items" not in shape:
         return {"anyOf": [shape, {"type": "null"}]}
-    one = next(iter(definitions.values()), shape["items"])
-    return {"anyOf": [one, {"type": "array", "items": one}, {"type": "null"}]}
+    item = next(iter(definitions.values()), shape["items"])
+    return {"anyOf": [item, {"type": "array", "items": item}, {"type": "null"}]}
 
 
 def _whole_conditions(value: Any) -> Any:

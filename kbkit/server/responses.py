@@ -97,9 +97,9 @@ def answer(
     """Return a JSON response, with an ``ETag`` if the type has a version."""
     if type(value) in _VERSIONS:
         version = _VERSIONS[type(value)](value)
-    sent = {**(headers or {}), **({"ETag": quote_version(version)} if version else {})}
+    all_headers = {**(headers or {}), **({"ETag": quote_version(version)} if version else {})}
     body = value.model_dump(mode="json") if isinstance(value, BaseModel) else to_json(value)
-    return JSONResponse(body, status, sent)
+    return JSONResponse(body, status, all_headers)
 
 
 def json_answer(body: bytes) -> Response:
@@ -174,9 +174,9 @@ def missing_token_header(scope: Scope, settings: ServerSettings) -> str:
     """Return ``WWW-Authenticate`` for a missing or invalid token (401)."""
     if takes_basic(scope):
         return 'Basic realm="kbkit: a token as the password", charset="UTF-8"'
-    place = METADATA + (MCP if scope["path"].startswith(MCP) else "")
+    path = METADATA + (MCP if scope["path"].startswith(MCP) else "")
     error = ', error="invalid_token"' * ("authorization" in Headers(scope=scope))
-    return f'Bearer realm="kbkit", resource_metadata="{base_url(scope, settings)}{place}"{error}'
+    return f'Bearer realm="kbkit", resource_metadata="{base_url(scope, settings)}{path}"{error}'
 
 
 def takes_basic(scope: Scope) -> bool:
@@ -275,12 +275,12 @@ def problem_of(error: errors.KbkitError) -> JSONResponse:
 def _messages(error: RequestValidationError) -> str:
     faults = error.errors()
     messages = []
-    for each in faults[:_MAX_FAULTS]:
-        parts = [str(part)[:_MAX_NAME_LENGTH] for part in each["loc"]]
-        place = ".".join(parts)
-        if each["type"] not in _WITHOUT_VALUE:
-            place = f"{'.'.join(parts[1:] or parts)}={reprlib.repr(each['input'])}"
-        messages.append(f"{place}: {fault_reason(each)}")
+    for fault in faults[:_MAX_FAULTS]:
+        parts = [str(part)[:_MAX_NAME_LENGTH] for part in fault["loc"]]
+        location = ".".join(parts)
+        if fault["type"] not in _WITHOUT_VALUE:
+            location = f"{'.'.join(parts[1:] or parts)}={reprlib.repr(fault['input'])}"
+        messages.append(f"{location}: {fault_reason(fault)}")
     if len(faults) > _MAX_FAULTS:
         messages.append(f"and {len(faults) - _MAX_FAULTS:,} more")
     return "; ".join(messages)
@@ -310,6 +310,6 @@ def add_handlers(app: FastAPI) -> None:
         elif error.status_code == 405:
             detail = f"{request.url.path}: does not take {request.method}; see /docs"
             path = getattr(request.scope.get("route"), "path_format", "")
-            if taken := request.app.openapi()["paths"].get(path):
-                headers["Allow"] = ", ".join(sorted(map(str.upper, taken)))
+            if methods := request.app.openapi()["paths"].get(path):
+                headers["Allow"] = ", ".join(sorted(map(str.upper, methods)))
         return problem(detail, error.status_code, headers=headers)

@@ -54,14 +54,14 @@ async def _check_query(request: Request) -> None:
     names = list(dict.fromkeys(_query_names(route.dependant)))
     for name in request.query_params:
         if name not in names:
-            meant = did_you_mean(name, names)
-            raise ArgumentError(f"{request.url.path}: has no parameter {name[:80]!r}; {meant}")
+            suggestion = did_you_mean(name, names)
+            raise ArgumentError(f"{request.url.path}: has no parameter {name[:80]!r}; {suggestion}")
 
 
 def _query_names(dependant: Dependant) -> Iterator[str]:
     yield from (parameter.alias for parameter in dependant.query_params)
-    for each in dependant.dependencies:
-        yield from _query_names(each)
+    for dependency in dependant.dependencies:
+        yield from _query_names(dependency)
 
 
 class Routes:
@@ -144,12 +144,12 @@ def _endpoint(handler: Callable[..., Any], status: int, hints: Mapping[str, Any]
             return _response(handler(**arguments), status)
 
     declared = signature(handler)
-    named = [
-        each.replace(annotation=_optional(hints[name]))
-        for name, each in declared.parameters.items()
+    parameters = [
+        parameter.replace(annotation=_optional(hints[name]))
+        for name, parameter in declared.parameters.items()
     ]
     endpoint.__signature__ = declared.replace(  # type: ignore[attr-defined]  # FastAPI reads it
-        parameters=named, return_annotation=Response
+        parameters=parameters, return_annotation=Response
     )
     return endpoint
 

@@ -51,6 +51,6 @@ class ServerSettings:
         ):
             for value in values:
                 parts = urlsplit(value)
-                place = parts.path.rstrip("/") if name == "allow_origin" else ""
-                if parts.scheme not in ("http", "https") or not parts.hostname or place:
+                path = parts.path.rstrip("/") if name == "allow_origin" else ""
+                if parts.scheme not in ("http", "https") or not parts.hostname or path:
                     raise ConfigError(f"{name}={value!r}: give one such as https://kb.example")

@@ -47,9 +47,9 @@ class JobRun:
         return self.workspace[self.arguments["kb"]]
 
     def options(self, *names: str) -> dict[str, Any]:
-        """Return the given ones of some arguments."""
+        """Return those of the named arguments that have a value."""
         return {
-            each: self.arguments[each] for each in names if self.arguments.get(each) is not None
+            name: self.arguments[name] for name in names if self.arguments.get(name) is not None
         }
 
     @property
@@ -122,15 +122,15 @@ def export(run: JobRun) -> Any:
     try:
         if run.arguments.get("publish"):
             return _site_archive(kb.export(on_progress=run.tell, **options))
-        place = run.workspace.path / DOWNLOADS / kb.id
-        place.mkdir(parents=True, exist_ok=True)
-        delete_old(place.parent.glob("*/*"), _MAX_EXPORT_AGE)
-        with TemporaryDirectory(prefix="kbkit-", dir=place) as temporary:
+        downloads = run.workspace.path / DOWNLOADS / kb.id
+        downloads.mkdir(parents=True, exist_ok=True)
+        delete_old(downloads.parent.glob("*/*"), _MAX_EXPORT_AGE)
+        with TemporaryDirectory(prefix="kbkit-", dir=downloads) as temporary:
             folder = Path(temporary, kb.name)
             report = kb.export(folder=folder, on_progress=run.tell, **options)
             draft = Path(shutil.make_archive(f"{temporary}/draft", "zip", folder))
             size = draft.stat().st_size
-            draft.rename(place / f"{archive}.zip")
+            draft.rename(downloads / f"{archive}.zip")
     except OSError as error:
         raise WorkspaceError(f"the archive cannot be written: {error.strerror}") from None
     return _site_archive(report, archive, size)
@@ -158,16 +158,16 @@ _MAX_PROBLEMS = 5
 
 def store_uploads(workspace: Workspace, files: Iterable[tuple[str, bytes]]) -> str:
     """Store uploaded files; return the name of their folder."""
-    above = workspace.path / UPLOADS
+    uploads = workspace.path / UPLOADS
     name = uuid4().hex
     try:
         for path, data in files:
-            place = (above / name).joinpath(*parts_of(path))
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(data)
-        delete_old(above.iterdir(), _MAX_UPLOAD_AGE)
+            target = (uploads / name).joinpath(*parts_of(path))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+        delete_old(uploads.iterdir(), _MAX_UPLOAD_AGE)
     except BaseException as error:
-        shutil.rmtree(above / name, ignore_errors=True)
+        shutil.rmtree(uploads / name, ignore_errors=True)
         if isinstance(error, FileExistsError | IsADirectoryError | NotADirectoryError):
             raise ImpossibleError(
                 f"files: {path!r:.200}: another is its folder, or in it"
@@ -238,8 +238,8 @@ def _document(values: Mapping[str, Any]) -> Any:
         return from_dict(SourceDocument, values) if "uri" in values else values
     except ValidationError as error:
         fault = error.errors()[0]
-        place = ".".join(map(str, fault["loc"]))
-        raise ImpossibleError(f"documents: {place:.80}: {fault_reason(fault)}") from None
+        location = ".".join(map(str, fault["loc"]))
+        raise ImpossibleError(f"documents: {location:.80}: {fault_reason(fault)}") from None
 
 
 def _result(kb: KnowledgeBase, report: IngestReport) -> ImportReport:
@@ -255,8 +255,8 @@ def _result(kb: KnowledgeBase, report: IngestReport) -> ImportReport:
 
 def _problems(report: IngestReport) -> str:
     problems = [str(problem) for problem in (*report.failed, *report.skipped)]
-    more = f"; and {len(problems) - _MAX_PROBLEMS:,} more" if len(problems) > _MAX_PROBLEMS else ""
-    return "; ".join(problems[:_MAX_PROBLEMS]) + more
+    rest = f"; and {len(problems) - _MAX_PROBLEMS:,} more" if len(problems) > _MAX_PROBLEMS else ""
+    return "; ".join(problems[:_MAX_PROBLEMS]) + rest
 
 
 class Stopped(Exception):  # noqa: N818 - not an error

@@ -72,8 +72,8 @@ class _OpenFileResponse(FileResponse):
 
     def __init__(self, file: BinaryIO, headers: dict[str, str], media_type: str) -> None:
         self._file = file
-        about = os.fstat(file.fileno())
-        super().__init__("", headers=headers, media_type=media_type, stat_result=about)
+        status = os.fstat(file.fileno())
+        super().__init__("", headers=headers, media_type=media_type, stat_result=status)
 
     @property
     def path(self) -> Any:
@@ -97,8 +97,8 @@ def media_type(name: str) -> str:
 def file_responses(model: Any = None) -> dict[int | str, dict[str, Any]]:
     version = {"schema": {"type": "string"}, "description": "Version of its content."}
     binary = {"*/*": {"schema": {"type": "string", "format": "binary"}}}
-    whole = {"description": "The file", "headers": {"ETag": version}, "content": binary}
-    return {200: whole if model is None else {**whole, "model": model}}
+    response = {"description": "The file", "headers": {"ETag": version}, "content": binary}
+    return {200: response if model is None else {**response, "model": model}}
 
 
 class RevisionOf(BaseModel):

@@ -324,8 +324,8 @@ def list_documents(
     """List documents in order of URI."""
     (after,) = read_cursor(cursor, str) or ("",)
     documents = base_of(workspace, caller, kb).documents
-    listed = documents.list(filters=asdict(conditions), after=after, limit=limit, content=content)
-    return keyset_page(listed, limit, lambda last: (last.uri,))
+    result = documents.list(filters=asdict(conditions), after=after, limit=limit, content=content)
+    return keyset_page(result, limit, lambda last: (last.uri,))
 
 
 @document_routes.get("/documents/{document:path}")

@@ -119,8 +119,8 @@ def list_chunks(
     """List chunks in the order of their documents' URIs."""
     if document:
         return offset_page(kb.chunks.of(document), limit, cursor)
-    uri, place = read_cursor(cursor, str, int) or ("", -1)
-    chunks = kb.chunks.list(after=(uri, place), limit=limit)
+    uri, position = read_cursor(cursor, str, int) or ("", -1)
+    chunks = kb.chunks.list(after=(uri, position), limit=limit)
     return keyset_page(
         chunks, limit, lambda last: (kb.documents[last.document_id].uri, last.position)
     )
@@ -136,8 +136,8 @@ def map_chunks(
 ) -> dict[str, Any]:
     """Project chunk vectors onto the plane of the greatest variance."""
     frame = kb.chunks.embedding_map(limit=limit, seed=seed)
-    places = frame.reset_index().astype(object).to_dict("records")
-    return {"places": places, **{str(name): value for name, value in frame.attrs.items()}}
+    records = frame.reset_index().astype(object).to_dict("records")
+    return {"places": records, **{str(name): value for name, value in frame.attrs.items()}}
 
 
 @routes.post("/bases/{name}/chunks/encoder", WRITE, model=dict[str, Any])
@@ -262,8 +262,8 @@ def list_annotated_chunks(
     *, kb: Kb, limit: Limit = 100, cursor: Cursor = ""
 ) -> Paged[AnnotatedChunk]:
     """List annotated chunks, in order of URI."""
-    uri, place = read_cursor(cursor, str, int) or ("", -1)
-    chunks = kb.annotations.chunks(after=(uri, place), limit=limit)
+    uri, position = read_cursor(cursor, str, int) or ("", -1)
+    chunks = kb.annotations.chunks(after=(uri, position), limit=limit)
     return keyset_page(chunks, limit, lambda last: (last.uri, last.position))
 
 

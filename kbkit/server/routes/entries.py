@@ -69,10 +69,10 @@ def list_entries(
 ) -> dict[str, Any]:
     """List entries without their text."""
     start = (page - 1) * limit if offset is None else offset
-    listed = entries.list(
+    result = entries.list(
         status=status, category=category, tag=tag, text=text, sort=sort, limit=limit, offset=start
     )
-    return {"data": listed.entries, "total": listed.total, "page": start // limit + 1}
+    return {"data": result.entries, "total": result.total, "page": start // limit + 1}
 
 
 @routes.post("", WRITE)
@@ -166,8 +166,8 @@ def read_artifact(
 ) -> Response:
     """Return a file of an entry, or a range of it. Browsers download it, and never run it."""
     file = entries.open(slug, path)
-    about = os.fstat(file.fileno())
-    version = f"{about.st_mtime_ns:x}-{about.st_size:x}"
+    status = os.fstat(file.fileno())
+    version = f"{status.st_mtime_ns:x}-{status.st_size:x}"
     return file_response(file, path.rpartition("/")[2], version)
 
 

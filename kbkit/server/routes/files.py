@@ -218,8 +218,8 @@ def read_file(
         with files.open(path) as file:
             data = file.read()
     except IsFolderError as error:
-        place = f"{routes.prefix}/tree?path={quote(path)}"
-        raise IsFolderError(f"{error} (GET {place} lists all)") from None
+        address = f"{routes.prefix}/tree?path={quote(path)}"
+        raise IsFolderError(f"{error} (GET {address} lists all)") from None
     parts = parts_of(path)
     current = files.info(path).version if parts[:1] == (ROOT,) else version(data)
     return file_response(data, parts[-1], current)
@@ -277,5 +277,5 @@ def _visible(info: FileInfo, caller: Caller) -> bool:
 def _visible_tree(tree: FileTree, caller: Caller) -> FileTree:
     if not caller.kbs:
         return tree
-    visible = (each for each in tree.children if _visible(each.info, caller))
-    return replace(tree, children=tuple(_visible_tree(each, caller) for each in visible))
+    visible = (child for child in tree.children if _visible(child.info, caller))
+    return replace(tree, children=tuple(_visible_tree(child, caller) for child in visible))

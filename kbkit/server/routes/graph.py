@@ -194,8 +194,8 @@ def delete_relationship(
     graph: GraphOf, caller: Caller, relation: RelationOf, expected: IfMatch, by: By = ""
 ) -> None:
     """Delete a relation; creating it again restores it."""
-    seen = relation.seen_at if expected is None else changed_at(expected)
-    graph.delete(replace(relation, seen_at=seen), by=by or caller.name)
+    seen_at = relation.seen_at if expected is None else changed_at(expected)
+    graph.delete(replace(relation, seen_at=seen_at), by=by or caller.name)
 
 
 @routes.post("/merge", WRITE)

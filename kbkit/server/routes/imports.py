@@ -110,7 +110,7 @@ def import_openapi(
         description = body.description
         text = description if isinstance(description, str) else json.dumps(description)
         name = f"{body.name}.{'yaml' if isinstance(description, str) else 'json'}"
-        source = _source(caller, {"type": "openapi", "path": name}, body, sent=True)
+        source = _source(caller, {"type": "openapi", "path": name}, body, uploaded=True)
         files.append((name, text.encode("utf-8", "replace")))
     arguments = _arguments(body.kb, [source])
     return work.start("import", arguments, wait=body.wait, key=key, files=files)
@@ -148,8 +148,8 @@ def import_files(
 ) -> Response:
     """Import uploaded files; searchable at once."""
     base_of(workspace, caller, kb)
-    sent = [(_path(file.filename or ""), file.file.read()) for file in files]
-    if len({path for path, _ in sent}) < len(sent):
+    uploads = [(_path(file.filename or ""), file.file.read()) for file in files]
+    if len({path for path, _ in uploads}) < len(uploads):
         raise ImpossibleError("files: two have the same name; rename one")
     values: dict[str, Any] = {"type": "files", "path": "**"}
     if source:
@@ -158,18 +158,18 @@ def import_files(
             raise ImpossibleError(f"source: its type must be one of {', '.join(_ON_DISK)}")
         values["path"] = join_parts(parts_of(str(values.get("path", "")))) or "."
     try:
-        read = parse_source(values).model_dump(mode="json")
+        spec = parse_source(values).model_dump(mode="json")
     except ConfigError as error:  # the request was valid by its schema
         raise ImpossibleError(f"source: {error}") from None
-    read |= {"document_type": document_type.value} if document_type else {}
-    read |= {"tags": tags} if tags else {}
-    digests = [[path, hashlib.sha256(data).hexdigest()] for path, data in sent]
-    arguments = {**_arguments(kb, [read]), "strict": strict}
-    return work.start("import", arguments, wait=wait, key=[arguments, digests], files=sent)
+    spec |= {"document_type": document_type.value} if document_type else {}
+    spec |= {"tags": tags} if tags else {}
+    digests = [[path, hashlib.sha256(data).hexdigest()] for path, data in uploads]
+    arguments = {**_arguments(kb, [spec]), "strict": strict}
+    return work.start("import", arguments, wait=wait, key=[arguments, digests], files=uploads)
 
 
 def _source(
-    caller: AccessCaller, values: Mapping[str, Any], body: _Import, *, sent: bool = False
+    caller: AccessCaller, values: Mapping[str, Any], body: _Import, *, uploaded: bool = False
 ) -> dict[str, Any]:
     arguments = {
         **values,
@@ -178,7 +178,7 @@ def _source(
         "allow_private": body.allow_private,
     }
     source = parse_source(arguments)
-    if not sent:
+    if not uploaded:
         check_source(caller, source)
         _check_address(source)
     return source.model_dump(mode="json")

@@ -79,23 +79,23 @@ def cancel_job(job_id: JobId, jobs: JobsOf, caller: Caller) -> Job:
 )
 async def follow_job(job_id: JobId, jobs: JobsOf, caller: Caller, request: Request) -> Response:
     """Follow a job to its end, as server-sent events."""
-    read = partial(to_thread.run_sync, partial(_visible_job, jobs, caller, job_id))
-    first = await read()  # a missing job is a 404, not a stream
+    fetch = partial(to_thread.run_sync, partial(_visible_job, jobs, caller, job_id))
+    first = await fetch()  # a missing job is a 404, not a stream
 
     async def events() -> AsyncIterator[str]:
-        job, last, at = first, "", time.monotonic()
+        job, last_text, sent_at = first, "", time.monotonic()
         while True:
             text = json.dumps(job.to_dict(), separators=(",", ":"))
-            if text != last:
-                last, at = text, time.monotonic()
+            if text != last_text:
+                last_text, sent_at = text, time.monotonic()
                 yield f"event: job\ndata: {text}\n\n"
-            elif time.monotonic() - at > _HEARTBEAT_SECONDS:
-                at = time.monotonic()
+            elif time.monotonic() - sent_at > _HEARTBEAT_SECONDS:
+                sent_at = time.monotonic()
                 yield ": at work\n\n"
             if job.state.ended or request.app.state.closing.is_set():
                 return
             await anyio.sleep(_POLL_SECONDS)
-            job = await read()
+            job = await fetch()
 
     return StreamingResponse(
         events(), media_type="text/event-stream", headers={"Cache-Control": "no-store"}

@@ -66,8 +66,8 @@ def export_base(kb: Kb, body: NewExport, caller: Caller, work: Work) -> Response
         raise ImpossibleError("pages_only: leave out standalone, files and entries")
     if body.publish and (body.pages_only or not body.build):
         raise ImpossibleError("publish: needs a built site; leave out pages_only, and build: false")
-    for section, wanted in ((FILES, body.files), (ENTRIES, body.entries)):
-        if wanted:
+    for section, included in ((FILES, body.files), (ENTRIES, body.entries)):
+        if included:
             caller.require_kb(section)
     arguments = {"kb": kb.name, **body.model_dump(exclude={"wait"})}
     return work.start("export", arguments, wait=body.wait)
@@ -76,8 +76,8 @@ def export_base(kb: Kb, body: NewExport, caller: Caller, work: Work) -> Response
 @exports.get("/{archive}", responses=file_responses())
 def fetch_export(kb: Kb, archive: ArchiveId, workspace: WorkspaceOf) -> Response:
     """Fetch an archive (ZIP) that an export wrote; it is kept for a day."""
-    place = archive_of(workspace, kb, archive)
-    return file_response(place.open("rb"), f"{kb.name}.zip", archive)
+    path = archive_of(workspace, kb, archive)
+    return file_response(path.open("rb"), f"{kb.name}.zip", archive)
 
 
 @routes.get("/site/{name}")
@@ -104,12 +104,12 @@ def site(
     if not file.is_file():
         raise NotFoundError(f"{request.url.path}: the site has no such page")
     kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
-    place = f"{base_url(request.scope, request.app.state.settings)}/site/{name}/"
+    address = f"{base_url(request.scope, request.app.state.settings)}/site/{name}/"
     return FileResponse(
         file,
         status,
         media_type=kind,
-        headers={"Content-Security-Policy": _policy(place), "Cache-Control": "no-cache"},
+        headers={"Content-Security-Policy": _policy(address), "Cache-Control": "no-cache"},
     )
 
 
@@ -127,13 +127,13 @@ def _file(folder: Path, path: str) -> Path | None:
     return None
 
 
-def _policy(place: str) -> str:
+def _policy(base: str) -> str:
     """Return a content security policy that keeps scripts of a site from the server's API."""
     return (
-        f"default-src 'none'; script-src {place} 'unsafe-inline' 'wasm-unsafe-eval' blob:; "
-        f"style-src {place} 'unsafe-inline'; img-src {place} data: https:; font-src {place} data:; "
-        f"media-src {place} data: https:; connect-src {place} data: blob:; worker-src {place} "
-        f"blob:; manifest-src {place}; form-action {place}; base-uri 'none'; object-src 'none'; "
+        f"default-src 'none'; script-src {base} 'unsafe-inline' 'wasm-unsafe-eval' blob:; "
+        f"style-src {base} 'unsafe-inline'; img-src {base} data: https:; font-src {base} data:; "
+        f"media-src {base} data: https:; connect-src {base} data: blob:; worker-src {base} "
+        f"blob:; manifest-src {base}; form-action {base}; base-uri 'none'; object-src 'none'; "
         "frame-ancestors 'none'"
     )
 

@@ -157,13 +157,13 @@ def improve_base(kb: Kb, body: Improve, caller: Caller, work: Work) -> Response:
     if embedding is not None:
         caller.require(Scope.ADMIN)
     if body.estimate or body.background:
-        left = kb.improve(
+        improvement = kb.improve(
             embedding=embedding,
             estimate=body.estimate,
             background=body.background,
             on_progress=lambda _: None,
         )
-        return answer(left)
+        return answer(improvement)
     if embedding is not None and not isinstance(embedding, str):
         embedding = embedding.model_dump(mode="json")
     return work.start("improve", {"kb": kb.name, "embedding": embedding}, wait=body.wait)
@@ -204,8 +204,8 @@ def change_source(
             check_source(caller, parse_source(values))
         except ConfigError as error:  # options depend on the type of source
             raise ImpossibleError(str(error)) from None
-    named = {**info.options, **values}  # null must not become an argument of `update`
-    changes = {key: value for key, value in body.options.items() if key in named}
+    known_options = {**info.options, **values}  # null must not become an argument of `update`
+    changes = {key: value for key, value in body.options.items() if key in known_options}
     changed = kb.sources.update(info.id, enabled=body.enabled, if_match=expected, **changes)
     return redact(changed, caller)
 
