@@ -177,12 +177,12 @@ _VALUES = {"<str>": "TEXT", "<int>": "NUMBER", "<float>": "NUMBER", "<path>": "P
 
 def _name_values() -> None:
     """Name the values of options in help, where newer versions of typer show Python's types."""
-    shown = getattr(TyperOption, "display_type", None)
-    if shown is None:
+    original = getattr(TyperOption, "display_type", None)
+    if original is None:
         return
 
     def display_type(option: TyperOption, ctx: typer.Context) -> str:
-        kind: str = shown(option, ctx)
+        kind: str = original(option, ctx)
         kind = kind.replace(" range>", ">").replace("<list[", "<").replace("]>", ">")
         return _VALUES.get(kind, kind)
 
@@ -205,7 +205,7 @@ Count = Annotated[int, typer.Option(min=1)]
 OptionalCount = Annotated[int | None, typer.Option(min=1)]
 Port = Annotated[int, typer.Option(min=0, max=65535)]
 
-# spelling and help of parameters that several commands have
+# spelling and help of parameters that several commands share
 _SPELLED = {
     "as_json": "--json",
     "as_jsonl": "--jsonl",
@@ -260,7 +260,7 @@ def command(
     show: Callable[[Any], None] | None = None,
     resume: str = "",
 ) -> Callable[[T], T]:
-    """Make a command of a function; the section ``Args`` of its docstring is the help.
+    """Turn a function into a command; the section ``Args`` of its docstring is the help.
 
     Keyword-only parameters are options. An option ``Annotated[type, function]`` stands for those of
     the function, whose result is its value. ``ws`` gets the workspace and ``on_progress`` a
@@ -269,7 +269,7 @@ def command(
     Args:
         group: The commands that it belongs to.
         name: Its name, if not the function's.
-        show: Prints a result that is no `Done` for people.
+        show: Prints a result other than `Done` for people.
         resume: The command that continues the work after an interruption, with names to fill.
     """
 
@@ -281,28 +281,28 @@ def command(
             flag = Parameter("as_json", Parameter.KEYWORD_ONLY, default=False)
             parameters["as_json"] = _parameter(flag, bool, "")
 
-        def run(**given: Any) -> None:
-            given = {key: None if value == [] else value for key, value in given.items()}
-            arguments = _arguments(function, given)
+        def run(**options: Any) -> None:
+            options = {key: None if value == [] else value for key, value in options.items()}
+            arguments = _arguments(function, options)
             with ExitStack() as stack:
                 if "ws" in names:
                     arguments["ws"] = stack.enter_context(open_workspace())
                 if resume:
-                    stack.enter_context(resumable(resume.format(**given)))
+                    stack.enter_context(resumable(resume.format(**options)))
                 if "on_progress" in names:
                     arguments["on_progress"] = stack.enter_context(progress())
                 result = function(**arguments)
-            shown = partial(show, result) if show else ""
-            done = result if isinstance(result, Done) else Done(result, shown)
-            if has_json and given["as_json"]:
-                print_json(done.value)
-            elif callable(done.message):
-                done.message()
+            printer = partial(show, result) if show else ""
+            outcome = result if isinstance(result, Done) else Done(result, printer)
+            if has_json and options["as_json"]:
+                print_json(outcome.value)
+            elif callable(outcome.message):
+                outcome.message()
             else:
-                for line in done.message.splitlines():
+                for line in outcome.message.splitlines():
                     say(line)
-            if done.code:
-                raise typer.Exit(done.code)
+            if outcome.code:
+                raise typer.Exit(outcome.code)
 
         # typer reads the signature
         run.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
@@ -315,16 +315,16 @@ def command(
 
 
 def _parse_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    """Return the text of a docstring, and its explanations of arguments by name."""
-    text, _, listed = inspect.cleandoc(function.__doc__ or "").partition("\n\nArgs:\n")
-    items = re.findall(r"(?ms)^    (\w+): (.*?)(?=\n    \w|\Z)", listed)
+    """Return the text of a docstring, and its explanations of its arguments by name."""
+    text, _, section = inspect.cleandoc(function.__doc__ or "").partition("\n\nArgs:\n")
+    items = re.findall(r"(?ms)^    (\w+): (.*?)(?=\n    \w|\Z)", section)
     return text, {name: " ".join(each.split()) for name, each in items}
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the type of each argument from the command line, or the function that makes it."""
-    named = {key: each for key, each in function.__annotations__.items() if key not in _GIVEN}
-    holder = SimpleNamespace(__annotations__=named)
+    annotations = {key: each for key, each in function.__annotations__.items() if key not in _GIVEN}
+    holder = SimpleNamespace(__annotations__=annotations)
     hints = get_type_hints(holder, function.__globals__, include_extras=True)
     notes = {key: get_args(hint)[-1:] for key, hint in hints.items()}
     return {
@@ -335,19 +335,19 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 def _parameters(function: Callable[..., Any]) -> dict[str, Parameter]:
     _, helps = _parse_docstring(function)
-    own = inspect.signature(function).parameters
-    found: dict[str, Parameter] = {}
+    declared = inspect.signature(function).parameters
+    parameters: dict[str, Parameter] = {}
     for name, hint in _hints(function).items():
         if inspect.isfunction(hint):
-            found |= _parameters(hint)
+            parameters |= _parameters(hint)
         else:
-            found[name] = _parameter(own[name], hint, helps.get(name, ""))
-    return found
+            parameters[name] = _parameter(declared[name], hint, helps.get(name, ""))
+    return parameters
 
 
-def _arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def _arguments(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        name: hint(**_arguments(hint, given)) if inspect.isfunction(hint) else given[name]
+        name: hint(**_arguments(hint, values)) if inspect.isfunction(hint) else values[name]
         for name, hint in _hints(function).items()
     }
 

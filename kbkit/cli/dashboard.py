@@ -116,12 +116,12 @@ def _free_port(host: str, port: int) -> int:
 
 @contextmanager
 def _page_template(folder: Path) -> Iterator[None]:
-    place = folder / "voila" / "templates" / "kbkit"
-    place.mkdir(parents=True)
+    target = folder / "voila" / "templates" / "kbkit"
+    target.mkdir(parents=True)
     for name in ("index.html.j2", "spinner.macro.html.j2"):
         text = resources.files("kbkit").joinpath("panels", "static", name).read_text("utf-8")
-        (place / name).write_text(text, encoding="utf-8")
-    (place / "conf.json").write_text('{"base_template": "lab"}', encoding="utf-8")
+        (target / name).write_text(text, encoding="utf-8")
+    (target / "conf.json").write_text('{"base_template": "lab"}', encoding="utf-8")
     before = os.environ.get("JUPYTER_PATH")
     os.environ["JUPYTER_PATH"] = os.pathsep.join([str(folder), *([before] if before else [])])
     try:

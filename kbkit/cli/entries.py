@@ -172,8 +172,8 @@ def add(title: str | None = None, *, slug: str = "", given: Given) -> Done:
     if title is None:
         if not sys.stdin.isatty():
             raise typer.BadParameter("give a title: kbkit entries add TITLE")
-        title, asked = _ask(values)
-        values |= asked
+        title, answers = _ask(values)
+        values |= answers
     with open_workspace() as ws:
         return _entry_done("wrote", ws.entries.create(title, slug=slug, files=added, **values))
 
@@ -314,8 +314,8 @@ def export(ws: Workspace, folder: Path, slugs: list[str] | None = None) -> Done:
     return Done(folders, f"wrote {pluralize(len(folders), 'skill')}: {folder}")
 
 
-def _ask(given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Ask for a title and for what is not given."""
+def _ask(values: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Ask for a title and for missing values."""
 
     def ask(label: str, default: str = "") -> str:
         answer = typer.prompt(label, default=default, show_default=bool(default), err=True)
@@ -330,12 +330,12 @@ def _ask(given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         "category": "Category",
         "prompt": "Instructions, in one line (more go into prompt.md)",
     }
-    asked: dict[str, Any] = {key: ask(labels[key]) for key in labels if key not in given}
-    if "tags" in asked:
-        asked["tags"] = [each for each in asked["tags"].split(",") if each.strip()]
-    while "status" not in given and asked.get("status") not in tuple(EntryStatus):
-        asked["status"] = ask("Status (active, draft, deprecated)", EntryStatus.ACTIVE)
-    return title, asked
+    answers: dict[str, Any] = {key: ask(labels[key]) for key in labels if key not in values}
+    if "tags" in answers:
+        answers["tags"] = [each for each in answers["tags"].split(",") if each.strip()]
+    while "status" not in values and answers.get("status") not in tuple(EntryStatus):
+        answers["status"] = ask("Status (active, draft, deprecated)", EntryStatus.ACTIVE)
+    return title, answers
 
 
 def _read(path: Path) -> bytes:
@@ -352,5 +352,5 @@ def _text(data: bytes, path: Path) -> str:
         raise FilesError(f"{path}: is not UTF-8 text") from None
 
 
-def _entry_done(what: str, entry: Entry) -> Done:
-    return Done(entry, f"{what} {entry.slug}")
+def _entry_done(verb: str, entry: Entry) -> Done:
+    return Done(entry, f"{verb} {entry.slug}")

@@ -140,8 +140,8 @@ def _text_or_input(text: str | None) -> str:
         raise typer.BadParameter("the input is not UTF-8") from None
 
 
-def _file_done(what: str, info: FileInfo) -> Done:
-    return Done(info, f"{what} {plain(info.path)}")
+def _file_done(verb: str, info: FileInfo) -> Done:
+    return Done(info, f"{verb} {plain(info.path)}")
 
 
 Documents = Annotated[
@@ -221,14 +221,14 @@ def compact(ws: Workspace, *, yes: bool = False) -> Done:
         typer.confirm(
             "Deleted items cannot be restored afterwards. Continue?", abort=True, err=True
         )
-    done = ws.compact()
+    result = ws.compact()
     return Done(
-        done,
-        f"emptied the trash: {pluralize(done.documents)}, "
-        f"{pluralize(done.knowledge_bases, 'knowledge base')}, "
-        f"{pluralize(done.files, 'file')} or folders, {done.entries:,} entries, "
-        f"{pluralize(done.images, 'picture')}; "
-        f"the workspace is {done.bytes / 1e6:,.1f} MB smaller",
+        result,
+        f"emptied the trash: {pluralize(result.documents)}, "
+        f"{pluralize(result.knowledge_bases, 'knowledge base')}, "
+        f"{pluralize(result.files, 'file')} or folders, {result.entries:,} entries, "
+        f"{pluralize(result.images, 'picture')}; "
+        f"the workspace is {result.bytes / 1e6:,.1f} MB smaller",
     )
 
 

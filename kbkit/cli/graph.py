@@ -150,8 +150,8 @@ def export(ws: Workspace, file: Path) -> Done:
     Args:
         file: GraphML (.graphml) or JSON (.json).
     """
-    written = ws.graph.export(file)
-    return Done({"file": written}, f"wrote {written}")
+    target = ws.graph.export(file)
+    return Done({"file": target}, f"wrote {target}")
 
 
 @command(graph)
@@ -352,10 +352,10 @@ def _print_about(answer: About) -> None:
         answer.documents
     )
     for chunk in answer.chunks:
-        place = plain(" > ".join(filter(None, (chunk.title, chunk.section))))
+        heading = plain(" > ".join(filter(None, (chunk.title, chunk.section))))
         kind = f" ({chunk.frame.value})" if chunk.frame else ""
         statement = textwrap.shorten(plain(chunk.statement), MAX_STATEMENT_LENGTH, placeholder=" …")
-        typer.echo(f"\n{place}{kind}\n    {statement}")
+        typer.echo(f"\n{heading}{kind}\n    {statement}")
     if answer.entities:
         typer.echo(f"\nrelated: {', '.join(plain(each.name) for each in answer.entities)}")
 

@@ -189,12 +189,12 @@ def improve(
         estimate: Only print the work left and an estimate of its time.
         background: Return at once and work in the background.
     """
-    left = ws[name].improve(
+    remaining = ws[name].improve(
         embedding=embedding, background=background, estimate=estimate, on_progress=on_progress
     )
-    if left and not estimate:
-        return Done(left, partial(say_improvement, left, name))
-    return Done(left, f"left to do: {left}")
+    if remaining and not estimate:
+        return Done(remaining, partial(say_improvement, remaining, name))
+    return Done(remaining, f"left to do: {remaining}")
 
 
 @command(app)

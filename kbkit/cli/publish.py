@@ -83,8 +83,8 @@ def export(
         )
     message = f"wrote the {'pages' if pages_only else 'project'} {report.folder}"
     if report.site:
-        place = kb.name if report.folder == handle_of(kb).site_folder() else report.site
-        message += f"\nlook at it with `kbkit serve-site {place}`"
+        location = kb.name if report.folder == handle_of(kb).site_folder() else report.site
+        message += f"\nlook at it with `kbkit serve-site {location}`"
     return Done(report, message)
 
 
@@ -143,8 +143,8 @@ def watch(
         served: list[str] = []
 
         def on_export(report: ExportReport) -> None:
-            place = report.site or report.folder
-            say(f"wrote {pluralize(report.written, 'page')}, removed {report.removed:,}: {place}")
+            output = report.site or report.folder
+            say(f"wrote {pluralize(report.written, 'page')}, removed {report.removed:,}: {output}")
             if port is not None and report.site and not served:
                 served.append(stack.enter_context(serve(report.site, port)))
                 say(f"serving it at {served[0]}")
@@ -322,9 +322,9 @@ def create(
     """
     from kbkit.access import Tokens
 
-    new = Tokens(ws).create(name, scope=scope, kbs=kbs or (), days=days)
+    result = Tokens(ws).create(name, scope=scope, kbs=kbs or (), days=days)
     say(f"keep it: it is not shown again; `kbkit token revoke '{name}'` revokes it")
-    return Done({"token": new.token, **new.info.to_dict()}, partial(typer.echo, new.token))
+    return Done({"token": result.token, **result.info.to_dict()}, partial(typer.echo, result.token))
 
 
 @command(

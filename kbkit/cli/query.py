@@ -231,8 +231,8 @@ def _print_fidelity(report: FidelityReport) -> None:
     say(f"{report.titles:.1%} of the titles are unique to their page")
     if report.warning:
         say(f"poorly read: {report.warning}")
-    for one in report.worst[:WORST_PAGES]:
-        say(f"worst: {one.uri}: {losses(one.fidelity.counts())}")
+    for page in report.worst[:WORST_PAGES]:
+        say(f"worst: {page.uri}: {losses(page.fidelity.counts())}")
 
 
 @command(app, show=_print_fidelity)

@@ -71,9 +71,9 @@ def copy(
     """
     from kbkit.workflows.gallery import copy_recipe
 
-    first, *others = copy_recipe(name, folder, force=force)
-    more = f" and {pluralize(len(others), 'file')} that it reads" if others else ""
-    say(f"wrote {first}{more}; `kbkit build {first}` builds it")
+    first, *extra_files = copy_recipe(name, folder, force=force)
+    ending = f" and {pluralize(len(extra_files), 'file')} that it reads" if extra_files else ""
+    say(f"wrote {first}{ending}; `kbkit build {first}` builds it")
 
 
 @command(recipes)
@@ -203,7 +203,7 @@ def init(
     for line in draft.seen:
         say(line)
     if not yes and sys.stdin.isatty():
-        draft = _complete(draft, named=bool(name), free=force or output is not None)
+        draft = _complete(draft, has_name=bool(name), may_exist=force or output is not None)
     path = write_draft(draft, output, force=force)
     say(
         f"wrote {path}; look through it, then `kbkit recipes check {path}` and `kbkit build {path}`"
@@ -217,13 +217,13 @@ def _question(text: str) -> tuple[str, str]:
     return question.strip(), page.strip()
 
 
-def _complete(draft: Draft, *, named: bool, free: bool) -> Draft:
+def _complete(draft: Draft, *, has_name: bool, may_exist: bool) -> Draft:
     """Complete a draft with answers from the terminal.
 
     Args:
         draft: Draft from the source.
-        named: Whether the command line gave its name.
-        free: Whether the file of a name may exist.
+        has_name: Whether the command line gave its name.
+        may_exist: Whether the file of a name may exist.
     """
     from kbkit.recipes import check_name
     from kbkit.workflows.drafts import check_free
@@ -231,14 +231,14 @@ def _complete(draft: Draft, *, named: bool, free: bool) -> Draft:
     def usable(text: str) -> str:
         try:
             name = check_name(text.strip())
-            if not free:
+            if not may_exist:
                 check_free(Path(f"{name}.yaml"))
         except (ValueError, ConflictError) as error:
             raise typer.BadParameter(str(error)) from None
         return name
 
     changes: dict[str, object] = {}
-    if not named:
+    if not has_name:
         changes["name"] = typer.prompt(
             "Name of the knowledge base", draft.name, value_proc=usable, err=True
         )

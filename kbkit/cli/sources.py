@@ -72,7 +72,7 @@ def source_specs(
         attribution: Credit for documents that state none.
         allow_private: Allow loopback and private addresses.
     """
-    given = {
+    arguments = {
         name: value
         for name, value in locals().items()
         if value is not None and (value is not False or name == "sitemap")
@@ -82,20 +82,20 @@ def source_specs(
     if mirror is None and base_url is not None:
         raise typer.BadParameter("--base-url needs --mirror")
     specs: list[dict[str, Any]] = [
-        {"type": kind, _place(kind, place): place}
+        {"type": kind, _place(kind, location): location}
         for kind in _PLACES
-        for place in given.pop(kind, ())
+        for location in arguments.pop(kind, ())
     ]
     if mirror is not None:
-        specs.append({"type": "mirror", "path": given.pop("mirror")})
+        specs.append({"type": "mirror", "path": arguments.pop("mirror")})
     options = _options_by_type()
-    for name, value in given.items():
+    for name, value in arguments.items():
         takers = [spec for spec in specs if name in options[spec["type"]]]
         for spec in takers:
             spec[name] = value
         if not takers:
-            *others, last = (f"--{kind}" for kind, names in options.items() if name in names)
-            kinds = f"{', '.join(others)} or {last}" if others else last
+            *flags, last = (f"--{kind}" for kind, names in options.items() if name in names)
+            kinds = f"{', '.join(flags)} or {last}" if flags else last
             raise typer.BadParameter(f"{_SPELLED.get(name, f'--{name}')} needs {kinds}")
     return [parse_source(spec) for spec in specs]
 
@@ -117,10 +117,10 @@ SomeSpecs = Annotated[list[Any], some_specs]
 _WEB = re.compile("https?://")
 
 
-def _place(kind: str, place: str) -> str:
+def _place(kind: str, location: str) -> str:
     if kind == "package":
         return "name"
-    is_address = kind in ("crawl", "page") or (kind == "openapi" and _WEB.match(place))
+    is_address = kind in ("crawl", "page") or (kind == "openapi" and _WEB.match(location))
     return "url" if is_address else "path"
 
 
@@ -204,8 +204,8 @@ def remove(
         question = f"Delete its {pluralize(info.documents)} too?"
         keep_documents = not typer.confirm(question, default=False, err=True)
     collection.remove(info.id, keep_documents=bool(keep_documents))
-    done = "stay" if keep_documents else "were deleted"
-    say(f"removed {info.location}; its {pluralize(info.documents)} {done}")
+    outcome = "stay" if keep_documents else "were deleted"
+    say(f"removed {info.location}; its {pluralize(info.documents)} {outcome}")
 
 
 def _option(text: str) -> tuple[str, Any]:

@@ -85,7 +85,7 @@ def console(*, stderr: bool = False) -> Console:
 def print_table(
     header: Sequence[str], rows: Iterable[Sequence[str]], *, styles: Iterable[str] = repeat("")
 ) -> None:
-    """Print a table: long texts are wrapped, figures stand on the right."""
+    """Print a table: long texts are wrapped, figures are right-aligned."""
     from rich.table import Table
     from rich.text import Text
 
@@ -201,8 +201,8 @@ def _print_frame(frame: pd.DataFrame) -> None:
 
 
 def print_tuning(report: TuneReport) -> None:
-    both = (report.present, report.proposed)
-    rows = [(name, *(f"{getattr(each, name):.2f}" for each in both)) for name in report.weights]
+    settings = (report.present, report.proposed)
+    rows = [(name, *(f"{getattr(each, name):.2f}" for each in settings)) for name in report.weights]
     ndcg = (f"{figure:.3f}" for figure in (report.present_ndcg, report.tuned_ndcg))
     print_table(("", "present", "proposed"), [*rows, ("nDCG@10", *ndcg)])
     say(f"{report.queries:,} questions, {report.tried:,} settings tried")
@@ -238,11 +238,11 @@ def print_hits(hits: Hits) -> None:
             line = Text("    " + description, style="dim")
             terminal.print(line, no_wrap=True, overflow="ellipsis")
         for hit in passages:
-            place = plain(" › ".join(hit.headings))
-            line = Text("    ").append(place, _link_style("", hit.url))
-            terminal.print(line.append(f"{'  ' if place else ''}{hit.score:.3f}", style="dim"))
-            for shown in plain_lines(hit.snippet):
-                terminal.print(Padding(Text(shown), (0, 0, 0, 6), expand=False))
+            heading = plain(" › ".join(hit.headings))
+            line = Text("    ").append(heading, _link_style("", hit.url))
+            terminal.print(line.append(f"{'  ' if heading else ''}{hit.score:.3f}", style="dim"))
+            for text in plain_lines(hit.snippet):
+                terminal.print(Padding(Text(text), (0, 0, 0, 6), expand=False))
     say_notes(hits.notes)
     counts = f"{pluralize(len(hits), 'passage')} of {pluralize(len(documents))}"
     say(f"{counts} in {hits.seconds * 1000:.0f} ms")
@@ -268,11 +268,11 @@ def listing(
     Columns are attributes, or what the ``computed`` functions return for a value.
     """
     names = columns.split()
-    reads = [computed.get(name) or attrgetter(name) for name in names]
+    getters = [computed.get(name) or attrgetter(name) for name in names]
 
     def show(rows: Sequence[Any]) -> None:
         if rows or not empty:
-            lines = ([values.format_value(read(row)) for read in reads] for row in rows)
+            lines = ([values.format_value(getter(row)) for getter in getters] for row in rows)
             print_table([name.replace("_", " ") for name in names], lines)
         else:
             say(empty)

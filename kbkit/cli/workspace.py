@@ -48,10 +48,10 @@ def mcp(
     )
 
 
-def _print_migration(done: Migration) -> None:
-    rows = ((table.name, f"{table.rows:,}", table.digest) for table in done.tables if table.rows)
+def _print_migration(report: Migration) -> None:
+    rows = ((table.name, f"{table.rows:,}", table.digest) for table in report.tables if table.rows)
     print_table(("table", "rows", "BLAKE2 of both"), rows)
-    _print_locations(done)
+    _print_locations(report)
 
 
 @command(app, show=_print_migration, resume="kbkit migrate")
@@ -67,14 +67,14 @@ def migrate(*, to: str, on_progress: OnProgress | None) -> Migration:
     return move(chosen_workspace(), to=to, on_progress=on_progress)
 
 
-def _print_locations(done: Migration) -> None:
+def _print_locations(report: Migration) -> None:
     say(
-        f"moved {done.rows:,} rows in {done.seconds:,.0f} s"
-        + (f", {done.kept:,} of them before an interruption" if done.kept else "")
+        f"moved {report.rows:,} rows in {report.seconds:,.0f} s"
+        + (f", {report.kept:,} of them before an interruption" if report.kept else "")
         + "; all tables are the same in both places"
     )
-    say(f"the catalog is in {done.destination} now; the one in {done.source} is unchanged")
-    if "://" in done.destination:
+    say(f"the catalog is in {report.destination} now; the one in {report.source} is unchanged")
+    if "://" in report.destination:
         say(
             "set KBKIT_DATABASE_URL to that address; files, entries and pictures stay in the "
             "folder of the workspace; its catalog.db and chroma are no longer read"
@@ -82,7 +82,7 @@ def _print_locations(done: Migration) -> None:
         return
     say(
         "unset KBKIT_DATABASE_URL, and name that folder as the workspace; "
-        f"copied into it: {', '.join(done.folders) or 'nothing else'}; the vector "
+        f"copied into it: {', '.join(report.folders) or 'nothing else'}; the vector "
         "index was rebuilt, and snapshots are rebuilt on demand"
     )
 
@@ -190,13 +190,13 @@ def runs(ws: Workspace, names: Names = None) -> list[Run]:
     return ws.runs(names)
 
 
-def _print_bundle(done: BundleInfo) -> None:
-    for reason in done.skipped:
+def _print_bundle(report: BundleInfo) -> None:
+    for reason in report.skipped:
         say(f"left out: {reason}")
     say(
-        f"wrote {done.path}: {pluralize(len(done.knowledge_bases), 'knowledge base')}, "
-        f"{pluralize(done.documents)}, {done.bytes / 1e6:,.1f} MB, in {done.seconds:,.1f} s"
-        + (", signed" if done.signed else "")
+        f"wrote {report.path}: {pluralize(len(report.knowledge_bases), 'knowledge base')}, "
+        f"{pluralize(report.documents)}, {report.bytes / 1e6:,.1f} MB, in {report.seconds:,.1f} s"
+        + (", signed" if report.signed else "")
     )
 
 
@@ -238,21 +238,21 @@ def backup(
     return ws.bundle(place, sign=sign, on_progress=on_progress)
 
 
-def _print_restored(done: Restoration) -> None:
-    for kb in done.knowledge_bases:
+def _print_restored(report: Restoration) -> None:
+    for kb in report.knowledge_bases:
         restored = f"restored {pluralize(kb.documents)}, {kb.ratings:,} ratings"
         say(f"{kb.name}: {restored}" + ("" if kb.new else "; existing data stayed"))
-    if done.files or done.kept:
+    if report.files or report.kept:
         say(
-            f"restored {pluralize(len(done.files), 'file')}, and kept {len(done.kept):,} that "
+            f"restored {pluralize(len(report.files), 'file')}, and kept {len(report.kept):,} that "
             "differ here"
         )
-    if done.sources:
+    if report.sources:
         say(
-            f"{pluralize(done.sources, 'source')} will not be read: enable with `kbkit sources "
+            f"{pluralize(report.sources, 'source')} will not be read: enable with `kbkit sources "
             "enable`, or restore with --trust"
         )
-    say(f"restored in {done.seconds:,.1f} s")
+    say(f"restored in {report.seconds:,.1f} s")
 
 
 @command(app, show=_print_restored)
