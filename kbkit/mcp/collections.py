@@ -122,18 +122,18 @@ def add(tools: Tools) -> None:
         """Describe a collection: its topic, figures, and documents with their ids."""
         kb = tools.workspace[_check_name(tools, collection_name)]
         info = kb.info()
-        about, updated = short(info.description), f"{info.updated_at:%Y-%m-%d}"
+        description, updated = short(info.description), f"{info.updated_at:%Y-%m-%d}"
         figures = f"{pluralize(info.documents, 'document')}, {pluralize(info.chunks, 'chunk')}"
         return listing(
             map(_document, kb.documents.list()),
             name="documents",
             above=f"{info.name}: {figures}, updated {updated}.\n",
-            about=about,
+            about=description,
             nothing=f"{info.name} contains no documents yet.",
             budget=budget,
             more={
                 "collection_name": info.name,
-                "description": about,
+                "description": description,
                 "documents_in_all": info.documents,
                 "chunks": info.chunks,
                 "updated_at": updated,
@@ -217,10 +217,10 @@ def _collection_name(tools: Tools, name: str) -> str:
 
 
 def _check_name(tools: Tools, name: str) -> str:
-    allowed = tools.kbs(name) if name else None
-    if not allowed:
+    names = tools.kbs(name) if name else None
+    if not names:
         raise NotFoundError("collection_name: is empty")
-    return allowed[0]
+    return names[0]
 
 
 _ID_TOKENS = 120
@@ -228,10 +228,10 @@ _MAX_SKIPPED = 5
 
 
 def _added_reply(name: str, report: IngestReport, skipped: list[Problem]) -> Reply:
-    left = [*skipped, *report.failed, *report.skipped]
-    left_out = [short(f"{each.uri}: {each.reason}") for each in left[:_MAX_SKIPPED]]
-    if len(left) > _MAX_SKIPPED:
-        left_out.append(f"and {len(left) - _MAX_SKIPPED:,} more")
+    problems = [*skipped, *report.failed, *report.skipped]
+    left_out = [short(f"{each.uri}: {each.reason}") for each in problems[:_MAX_SKIPPED]]
+    if len(problems) > _MAX_SKIPPED:
+        left_out.append(f"and {len(problems) - _MAX_SKIPPED:,} more")
     added = pluralize(report.new, "new document")
     text = f"{name}: {added}, {report.changed:,} changed, {report.same:,} unchanged"
     text += f"; {pluralize(report.chunks_added, 'chunk')} to search now."

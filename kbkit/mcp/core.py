@@ -167,18 +167,18 @@ def search_page(
     filters: ConditionValues | None = None,
 ) -> Reply:
     """Search, and return a page of passages."""
-    most = passages.HITS_PER_PASSAGE * (budget.start + limit + 1)
-    hits = tools.searches.search(query, kbs=kbs, limit=most, filters=filters)
+    count = passages.HITS_PER_PASSAGE * (budget.start + limit + 1)
+    hits = tools.searches.search(query, kbs=kbs, limit=count, filters=filters)
     return passages.search_reply(hits, limit=limit, budget=budget, with_ids=tools.allow_write)
 
 
 def _document(tools: Tools, name: str, kb_name: str) -> tuple[str, Document, str]:
     workspace, missing = tools.workspace, list[NotFoundError]()
     kbs = tools.kbs(kb_name) or list(workspace)
-    for each in kbs:
+    for kb in kbs:
         for address, anchor in dict.fromkeys([(name, ""), name.partition("#")[::2]]):
             try:
-                return each, workspace[each].documents[address], anchor
+                return kb, workspace[kb].documents[address], anchor
             except NotFoundError as error:
                 missing.append(error)
     if len(kbs) == 1:
@@ -190,13 +190,13 @@ def _document(tools: Tools, name: str, kb_name: str) -> tuple[str, Document, str
 
 
 def row_of(info: KnowledgeBaseInfo) -> tuple[str, dict[str, Any]]:
-    about = short(info.description)
+    topic = short(info.description)
     updated = f"{info.updated_at:%Y-%m-%d}"
     documents = pluralize(info.documents, "document")
-    line = f"- {info.name}{f': {about}' if about else ''} ({documents}, updated {updated})"
+    line = f"- {info.name}{f': {topic}' if topic else ''} ({documents}, updated {updated})"
     return line, {
         "name": info.name,
-        "description": about,
+        "description": topic,
         "documents": info.documents,
         "chunks": info.chunks,
         "updated_at": updated,

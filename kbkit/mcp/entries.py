@@ -96,19 +96,19 @@ def add(tools: Tools) -> None:
         task_id: str = "",
     ) -> Reply:
         """Create or update an entry from the folder of a finished task."""
-        place, _ = tools.rooted_path(folder)
+        path, _ = tools.rooted_path(folder)
         try:
-            entry = tools.workspace.entries.learn(place, task_id=task_id)
+            entry = tools.workspace.entries.learn(path, task_id=task_id)
         except KbkitError as error:  # hide the path on the server
-            error.args = (str(error).replace(str(place), folder), *error.args[1:])
+            error.args = (str(error).replace(str(path), folder), *error.args[1:])
             raise
         return _rating_reply(entry, "is learned")
 
 
-def _rating_reply(entry: Entry, done: str) -> Reply:
+def _rating_reply(entry: Entry, outcome: str) -> Reply:
     rating = round(entry.rating.average, 1)
     values = {"slug": entry.slug, "rating": rating, "votes": entry.rating.count}
-    return Reply(f"{entry.slug} {done}.", values)
+    return Reply(f"{entry.slug} {outcome}.", values)
 
 
 _MAX_FILES = 12
@@ -118,9 +118,9 @@ def _text(entry: Entry, *, budget: Budget) -> Reply:
     """Return an entry with a page of its prompt."""
     paths = [short(file.path) for file in entry.files]
     files = cut(", ".join(paths[:_MAX_FILES]), 2 * LINE_TOKENS)
-    left = f" and {len(paths) - _MAX_FILES} more" if len(paths) > _MAX_FILES else ""
+    ending = f" and {len(paths) - _MAX_FILES} more" if len(paths) > _MAX_FILES else ""
     lines = [_line(entry), f"updated: {entry.updated_at:%Y-%m-%d}"]
-    lines += [f"files: {files}{left}"] if files else []
+    lines += [f"files: {files}{ending}"] if files else []
     return part_reply(
         entry.prompt,
         name=entry.slug,
@@ -131,7 +131,7 @@ def _text(entry: Entry, *, budget: Budget) -> Reply:
             "title": short(entry.title),
             "status": entry.status.value,
             "updated_at": f"{entry.updated_at:%Y-%m-%d}",
-            "files": files + left,
+            "files": files + ending,
         },
     )
 

@@ -140,8 +140,8 @@ def add(tools: Tools) -> None:
 
 def _parameter(name: str, field: FieldInfo) -> Parameter:
     default = Parameter.empty if field.is_required() else field.default
-    about = Field(description=field.description)
-    annotation = Annotated[field.annotation, about, *field.metadata]  # type: ignore[name-defined]
+    info = Field(description=field.description)
+    annotation = Annotated[field.annotation, info, *field.metadata]  # type: ignore[name-defined]
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 

@@ -167,15 +167,15 @@ def _about(facts: About, *, limit: int, budget: Budget) -> Reply:
 
 
 def _entity(entity: Entity) -> tuple[str, dict[str, Any]]:
-    about, name = short(entity.description), short(entity.name)
+    description, name = short(entity.description), short(entity.name)
     aliases = ", ".join(short(alias) for alias in entity.aliases[:_MAX_ALIASES])
     head = f"- {name} ({short(entity.type)}, {pluralize(entity.chunks, 'passage')})"
-    line = head + f": {about}" * bool(about) + f"; also {aliases}" * bool(aliases)
+    line = head + f": {description}" * bool(description) + f"; also {aliases}" * bool(aliases)
     return line, {
         "id": entity.id,
         "name": name,
         "type": short(entity.type),
-        "description": about,
+        "description": description,
         "aliases": aliases,
         "chunks": entity.chunks,
     }

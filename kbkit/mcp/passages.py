@@ -60,37 +60,37 @@ def search_reply(hits: Hits, *, limit: int, budget: Budget, with_ids: bool = Fal
         "next_cursor": "",
     }
     budget.take("\n\n".join([quotes.note, *noted]), frame)
-    of_documents = [(each.hit.kb, each.hit.chunk.document_id) for each in extracts]
+    document_keys = [(extract.hit.kb, extract.hit.chunk.document_id) for extract in extracts]
     passages = [
         _Passage(
             str(number),
             citation_of(excerpt.hit, now, excerpt.heading_path),
             excerpt.hit.chunk.id if with_ids else "",
             harmless(excerpt.text),
-            of_documents[number - 1] in of_documents[start : number - 1],
+            document_keys[number - 1] in document_keys[start : number - 1],
         )
         for number, excerpt in enumerate(extracts[start : start + limit], start + 1)
     ]
-    shown: list[tuple[str, dict[str, Any]]] = []
+    rendered: list[tuple[str, dict[str, Any]]] = []
     share = budget.room // min(limit, _SHARES)
     for passage in passages:
         room = Budget(min(share, budget.room))
         if not room.holds(*passage.render(quotes, length=_MIN_LENGTH)):
-            if shown:
+            if rendered:
                 break
             room = budget
-        shown.append(passage.within(quotes, room))
-        budget.take(*shown[-1])
+        rendered.append(passage.within(quotes, room))
+        budget.take(*rendered[-1])
     # give the rest of the budget to shortened passages
-    for at, passage in enumerate(passages[: len(shown)]):
-        budget.room += size(*shown[at])
-        shown[at] = passage.within(quotes, budget)
-        budget.take(*shown[at])
-    end = start + len(shown)
-    cursor = write_cursor(end) if shown and len(extracts) > end else ""
-    parts = [part for part, _ in shown]
+    for index, passage in enumerate(passages[: len(rendered)]):
+        budget.room += size(*rendered[index])
+        rendered[index] = passage.within(quotes, budget)
+        budget.take(*rendered[index])
+    end = start + len(rendered)
+    cursor = write_cursor(end) if rendered and len(extracts) > end else ""
+    parts = [part for part, _ in rendered]
     text = "\n\n".join([quotes.note, *parts, *noted]) if parts or noted else NOTHING
-    results = [values for _, values in shown]
+    results = [values for _, values in rendered]
     return Reply(with_cursor(text, cursor), frame | {"results": results, "next_cursor": cursor})
 
 
@@ -118,13 +118,13 @@ class _Passage:
         self, quotes: Quotes, *, short: bool = False, length: int | None = None
     ) -> tuple[str, dict[str, Any]]:
         text = self.text if length is None else cut_at(self.text, length)
-        more = {"chunk_id": self.chunk_id} if self.chunk_id else {}
-        source = source_of(self.citation, short=short) | more
+        ids = {"chunk_id": self.chunk_id} if self.chunk_id else {}
+        source = source_of(self.citation, short=short) | ids
         hidden = _SHARED_LINES if self.same_document else ()
         lines = "\n".join(
             f"{name}: {value}" for name, value in source.items() if name not in hidden
         )
-        values = citation_values(self.citation, quotes, short=short) | more
+        values = citation_values(self.citation, quotes, short=short) | ids
         return (
             quotes.text(self.number, f"{lines}\n\n{text}"),
             values | {"text": quotes.value(text)},
@@ -132,14 +132,14 @@ class _Passage:
 
     def within(self, quotes: Quotes, budget: Budget) -> tuple[str, dict[str, Any]]:
         """Fit the passage into a budget: shortens its text, and a long source."""
-        if budget.holds(*(whole := self.render(quotes))):
-            return whole
+        if budget.holds(*(full := self.render(quotes))):
+            return full
         short = not budget.holds(*self.render(quotes, length=min(len(self.text), _MIN_LENGTH)))
-        most = longest(
+        max_length = longest(
             min(len(self.text), max(budget.room, 0) * 4),
             lambda length: budget.holds(*self.render(quotes, short=short, length=length)),
         )
-        return self.render(quotes, short=short, length=most)
+        return self.render(quotes, short=short, length=max_length)
 
 
 _SHORT_BUDGET = 600
@@ -150,10 +150,10 @@ def context_reply(ask: Callable[[int], Context], budget: Budget) -> Reply:
     from kbkit.retrieval.context import MIN_TOKENS
 
     room = budget.room + CURSOR_TOKENS  # a context has no next page
-    most = max(MIN_TOKENS, room // 2)
+    max_tokens = max(MIN_TOKENS, room // 2)
     while True:
         try:
-            context = ask(most)
+            context = ask(max_tokens)
         except ConfigError as error:
             if str(error).startswith("max_tokens"):  # in terms of the caller's argument
                 raise ConfigError("max_tokens: too few for a passage; give more") from error
@@ -164,12 +164,12 @@ def context_reply(ask: Callable[[int], Context], budget: Budget) -> Reply:
             "pieces": [_values(piece, quotes, room < _SHORT_BUDGET) for piece in context.pieces],
             "notes": [quotes.value(note) for note in context.notes],
         }
-        over = size(context.text, values) - room
-        if over <= 0:
+        excess = size(context.text, values) - room
+        if excess <= 0:
             return Reply(context.text, values)
-        if most == MIN_TOKENS:  # only notes remain
+        if max_tokens == MIN_TOKENS:  # only notes remain
             return Reply(context.text, values | {"pieces": [], "notes": []})
-        most = max(MIN_TOKENS, most - max(over // 2, 8))
+        max_tokens = max(MIN_TOKENS, max_tokens - max(excess // 2, 8))
 
 
 def _values(piece: ContextPiece, quotes: Quotes, short: bool) -> dict[str, Any]:

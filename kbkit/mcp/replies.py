@@ -63,10 +63,10 @@ class Budget:
 
 def size(text: str, values: Any = None) -> int:
     """Count the tokens of a text and of values as JSON, with separators."""
-    taken = count_tokens(text) + _SEPARATOR_TOKENS
+    tokens = count_tokens(text) + _SEPARATOR_TOKENS
     if values is not None:
-        taken += count_tokens(json.dumps(values, ensure_ascii=False)) + _SEPARATOR_TOKENS
-    return taken
+        tokens += count_tokens(json.dumps(values, ensure_ascii=False)) + _SEPARATOR_TOKENS
+    return tokens
 
 
 def shorten(message: str, limit: int) -> str:
@@ -167,8 +167,8 @@ def part_reply(
 
     last = first_line + content.count("\n")
     lines = {"first_line": last, "last_line": last} if numbered else {}
-    for most in _LINES:
-        name, heading, values = _shorten_parts(name, heading, values, most)
+    for max_tokens in _LINES:
+        name, heading, values = _shorten_parts(name, heading, values, max_tokens)
         frame = {
             "note": quotes.note,
             **quotes.values(values),
@@ -185,14 +185,14 @@ def part_reply(
     cursor = write_cursor(end) if end < len(content) else ""
     first = first_line + content.count("\n", 0, start)
     last = first + text.rstrip("\n").count("\n")
-    shown = harmless(text)
+    part = harmless(text)
     if numbered:
         lines = {"first_line": first, "last_line": last}
     head = above(first, last)
-    quote = quotes.text(name, f"{head}\n\n{shown}" if head else shown)
+    quote = quotes.text(name, f"{head}\n\n{part}" if head else part)
     return Reply(
         with_cursor(f"{quotes.note}\n\n{quote}", cursor),
-        frame | lines | {"text": quotes.value(shown), "next_cursor": cursor},
+        frame | lines | {"text": quotes.value(part), "next_cursor": cursor},
     )
 
 
@@ -245,7 +245,7 @@ def listing(
     foot = f"</{quotes.mark}>"
     budget.take(f"{head}\n\n{foot}\n\n{_TOO_LONG}", frame)
     lines: list[str] = []
-    shown: list[Mapping[str, Any]] = []
+    rendered: list[Mapping[str, Any]] = []
     cursor = ""
     for line, plain_values in islice(iter(rows), start, None):
         values = quotes.values(plain_values)
@@ -254,7 +254,7 @@ def listing(
             break
         if budget.takes(line, values):
             lines.append(line)
-            shown.append(values)
+            rendered.append(values)
         elif lines:
             cursor = write_cursor(start + len(lines))
             break
@@ -262,7 +262,7 @@ def listing(
             lines.append(_TOO_LONG)
     parts = [head, "\n".join(lines), foot] if lines else [nothing]
     text = "\n\n".join(part for part in parts if part)
-    return Reply(with_cursor(text, cursor), frame | {name: shown, "next_cursor": cursor})
+    return Reply(with_cursor(text, cursor), frame | {name: rendered, "next_cursor": cursor})
 
 
 def problem_text(error: BaseException, limit: int) -> str:

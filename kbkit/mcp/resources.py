@@ -61,12 +61,12 @@ class ResourceHandlers:
     def list_resources(self) -> list[Resource]:
         """List skills, the index of each knowledge base, and the first documents."""
         names = [info.name for info in self._tools.list()]
-        listed = [*self._skills(), *map(_index, names)]
+        listing = [*self._skills(), *map(_index, names)]
         for name in names:
-            left = max(0, MAX_LISTED - len(listed))
-            documents = self._tools.workspace[name].documents.list(limit=left) if left else []
-            listed += [_resource(name, document) for document in documents]
-        return listed
+            room = max(0, MAX_LISTED - len(listing))
+            documents = self._tools.workspace[name].documents.list(limit=room) if room else []
+            listing += [_resource(name, document) for document in documents]
+        return listing
 
     def read(self, address: str) -> ReadResourceContents:
         """Return a page of a document or of a list."""
@@ -228,18 +228,18 @@ def usage_text(
     uses = "\n".join(f"- `{name}` {use}." for name, use in tools.items())
     head = f"{rules}\n\n{uses}\n\n{quotes.note}"
     roots = [short(folder) for folder in folders]
-    named = ", ".join(f"{folder}/" for folder in roots[:_MAX_FOLDERS])
-    left = len(roots) - _MAX_FOLDERS
-    files = f"Root folders: {named or 'none yet'}" + f" and {left} more" * (left > 0)
+    names = ", ".join(f"{folder}/" for folder in roots[:_MAX_FOLDERS])
+    hidden = len(roots) - _MAX_FOLDERS
+    files = f"Root folders: {names or 'none yet'}" + f" and {hidden} more" * (hidden > 0)
     budget.take(f"{head}\n\n<{quotes.mark}>\n{files}\nKnowledge bases:\nand 0000000 more\n</>")
     lines: list[str] = []
-    others = 0
+    more_kbs = 0
     for info in knowledge_bases:
         line, _ = row_of(info)
-        if not others and budget.takes(line):
+        if not more_kbs and budget.takes(line):
             lines.append(line)
         else:
-            others += 1
-    lines += [f"and {others:,} more"] if others else []
-    listed = "\n".join(["Knowledge bases:", *lines]) if lines else "No knowledge base yet."
-    return f"{head}\n\n<{quotes.mark}>\n{listed}\n\n{files}\n</{quotes.mark}>"
+            more_kbs += 1
+    lines += [f"and {more_kbs:,} more"] if more_kbs else []
+    kb_list = "\n".join(["Knowledge bases:", *lines]) if lines else "No knowledge base yet."
+    return f"{head}\n\n<{quotes.mark}>\n{kb_list}\n\n{files}\n</{quotes.mark}>"

@@ -75,9 +75,9 @@ async def _messages(
             message = "the line is not JSON; send one message a line"
             await refuse(ErrorData(code=PARSE_ERROR, message=message))
             continue
-        whole = json.dumps(valid_values(values)) if "\\ud" in line.lower() else line
-        if _is_message(whole, values):
-            yield whole
+        valid_line = json.dumps(valid_values(values)) if "\\ud" in line.lower() else line
+        if _is_message(valid_line, values):
+            yield valid_line
         else:
             await refuse(ErrorData(code=INVALID_REQUEST, message=_NO_MESSAGE))
 
@@ -172,8 +172,8 @@ class WorkspaceServer(MCPServer[Any]):
                 raise ToolError(f"{name}: the answer does not fit; ask with a larger max_tokens")
             return answer
         except ToolError as error:
-            most = max(min(self._limit_of(arguments), MAX_TOKENS), _MIN_ERROR_TOKENS)
-            raise ToolError(explain_error(name, error, self._declared, most)) from error
+            limit = max(min(self._limit_of(arguments), MAX_TOKENS), _MIN_ERROR_TOKENS)
+            raise ToolError(explain_error(name, error, self._declared, limit)) from error
 
     def _no_tool(self, name: str) -> str:
         if name in self._withheld:
@@ -183,10 +183,10 @@ class WorkspaceServer(MCPServer[Any]):
         return f"{name[:80]}: there is no such tool; there are {names}"
 
     def _limit_of(self, arguments: dict[str, Any]) -> int:
-        asked = arguments.get("max_tokens")
-        if type(asked) is not int or asked <= 0:
+        requested = arguments.get("max_tokens")
+        if type(requested) is not int or requested <= 0:
             return self._max_tokens
-        return min(asked, self._max_tokens)
+        return min(requested, self._max_tokens)
 
     async def list_resources(self) -> list[Resource]:
         """List documents that the caller may read; skills come first."""

@@ -128,9 +128,9 @@ def _parse_json(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        where = f" ({error})" if isinstance(error, ValueError) else " (nested too deeply)"
+        cause = f" ({error})" if isinstance(error, ValueError) else " (nested too deeply)"
         raise ConfigError(
-            f"documents: begins like a JSON list but is not valid{where[:200]}"
+            f"documents: begins like a JSON list but is not valid{cause[:200]}"
         ) from None
 
 
@@ -155,27 +155,27 @@ def _text_documents(
 
 def _object_document(item: Mapping[str, Any], name: str) -> SourceDocument:
     try:
-        given = _DOCUMENT.validate_python(item)
+        fields = _DOCUMENT.validate_python(item)
     except ValidationError as error:
         faults = error.errors(include_url=False, include_input=False, include_context=False)
         fault = max(faults, key=lambda each: "extra" in each["type"])
-        place = ".".join(str(part)[:40] for part in fault["loc"])
+        location = ".".join(str(part)[:40] for part in fault["loc"])
         message = fault_reason(fault)
         if "extra" in fault["type"]:
             message += f"; there are {', '.join(GivenDocument.__annotations__)}"
-        raise ConfigError(f"{name}.{place}: {message}") from None
-    content = _clean(given["content"])
+        raise ConfigError(f"{name}.{location}: {message}") from None
+    content = _clean(fields["content"])
     if not content.strip():
         raise ConfigError(f"{name}.content: is empty")
-    title = " ".join(_clean(given.get("title", "")).split())
-    source = _clean(given.get("source", "")).strip()
+    title = " ".join(_clean(fields.get("title", "")).split())
+    source = _clean(fields.get("source", "")).strip()
     return SourceDocument(
         source or (f"text:{title}" if title else _text_uri(content)),
         title or _title(content),
         content,
-        given.get("document_type"),
-        tuple(given.get("tags", ())),
-        given.get("metadata", {}),
+        fields.get("document_type"),
+        tuple(fields.get("tags", ())),
+        fields.get("metadata", {}),
     )
 
 
@@ -201,10 +201,10 @@ def _read_files(path: str, tools: Tools, work: LongWork, submission: Submission)
     from kbkit.sources import SourceContext, open_reader
 
     try:
-        place, root = tools.rooted_path(path)
+        target, root = tools.rooted_path(path)
     except PathOutsideError as error:
         raise PathOutsideError(f"{error}; put plain text into an object with content") from None
-    reader = open_reader(FilesSource(path=str(place), limit=MAX_DOCUMENTS))
+    reader = open_reader(FilesSource(path=str(target), limit=MAX_DOCUMENTS))
     context = SourceContext(stop=work.cancelled, base=root.parent)
     for event in reader.events(context):
         if event.document is not None:

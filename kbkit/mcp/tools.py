@@ -159,13 +159,13 @@ class Tools:
         parameters = dict(signature.parameters)
         paged = parameters.pop("budget", None) is not None
         if paged:
-            parameters |= {each.name: each for each in _PAGING}
+            parameters |= {parameter.name: parameter for parameter in _PAGING}
 
         @wraps(function)
         def call(**arguments: Any) -> CallToolResult:
             if paged:
-                most, cursor = arguments.pop("max_tokens"), arguments.pop("cursor")
-                arguments["budget"] = self.budget(most, cursor)
+                max_tokens, cursor = arguments.pop("max_tokens"), arguments.pop("cursor")
+                arguments["budget"] = self.budget(max_tokens, cursor)
             reply = function(**arguments)
             text = TextContent(type="text", text=reply.text)
             return CallToolResult(content=[text], structured_content=dict(reply.values))
@@ -237,7 +237,7 @@ def _without_titles(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     return {
-        name: {each: _without_titles(inner) for each, inner in value.items()}
+        name: {key: _without_titles(inner) for key, inner in value.items()}
         if name in ("properties", "$defs")
         else _without_titles(value)
         for name, value in schema.items()
@@ -263,18 +263,18 @@ def explain_error(name: str, error: ToolError, declared: Mapping[str, Declared],
     if isinstance(cause, ValidationError):
         properties = declared[name].tool.parameters
         message = f"{name}: " + "; ".join(
-            _fault(each, properties)
-            for each in cause.errors(include_url=False, include_input=False, include_context=False)
+            _fault(fault, properties)
+            for fault in cause.errors(include_url=False, include_input=False, include_context=False)
         )
         return replies.shorten(message, limit)
     return replies.problem_text(cause if isinstance(cause, KbkitError) else error, limit)
 
 
 def _fault(fault: Any, schema: dict[str, Any]) -> str:
-    place = [str(part) for part in fault["loc"]]
+    path = [str(part) for part in fault["loc"]]
     if fault["type"] != "extra_forbidden":
-        return f"{'.'.join(place)}: {fault_reason(fault)}"
+        return f"{'.'.join(path)}: {fault_reason(fault)}"
     fields = schema["properties"]
-    if place[:-1]:  # within filters
+    if path[:-1]:  # within filters
         fields = schema["$defs"]["ConditionValues"]["properties"]
-    return f"{'.'.join(place)[:80]}: is unknown; there are {', '.join(fields)}"
+    return f"{'.'.join(path)[:80]}: is unknown; there are {', '.join(fields)}"
