@@ -219,8 +219,8 @@ class _Base:
         response = outcome if isinstance(outcome, httpx.Response) else None
         status = None if response is None else response.status_code
         # a rate limit applies before any work
-        again = status == 429 or (status in _REPEATED and request.may_repeat)
-        if attempt >= ATTEMPTS or not again:
+        should_retry = status == 429 or (status in _REPEATED and request.may_repeat)
+        if attempt >= ATTEMPTS or not should_retry:
             return None
         # exponential backoff with jitter; needs no secure randomness
         backoff: float = 0.2 * 2**attempt * (0.5 + random.random() / 2)  # noqa: S311

@@ -221,7 +221,7 @@ class RemoteSources(SourcesCalls, RemoteCollection[SourceInfo]):
     """Sources of a knowledge base on a server."""
 
     def __contains__(self, key: object) -> bool:
-        return any(key in (one.id, one.location, one.name) for one in self)
+        return any(key in (source.id, source.location, source.name) for source in self)
 
 
 class AsyncSources(SourcesCalls, AsyncCollection[SourceInfo]):
@@ -274,14 +274,14 @@ class AnnotationsCalls(CollectionCalls[Annotation]):
     def _count(self) -> int: ...
 
     def _all(self) -> Request[ResultPage[Annotation]]:
-        whole = first_page(AnnotatedChunk, self._path, self)
+        chunks = first_page(AnnotatedChunk, self._path, self)
 
         def read(response: httpx.Response) -> ResultPage[Annotation]:
-            part = whole.read(response)
-            found = [one for chunk in part.values for one in chunk.annotations]
-            return ResultPage(found, part.cursor)
+            part = chunks.read(response)
+            annotations = [annotation for chunk in part.values for annotation in chunk.annotations]
+            return ResultPage(annotations, part.cursor)
 
-        return Request("GET", whole.path, read, whole.query)
+        return Request("GET", chunks.path, read, chunks.query)
 
 
 class RemoteAnnotations(AnnotationsCalls, RemoteList[Annotation]):

@@ -110,10 +110,10 @@ def declare_call(
 
         @cache
         def hints() -> dict[str, Any]:
-            named = dict(define.__annotations__)
+            annotations = dict(define.__annotations__)
             if read is not None:
-                del named["return"]  # its module may not be imported yet
-            holder = SimpleNamespace(__annotations__=named)
+                del annotations["return"]  # its module may not be imported yet
+            holder = SimpleNamespace(__annotations__=annotations)
             return get_type_hints(holder, define.__globals__, include_extras=True)
 
         @cache
@@ -123,28 +123,28 @@ def declare_call(
         def request(self: Any, /, *args: Any, **kwargs: Any) -> Request[Any]:
             bound = signature.bind(self, *args, **kwargs)
             bound.apply_defaults()
-            given = {
+            arguments = {
                 name: _json_value(name, value, hints()[name])
                 for name, value in bound.arguments.items()
                 if name not in _NOT_SENT and value is not None
             }
-            version = given.pop("if_match", None)
+            version = arguments.pop("if_match", None)
             for name in in_path:
                 if isinstance(entity := bound.arguments.get(name), Entity):
                     version = stamp(entity.updated_at)
-            filled = {name: given.pop(name) for name in in_path & set(given)}
+            filled = {name: arguments.pop(name) for name in in_path & set(arguments)}
             at, query = address(path, self, **filled)
-            given = {(names or {}).get(name, name): value for name, value in given.items()}
+            arguments = {(names or {}).get(name, name): value for name, value in arguments.items()}
             json = None
             if method in _WITH_QUERY:
-                for name, value in given.items():
+                for name, value in arguments.items():
                     query |= value if isinstance(value, Mapping) else {name: value}
-            elif given or body:
-                json = json_body(**_fill(body or {}, self), **given)
+            elif arguments or body:
+                json = json_body(**_fill(body or {}, self), **arguments)
             headers, content = matching(version), None
             if text:
                 headers["Content-Type"] = "text/plain; charset=utf-8"
-                content, json = given[text].encode(), None
+                content, json = arguments[text].encode(), None
             return Request(
                 method, at, reader(), query, json, content, headers=headers, timeout=timeout
             )
@@ -228,7 +228,7 @@ def _reader(
     if kind is BinaryIO:
         return lambda response: BytesIO(response.content)
     origin, arguments = get_origin(kind), get_args(kind)
-    many: Any = origin if origin in (list, tuple) and not convert else None
+    container: Any = origin if origin in (list, tuple) and not convert else None
     if NoneType in arguments:
         (kind,) = {*arguments} - {NoneType}
 
@@ -237,13 +237,13 @@ def _reader(
             return response.content.decode()
         if not response.content and NoneType in arguments:
             return None
-        whole = response.json()
-        answer = whole[key or "data"] if key or many else whole
+        body = response.json()
+        answer = body[key or "data"] if key or container else body
         if convert:
             return convert(answer)
-        if many:
-            values = many(from_dict(arguments[0], each) for each in answer)
-            return ResultPage(values, whole["next_cursor"]) if paged else values
+        if container:
+            values = container(from_dict(arguments[0], each) for each in answer)
+            return ResultPage(values, body["next_cursor"]) if paged else values
         return None if answer is None else from_dict(kind, answer)
 
     return read
@@ -275,8 +275,8 @@ def matching(version: str | None) -> dict[str, str]:
 
 def address(path: str, owner: Any, /, **names: Any) -> tuple[str, dict[str, Any]]:
     """Format a path and its query, which may name attributes of their owner, ``self``."""
-    place, _, fixed = path.partition("?")
-    return url(place, self=owner, **names), _fill(dict(parse_qsl(fixed)), owner)
+    base_path, _, fixed = path.partition("?")
+    return url(base_path, self=owner, **names), _fill(dict(parse_qsl(fixed)), owner)
 
 
 def _fill(values: Mapping[str, Any], owner: Any) -> dict[str, Any]:
@@ -315,9 +315,9 @@ class ResultPage(Generic[T]):
 
 def first_page(kind: type[T], path: str, owner: object) -> Request[ResultPage[T]]:
     """Request the first page of a list, whose path may name attributes of its owner."""
-    at, query = address(path, owner)
-    sent = {"limit": _MAX, **query}
-    return Request("GET", at, _reader(list[kind], "", None, paged=True), sent)  # type: ignore[valid-type]
+    full_path, query = address(path, owner)
+    params = {"limit": _MAX, **query}
+    return Request("GET", full_path, _reader(list[kind], "", None, paged=True), params)  # type: ignore[valid-type]
 
 
 def next_page(

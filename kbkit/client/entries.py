@@ -70,16 +70,16 @@ class EntriesCalls(RemoteObject):
         offset: int = 0,
     ) -> Steps[EntryPage]:
         """List entries without their text."""
-        most = None if limit is None else check_integer("limit", limit, 1)
+        max_count = None if limit is None else check_integer("limit", limit, 1)
         start = check_integer("offset", offset, 0)
         params = {"status": status, "category": category, "tag": tag, "text": text, "sort": sort}
         infos: builtins.list[EntryInfo] = []
         while True:
-            size = _MAX if most is None else min(_MAX, most - len(infos))
+            size = _MAX if max_count is None else min(_MAX, max_count - len(infos))
             page = {"limit": size, "offset": start + len(infos)}
             part, total = yield from EntriesCalls._page(self, **params, **page)
             infos += part
-            if not part or len(infos) == most or start + len(infos) >= total:
+            if not part or len(infos) == max_count or start + len(infos) >= total:
                 return EntryPage(tuple(infos), total, start)
 
     @call(f"GET {_AT}", read=_page)

@@ -146,8 +146,8 @@ class GraphCalls:
     def delete(self, entity: str | Entity | Relation, *, by: str = "") -> Steps[None]:
         """Delete an entity or a relation for good; `create` and `relate` bring it back."""
         if isinstance(entity, Relation):
-            ends, version = (entity.source, entity.name, entity.target), stamp(entity.seen_at)
-            return (yield from GraphCalls._unrelate(self, *ends, by=by, if_match=version))
+            key, version = (entity.source, entity.name, entity.target), stamp(entity.seen_at)
+            return (yield from GraphCalls._unrelate(self, *key, by=by, if_match=version))
         return (yield from GraphCalls._delete(self, entity, by=by))
 
     @call(f"DELETE {_AT}/entities/{{entity}}")

@@ -63,26 +63,26 @@ def batches(source: Mapping[str, Any], base: Path) -> Iterator[UploadBatch]:
     root, paths = _find_files(str(source["path"]), base)
     name = _name(root, base)
     files: list[tuple[str, bytes]] = []
-    left_out: list[tuple[str, str]] = []
+    skipped: list[tuple[str, str]] = []
     values = {**source, "path": name or "."}
-    size, sent = 0, False
+    size, started = 0, False
     for path in paths:
-        inside = PurePosixPath(name, path.relative_to(root).as_posix()).as_posix()
+        relative = PurePosixPath(name, path.relative_to(root).as_posix()).as_posix()
         try:
             if path.stat().st_size > MAX_BYTES:
-                left_out.append((inside, f"larger than {MAX_BYTES / 1e6:g} MB"))
+                skipped.append((relative, f"larger than {MAX_BYTES / 1e6:g} MB"))
                 continue
             data = path.read_bytes()
         except OSError as error:
-            left_out.append((inside, f"cannot be read ({error.strerror})"))
+            skipped.append((relative, f"cannot be read ({error.strerror})"))
             continue
         if files and (size + len(data) > _BATCH_BYTES or len(files) == _BATCH_FILES):
-            yield UploadBatch(values, files, left_out)
-            files, left_out, size, sent = [], [], 0, True
-        files.append((inside, data))
+            yield UploadBatch(values, files, skipped)
+            files, skipped, size, started = [], [], 0, True
+        files.append((relative, data))
         size += len(data)
-    if files or left_out or not sent:
-        yield UploadBatch(values, files, left_out)
+    if files or skipped or not started:
+        yield UploadBatch(values, files, skipped)
 
 
 def _find_files(path: str, base: Path) -> tuple[Path, list[Path]]:
@@ -96,9 +96,9 @@ def _find_files(path: str, base: Path) -> tuple[Path, list[Path]]:
     paths = []
     if root.is_dir() and (pattern or full.is_dir()):
         paths = [
-            each
-            for each in _walk(root)
-            if not pattern or matches(each.relative_to(root).as_posix(), (pattern,))
+            file
+            for file in _walk(root)
+            if not pattern or matches(file.relative_to(root).as_posix(), (pattern,))
         ]
     if not paths:
         raise SourceError(
@@ -110,10 +110,10 @@ def _find_files(path: str, base: Path) -> tuple[Path, list[Path]]:
 
 def _walk(root: Path) -> Iterator[Path]:
     inside = root.resolve()
-    for above, folders, names in os.walk(root):
+    for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
-            path = Path(above, name)
+            path = Path(folder, name)
             is_inside = not name.startswith(".") and path.resolve().is_relative_to(inside)
             if is_inside and path.is_file():
                 yield path
@@ -121,8 +121,8 @@ def _walk(root: Path) -> Iterator[Path]:
 
 def _name(root: Path, base: Path) -> str:
     """Return a path's name in URIs, as in a local workspace."""
-    here = Path.cwd()
-    full, start = (Path(os.path.normpath(here / each)) for each in (root, base))
+    cwd = Path.cwd()
+    full, start = (Path(os.path.normpath(cwd / path)) for path in (root, base))
     if full.is_relative_to(start) and start != Path(start.anchor):
         inside = full.relative_to(start).as_posix()
         return "" if inside == "." else inside
@@ -163,14 +163,14 @@ def _read_export(self: Any, request: Request[Any], given: Mapping[str, Any]) -> 
             "pages_only: name the folder of your site's documentation: "
             "export(folder='docs/kb', pages_only=True)"
         )
-    asked = add_key(request, on_progress)
-    archive = yield from run_job(_archive_of, asked, on_progress=on_progress)
-    place = Path("export", self.name) if folder is None else Path(folder).expanduser()
+    keyed = add_key(request, on_progress)
+    archive = yield from run_job(_archive_of, keyed, on_progress=on_progress)
+    target = Path("export", self.name) if folder is None else Path(folder).expanduser()
     data = yield from IngestionCalls._archive(self, archive.archive)
-    written, unchanged, removed = unpack(data, place)
+    written, unchanged, removed = unpack(data, target)
     return ExportReport(
-        folder=place,
-        site=place / "site" if archive.built else None,
+        folder=target,
+        site=target / "site" if archive.built else None,
         documents=archive.documents,
         written=written,
         unchanged=unchanged,
@@ -201,16 +201,16 @@ class IngestionCalls:
         The server reads files once, and remembers other sources for `refresh`.
         """
         reports: builtins.list[IngestReport] = []
-        specs, given = split_sources(sources)
-        documents = [_document(each) for each in given]
+        specs, items = split_sources(sources)
+        documents = [_document(each) for each in items]
         on_disk = [each for each in specs if getattr(each, "path", None)]
-        others = [each for each in specs if not getattr(each, "path", None)]
+        remote = [each for each in specs if not getattr(each, "path", None)]
         for spec in on_disk:
             try:
                 parts = batches(spec.model_dump(mode="json"), Path(base))
                 for part in parts:
-                    left = tuple(Problem(*each) for each in part.left_out)
-                    reports.append(IngestReport(failed=left))
+                    failed = tuple(Problem(*each) for each in part.left_out)
+                    reports.append(IngestReport(failed=failed))
                     if part.files:
                         request = _upload(self.name, part.source, part.files)
                         report = yield from run_job(
@@ -220,9 +220,9 @@ class IngestionCalls:
             except errors.SourceError as error:
                 problem = Problem(str(getattr(spec, "path", "")), str(error))
                 reports.append(IngestReport(failed=(problem,), failed_sources=(problem,)))
-        if others or documents or not on_disk:
+        if remote or documents or not on_disk:
             body = {
-                "sources": [each.model_dump(mode="json") for each in others],
+                "sources": [each.model_dump(mode="json") for each in remote],
                 "documents": documents,
                 "remember": remember,
             }
@@ -320,12 +320,12 @@ def _sum_reports(reports: Sequence[IngestReport]) -> IngestReport:
         if isinstance(field.default, int) and not isinstance(field.default, bool):
             totals[field.name] = sum(values)
         elif isinstance(field.default, tuple):
-            totals[field.name] = tuple(each for value in values for each in value)
+            totals[field.name] = tuple(item for value in values for item in value)
     seconds: dict[str, float] = {}
     for report in reports:
         for stage, spent in report.seconds.items():
             seconds[stage] = round(seconds.get(stage, 0.0) + spent, 3)
     last = reports[-1] if reports else IngestReport()
     return replace(
-        last, **totals, seconds=seconds, interrupted=any(one.interrupted for one in reports)
+        last, **totals, seconds=seconds, interrupted=any(report.interrupted for report in reports)
     )

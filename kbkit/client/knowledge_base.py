@@ -77,10 +77,10 @@ def make_retriever(searched: Any, **options: Any) -> BaseRetriever:
     with whole("A retriever"):
         from kbkit.retrieval import llamaindex
 
-    asked = llamaindex.asking(searched.search, **options)
+    search = llamaindex.asking(searched.search, **options)
     if isinstance(searched, Awaited):
-        return llamaindex.AwaitedRetriever(asked)
-    return llamaindex.KbkitRetriever(asked)
+        return llamaindex.AwaitedRetriever(search)
+    return llamaindex.KbkitRetriever(search)
 
 
 class KnowledgeBaseCalls(IngestionCalls, RemoteObject):
@@ -149,10 +149,10 @@ class KnowledgeBaseCalls(IngestionCalls, RemoteObject):
         with whole("A tool"):
             from kbkit.retrieval.llamaindex import search_tool
 
-        about = (yield from KnowledgeBaseCalls.info(self)).description
-        this: Any = self
+        description = (yield from KnowledgeBaseCalls.info(self)).description
+        kb: Any = self
         awaited = isinstance(self, Awaited)
-        return search_tool(self.name, about, this.search, limit, filters, awaited=awaited)
+        return search_tool(self.name, description, kb.search, limit, filters, awaited=awaited)
 
     add = DocumentsCalls.add
     rate = RatingsCalls.add
@@ -259,16 +259,16 @@ class FeedbackCalls:
         """Measure search on the server with queries whose answers are known."""
         from kbkit.feedback.evaluation_report import Evaluation, compare
 
-        other = against if isinstance(against, Evaluation) else None
+        baseline = against if isinstance(against, Evaluation) else None
         body = {
             **_ground_truth(questions),
             **json_body(mode=mode, retrieval=_settings(retrieval), k=k, improve=wait),
-            **({} if other is not None else json_body(against=_settings(against))),
+            **({} if baseline is not None else json_body(against=_settings(against))),
         }
         request = job_request(self._base.name, "evaluate", body, on_progress)
-        read = result_of(Evaluation, "evaluation")
-        evaluation = yield from run_job(read, request, on_progress=on_progress)
-        return evaluation if other is None else compare(evaluation, other)
+        parse = result_of(Evaluation, "evaluation")
+        evaluation = yield from run_job(parse, request, on_progress=on_progress)
+        return evaluation if baseline is None else compare(evaluation, baseline)
 
     @steps
     def tune(
@@ -285,8 +285,8 @@ class FeedbackCalls:
 
         body = {**_ground_truth(questions), **json_body(keep=keep, seed=seed, improve=wait)}
         request = job_request(self._base.name, "tune", body, on_progress)
-        read = result_of(TuneReport, "tuning")
-        return (yield from run_job(read, request, on_progress=on_progress))
+        parse = result_of(TuneReport, "tuning")
+        return (yield from run_job(parse, request, on_progress=on_progress))
 
     @call(f"POST {BASE}/pool", read=_pool)
     def pool(
@@ -359,5 +359,5 @@ def _ground_truth(questions: Any) -> dict[str, Any]:
     return {"questions": [each.model_dump(mode="json") for each in check_questions(questions)]}
 
 
-def _settings(given: Any) -> Any:
-    return given.model_dump(mode="json") if isinstance(given, RetrievalSpec) else given
+def _settings(retrieval: Any) -> Any:
+    return retrieval.model_dump(mode="json") if isinstance(retrieval, RetrievalSpec) else retrieval

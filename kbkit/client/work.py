@@ -42,9 +42,9 @@ def job(route: str, read: Callable[[Any], Any], **options: Any) -> Declare:
 
 def add_key(request: Request[Any], on_progress: OnProgress | None) -> Request[Any]:
     """Return a request for work that is safe to send twice."""
-    sent = {**(request.json or {}), "wait": on_progress is None}
+    body = {**(request.json or {}), "wait": on_progress is None}
     headers = {"Idempotency-Key": uuid4().hex, **request.headers}
-    return replace(request, json=sent, headers=headers)
+    return replace(request, json=body, headers=headers)
 
 
 def result_of(kind: type[T], missing: T | str) -> Callable[[Any], T]:
@@ -73,8 +73,8 @@ def run_job(
     """
     answer: Any = yield replace(request, read=partial(_read_work, read))
     if not isinstance(answer, Job):
-        done: T = answer
-        return done
+        result: T = answer
+        return result
     watch = _Watch(answer, on_progress, stop)
     path = url("/api/jobs/{}", answer.id)
     while not watch.job.state.ended:
@@ -127,9 +127,9 @@ def job_request(
     return add_key(request, on_progress)
 
 
-def _read_work(read: Callable[[Any], T], response: httpx.Response) -> T | Job:
+def _read_work(parse: Callable[[Any], T], response: httpx.Response) -> T | Job:
     answer = response.json()
-    return from_dict(Job, answer) if response.status_code == 202 else read(answer)
+    return from_dict(Job, answer) if response.status_code == 202 else parse(answer)
 
 
 _RECORD = ".kbkit-files.json"
@@ -153,12 +153,12 @@ def unpack(archive: BinaryIO, folder: Path) -> tuple[int, int, int]:
         with ZipFile(archive) as packed:
             for name in _safe_names(packed):
                 names.append(name)
-                data, place = packed.read(name), folder / name
-                if place.is_file() and place.read_bytes() == data:
+                data, target = packed.read(name), folder / name
+                if target.is_file() and target.read_bytes() == data:
                     unchanged += 1
                     continue
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_bytes(data)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(data)
                 written += 1
         for name in sorted(before - set(names)):
             if _is_safe(name) and (folder / name).is_file():
@@ -175,13 +175,13 @@ def unpack(archive: BinaryIO, folder: Path) -> tuple[int, int, int]:
 
 
 def _safe_names(packed: ZipFile) -> Iterator[str]:
-    files = [each for each in packed.infolist() if not each.is_dir()]
-    if sum(each.file_size for each in files) > _MAX_BYTES:
+    files = [member for member in packed.infolist() if not member.is_dir()]
+    if sum(member.file_size for member in files) > _MAX_BYTES:
         raise ServerError(f"the server's archive is larger than {_MAX_BYTES / 1e9:g} GB")
-    for each in files:
-        if not _is_safe(each.filename):
-            raise ServerError(f"the server's archive has the unsafe path {each.filename!r:.80}")
-        yield each.filename
+    for member in files:
+        if not _is_safe(member.filename):
+            raise ServerError(f"the server's archive has the unsafe path {member.filename!r:.80}")
+        yield member.filename
 
 
 def _is_safe(name: str) -> bool:

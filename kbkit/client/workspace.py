@@ -226,10 +226,10 @@ class WorkspaceCalls(RemoteObject, ABC, Generic[K]):
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> BaseRetriever:
         """Return the search over several knowledge bases as a llama-index retriever."""
-        named = None if kbs is None else names(kbs)
-        for name in named or ():
+        kb_names = None if kbs is None else names(kbs)
+        for name in kb_names or ():
             self[name]
-        return make_retriever(self, kbs=named, limit=limit, mode=mode, filters=filters)
+        return make_retriever(self, kbs=kb_names, limit=limit, mode=mode, filters=filters)
 
     @call(f"GET {_BASE}")
     def _find(self, name: str) -> KnowledgeBaseInfo: ...
