@@ -178,7 +178,7 @@ class Tokens:
             id_ = token.removeprefix(PREFIX).partition("_")[0]
             with self._database.read() as transaction:
                 row = runs.find_token(transaction, id_)
-            # in constant time, also for an unknown id
+            # in constant time, even for an unknown id
             stored_digest = bytes.fromhex(row[1]) if row else bytes(len(digest))
             if hmac.compare_digest(stored_digest, digest) and row:
                 return row[0]

@@ -3,7 +3,7 @@
 Leading and trailing slashes of a path are ignored. In a pattern
 
 - ``*`` matches any characters of one name, ``?`` one character,
-- ``**`` as a whole name matches any number of names, also none,
+- ``**`` as a whole name matches any number of names, including none,
 - ``[a-z]`` matches one of these characters, ``[!a-z]`` one other character,
 - ``{a,b}`` matches either; it may contain slashes and other braces.
 

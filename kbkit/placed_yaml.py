@@ -1,7 +1,7 @@
 """A YAML mapping with the place of each value; without tags, anchors and repeated keys.
 
-It is built from the parser's events: usual loaders recurse, so deep nesting ends the process, and
-let aliases multiply a small text.
+It is built from the parser's events: the usual loaders recurse, so that deep nesting kills the
+process, and let aliases blow up a small text.
 """
 
 from __future__ import annotations
