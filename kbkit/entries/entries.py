@@ -383,9 +383,9 @@ class Entries:
             EmbedderError: The embedder failed; stored entries stay.
         """
         self._store.sweep()
-        with progress_bar(on_progress) as tell:
+        with progress_bar(on_progress) as callback:
             wrong = self._learner.learn_finished(self._settings.auto_learn)
-            report = self._index.level(on_progress=tell, stop=stop)
+            report = self._index.level(on_progress=callback, stop=stop)
         return replace(report, skipped=(*report.skipped, *wrong))
 
     def revision(self) -> str:

@@ -102,7 +102,7 @@ class EntryIndex(FolderIndex):
                 break
             batch = changed[start : start + _BATCH]
             is_last = start + _BATCH >= len(changed)
-            # deleted entries are last: a folder may only have a new name
+            # deletions come last, since a folder may have been renamed
             batch_report = self._store_part(kb, batch, deleted if is_last else (), deleted)
             report = sum_reports(report, batch_report)
             if on_progress is not None and batch:
@@ -115,7 +115,7 @@ class EntryIndex(FolderIndex):
         try:
             self.add_votes(slug, [vote for _, vote in votes])
         except FilesError:
-            return  # tried again when the folder is valid
+            return  # retried once the folder is valid
         with self._database.write() as transaction:
             for rating_id, _ in votes:
                 ratings.remove(transaction, kb.id, rating_id)
@@ -212,7 +212,7 @@ class EntryIndex(FolderIndex):
         excluded = {*removed, *moved.values(), *entries}
         used_ids = {each.id for slug, each in records.items() if slug not in excluded}
         ids: dict[str, str] = {}
-        # of a folder and its copy, the older one has the id
+        # if a folder was copied, the original keeps the id
         for slug in sorted(
             entries, key=lambda each: (each not in records and each not in moved, each)
         ):

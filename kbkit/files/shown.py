@@ -87,7 +87,7 @@ class ShownKnowledgeBases:
         return _folder_info(ROOT, created, max(row.updated_at for row in rows))
 
     def _children(self, parts: tuple[str, ...]) -> Mapping[str, FileInfo] | None:
-        """Return what is in a folder, by name; ``None`` if there is no such folder."""
+        """Return the content of a folder by name; ``None`` if there is no such folder."""
         if len(parts) == 1:
             folders = {
                 row.name: _folder_info(f"{ROOT}/{row.name}", row.created_at, row.updated_at)

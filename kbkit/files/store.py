@@ -30,7 +30,7 @@ from kbkit.stores.backend import Locks
 
 _POLL = 0.005
 _ROOM = 8_000_000  # free bytes required before a change; the catalog writes its changes twice
-_TIMES = 16  # further bytes required for each byte of a file
+_ROOM_FACTOR = 16  # further bytes required for each byte of a file
 
 
 class FileStore(Folder):
@@ -181,7 +181,7 @@ class FileStore(Folder):
 
     def _require_room(self, label: str, size: int = 0) -> None:
         """Check for space on disk, also for the catalog, so that a change can be indexed."""
-        required = _ROOM + _TIMES * size
+        required = _ROOM + _ROOM_FACTOR * size
         folder = self.root if self.root.is_dir() else self.root.parent
         try:
             usage = shutil.disk_usage(folder)
