@@ -51,7 +51,7 @@ _MAX = 500
 
 
 def write_cursor(*place: Any) -> str:
-    """Return the cursor of what follows a place in a list."""
+    """Return the cursor of the values after a position in a list."""
     return urlsafe_b64encode(dumps(place, ensure_ascii=False).encode()).decode().rstrip("=")
 
 

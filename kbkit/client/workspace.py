@@ -137,7 +137,7 @@ class WorkspaceCalls(RemoteObject, ABC, Generic[K]):
 
     @job(f"POST {KNOWLEDGE}/doctor", result_of(Health, "check"))
     def doctor(self, *, repair: Annotated[bool, _no_repair] = False) -> Health:
-        """Check the workspace on the server, by content, and list what is wrong."""
+        """Check the workspace on the server, by content, and list defects."""
 
     @steps
     def runs(self, names: Iterable[str] | None = None) -> Steps[builtins.list[Run]]:

@@ -1,4 +1,4 @@
-"""Check a workspace, and repair what derives from the catalog."""
+"""Check a workspace, and repair data that derives from the catalog."""
 
 from __future__ import annotations
 

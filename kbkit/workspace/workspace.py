@@ -73,7 +73,7 @@ class Workspace(WorkspaceSearches):
         )
         self._knowledge_bases: dict[str, KnowledgeBase] = {}
         self._named_at: dict[str, tuple[int, KnowledgeBase]] = {}
-        self._stores.vectors.sweep()  # removes the rest of a killed deletion
+        self._stores.vectors.sweep()  # finishes a killed deletion
         if (self.path / JOURNAL).exists():
             from kbkit.bundles.bundling import settle_alone
 
@@ -175,7 +175,7 @@ class Workspace(WorkspaceSearches):
     def _finders(self, query: str, kbs: Container[str], *, all_kbs: bool) -> Mapping[str, Finder]:
         finders: dict[str, Finder] = {}
         if self._stores.other_home():
-            return finders  # the folders are on another machine; passages are found as usual
+            return finders  # the folders are on another machine; only passages are found
         limit = self._resources.settings.max_entries
         if limit and ENTRIES in kbs:
             from kbkit.entries import entries
