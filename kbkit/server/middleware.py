@@ -209,7 +209,7 @@ class _Exchange:
         self._receive = receive
         self._send = send
         self._settings = settings
-        self._began = time.monotonic()
+        self._start = time.monotonic()
         self._bytes = 0
         self.refusal: KbkitError | None = None
         self.started = False
@@ -222,7 +222,7 @@ class _Exchange:
             raise _BodyRefusedError
         settings = self._settings
         remaining = (
-            self._began + settings.body_seconds + self._bytes / _BYTES_A_SECOND - time.monotonic()
+            self._start + settings.body_seconds + self._bytes / _BYTES_A_SECOND - time.monotonic()
         )
         try:
             with anyio.fail_after(max(remaining, 0)):

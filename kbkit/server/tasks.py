@@ -190,7 +190,7 @@ def forget_uploads(workspace: Workspace, arguments: Mapping[str, Any]) -> None:
 def import_sources(run: JobRun) -> Any:
     """Read sources and documents into a knowledge base.
 
-    ``documents`` are as of llama-index's ``to_dict`` or have the fields of a `SourceDocument`;
+    ``documents`` are from llama-index's ``to_dict`` or have the fields of a `SourceDocument`;
     ``uploads`` is the folder of relative paths; with ``strict``, reading nothing is an error.
     """
     kb, arguments = run.kb, run.arguments

@@ -68,7 +68,7 @@ def file_response(file: BinaryIO | bytes, name: str, version: str) -> Response:
 
 
 class _OpenFileResponse(FileResponse):
-    """Streams an open file, or the ranges of it that the request is for."""
+    """Streams an open file, or the requested ranges of it."""
 
     def __init__(self, file: BinaryIO, headers: dict[str, str], media_type: str) -> None:
         self._file = file
