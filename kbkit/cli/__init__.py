@@ -70,7 +70,7 @@ def _late_garbage_collection() -> Iterator[None]:
     thresholds = gc.get_threshold()
 
     def restore(*_: Any) -> None:
-        if restore in gc.callbacks:  # once: an interrupt during a callback is lost
+        if restore in gc.callbacks:  # only once: an interrupt during a callback is lost
             gc.callbacks.remove(restore)
             gc.set_threshold(*thresholds)
 

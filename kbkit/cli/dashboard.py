@@ -50,7 +50,7 @@ _EXTENSIONS = [
 
 _COOKIES = {"samesite": "Strict"}
 
-# Allows nothing of third parties. Views are modules made of text (blob:); 'self' covers the
+# Allows nothing from third parties. Views are modules created from text (blob:); 'self' covers the
 # kernel's websocket (in Safari from 15.4).
 _POLICY = (
     "default-src 'self' data: blob:; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; "

@@ -84,9 +84,9 @@ def _print_page(page: EntryPage) -> None:
     )(page.entries)
     if len(page) < page.total:
         say(f"{page.offset + 1:,} to {page.offset + len(page):,} of {page.total:,}")
-    for each in page:
-        if each.problem:
-            say(f"cannot be read: {each.slug}: {plain(each.problem)}")
+    for entry in page:
+        if entry.problem:
+            say(f"cannot be read: {entry.slug}: {plain(entry.problem)}")
 
 
 @command(entries, "list")

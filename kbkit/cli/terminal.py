@@ -265,7 +265,7 @@ def listing(
 ) -> Callable[[Sequence[Any]], None]:
     """Return a function that prints values as a table, or a message if there are none.
 
-    Columns are attributes, or what the ``computed`` functions return for a value.
+    Columns are attributes, or results of the ``computed`` functions for a value.
     """
     names = columns.split()
     getters = [computed.get(name) or attrgetter(name) for name in names]

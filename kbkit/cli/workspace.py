@@ -288,13 +288,13 @@ def show() -> Done:
     from kbkit.runtime.config import setting_values, unknown_variables
 
     rows = []
-    for each in setting_values():
-        value, origin = each.value, each.origin
-        if each.name == "workspace" and chosen_workspace() is not None:
+    for setting in setting_values():
+        value, origin = setting.value, setting.origin
+        if setting.name == "workspace" and chosen_workspace() is not None:
             value, origin = chosen_workspace(), "--workspace"
-        if each.name in _SECRETS and value:
+        if setting.name in _SECRETS and value:
             value = "(set)"
-        rows.append((each.name, str(value), origin))
+        rows.append((setting.name, str(value), origin))
     say_notes(unknown_variables())
     say("What they mean: https://kbkit.github.io/kbkit/settings/")
     values = [dict(zip(("name", "value", "origin"), row, strict=True)) for row in rows]

@@ -131,7 +131,7 @@ class _Passage:
         )
 
     def within(self, quotes: Quotes, budget: Budget) -> tuple[str, dict[str, Any]]:
-        """Fit the passage into a budget: shortens its text, and a long source."""
+        """Fit the passage into a budget by shortening its text and a long source."""
         if budget.holds(*(full := self.render(quotes))):
             return full
         short = not budget.holds(*self.render(quotes, length=min(len(self.text), _MIN_LENGTH)))
@@ -257,7 +257,7 @@ def index_reply(
     *,
     budget: Budget,
 ) -> Reply:
-    about = cut(one_line(info.description), 2 * LINE_TOKENS)
+    topic = cut(one_line(info.description), 2 * LINE_TOKENS)
 
     def row(document: Document) -> tuple[str, dict[str, Any]]:
         title = short(document.title).translate(_BRACKETS)
@@ -268,7 +268,7 @@ def index_reply(
         map(row, documents),
         name="documents",
         above=f"# {info.name}\n\n{pluralize(info.documents, 'document')}. ",
-        about=about and f"> {about}",
+        about=topic and f"> {topic}",
         nothing=f"# {info.name}\n\nIt contains no documents yet.",
         budget=budget,
     )

@@ -159,10 +159,10 @@ def part_reply(
 ) -> Reply:
     """Return a page of a long text."""
     quotes, start = Quotes(), budget.start
-    every = f" of {lines_in_all}" if lines_in_all else ""
+    total = f" of {lines_in_all}" if lines_in_all else ""
 
     def above(first: int, last: int) -> str:
-        lines = f"lines: {first}-{last}{every}" if numbered else ""
+        lines = f"lines: {first}-{last}{total}" if numbered else ""
         return "\n".join(line for line in (heading, lines) if line)
 
     last = first_line + content.count("\n")
@@ -212,11 +212,11 @@ def _fitting(content: str, budget: Budget) -> str:
         part = harmless(content[:length])
         return budget.holds(part, part)
 
-    most = longest(min(len(content), max(budget.room, 1) * _CHARACTERS), fits)
-    if most == len(content):
+    end = longest(min(len(content), max(budget.room, 1) * _CHARACTERS), fits)
+    if end == len(content):
         return content
-    line = content.rfind("\n", most * 2 // 3, most)
-    return content[: line + 1] if line >= 0 else content[: max(most, 1)]
+    line = content.rfind("\n", end * 2 // 3, end)
+    return content[: line + 1] if line >= 0 else content[: max(end, 1)]
 
 
 def longest(most: int, fits: Callable[[int], bool]) -> int:

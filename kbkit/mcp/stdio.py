@@ -46,8 +46,8 @@ def serve(
     try:
         anyio.run(mcp_server.run_on, stdin, stdout)
     finally:
-        for each in opened:
-            each.close()
+        for item in opened:
+            item.close()
 
 
 def _reserve_streams() -> tuple[TextIO, TextIO]:
