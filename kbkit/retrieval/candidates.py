@@ -147,7 +147,7 @@ class Candidates:
         }
 
     def answers(self, query: EncodedQuery) -> bool:
-        """Whether all retrievers took part; false if summaries were embedded again since."""
+        """Whether all retrievers took part; false if summaries were embedded again meanwhile."""
         return query.summary_vector is None or self.embedder == query.summary_embedder
 
 
@@ -168,8 +168,8 @@ _GROUP = 64
 
 def top_indices(scores: NDArray[np.floating[Any]], limit: int) -> Rows:
     """Return indexes of the highest scores, best first; equal ones keep their order."""
-    above = np.flatnonzero(scores >= lowest_of_best(scores, limit))
-    return above[np.argsort(-scores[above], kind="stable")][:limit]
+    candidates = np.flatnonzero(scores >= lowest_of_best(scores, limit))
+    return candidates[np.argsort(-scores[candidates], kind="stable")][:limit]
 
 
 def lowest_of_best(scores: NDArray[np.floating[Any]], limit: int) -> Any:
@@ -189,17 +189,17 @@ def lowest_of_best(scores: NDArray[np.floating[Any]], limit: int) -> Any:
 def merge_candidates(
     dense: Rows, lexical: Rows, size: int, others: Rows | None = None
 ) -> tuple[Rows, int]:
-    """Merge candidates: the ``size`` best of each retriever and ``others``, then the rest.
+    """Merge the ``size`` best of each retriever and ``others``, then the remaining candidates.
 
-    The rest alternates, so that a longer list starts like a shorter one. Duplicates are allowed.
+    These alternate, so that a longer list begins with the shorter one. Duplicates are allowed.
     """
-    first, second = (list(dict.fromkeys(rows.tolist())) for rows in (dense, lexical))
-    more = () if others is None else others.tolist()
-    ranked = sorted({*first[:size], *second[:size], *more})
-    there = {*ranked, None}
-    turns = chain.from_iterable(zip_longest(first[size:], second[size:]))
-    rest = [row for row in dict.fromkeys(turns) if row not in there]
-    return np.array(ranked + rest, np.int64), len(ranked)
+    dense_rows, lexical_rows = (list(dict.fromkeys(rows.tolist())) for rows in (dense, lexical))
+    extra = () if others is None else others.tolist()
+    ranked = sorted({*dense_rows[:size], *lexical_rows[:size], *extra})
+    ranked_set = {*ranked, None}
+    alternating = chain.from_iterable(zip_longest(dense_rows[size:], lexical_rows[size:]))
+    unranked = [row for row in dict.fromkeys(alternating) if row not in ranked_set]
+    return np.array(ranked + unranked, np.int64), len(ranked)
 
 
 Found = TypeVar("Found")
@@ -262,7 +262,7 @@ class FilterMasks:
     def _keep(self, key: tuple[int, int, Filters], mask: Mask) -> None:
         mask.flags.writeable = False
         with self._mutex:
-            if any(key[0] > made[0] for made in self._made):  # drop masks of older versions
+            if any(key[0] > cached[0] for cached in self._made):  # drop masks of older versions
                 self._made.clear()
             self._made[key] = mask
             while len(self._made) > _KEPT:
@@ -279,16 +279,16 @@ def filter_mask(
     matching = reading.matching_documents(transaction, row.id, filters)
     documents = np.array([document_id in matching for document_id in chunks.document_ids], np.bool_)
     mask = documents[chunks.owners] if len(documents) else np.zeros(0, np.bool_)
-    least = filters.min_rating
-    if least is not None:
-        good = [
-            document_id in totals.documents and totals.documents[document_id].average >= least
+    threshold = filters.min_rating
+    if threshold is not None:
+        passing = [
+            document_id in totals.documents and totals.documents[document_id].average >= threshold
             for document_id in chunks.document_ids
         ]
-        rated = np.array(good, np.bool_)[chunks.owners] if good else mask
+        well_rated = np.array(passing, np.bool_)[chunks.owners] if passing else mask
         places = np.searchsorted(chunks.seqs, np.array(list(totals.chunks), np.int64))
-        rated[places] = [total.average >= least for total in totals.chunks.values()]
-        mask &= rated
+        well_rated[places] = [total.average >= threshold for total in totals.chunks.values()]
+        mask &= well_rated
     return _chunk_mask(transaction, row, chunks, filters, mask)
 
 
@@ -317,6 +317,6 @@ def _annotated_seqs(
         yield chunk_annotations.seqs_with_frame(transaction, row.id, filters.frame)
     kinds = [(name, tuple(SubjectKind)) for name in filters.subject]
     kinds += [(name, (SubjectKind.ENTITY,)) for name in filters.entity]
-    for name, among in kinds:
-        ids = [SubjectName(kind, subject_key(kind, name), name).id for kind in among]
+    for name, kinds_of_name in kinds:
+        ids = [SubjectName(kind, subject_key(kind, name), name).id for kind in kinds_of_name]
         yield subjects.chunk_seqs(transaction, ids, kb_id=row.id)

@@ -35,7 +35,7 @@ from kbkit.text.markdown.structure import plain_text
 MIN_TOKENS = 100
 """Minimum budget; a smaller one has no room for a passage with its source."""
 SOUGHT = 4
-"""Hits to search per excerpt, because some are repetitions or are joined."""
+"""Hits to retrieve per excerpt, because some are repeated or joined."""
 
 SAID = "said: "
 """Prefix of fact lines that repeat the passage."""
@@ -73,7 +73,7 @@ class Findings:
 
 
 Finder: TypeAlias = Callable[[], Findings]
-"""Finds something for a question."""
+"""Returns findings for a question."""
 
 
 def gather(search: Finder, others: Mapping[str, Finder]) -> list[Findings]:
@@ -85,19 +85,19 @@ def gather(search: Finder, others: Mapping[str, Finder]) -> list[Findings]:
         except KbkitError as error:
             return Findings(notes=(f"{name}: {error}",))
 
-    begun = {name: _threads().submit(find, name, finder) for name, finder in others.items()}
+    futures = {name: _threads().submit(find, name, finder) for name, finder in others.items()}
     try:
         hits = search()
-        # run finders here that no thread has started: on a busy machine this is sooner
+        # run here the finders that no thread has started: faster on a busy machine
         return [
             hits,
             *(
-                find(name, finder) if begun[name].cancel() else begun[name].result()
+                find(name, finder) if futures[name].cancel() else futures[name].result()
                 for name, finder in others.items()
             ),
         ]
     finally:  # the caller may close what the finders use
-        wait([each for each in begun.values() if not each.cancel()])
+        wait([future for future in futures.values() if not future.cancel()])
 
 
 @cache
@@ -113,9 +113,9 @@ def build(
     hits = [hit for findings in gathered for hit in findings.hits]
     facts = [fact for findings in gathered for fact in findings.facts]
     notes = tuple(dict.fromkeys(note for findings in gathered for note in findings.notes))
-    pieces, text, taken = _write(excerpts(hits, limit), facts, notes, tokens)
+    pieces, text, used_tokens = _write(excerpts(hits, limit), facts, notes, tokens)
     seconds = time.perf_counter() - start
-    return Context(query, text, tuple(pieces), taken, tokens, seconds, notes)
+    return Context(query, text, tuple(pieces), used_tokens, tokens, seconds, notes)
 
 
 def _write(
@@ -126,41 +126,41 @@ def _write(
     Tokens do not cross line ends, so the counts of parts add up.
     """
     mark, now = quotation_mark(), datetime.now(UTC)
-    most = len(extracts) + len(facts)
+    count = len(extracts) + len(facts)
     head = count_tokens(_head(len(extracts), Counter(fact.kind for fact in facts), mark)) + _BETWEEN
     # reserve room for facts; passages get the rest
-    kept, taken_by = list[ContextFact](), Counter[str]()
+    fitting, tokens_by_kind = list[ContextFact](), Counter[str]()
     for fact in facts:
-        wanted = count_line_tokens(fence(mark, str(most), _fact_text(fact, now, {}))) + _BETWEEN
-        if taken_by[fact.kind] + wanted <= tokens // _SHARES[fact.kind]:
-            kept.append(fact)
-            taken_by[fact.kind] += wanted
-    reserved = taken_by.total()
-    room, dearest = tokens - head - reserved, 0
+        size = count_line_tokens(fence(mark, str(count), _fact_text(fact, now, {}))) + _BETWEEN
+        if tokens_by_kind[fact.kind] + size <= tokens // _SHARES[fact.kind]:
+            fitting.append(fact)
+            tokens_by_kind[fact.kind] += size
+    reserved = tokens_by_kind.total()
+    room, max_overhead = tokens - head - reserved, 0
     pieces: list[ContextPiece] = []
     parts: list[str] = []
-    taken = 0
+    used = 0
     for excerpt in extracts:
         chunks = tuple(chunk.id for chunk in excerpt.chunks)
         citation = citation_of(excerpt.hit, now, excerpt.heading_path, chunks)
         text, number = harmless(excerpt.text), len(pieces) + 1
         length = count_line_tokens(text)
-        source, own = _source(citation, mark, number, room - taken - min(_FULL_TEXT, length))
-        left = room - taken - own
-        if left < min(_MIN_TEXT, length):
-            dearest = max(dearest, own)
+        source, overhead = _source(citation, mark, number, room - used - min(_FULL_TEXT, length))
+        available = room - used - overhead
+        if available < min(_MIN_TEXT, length):
+            max_overhead = max(max_overhead, overhead)
             continue
-        shown = text if length <= left else cut(text, left)
-        parts.append(fence(mark, str(number), f"{source}\n\n{shown}"))
-        taken += own + (length if shown is text else count_line_tokens(shown))
-        score, is_cut = excerpt.hit.score, len(shown) < len(text)
-        pieces.append(ContextPiece(number, "passage", shown, citation, "", score, is_cut))
+        quoted_text = text if length <= available else cut(text, available)
+        parts.append(fence(mark, str(number), f"{source}\n\n{quoted_text}"))
+        used += overhead + (length if quoted_text is text else count_line_tokens(quoted_text))
+        score, is_cut = excerpt.hit.score, len(quoted_text) < len(text)
+        pieces.append(ContextPiece(number, "passage", quoted_text, citation, "", score, is_cut))
     if extracts and not pieces:
-        if kept:
+        if fitting:
             return _write(extracts, (), notes, tokens)
         raise ImpossibleError(
             f"max_tokens={tokens}: too few for a passage with its source; give at least "
-            f"{head + dearest + _MIN_TEXT}"
+            f"{head + max_overhead + _MIN_TEXT}"
         )
     quoted = {
         chunk_id: piece
@@ -169,34 +169,34 @@ def _write(
         for chunk_id in piece.citation.chunk_ids
     }
     passages = len(pieces)
-    for fact in kept:
+    for fact in fitting:
         text, number = _fact_text(fact, now, quoted), len(pieces) + 1
         if not text:
             continue
         parts.append(fence(mark, str(number), text))
-        taken += count_line_tokens(parts[-1]) + _BETWEEN
+        used += count_line_tokens(parts[-1]) + _BETWEEN
         source_of = None if fact.hit is None else citation_of(fact.hit, now)
         pieces.append(ContextPiece(number, fact.kind, text, source_of, one_line(fact.name)))
     counts = Counter(piece.kind for piece in pieces[passages:])
     for note in notes:
         part = fence(mark, "note", cut(one_line(note), _NOTE_TOKENS))
-        own = count_line_tokens(part) + _BETWEEN
-        if taken + own <= tokens - head:
+        overhead = count_line_tokens(part) + _BETWEEN
+        if used + overhead <= tokens - head:
             parts.append(part)
-            taken += own
+            used += overhead
     if not parts:
         return pieces, NOTHING, count_tokens(NOTHING)
-    begun = _head(passages, counts, mark)
-    return pieces, "\n\n".join([begun, *parts]), count_tokens(begun) + taken
+    opening = _head(passages, counts, mark)
+    return pieces, "\n\n".join([opening, *parts]), count_tokens(opening) + used
 
 
 def _source(citation: Citation, mark: str, number: int, room: int) -> tuple[str, int]:
     for short in (False, True):
         source = source_lines(citation, short=short)
-        own = count_line_tokens(fence(mark, str(number), f"{source}\n\n")) + _BETWEEN
-        if own <= room:
+        overhead = count_line_tokens(fence(mark, str(number), f"{source}\n\n")) + _BETWEEN
+        if overhead <= room:
             break
-    return source, own
+    return source, overhead
 
 
 def _head(passages: int, counts: Mapping[str, int], mark: str) -> str:
@@ -216,15 +216,15 @@ def _fact_text(fact: ContextFact, now: datetime, quoted: Mapping[str, ContextPie
     piece = None if fact.hit is None else quoted.get(fact.hit.chunk.id)
     lines = [cut(one_line(line), _FACT_TOKENS) for line in fact.lines]
     if piece is not None:
-        more = [line for line in lines if not line.startswith(SAID)]
-        return "\n".join([*more, f"mentioned in: [{piece.number}]"]) if more[1:] else ""
+        unquoted = [line for line in lines if not line.startswith(SAID)]
+        return "\n".join([*unquoted, f"mentioned in: [{piece.number}]"]) if unquoted[1:] else ""
     if fact.hit is not None:
         lines.append(source_lines(citation_of(fact.hit, now)))
     return "\n".join(lines)
 
 
 _BEGINNING = 3
-"""First letters of a term that its word forms share, except rare ones (*lie*, *lying*)."""
+"""Leading letters that the forms of a word share, with rare exceptions (*lie*, *lying*)."""
 _SIGNS = "-@#$._"
 """Signs at the start of terms that may differ in the text."""
 
@@ -244,8 +244,8 @@ class TermMatcher(dict[str, frozenset[str]]):
         self._analyzer = analyzer
 
     def __missing__(self, word: str) -> frozenset[str]:
-        matching = self[word] = self._terms.intersection(_terms_of(word, self._analyzer))
-        return matching
+        terms = self[word] = self._terms.intersection(_terms_of(word, self._analyzer))
+        return terms
 
 
 @lru_cache(maxsize=200_000)
@@ -258,16 +258,16 @@ def snippet(markdown: str, matches: TermMatcher, length: int = 240) -> str:
     if len(lines) <= length:
         return lines
     text = lines.replace("\n", " ")
-    first, last = _best_window(_positions(text, matches, length // 3), length)
-    start = max(0, first - length // 6)
+    first_match, last_match = _best_window(_positions(text, matches, length // 3), length)
+    start = max(0, first_match - length // 6)
     if start > 0:  # start at a word, unless the word is too long
-        start = text.find(" ", start, first) + 1 or start
+        start = text.find(" ", start, first_match) + 1 or start
     end = min(len(text), start + length)
     if end < len(text):
-        space = text.rfind(" ", max(start + 1, last), end + 1)
+        space = text.rfind(" ", max(start + 1, last_match), end + 1)
         end = space if space > 0 else end
-    shown = lines[start:end].strip() if start else lines[start:end].rstrip()
-    return ("… " if start else "") + shown + (" …" if end < len(text) else "")
+    excerpt = lines[start:end].strip() if start else lines[start:end].rstrip()
+    return ("… " if start else "") + excerpt + (" …" if end < len(text) else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,16 +308,16 @@ def _positions(text: str, matches: TermMatcher, long: int) -> list[tuple[int, fr
 
 
 def _best_window(positions: list[tuple[int, frozenset[str]]], length: int) -> tuple[int, int]:
-    best, window = 0, (0, 0)
+    max_terms, window = 0, (0, 0)
     for i, (start, _) in enumerate(positions):
-        held = frozenset[str]()
+        covered = frozenset[str]()
         last = start
-        for other, hit in positions[i:]:
-            if other - start > length * 2 // 3:
+        for position, hit in positions[i:]:
+            if position - start > length * 2 // 3:
                 break
-            if not hit <= held:
-                held = held | hit
-                last = other
-        if len(held) > best:
-            best, window = len(held), (start, last)
+            if not hit <= covered:
+                covered = covered | hit
+                last = position
+        if len(covered) > max_terms:
+            max_terms, window = len(covered), (start, last)
     return window

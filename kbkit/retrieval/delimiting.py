@@ -17,7 +17,7 @@ NOTHING = "Nothing was found; ask in other words."
 
 # Characters that control a display, or that models read but people do not see: controls except tab
 # and line feed, bidirectional marks, soft hyphens, variation selectors (which can carry hidden
-# text), and tags (from U+E0000). Joiners of Persian, Hindi and emoji stay.
+# text), and tags (from U+E0000). Joiners of Persian, Hindi and emoji are kept.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
     "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a"
@@ -94,13 +94,13 @@ def source_of(citation: Citation, *, short: bool = False) -> dict[str, str]:
         "kb": citation.kb,
     }
     bounds = _SHORT_TOKENS if short else _LINE_TOKENS
-    shown = {
+    source = {
         name: cut(one_line(value), bounds.get(name, LINE_TOKENS))
         for name, value in values.items()
         if value
     }
-    whole = shown.get("source", "") == one_line(citation.url)
-    return shown if whole else shown | {"document": citation.document_id}
+    is_complete = source.get("source", "") == one_line(citation.url)
+    return source if is_complete else source | {"document": citation.document_id}
 
 
 def source_lines(citation: Citation, *, short: bool = False) -> str:
@@ -127,13 +127,13 @@ def cut_at(text: str, length: int) -> str:
     if length >= len(text):
         return text
     ends = ((text.rfind(end, length * 2 // 3, length), len(end.rstrip())) for end in _ENDS)
-    kept = next((end + signs for end, signs in ends if end > 0), length)
-    return text[:kept].rstrip() + _CUT
+    end_index = next((end + signs for end, signs in ends if end > 0), length)
+    return text[:end_index].rstrip() + _CUT
 
 
 @lru_cache(maxsize=1024)  # similar questions have the same passages
 def count_line_tokens(text: str) -> int:
-    """Count the tokens of a text at the start of a line; alone, it would have one more."""
+    """Count the tokens of a text at the start of a line; on its own, it has one more."""
     return count_tokens(f"\n{text}") - _BEGINNING
 
 
@@ -170,11 +170,11 @@ class Excerpt:
 
     def joins(self, other: Excerpt) -> bool:
         """Whether another excerpt overlaps this one or is adjacent to it."""
-        same = (self.hit.kb, self.chunks[0].document_id) == (
+        is_same = (self.hit.kb, self.chunks[0].document_id) == (
             other.hit.kb,
             other.chunks[0].document_id,
         )
-        return same and self._start <= other._end + _GAP and other._start <= self._end + _GAP
+        return is_same and self._start <= other._end + _GAP and other._start <= self._end + _GAP
 
     def join(self, other: Excerpt) -> Excerpt:
         by_id = {chunk.id: chunk for chunk in (*self.chunks, *other.chunks)}
@@ -196,24 +196,24 @@ def excerpts(hits: Iterable[Hit], limit: int) -> list[Excerpt]:
     Drop hits that add little to earlier ones; join overlapping or adjacent hits of a document.
     """
     passages: list[Excerpt] = []
-    seen: set[tuple[str, ...]] = set()
+    seen_phrases: set[tuple[str, ...]] = set()
     for hit in hits:
         phrases = _phrases(hit.chunk.text)
-        if len(phrases - seen) < _NEW_SHARE * len(phrases):
+        if len(phrases - seen_phrases) < _NEW_SHARE * len(phrases):
             continue
         excerpt = Excerpt(hit, (hit.chunk,))
-        near = [i for i, other in enumerate(passages) if other.joins(excerpt)]
-        if near:  # it may connect two excerpts
-            first, *others = near
-            for i in others:
+        joined = [i for i, passage in enumerate(passages) if passage.joins(excerpt)]
+        if joined:  # it may connect two excerpts
+            first, *merged = joined
+            for i in merged:
                 excerpt = excerpt.join(passages[i])
             passages[first] = passages[first].join(excerpt)
-            passages = [other for i, other in enumerate(passages) if i not in others]
+            passages = [passage for i, passage in enumerate(passages) if i not in merged]
         elif len(passages) == limit:
             break
         else:
             passages.append(excerpt)
-        seen |= phrases
+        seen_phrases |= phrases
     return passages
 
 

@@ -33,11 +33,11 @@ _DECIMALS = 6
 """Decimals of the mean summary; further digits depend on the order of documents."""
 _BEST_DOCUMENTS = 30
 """Documents that add their best chunk, per kind of score."""
-_ASKED = 20 * _BEST_DOCUMENTS
+_SELECTED = 20 * _BEST_DOCUMENTS
 """Documents to select by summary codes, and to score by summary vectors."""
 _FEW = 3_000
 """Maximum documents that pass filters to score all of their summaries."""
-_MAX_ASKED = 5_000
+_MAX_SELECTED = 5_000
 """Maximum documents to select by codes if few pass the filters."""
 
 
@@ -89,13 +89,13 @@ class SummaryScores:
         vector = query.summary_vector
         score = partial(cosines, vector=vector)
         index = near_summaries(chunks)
-        near = None
+        nearest = None
         if index is not None and query.graph is None:  # the graph needs scores of all documents
-            near = _near(index, chunks, vector, mask)
-        if index is not None and near is not None:
+            nearest = _near(index, chunks, vector, mask)
+        if index is not None and nearest is not None:
             usual = round(float(score(index.mean[None])[0]), _DECIMALS)
             summary = np.full(len(chunks.sizes), usual, np.float32)
-            summary[near] = index.scores(near, score)
+            summary[nearest] = index.scores(nearest, score)
             return cls(summary, chunks.summary_embedder, usual, partial(index.scores, score=score))
         summary = chunks.summary_scores(score)
         existing = summary != 0  # documents without a summary score 0
@@ -124,17 +124,17 @@ class DocumentScores:
         cls, documents: ChunkDocuments, postings: Mapping[str, Postings]
     ) -> DocumentScores:
         number, lengths = len(documents.sizes), documents.document_lengths
-        held = int(np.count_nonzero(lengths))
-        average = float(lengths.sum()) / held if held else 0.0
+        nonempty = int(np.count_nonzero(lengths))
+        average = float(lengths.sum()) / nonempty if nonempty else 0.0
         counts = {
             term: _per_document(documents.owners[rows], times, number)
             for term, (rows, times) in postings.items()
         }
-        frequencies = {term: len(there) for term, (there, _) in counts.items()}
-        statistics = CorpusStatistics(held, average, frequencies)
+        frequencies = {term: len(indexes) for term, (indexes, _) in counts.items()}
+        statistics = CorpusStatistics(nonempty, average, frequencies)
         page, norms = np.zeros(number, np.float32), length_norms(lengths, average)
-        for term, (there, times) in counts.items():
-            np.add.at(page, there, impacts(times, norms.take(there), statistics.idf(term)))
+        for term, (indexes, times) in counts.items():
+            np.add.at(page, indexes, impacts(times, norms.take(indexes), statistics.idf(term)))
         return cls(counts, statistics, page, SummaryScores(np.zeros(number, np.float32)))
 
     def best_rows(
@@ -147,18 +147,18 @@ class DocumentScores:
         mask: Mask | None,
         related: NDArray[np.float64] | None = None,
     ) -> Rows:
-        owners, open_ = documents.owners, _open(documents, mask)
-        best = np.zeros(len(open_), np.bool_)
+        owners, passing = documents.owners, _passing_documents(documents, mask)
+        selected = np.zeros(len(passing), np.bool_)
         by_graph = () if related is None else (related,)
         for scores in (self.page, self.summaries.all, *by_graph):
-            there = np.flatnonzero(open_ & (scores > 0))
-            best[there[top_indices(scores[there], _BEST_DOCUMENTS)]] = True
-        rows = _rows_of(documents, np.flatnonzero(best))
+            scored = np.flatnonzero(passing & (scores > 0))
+            selected[scored[top_indices(scores[scored], _BEST_DOCUMENTS)]] = True
+        rows = _rows_of(documents, np.flatnonzero(selected))
         rows = rows if mask is None else rows[mask[rows]]
-        own = lexical(rows) / max(limit, 1e-9)
-        near = np.maximum(dense(rows), 0.0)
-        own = own + near / max(float(near.max(initial=0.0)), 1e-9)
-        order = np.lexsort((-own, owners[rows]))
+        chunk_scores = lexical(rows) / max(limit, 1e-9)
+        similarity = np.maximum(dense(rows), 0.0)
+        chunk_scores = chunk_scores + similarity / max(float(similarity.max(initial=0.0)), 1e-9)
+        order = np.lexsort((-chunk_scores, owners[rows]))
         first = np.flatnonzero(np.diff(owners[rows][order], prepend=-1))
         return np.asarray(rows[order[first]], np.int64)
 
@@ -167,68 +167,68 @@ class DocumentScores:
     ) -> tuple[Rows, TermCounts, Scores]:
         """Return the index of each document, terms of distinct ones, and summary scores."""
         # np.unique would import numpy.ma, which takes 40 ms in the first search
-        chosen = np.array(sorted(set(owners.tolist())), owners.dtype)
-        which = np.searchsorted(chosen, owners)
-        counts: list[dict[str, int]] = [{} for _ in range(len(chosen))]
-        for term, (there, times) in self.counts.items():
-            places = np.searchsorted(there, chosen.astype(there.dtype))
-            places[places == len(there)] = 0
-            for i in np.flatnonzero(there[places] == chosen).tolist():
+        distinct = np.array(sorted(set(owners.tolist())), owners.dtype)
+        which = np.searchsorted(distinct, owners)
+        counts: list[dict[str, int]] = [{} for _ in range(len(distinct))]
+        for term, (indexes, times) in self.counts.items():
+            places = np.searchsorted(indexes, distinct.astype(indexes.dtype))
+            places[places == len(indexes)] = 0
+            for i in np.flatnonzero(indexes[places] == distinct).tolist():
                 counts[i][term] = int(times[places[i]])
         summaries = self.summaries
-        cosine = summaries.exact(chosen) if summaries.exact else summaries.all[chosen]
-        pages = TermCounts(counts, documents.document_lengths[chosen].tolist(), self.statistics)
+        cosine = summaries.exact(distinct) if summaries.exact else summaries.all[distinct]
+        pages = TermCounts(counts, documents.document_lengths[distinct].tolist(), self.statistics)
         return np.asarray(which, np.int64), pages, cosine[which].astype(np.float64)
 
 
-def _open(documents: ChunkDocuments, mask: Mask | None) -> NDArray[np.bool_]:
+def _passing_documents(documents: ChunkDocuments, mask: Mask | None) -> NDArray[np.bool_]:
     """Return the documents with a chunk in a mask; the last result is cached."""
     if mask is None:
         return documents.sizes > 0
-    held: tuple[Mask, NDArray[np.bool_]] | None = documents.kept.get("open")
-    if held is None or held[0] is not mask:
-        open_ = np.bincount(documents.owners[mask], minlength=len(documents.sizes)) > 0
-        held = documents.kept["open"] = mask, open_
-    return held[1]
+    cached: tuple[Mask, NDArray[np.bool_]] | None = documents.kept.get("open")
+    if cached is None or cached[0] is not mask:
+        passing = np.bincount(documents.owners[mask], minlength=len(documents.sizes)) > 0
+        cached = documents.kept["open"] = mask, passing
+    return cached[1]
 
 
 def _near(
     summaries: NearSummaries, chunks: SegmentedSnapshot, vector: Vector, mask: Mask | None
 ) -> Rows | None:
     """Return documents to score by summaries; ``None`` if scoring all is quicker."""
-    asked = _ASKED
-    open_ = _open(chunks, mask)
+    count = _SELECTED
+    passing = _passing_documents(chunks, mask)
     if mask is not None:
-        there = int(np.count_nonzero(open_))
-        if there <= _FEW:
-            return np.flatnonzero(open_)
-        asked = asked * len(open_) // there
-        if asked > _MAX_ASKED:
+        passing_count = int(np.count_nonzero(passing))
+        if passing_count <= _FEW:
+            return np.flatnonzero(passing)
+        count = count * len(passing) // passing_count
+        if count > _MAX_SELECTED:
             return None
-    near = summaries.nearest(vector, asked, partial(cosines, vector=vector))
-    near = near[open_[near]]
-    return near if len(near) >= min(_ASKED // 2, len(open_)) else None
+    indexes = summaries.nearest(vector, count, partial(cosines, vector=vector))
+    indexes = indexes[passing[indexes]]
+    return indexes if len(indexes) >= min(_SELECTED // 2, len(passing)) else None
 
 
 def _per_document(
     owners: NDArray[np.integer[Any]], times: NDArray[np.integer[Any]], number: int
 ) -> Postings:
-    first = np.flatnonzero(np.concatenate([[True], owners[1:] != owners[:-1]])[: len(owners)])
-    there = owners[first]
-    if (there[1:] > there[:-1]).all():  # usual case: chunks are in order of documents
-        return there, np.add.reduceat(times, first, dtype=np.int64) if len(first) else times
+    starts = np.flatnonzero(np.concatenate([[True], owners[1:] != owners[:-1]])[: len(owners)])
+    indexes = owners[starts]
+    if (indexes[1:] > indexes[:-1]).all():  # usual case: chunks are in order of documents
+        return indexes, np.add.reduceat(times, starts, dtype=np.int64) if len(starts) else times
     counts = np.bincount(owners, times, number).astype(np.int64)
-    there = np.flatnonzero(counts)
-    return there, counts[there]
+    indexes = np.flatnonzero(counts)
+    return indexes, counts[indexes]
 
 
-def _rows_of(documents: ChunkDocuments, chosen: Rows) -> Rows:
-    held: Postings | None = documents.kept.get("rows")
-    if held is None:
+def _rows_of(documents: ChunkDocuments, indexes: Rows) -> Rows:
+    cached: Postings | None = documents.kept.get("rows")
+    if cached is None:
         order = np.argsort(documents.owners, kind="stable").astype(np.int32)
-        held = order, np.cumsum([0, *documents.sizes])
-        documents.kept["rows"] = held
-    parts = [held[0][held[1][i] : held[1][i + 1]] for i in chosen.tolist()]
+        cached = order, np.cumsum([0, *documents.sizes])
+        documents.kept["rows"] = cached
+    parts = [cached[0][cached[1][i] : cached[1][i + 1]] for i in indexes.tolist()]
     return np.sort(np.concatenate([np.zeros(0, np.int64), *parts]))
 
 
@@ -241,11 +241,11 @@ def learned_scores(query: EncodedQuery, documents: DocumentScores) -> dict[int, 
     if questions is None:
         return {}
     summaries = documents.summaries
-    same = summaries.embedder == questions.embedder
+    comparable = summaries.embedder == questions.embedder
     return questions.scores(
         () if query.mode is Mode.DENSE else query.terms,
-        query.summary_vector if same else None,
-        max(0.0, summaries.usual) if same else 0.0,
+        query.summary_vector if comparable else None,
+        max(0.0, summaries.usual) if comparable else 0.0,
         query.left_out,
     )
 
@@ -288,9 +288,9 @@ class GraphScores:
     chunks: Mapping[int, float]
 
     def of(self, chosen: Rows, owners: NDArray[np.integer[Any]]) -> Scores:
-        named = np.array([self.chunks.get(row, 0.0) for row in chosen.tolist()])
-        both = self.documents[owners] + _MENTION_SHARE * named
-        return np.asarray(both / (1 + _MENTION_SHARE), np.float64)
+        by_entities = np.array([self.chunks.get(row, 0.0) for row in chosen.tolist()])
+        combined = self.documents[owners] + _MENTION_SHARE * by_entities
+        return np.asarray(combined / (1 + _MENTION_SHARE), np.float64)
 
     def rows(self, mask: Mask | None) -> Rows:
         best = sorted(self.chunks, key=lambda row: (-self.chunks[row], row))[:_MAX_CHUNKS]
@@ -311,18 +311,18 @@ def graph_scores(
     chunks that mention the reached entities. From the best documents, follow links in either
     direction, and add up scores at the other end.
     """
-    reached: dict[str, float] = {}
-    for which in np.argsort(-starts, kind="stable")[:_STARTS].tolist():
-        if starts[which] > 0:
-            for document_id, weight in graph.table.linked.get(chunks.document_ids[which], ()):
-                reached[document_id] = reached.get(document_id, 0.0) + float(starts[which]) * weight
+    gained: dict[str, float] = {}
+    for index in np.argsort(-starts, kind="stable")[:_STARTS].tolist():
+        if starts[index] > 0:
+            for document_id, weight in graph.table.linked.get(chunks.document_ids[index], ()):
+                gained[document_id] = gained.get(document_id, 0.0) + float(starts[index]) * weight
     scores = np.zeros(len(chunks.document_ids))
-    if reached:
-        scores = np.array([reached.get(document_id, 0.0) for document_id in chunks.document_ids])
-    named = entities_in(query, graph.table, frequency)
-    weights = _entities(named, graph.table, len(chunks))
-    meant = max((each.share for each in named), default=0.0)
-    return GraphScores(normalise(scores), _chunks(weights, graph, chunks, meant))
+    if gained:
+        scores = np.array([gained.get(document_id, 0.0) for document_id in chunks.document_ids])
+    entities = entities_in(query, graph.table, frequency)
+    weights = _entities(entities, graph.table, len(chunks))
+    max_share = max((entity.share for entity in entities), default=0.0)
+    return GraphScores(normalise(scores), _chunks(weights, graph, chunks, max_share))
 
 
 def document_starts(
@@ -337,23 +337,23 @@ def document_starts(
     A high power makes walks start at the few documents that answer much better than others.
     """
     scores = np.zeros(len(chunks.document_ids))
-    own = (normalise(cosine.astype(np.float64)) + normalise(bm25.astype(np.float64))) / 2
-    np.maximum.at(scores, chunks.owners[rows], own)
+    chunk_scores = (normalise(cosine.astype(np.float64)) + normalise(bm25.astype(np.float64))) / 2
+    np.maximum.at(scores, chunks.owners[rows], chunk_scores)
     scores += normalise(documents.summaries.all.astype(np.float64))
     scores += _PAGE_SHARE * normalise(documents.page.astype(np.float64))
     return normalise(scores) ** _STEEPNESS
 
 
-def _entities(named: Sequence[NamedEntity], graph: GraphTable, chunks: int) -> dict[int, float]:
+def _entities(entities: Sequence[NamedEntity], graph: GraphTable, chunks: int) -> dict[int, float]:
     weights: dict[int, float] = {}
-    for row, _, share in named:
+    for row, _, share in entities:
         weight = share * _rarity(graph, row, chunks)
         weights[row] = weights.get(row, 0.0) + weight
         followed = graph.related.get(row, ())[:_RELATIONS]
-        whole = sum(relation.weight for relation in followed)
+        total = sum(relation.weight for relation in followed)
         for relation in followed:
             other = relation.target if relation.source == row else relation.source
-            weights[other] = weights.get(other, 0.0) + _HOP * weight * relation.weight / whole
+            weights[other] = weights.get(other, 0.0) + _HOP * weight * relation.weight / total
     return weights
 
 
@@ -372,9 +372,9 @@ def _chunks(
         gain = weight * _rarity(graph.table, row, len(chunks))
         defining = graph.table.definitions.get(row, ())
         for seqs, factor in ((naming[row], 1.0), (defining, _DEFINITION)):
-            named = np.array(seqs, np.int64)
-            places = np.minimum(np.searchsorted(chunks.seqs, named), len(chunks) - 1)
-            # leave out chunks that are deleted or of another knowledge base
-            scores[places[chunks.seqs[places] == named]] += factor * gain
-    there = np.flatnonzero(scores)
-    return dict(zip(there.tolist(), (limit * scores[there] / scores.max()).tolist(), strict=True))
+            chunk_seqs = np.array(seqs, np.int64)
+            places = np.minimum(np.searchsorted(chunks.seqs, chunk_seqs), len(chunks) - 1)
+            # leave out chunks that are deleted or from another knowledge base
+            scores[places[chunks.seqs[places] == chunk_seqs]] += factor * gain
+    rows = np.flatnonzero(scores)
+    return dict(zip(rows.tolist(), (limit * scores[rows] / scores.max()).tolist(), strict=True))

@@ -37,7 +37,7 @@ _MADE_BY: Mapping[EncoderTarget, str] = {
     "summaries": f"{TEXTS_REVISION}.{REVISION}",
 }
 """Fingerprint of a fit: method and analyzer."""
-_CHANGED = 0.2
+_CHANGED_SHARE = 0.2
 """Share of added or removed chunks above which an encoder is outdated."""
 _LOCAL = ("static", "onnx")
 """Types of embedders that embed single words at no cost."""
@@ -49,18 +49,18 @@ def is_due(transaction: Transaction, row: KnowledgeBaseRow) -> bool:
     """Whether a knowledge base needs a new query encoder.
 
     It has one if its recipe says ``query_encoder: fitted`` or its embedder may use the network. A
-    new one is due when a fifth of the chunks or the method of kbkit changed.
+    new one is due when a fifth of the chunks or the fitting method changed.
     """
     config = spec_of(row)
-    wanted = config.retrieval.query_encoder == "fitted" or config.embedding.chosen.type in _REMOTE
-    return wanted and is_outdated(transaction, row)
+    is_used = config.retrieval.query_encoder == "fitted" or config.embedding.chosen.type in _REMOTE
+    return is_used and is_outdated(transaction, row)
 
 
 def is_outdated(
     transaction: Transaction, row: KnowledgeBaseRow, target: EncoderTarget = "chunks"
 ) -> bool:
-    now = corpus.count_chunks(transaction, row.id)
-    if not now:
+    count = corpus.count_chunks(transaction, row.id)
+    if not count:
         return False
     state = ratings.encoder_state(transaction, row.id, target)
     embedder = row.embedder if target == "chunks" else row.summary_embedder
@@ -68,13 +68,13 @@ def is_outdated(
         return True
     if state.report.get("made_by") != _MADE_BY[target]:
         return True
-    last = int(state.report.get("last_seq", 0))
-    came = corpus.count_chunks(transaction, row.id, after=last)
-    went = state.chunks + came - now
-    made_anew = 0
+    last_seq = int(state.report.get("last_seq", 0))
+    added = corpus.count_chunks(transaction, row.id, after=last_seq)
+    removed = state.chunks + added - count
+    reembedded = 0
     if target == "chunks":
-        made_anew = corpus.count_changed_vectors(transaction, row.id, state.version)
-    return max(came, went, made_anew) > _CHANGED * state.chunks
+        reembedded = corpus.count_changed_vectors(transaction, row.id, state.version)
+    return max(added, removed, reembedded) > _CHANGED_SHARE * state.chunks
 
 
 def fit_encoder(
@@ -95,7 +95,7 @@ def fit_encoder(
                 words = _term_vectors(database, row, config, StaticEmbedder())
         elif embedding.type in _LOCAL:
             prior = _term_vectors(database, row, config, embedder(row))
-    fitted = fit(
+    encoder = fit(
         corpus.vectors,
         corpus.terms,
         embedder=row.embedder,
@@ -103,7 +103,7 @@ def fit_encoder(
         prior=prior,
         words=words,
     )
-    return _save(database, row, corpus, fitted, "chunks")
+    return _save(database, row, corpus, encoder, "chunks")
 
 
 def fit_summary_encoder(database: Database, kb_id: str, model: Embedder) -> Mapping[str, Any]:
@@ -114,20 +114,20 @@ def fit_summary_encoder(database: Database, kb_id: str, model: Embedder) -> Mapp
     with database.read() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)
         terms_of = analyzer(spec_of(row).language).terms
-        held = _read(transaction, row, terms_of)
+        chunk_corpus = _read(transaction, row, terms_of)
         chunks = list(reading.iter_chunks(transaction, kb_id))
     texts = choose_texts(
         (chunk.heading_path[-1] for chunk in chunks if chunk.heading_path),
         [chunk.text for chunk in chunks],
     )
-    fitted = fit_to_texts(
+    encoder = fit_to_texts(
         model.embed_passages(texts),
         [terms_of(text) for text in texts],
-        chunk_terms=held.terms,
+        chunk_terms=chunk_corpus.terms,
         words=term_vectors(model, (chunk.text for chunk in chunks), terms_of, MAX_WORDS),
         embedder=model.fingerprint,
     )
-    return _save(database, row, held, fitted, "summaries")
+    return _save(database, row, chunk_corpus, encoder, "summaries")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,20 +142,20 @@ def _save(
     database: Database,
     row: KnowledgeBaseRow,
     corpus: _Corpus,
-    fitted: FittedEncoder,
+    encoder: FittedEncoder,
     target: EncoderTarget,
 ) -> Mapping[str, Any]:
-    report = {**fitted.report, "last_seq": corpus.last_seq, "made_by": _MADE_BY[target]}
+    report = {**encoder.report, "last_seq": corpus.last_seq, "made_by": _MADE_BY[target]}
     with database.write() as transaction:
         knowledge_bases.get_by_id(transaction, row.id)
         ratings.save_encoder(
             transaction,
             row.id,
-            embedder=fitted.embedder,
+            embedder=encoder.embedder,
             version=row.version,
             chunks=len(corpus.terms),
-            terms=fitted.terms,
-            vectors=fitted.vectors,
+            terms=encoder.terms,
+            vectors=encoder.vectors,
             report=report,
             target=target,
         )
@@ -165,23 +165,23 @@ def _save(
 def _read(
     transaction: Transaction, row: KnowledgeBaseRow, terms_of: Callable[[str], Sequence[str]]
 ) -> _Corpus:
-    """Read all chunks. Equal terms are one object, because there are millions."""
+    """Read all chunks. Equal terms share one object, because there are millions."""
     interned: dict[str, str] = {}
-    above: dict[str, Sequence[str]] = {}
+    heading_terms: dict[str, Sequence[str]] = {}
     packed: list[bytes] = []
     terms: list[list[str]] = []
     headings: list[Sequence[str]] = []
-    last = 0
+    last_seq = 0
     for chunk in corpus.iter_indexed(transaction, row.id):
-        held = chunk.terms.split(" ", MAX_TERMS)[:MAX_TERMS] if chunk.terms else []
-        terms.append(list(map(interned.setdefault, held, held)))
+        chunk_terms = chunk.terms.split(" ", MAX_TERMS)[:MAX_TERMS] if chunk.terms else []
+        terms.append(list(map(interned.setdefault, chunk_terms, chunk_terms)))
         heading = f"{chunk.title}\n{reading.heading_text(chunk.title, chunk.heading_path)}"
-        if heading not in above:
-            above[heading] = [interned.setdefault(term, term) for term in terms_of(heading)]
-        headings.append(above[heading])
+        if heading not in heading_terms:
+            heading_terms[heading] = [interned.setdefault(term, term) for term in terms_of(heading)]
+        headings.append(heading_terms[heading])
         packed.append(chunk.vector)
-        last = chunk.seq
-    return _Corpus(database.unpack(packed, row.dimensions), terms, headings, last)
+        last_seq = chunk.seq
+    return _Corpus(database.unpack(packed, row.dimensions), terms, headings, last_seq)
 
 
 def _term_vectors(
@@ -258,19 +258,19 @@ class LearnedQuestions:
             usual: Usual cosine of unrelated questions.
             but: A question to ignore.
         """
-        alike = np.zeros(len(self.texts))
+        similarity = np.zeros(len(self.texts))
         if terms:
             shared = np.zeros(len(self.texts))
             for term in terms:
                 if term in self.postings:
                     shared[self.postings[term]] += 1
-            alike = 2 * shared / (len(terms) + self.lengths)
+            similarity = 2 * shared / (len(terms) + self.lengths)
         if vector is not None and self.vectors.shape[1] == len(vector):
             cosines = np.einsum("ij,j->i", self.vectors, vector).astype(np.float64)
-            alike = np.maximum(alike, (cosines - usual) / max(1 - usual, 1e-9))
+            similarity = np.maximum(similarity, (cosines - usual) / max(1 - usual, 1e-9))
         if but in self.texts:
-            alike[self.texts.index(but)] = 0.0
-        strength = np.clip((alike - _ALIKE) / (1 - _ALIKE), 0.0, 1.0)
+            similarity[self.texts.index(but)] = 0.0
+        strength = np.clip((similarity - _ALIKE) / (1 - _ALIKE), 0.0, 1.0)
         scored: dict[int, float] = {}
         for pair in np.flatnonzero(strength[self.which] > 0).tolist():
             seq, value = int(self.seqs[pair]), float(strength[self.which[pair]])

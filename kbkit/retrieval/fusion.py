@@ -55,7 +55,7 @@ class Weights:
     Attributes:
         dense: Share of the normalised cosine; BM25 has the rest; 0 to 1.
         rating: Share of the score that the best ratings add and the worst subtract, 0 to 1.
-        learned: Not part of the divisor, so that scores without learned questions stay.
+        learned: Not part of the divisor, so that scores without learned questions are unchanged.
     """
 
     dense: float | Scores
@@ -73,8 +73,8 @@ class Weights:
         """Repeat each weight for its number of candidates."""
         return cls(
             *(
-                np.repeat([getattr(weights, part.name) for weights in several], counts)
-                for part in fields(cls)
+                np.repeat([getattr(weights, weight.name) for weights in several], counts)
+                for weight in fields(cls)
             )
         )
 
@@ -154,9 +154,9 @@ def normalise(scores: Scores, full: Scores | float = 0.0) -> Scores:
     do not matter. Source: theoretical-minimum normalisation, Bruch, Gai and Ingber, "An Analysis of
     Fusion Functions for Hybrid Retrieval" (2023).
     """
-    kept = np.maximum(scores, 0.0)
-    top = max(kept.max(initial=0.0), np.max(full, initial=0.0))
-    return kept / top if top > 0 else kept
+    clipped = np.maximum(scores, 0.0)
+    top = max(clipped.max(initial=0.0), np.max(full, initial=0.0))
+    return clipped / top if top > 0 else clipped
 
 
 def document_evidence(scores: Scores, documents: Codes, sizes: Codes) -> Scores:
@@ -168,13 +168,13 @@ def document_evidence(scores: Scores, documents: Codes, sizes: Codes) -> Scores:
     """
     rank = _ranks_within(scores, documents)
     best = np.bincount(documents, scores * (rank == 0))
-    others = np.bincount(documents, scores * ((rank > 0) & (rank <= _NEIGHBOURS))) / _NEIGHBOURS
+    next_best = np.bincount(documents, scores * ((rank > 0) & (rank <= _NEIGHBOURS))) / _NEIGHBOURS
     long = documents[(rank == 0) & (sizes > _NEIGHBOURS) & (scores > 0)]
-    share = ((others[long] / best[long]).sum() + _PSEUDO_DOCUMENTS) / (
+    ratio = ((next_best[long] / best[long]).sum() + _PSEUDO_DOCUMENTS) / (
         len(long) + _PSEUDO_DOCUMENTS
     )
-    missing = np.maximum(_NEIGHBOURS - (sizes - 1), 0) / _NEIGHBOURS
-    evidence: Scores = others[documents] + missing * share * best[documents]
+    missing_share = np.maximum(_NEIGHBOURS - (sizes - 1), 0) / _NEIGHBOURS
+    evidence: Scores = next_best[documents] + missing_share * ratio * best[documents]
     return evidence
 
 
@@ -192,20 +192,20 @@ def fuse(features: Features, weights: Weights) -> Fused:
     contain the words of all others, are discounted.
     """
     parts = (weights.document, weights.title, weights.heading, weights.summary, weights.page)
-    whole = 1 + sum(parts) + weights.graph
-    dense = weights.dense * normalise(features.cosine) / whole
-    lexical = (1 - weights.dense) * normalise(features.bm25, features.bm25_full) / whole
+    divisor = 1 + sum(parts) + weights.graph
+    dense = weights.dense * normalise(features.cosine) / divisor
+    lexical = (1 - weights.dense) * normalise(features.bm25, features.bm25_full) / divisor
     evidence = document_evidence(dense + lexical, features.documents, features.sizes)
     scores = {
         "dense": dense,
         "lexical": lexical,
         "document": weights.document * evidence,
-        "title": weights.title * features.title / whole,
-        "heading": weights.heading * features.heading / whole,
-        "summary": weights.summary * normalise(features.summary, features.summary_full) / whole,
-        "page": weights.page * normalise(features.page, features.page_full) / whole,
-        "graph": weights.graph * features.graph / whole,
-        "learned": weights.learned * features.learned / whole,
+        "title": weights.title * features.title / divisor,
+        "heading": weights.heading * features.heading / divisor,
+        "summary": weights.summary * normalise(features.summary, features.summary_full) / divisor,
+        "page": weights.page * normalise(features.page, features.page_full) / divisor,
+        "graph": weights.graph * features.graph / divisor,
+        "learned": weights.learned * features.learned / divisor,
     }
     total = sum(scores.values(), np.zeros(len(dense)))
     rating = total * weights.rating * features.rating
@@ -248,11 +248,11 @@ def _ranks_within(scores: Scores, groups: Codes) -> Codes:
     """Return the rank of each score within its group, from 0; equal scores keep their order."""
     order = np.lexsort((-scores, groups))
     ordered = groups[order]
-    new = np.ones(len(order), np.bool_)
-    new[1:] = ordered[1:] != ordered[:-1]
-    starts = np.flatnonzero(new)
+    is_start = np.ones(len(order), np.bool_)
+    is_start[1:] = ordered[1:] != ordered[:-1]
+    starts = np.flatnonzero(is_start)
     ranks = np.empty(len(order), np.int64)
-    ranks[order] = np.arange(len(order)) - starts[np.cumsum(new) - 1]
+    ranks[order] = np.arange(len(order)) - starts[np.cumsum(is_start) - 1]
     return ranks
 
 
@@ -283,8 +283,8 @@ def _run(hits: Sequence[Hit], query: str, spec: PostprocessorSpec) -> list[Hit]:
 
     processor = _open(spec.path, json.dumps(spec.arguments, sort_keys=True, default=str))
     try:
-        given = processor.postprocess_nodes([node_of(hit) for hit in hits], query_str=query)
-        scored = {node.node.node_id: _score(node) for node in given}
+        nodes = processor.postprocess_nodes([node_of(hit) for hit in hits], query_str=query)
+        scored = {node.node.node_id: _score(node) for node in nodes}
     except Exception as error:  # third-party code may raise anything
         detail = safe_message(error, spec.arguments)
         raise PostprocessorError(f"{spec.path}: failed ({detail})") from None
@@ -301,7 +301,7 @@ def _score(node: NodeWithScore) -> float | None:
         return None
     score = float(node.score)
     if not math.isfinite(score):
-        raise ValueError(f"it gave the score {score}")
+        raise ValueError(f"it returned the score {score}")
     return score
 
 
@@ -358,12 +358,12 @@ class CorpusStatistics:
         """Combine the statistics of knowledge bases, so that their scores are comparable."""
         if len(several) == 1:
             return several[0]
-        chunks = sum(one.chunks for one in several)
+        chunks = sum(statistics.chunks for statistics in several)
         # integers, so that the order does not matter
-        length = sum(round(one.average_length * one.chunks) for one in several)
+        length = sum(round(statistics.average_length * statistics.chunks) for statistics in several)
         frequencies: Counter[str] = Counter()
-        for one in several:
-            frequencies.update(one.document_frequencies)
+        for statistics in several:
+            frequencies.update(statistics.document_frequencies)
         return cls(chunks, length / chunks if chunks else 0.0, frequencies)
 
     def idf(self, term: str) -> float:
@@ -377,7 +377,7 @@ class CorpusStatistics:
     def full(self, terms: Iterable[str]) -> float:
         """Return the BM25 from which words count in full: half of the maximum of the query's terms.
 
-        If no passage has the words that say most, the rest say little about the answer.
+        If no passage has the most telling words, the others say little about the answer.
         """
         return (K1 + 1) / 2 * sum(self.idf(term) for term in set(terms))
 

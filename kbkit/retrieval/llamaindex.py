@@ -102,9 +102,9 @@ def asking(
     filters: Filters | Mapping[str, Any] | None,
     **more: Any,
 ) -> Callable[[str], T]:
-    asked = Query.of("anything", limit, mode, filters)
-    given = {"limit": asked.limit, "mode": asked.mode, "filters": asked.filters, **more}
-    return lambda text: search(text, **given)
+    query = Query.of("anything", limit, mode, filters)
+    options = {"limit": query.limit, "mode": query.mode, "filters": query.filters, **more}
+    return lambda text: search(text, **options)
 
 
 def search_tool(
@@ -117,14 +117,14 @@ def search_tool(
     awaited: bool = False,
 ) -> FunctionTool:
     """Return the search of a knowledge base as a tool that returns `quoted` hits."""
-    asked = Filters.of(filters)
+    conditions = Filters.of(filters)
     if not 1 <= limit <= _MAX_PASSAGES:
         raise ConfigError(f"limit={limit}: give 1 to {_MAX_PASSAGES} passages")
 
     default = limit
 
     def search_limited(query: str, limit: int) -> Any:
-        return search(query, limit=max(1, min(limit, _MAX_PASSAGES)), filters=asked)
+        return search(query, limit=max(1, min(limit, _MAX_PASSAGES)), filters=conditions)
 
     def ask(query: str, limit: int = default) -> str:
         return quote_hits(search_limited(query, limit))

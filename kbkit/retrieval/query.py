@@ -105,7 +105,7 @@ def check_weight(name: str, weight: Any) -> float:
 _MAX_WORDS = 5
 """Maximum words of a name."""
 _WORDS = 60
-"""Maximum words of a query to read."""
+"""Maximum words of a query to examine."""
 _EDGES = ".,:;!?\"'`“”‘’«»()[]{}<>"
 
 
@@ -124,15 +124,15 @@ class NamedEntity(NamedTuple):
 def entities_in(
     query: str, graph: GraphTable, frequency: Callable[[str], int]
 ) -> list[NamedEntity]:
-    """Return the entities that a query names; of overlapping names the longest."""
+    """Return the entities that a query names; the longest of overlapping names."""
     words = query.split()[:_WORDS]
-    taken: set[int] = set()
+    used_places: set[int] = set()
     entities: dict[int, NamedEntity] = {}
     for (start, end), text in spans(words):
         row = graph.rows.get(entity_id(text))
-        if row is None or not taken.isdisjoint(range(start, end)):
+        if row is None or not used_places.isdisjoint(range(start, end)):
             continue
-        taken.update(range(start, end))
+        used_places.update(range(start, end))
         share = 1.0
         if end - start == 1 and text == words[start].rstrip(".,:;!?") and text.islower():
             share = min(1.0, graph.entities[row].chunks / max(1, frequency(text)))
@@ -142,18 +142,18 @@ def entities_in(
 
 
 def spans(words: Sequence[str]) -> Iterator[tuple[tuple[int, int], str]]:
-    """Yield places and texts of what may be names, the longest first; not common words."""
+    """Yield positions and texts of possible names, the longest first, without common words."""
     for length in range(min(_MAX_WORDS, len(words)), 0, -1):
         for start in range(len(words) - length + 1):
             text = " ".join(words[start : start + length])
-            bare = text.strip(_EDGES)
-            common = length == 1 and bare.lower() in stop_words("english")
-            if bare and not (common and bare == text.rstrip(".,:;!?")):
-                yield (start, start + length), bare
+            name = text.strip(_EDGES)
+            common = length == 1 and name.lower() in stop_words("english")
+            if name and not (common and name == text.rstrip(".,:;!?")):
+                yield (start, start + length), name
 
 
-_AGAIN = 30.0
-"""Seconds after a connection error before the model is asked again."""
+_RETRY_AFTER = 30.0
+"""Seconds to wait after a connection error before trying the model again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +171,8 @@ class QueryEncoder:
     database: Database
     embedder: Callable[[KnowledgeBaseRow], Embedder]
     _fitted: tuple[datetime, FittedEncoder] | None = None
-    _checked: tuple[int, KnowledgeBaseRow, FittedEncoder | None] | None = None
-    _unreached: tuple[float, EmbedderUnreachableError] | None = None
+    _cached: tuple[int, KnowledgeBaseRow, FittedEncoder | None] | None = None
+    _last_failure: tuple[float, EmbedderUnreachableError] | None = None
 
     def encode(
         self,
@@ -184,19 +184,19 @@ class QueryEncoder:
     ) -> QueryVector:
         note = ""
         if settings.query_encoder == "fitted":
-            fitted = self._load(row)
-            if fitted is not None:
-                return QueryVector(fitted.encode(terms))
+            encoder = self._load(row)
+            if encoder is not None:
+                return QueryVector(encoder.encode(terms))
             note = f"{row.name}: its model embedded the query, since no query encoder is fitted yet"
         problem: KbkitError | None = None if mode is Mode.DENSE else self._recent_error()
         if problem is None:
             vector, problem = self._encode(row, text)
             if vector is not None:
                 return QueryVector(vector, note)
-        fitted = self._load(row)
-        if fitted is not None:
+        encoder = self._load(row)
+        if encoder is not None:
             message = "its fitted query encoder embedded the query"
-            return QueryVector(fitted.encode(terms), f"{row.name}: {message}, since {problem}")
+            return QueryVector(encoder.encode(terms), f"{row.name}: {message}, since {problem}")
         if mode is Mode.DENSE and problem is not None:
             raise problem
         return QueryVector(
@@ -205,9 +205,9 @@ class QueryEncoder:
 
     def _recent_error(self) -> EmbedderUnreachableError | None:
         """Return a recent connection error, to spare the user another timeout."""
-        if self._unreached is None or time.monotonic() > self._unreached[0]:
+        if self._last_failure is None or time.monotonic() > self._last_failure[0]:
             return None
-        return self._unreached[1]
+        return self._last_failure[1]
 
     def _encode(
         self, row: KnowledgeBaseRow, text: str
@@ -219,30 +219,30 @@ class QueryEncoder:
         try:
             return embedder.embed_query(text), None
         except EmbedderUnreachableError as error:
-            self._unreached = time.monotonic() + _AGAIN, error
+            self._last_failure = time.monotonic() + _RETRY_AFTER, error
             return None, error
 
     def _load(self, row: KnowledgeBaseRow) -> FittedEncoder | None:
         changes = self.database.changes()
-        if self._checked is None or self._checked[:2] != (changes, row):
-            self._checked = changes, row, self._read(row)
-        return self._checked[2]
+        if self._cached is None or self._cached[:2] != (changes, row):
+            self._cached = changes, row, self._read(row)
+        return self._cached[2]
 
     def _read(self, row: KnowledgeBaseRow) -> FittedEncoder | None:
         with self.database.read() as transaction:
-            there = ratings.fitted_embedder(transaction, row.id)
-            if there is None or there[0] != row.embedder:
+            current = ratings.fitted_embedder(transaction, row.id)
+            if current is None or current[0] != row.embedder:
                 return None
-            held = self._fitted
-            if held is not None and held[0] == there[1]:
-                return held[1]
-            stored = ratings.load_encoder(transaction, row.id)
-        if stored is None:
+            cached = self._fitted
+            if cached is not None and cached[0] == current[1]:
+                return cached[1]
+            record = ratings.load_encoder(transaction, row.id)
+        if record is None:
             return None
-        state = stored.state
-        fitted = FittedEncoder(state.embedder, stored.terms, stored.vectors, state.report)
-        self._fitted = state.fitted_at, fitted
-        return fitted
+        state = record.state
+        encoder = FittedEncoder(state.embedder, record.terms, record.vectors, state.report)
+        self._fitted = state.fitted_at, encoder
+        return encoder
 
 
 @dataclass(slots=True)
@@ -286,6 +286,6 @@ def _threads() -> ThreadPoolExecutor:
 
 def distance_of(chunk: Chunk, names: Collection[str]) -> tuple[int, int]:
     """Return how far a chunk is from defining one of the names, by its heading and position."""
-    last = chunk.heading_path[-1] if chunk.heading_path else ""
-    near = [len(last) - len(name) for name in names if name in last]
-    return min(near, default=1_000), chunk.position
+    heading = chunk.heading_path[-1] if chunk.heading_path else ""
+    distances = [len(heading) - len(name) for name in names if name in heading]
+    return min(distances, default=1_000), chunk.position

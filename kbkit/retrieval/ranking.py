@@ -67,7 +67,7 @@ class RankedCandidate:
 def with_joint_statistics(pools: Sequence[CandidatePool]) -> list[CandidatePool]:
     """Return pools whose BM25 uses the joint statistics of all pools.
 
-    By its own statistics, a knowledge base of five chunks has no rare words and would rank too low.
+    With its own statistics, a knowledge base of five chunks has no rare words and ranks too low.
     """
     if len(pools) < 2:
         return list(pools)
@@ -92,11 +92,11 @@ def rank(
         weights_of(pool.retrieval, mode, factors)
         for pool, factors in zip(pools, document_factors(pools), strict=True)
     ]
-    first = _order_ranked(pools, weights, limit)
-    if len(first) == limit:
-        return first
-    ceiling = first[-1].parts.total if first else 1.0
-    return first + _fill_up(pools, weights, ceiling, limit - len(first))
+    ranked = _order_ranked(pools, weights, limit)
+    if len(ranked) == limit:
+        return ranked
+    ceiling = ranked[-1].parts.total if ranked else 1.0
+    return ranked + _fill_up(pools, weights, ceiling, limit - len(ranked))
 
 
 def weights_of(retrieval: RetrievalSpec, mode: Mode, factors: tuple[float, float]) -> Weights:
@@ -138,8 +138,8 @@ def _order_ranked(
         mark_duplicates(pool.candidates.vectors[part], total, pool.retrieval.duplicates)
         for pool, part, total in zip(pools, parts, _split(fused.total, parts), strict=True)
     ]  # by pool, because vectors of different embedders are not comparable
-    most = np.repeat([pool.retrieval.per_document for pool in pools], counts)
-    factors = discounts(fused.total, features.documents, np.concatenate(duplicates), most)
+    limits = np.repeat([pool.retrieval.per_document for pool in pools], counts)
+    factors = discounts(fused.total, features.documents, np.concatenate(duplicates), limits)
     fused = fused.multiply(factors)
     order = np.argsort(-fused.total, kind="stable")
     return _rank_parts(pools, parts, fused, order[fused.common[order]][:limit].tolist())
@@ -154,15 +154,15 @@ def _fill_up(
     """
     counts = [len(pool.candidates.seqs) for pool in pools]
     parts = [slice(0, count) for count in counts]
-    each = Weights.of_each(weights, counts)
-    fused = fuse(_features(pools, parts), replace(each, document=0.0))
+    repeated = Weights.of_each(weights, counts)
+    fused = fuse(_features(pools, parts), replace(repeated, document=0.0))
     # Only chunks with a score of their own: document scores would add unrelated chunks up to any
     # limit.
     common, turns, start = np.asarray(fused.scores["dense"] + fused.scores["lexical"] > 0), [], 0
-    for which, pool in enumerate(pools):
+    for pool_index, pool in enumerate(pools):
         first, start = start + pool.candidates.ranked, start + len(pool.candidates.seqs)
-        rest = first + np.flatnonzero(common[first:start])
-        turns += [(turn, which, i) for turn, i in enumerate(rest.tolist())]
+        unranked = first + np.flatnonzero(common[first:start])
+        turns += [(turn, pool_index, i) for turn, i in enumerate(unranked.tolist())]
     order = [i for _, _, i in sorted(turns)[:limit]]
     scores = np.minimum.accumulate(np.minimum(fused.total[order], ceiling))
     scores *= 1 - 1e-9 * np.arange(1, len(order) + 1)  # more than rounding errors
@@ -175,12 +175,12 @@ def _rank_parts(
     pools: Sequence[CandidatePool], parts: Sequence[slice], fused: Fused, order: Sequence[int]
 ) -> list[RankedCandidate]:
     starts = np.cumsum([0] + [part.stop - part.start for part in parts])
-    placed = []
+    candidates = []
     for i in order:
-        which = int(np.searchsorted(starts, i, "right")) - 1
-        row = parts[which].start + i - int(starts[which])
-        placed.append(RankedCandidate(pools[which], row, fused.parts(i)))
-    return placed
+        pool_index = int(np.searchsorted(starts, i, "right")) - 1
+        row = parts[pool_index].start + i - int(starts[pool_index])
+        candidates.append(RankedCandidate(pools[pool_index], row, fused.parts(i)))
+    return candidates
 
 
 def _features(pools: Sequence[CandidatePool], parts: Sequence[slice]) -> Features:

@@ -39,7 +39,7 @@ _places = threading.BoundedSemaphore(2)
 
 @contextmanager
 def search_slot() -> Iterator[None]:
-    """Limit concurrent searches; continue without a place after `_MAX_SECONDS`."""
+    """Limit concurrent searches; continue without a slot after `_MAX_SECONDS`."""
     has_place = _places.acquire(timeout=_MAX_SECONDS)
     try:
         yield
@@ -50,7 +50,7 @@ def search_slot() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """A knowledge base at a number of changes of the database.
+    """The state of a knowledge base after a number of database changes.
 
     Attributes:
         rated: Version, largest rating id and number of ratings; if equal, so are the ratings.
@@ -93,46 +93,46 @@ class Retriever:
 
     def pool(self, query: Query) -> CandidatePool:
         while True:
-            seen = self._state()
+            state = self._state()
             try:
-                encoded, note = self._encode(seen, query)  # before `search_slot`: may be slow
+                encoded, note = self._encode(state, query)  # before `search_slot`: may be slow
             except EmbedderError:
-                if self._state().encodes_like(seen):
+                if self._state().encodes_like(state):
                     raise
                 continue  # another process changed the embedder
             with search_slot():
-                result = self._find_candidates(seen, query, encoded, note)
-            if result is not None:
-                return result
+                pool = self._find_candidates(state, query, encoded, note)
+            if pool is not None:
+                return pool
 
     def _find_candidates(
-        self, seen: _State, query: Query, encoded: EncodedQuery, note: str
+        self, earlier: _State, query: Query, encoded: EncodedQuery, note: str
     ) -> CandidatePool | None:
         """Return candidates; ``None`` if the query must be encoded again."""
-        now, snapshot, mask = self._latest(query.filters)
-        if not now.encodes_like(seen):
+        state, snapshot, mask = self._latest(query.filters)
+        if not state.encodes_like(earlier):
             return None
-        encoded = replace(encoded, questions=now.questions_for(query))
-        self._warm(now.row, snapshot)
-        result = self._candidates(now, snapshot, encoded, mask)
-        return _pool(now, query, encoded, note, result) if result.answers(encoded) else None
+        encoded = replace(encoded, questions=state.questions_for(query))
+        self._warm(state.row, snapshot)
+        result = self._candidates(state, snapshot, encoded, mask)
+        return _pool(state, query, encoded, note, result) if result.answers(encoded) else None
 
     def neighbour_pool(self, chunk_id: str, query: Query) -> CandidatePool:
-        now, snapshot, mask = self._latest(query.filters)
+        state, snapshot, mask = self._latest(query.filters)
         rows = snapshot.rows_of([chunk_id])
         if not len(rows):
             raise NotFoundError(f"no chunk with id {chunk_id!r}")
-        language = now.spec.language
+        language = state.spec.language
         encoded = EncodedQuery(
             terms=tuple(analyzer(language).query_terms(query.text)),
             language=language,
             vector=snapshot.vectors_of(rows)[0],
             mode=query.mode,
-            size=now.spec.retrieval.candidates,
+            size=state.spec.retrieval.candidates,
             limit=query.limit + 1,
             filters=query.filters,
         )
-        return _pool(now, query, encoded, "", self._candidates(now, snapshot, encoded, mask))
+        return _pool(state, query, encoded, "", self._candidates(state, snapshot, encoded, mask))
 
     def _query_graph(self, retrieval: RetrievalSpec, mode: Mode) -> QueryGraph | None:
         if not retrieval.graph_weight or mode is not Mode.HYBRID:
@@ -142,17 +142,17 @@ class Retriever:
 
     def frequency(self, word: str) -> int:
         """Count chunks that contain all terms of a word."""
-        now, snapshot, _ = self._latest(Filters())
-        terms = analyzer(now.spec.language).query_terms(word)
-        holding = snapshot.holding(terms)
-        return min((len(holding[term][0]) if term in holding else 0 for term in terms), default=0)
+        state, snapshot, _ = self._latest(Filters())
+        terms = analyzer(state.spec.language).query_terms(word)
+        postings = snapshot.holding(terms)
+        return min((len(postings[term][0]) if term in postings else 0 for term in terms), default=0)
 
     def versions(self) -> set[str]:
         """Return the versions of its documents; see `kbkit.models.Filters`."""
-        seen, cached = self._state().row.version, self._versions
-        if cached is None or cached[0] != seen:
+        current, cached = self._state().row.version, self._versions
+        if cached is None or cached[0] != current:
             with self.stores.database.read() as transaction:
-                cached = self._versions = seen, reading.versions(transaction, self.kb_id)
+                cached = self._versions = current, reading.versions(transaction, self.kb_id)
         return cached[1]
 
     def is_there(self) -> bool:
@@ -171,34 +171,34 @@ class Retriever:
         """Return the current state, cached until the database changes."""
         # read first, so that the next call sees later changes
         changes = self.stores.database.changes()
-        seen = self._last_state
-        if seen is None or seen.changes != changes:
+        state = self._last_state
+        if state is None or state.changes != changes:
             with self.stores.database.read() as transaction:
-                seen = self._last_state = self._read_state(transaction, changes)
-        return seen
+                state = self._last_state = self._read_state(transaction, changes)
+        return state
 
     def _read_state(self, transaction: Transaction, changes: int) -> _State:
         row = knowledge_bases.get_by_id(transaction, self.kb_id)
         previous = self._last_state
         settings = row.config, row.embedder
-        same = previous is not None and (previous.row.config, previous.row.embedder) == settings
-        spec = previous.spec if previous and same else spec_of(row)
-        if row.waits and not same:  # static vectors serve, so use their weights
+        is_same = previous is not None and (previous.row.config, previous.row.embedder) == settings
+        spec = previous.spec if previous and is_same else spec_of(row)
+        if row.waits and not is_same:  # static vectors are in use, so use their weights
             spec = spec.with_embedding(StaticEmbedding())
         rated = (row.version, *ratings.extent(transaction, row.id))
         totals = self._totals(transaction, rated)
-        now = _State(changes, row, spec, totals, rated, corpus.indexes(transaction, row.id))
+        state = _State(changes, row, spec, totals, rated, corpus.indexes(transaction, row.id))
         if not (totals.chunks and spec.learning.questions):
-            return now
+            return state
         count = ratings.count_questions(transaction, row.id)
-        if previous and same and (previous.rated, previous.question_vectors) == (rated, count):
-            return replace(now, question_vectors=count, questions=previous.questions)
+        if previous and is_same and (previous.rated, previous.question_vectors) == (rated, count):
+            return replace(state, question_vectors=count, questions=previous.questions)
         learned = LearnedQuestions.of(
             ratings.learned_questions(transaction, row.id),
             ratings.question_vectors_of(transaction, row.id),
             spec.language,
         )
-        return replace(now, question_vectors=count, questions=learned if learned.texts else None)
+        return replace(state, question_vectors=count, questions=learned if learned.texts else None)
 
     def _totals(self, transaction: Transaction, rated: tuple[int, ...]) -> Totals:
         previous = self._last_state
@@ -209,17 +209,17 @@ class Retriever:
             return previous.totals
         return ratings.totals(transaction, self.kb_id)
 
-    def _encode(self, seen: _State, query: Query) -> tuple[EncodedQuery, str]:
-        retrieval = query.settings(seen.spec.retrieval)
-        language = seen.spec.language
+    def _encode(self, state: _State, query: Query) -> tuple[EncodedQuery, str]:
+        retrieval = query.settings(state.spec.retrieval)
+        language = state.spec.language
         terms = tuple(analyzer(language).query_terms(query.text))
         summary = None
         if query.mode is not Mode.LEXICAL and retrieval.summary_weight:
-            summary = self._summary_encoder.encode(seen.row, query.text)
+            summary = self._summary_encoder.encode(state.row, query.text)
         embedded = QueryVector()
         if query.mode is not Mode.LEXICAL:
             embedded = self._query_encoder.encode(
-                seen.row, retrieval, query.mode, query.text, terms
+                state.row, retrieval, query.mode, query.text, terms
             )
         encoded = EncodedQuery(
             terms=terms,
@@ -232,7 +232,7 @@ class Retriever:
             text=query.text,
             graph=self._query_graph(retrieval, query.mode),
             summary=summary,
-            summary_embedder=seen.row.summary_embedder,
+            summary_embedder=state.row.summary_embedder,
             pages=retrieval.page_weight > 0,
             left_out=fold_query(query.text) if query.unlearned else "",
         )
@@ -240,15 +240,15 @@ class Retriever:
 
     def _latest(self, filters: Filters) -> tuple[_State, SegmentedSnapshot, Mask | None]:
         """Return the state, its snapshot and the mask of filters."""
-        now = self._state()
-        snapshot = self.stores.snapshots.cached(now.row)
+        state = self._state()
+        snapshot = self.stores.snapshots.cached(state.row)
         if snapshot is not None and not filters:
-            return now, snapshot, None
+            return state, snapshot, None
         with self.stores.snapshots.read(self.kb_id) as (transaction, snapshot):
-            now = self._read_state(transaction, now.changes)
-            totals, changes = now.totals, now.changes
-            mask = self._masks.get(transaction, now.row, snapshot, filters, totals, changes=changes)
-        return now, snapshot, mask
+            state = self._read_state(transaction, state.changes)
+            row, totals, changes = state.row, state.totals, state.changes
+            mask = self._masks.get(transaction, row, snapshot, filters, totals, changes=changes)
+        return state, snapshot, mask
 
     def _warm(self, row: KnowledgeBaseRow, snapshot: SegmentedSnapshot) -> None:
         ready = not is_worn(snapshot) and (
@@ -259,23 +259,23 @@ class Retriever:
         self.stores.warmer.record_search(self.kb_id, ready=ready)
 
     def _candidates(
-        self, now: _State, snapshot: SegmentedSnapshot, encoded: EncodedQuery, mask: Mask | None
+        self, state: _State, snapshot: SegmentedSnapshot, encoded: EncodedQuery, mask: Mask | None
     ) -> Candidates:
-        read = SnapshotCorpus(snapshot, now.row, self.stores.vectors, encoded.vector)
-        return find_candidates(read, encoded, mask)
+        chunk_corpus = SnapshotCorpus(snapshot, state.row, self.stores.vectors, encoded.vector)
+        return find_candidates(chunk_corpus, encoded, mask)
 
 
 def _pool(
-    now: _State, query: Query, encoded: EncodedQuery, note: str, candidates: Candidates
+    state: _State, query: Query, encoded: EncodedQuery, note: str, candidates: Candidates
 ) -> CandidatePool:
     return CandidatePool(
-        kb=now.row.name,
+        kb=state.row.name,
         language=encoded.language,
-        retrieval=query.settings(now.spec.retrieval),
+        retrieval=query.settings(state.spec.retrieval),
         terms=encoded.terms,
         candidates=candidates,
-        columns=_columns(candidates, encoded, now),
-        notes=tuple(filter(None, (note, encoded.summary_note, *_notes(now.row, encoded)))),
+        columns=_columns(candidates, encoded, state),
+        notes=tuple(filter(None, (note, encoded.summary_note, *_notes(state.row, encoded)))),
     )
 
 
@@ -292,9 +292,9 @@ def _notes(row: KnowledgeBaseRow, encoded: EncodedQuery) -> Iterator[str]:
         )
 
 
-def _columns(candidates: Candidates, encoded: EncodedQuery, now: _State) -> dict[str, Scores]:
-    average, raters = _rating_arrays(candidates, now.totals)
-    indexes = [document_id in now.indexes for document_id in candidates.document_ids]
+def _columns(candidates: Candidates, encoded: EncodedQuery, state: _State) -> dict[str, Scores]:
+    average, raters = _rating_arrays(candidates, state.totals)
+    indexes = [document_id in state.indexes for document_id in candidates.document_ids]
     return {
         **candidates.features(encoded.terms),
         "rating": rating_prior(average, raters),

@@ -52,8 +52,8 @@ _UNKNOWN_PROBABILITY = (
     f"min_probability was ignored: probabilities are known in mode hybrid and from {MIN_CHUNKS} "
     "chunks on"
 )
-_DIFFERENT_LAST = (
-    "these knowledge bases name different postprocessors, so none has seen the hits; search them "
+_DIFFERENT_POSTPROCESSORS = (
+    "these knowledge bases name different postprocessors, so none was applied; search them "
     "one by one, or name some with the query (`retrieval`)"
 )
 
@@ -68,38 +68,38 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
     start = time.perf_counter()
     _check_version(query, retrievers)
     phrases = phrases_in(query.text)
-    for left in reversed(range(_TRIES)):
+    for tries_left in reversed(range(_TRIES)):
         pools = with_joint_statistics([retriever.pool(query) for retriever in retrievers])
-        named = [pool.retrieval.postprocessors for pool in pools]
-        agreed = all(name == named[0] for name in named)
-        last = named[0] if named and agreed else ()
+        processors = [pool.retrieval.postprocessors for pool in pools]
+        agreed = all(specs == processors[0] for specs in processors)
+        common = processors[0] if processors and agreed else ()
         limit = max(query.limit, PHRASED) if phrases else query.limit
-        ranked = rank(pools, hits_needed(last, limit), query.mode)
+        ranked = rank(pools, hits_needed(common, limit), query.mode)
         chunks = sum(pool.candidates.words.statistics.chunks for pool in pools)
         measured = query.mode is Mode.HYBRID and chunks >= MIN_CHUNKS
         ranked_hits = _hits(retrievers, pools, ranked, measured=measured)
         # try again if a document was replaced between ranking and reading
-        if len(ranked_hits) == len(ranked) or not left or not _all_there(retrievers):
+        if len(ranked_hits) == len(ranked) or not tries_left or not _all_exist(retrievers):
             break
     ordered = phrases_first(ranked_hits, phrases, lambda hit: f"{hit.title} {hit.chunk.text}")
-    shown = postprocess(ordered, query.text, last, query.limit)
+    results = postprocess(ordered, query.text, common, query.limit)
     notes = dict.fromkeys(note for pool in pools for note in pool.notes)
     if not agreed:
-        notes[_DIFFERENT_LAST] = None
-    if shown and all((hit.probability or 0) < UNLIKELY for hit in shown) and measured:
+        notes[_DIFFERENT_POSTPROCESSORS] = None
+    if results and all((hit.probability or 0) < UNLIKELY for hit in results) and measured:
         notes[_NOTHING_FITS] = None
-    if (least := query.min_probability) and not measured:
+    if (threshold := query.min_probability) and not measured:
         notes[_UNKNOWN_PROBABILITY] = None
-    elif least:
-        shown = tuple(hit for hit in shown if (hit.probability or 0) >= least)
-    hits = Hits(query.text, shown, time.perf_counter() - start, tuple(notes))
+    elif threshold:
+        results = tuple(hit for hit in results if (hit.probability or 0) >= threshold)
+    hits = Hits(query.text, results, time.perf_counter() - start, tuple(notes))
     names = ", ".join(pool.kb for pool in pools)
     milliseconds = 1_000 * hits.seconds
     _log.debug("searched %s (%s): %d hits in %.0f ms", names, query.mode, len(hits), milliseconds)
     return hits
 
 
-def _all_there(retrievers: Sequence[Retriever]) -> bool:
+def _all_exist(retrievers: Sequence[Retriever]) -> bool:
     return all(retriever.is_there() for retriever in retrievers)
 
 
@@ -111,10 +111,10 @@ def _check_version(query: Query, retrievers: Sequence[Retriever]) -> None:
 
 def check_version(version: str, versions: Collection[str]) -> None:
     if version not in versions:
-        listed = ", ".join(sorted(versions, key=_by_number)[:_MAX_VERSIONS]) or "none is known"
+        names = ", ".join(sorted(versions, key=_by_number)[:_MAX_VERSIONS]) or "none is known"
         more = f" and {len(versions) - _MAX_VERSIONS} more" if len(versions) > _MAX_VERSIONS else ""
         raise NotFoundError(
-            f"no document is of the version {version[:40]!r}; there are: {listed}{more}"
+            f"no document is of the version {version[:40]!r}; there are: {names}{more}"
         )
 
 
@@ -135,8 +135,8 @@ def similar(retriever: Retriever, chunk_id: str, query: Query) -> Hits:
     pool = replace(retriever.neighbour_pool(chunk_id, query), retrieval=_by_meaning())
     ranked = rank([pool], query.limit + 1, Mode.DENSE)
     hits = [hit for hit in _hits([retriever], [pool], ranked) if hit.chunk.id != chunk_id]
-    shown = tuple(hits[: query.limit])
-    return Hits(query.text, shown, time.perf_counter() - start, pool.notes)
+    results = tuple(hits[: query.limit])
+    return Hits(query.text, results, time.perf_counter() - start, pool.notes)
 
 
 def _hits(
@@ -147,11 +147,11 @@ def _hits(
     measured: bool = False,
 ) -> list[Hit]:
     """Return hits of ranked candidates; deleted chunks are left out."""
-    read_chunks = [
+    chunks_by_pool = [
         retriever.chunks([candidate.seq for candidate in ranked if candidate.pool is pool])
         for retriever, pool in zip(retrievers, pools, strict=True)
     ]
-    by_pool = {id(pool): chunks for pool, chunks in zip(pools, read_chunks, strict=True)}
+    by_pool = {id(pool): chunks for pool, chunks in zip(pools, chunks_by_pool, strict=True)}
     return [
         _hit(candidate, *by_pool[id(candidate.pool)][candidate.seq], measured=measured)
         for candidate in ranked
@@ -184,7 +184,7 @@ def hit_of(
     cut: Callable[[], str] = str,
     **values: Any,
 ) -> Hit:
-    """Return a hit with what its document says; by default without scores."""
+    """Return a hit with the facts of its document; by default without scores."""
     return Hit(
         kb=kb,
         score=score,
