@@ -131,7 +131,7 @@ class EmbedTask:
         return EmbedderError(f"texts cannot be embedded: {reason}")
 
 
-_KEPT = 256  # vectors of queries; the next page of hits needs the same
+_KEPT = 256  # cached query vectors; the next page of hits needs the same one
 
 
 class CachingEmbedder:

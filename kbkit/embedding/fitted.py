@@ -136,9 +136,9 @@ def fit(
     solved = start + ridge(design, targets - design @ start, penalty)
     metric = partial_whitening(centred)
     table = _scale(solved, idf, _IDF_POWER, metric)
-    added = _scale(general, idf, _WORDS_IDF_POWER, metric)
-    if (size := _size(design, added)) > 0:
-        table = table + added * (_WORD_SHARE * _size(design, table) / size)
+    word_table = _scale(general, idf, _WORDS_IDF_POWER, metric)
+    if (size := _size(design, word_table)) > 0:
+        table = table + word_table * (_WORD_SHARE * _size(design, table) / size)
     report = {
         "chunks": len(vectors),
         "terms": len(terms),
@@ -188,13 +188,13 @@ _SPACE = re.compile(r"\s+")
 def choose_texts(headings: Iterable[str], chunks: Sequence[str]) -> list[str]:
     sample = random.Random(0)  # noqa: S311 - the same texts each time
     distinct = list(dict.fromkeys(filter(None, (_line(heading) for heading in headings))))
-    chosen = sample.sample(distinct, min(len(distinct), MAX_HEADINGS))
+    texts = sample.sample(distinct, min(len(distinct), MAX_HEADINGS))
     for text in sample.sample(chunks, min(len(chunks), MAX_WINDOWS)):
         words = text.split()
         length = min(sample.randint(_MIN_WORDS, _MAX_WORDS), len(words))
         start = sample.randint(0, len(words) - length)
-        chosen.append(_line(" ".join(words[start : start + length])))
-    return list(dict.fromkeys(filter(None, chosen)))
+        texts.append(_line(" ".join(words[start : start + length])))
+    return list(dict.fromkeys(filter(None, texts)))
 
 
 def _line(text: str) -> str:

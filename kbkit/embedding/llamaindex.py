@@ -35,7 +35,7 @@ def is_unreachable(error: BaseException) -> bool:
 
     kinds = (ConnectionError, TimeoutError, socket.gaierror, httpx.TransportError)
     return any(
-        isinstance(one, kinds) or _statuses(one) & _STATUSES != set() for one in _chain(error)
+        isinstance(cause, kinds) or _statuses(cause) & _STATUSES != set() for cause in _chain(error)
     )
 
 
@@ -54,11 +54,11 @@ def retry(ask: Callable[[], _T], wait: float) -> _T:
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
     seen: set[int] = set()
-    one: BaseException | None = error
-    while one is not None and id(one) not in seen:
-        seen.add(id(one))
-        yield one
-        one = one.__cause__ or one.__context__
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        yield current
+        current = current.__cause__ or current.__context__
 
 
 def _statuses(error: BaseException) -> set[int]:
@@ -112,16 +112,16 @@ class LlamaIndexEmbedder:
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         """Embed texts; blank texts get zero vectors without the model."""
-        full = full_rows(texts)
+        nonblank = full_rows(texts)
         batches = []
-        for start in range(0, len(full), self._spec.batch_size):
-            rows = full[start : start + self._spec.batch_size]
+        for start in range(0, len(nonblank), self._spec.batch_size):
+            rows = nonblank[start : start + self._spec.batch_size]
             batch = [texts[row] for row in rows]
             ask = partial(self._model.get_text_embedding_batch, batch)
             batches.append(self._vectors(partial(retry, ask, self._wait), len(batch)))
         result = np.zeros((len(texts), self.dimensions if texts else self._dimensions), np.float32)
         if batches:
-            result[full] = np.concatenate(batches)
+            result[nonblank] = np.concatenate(batches)
         return result
 
     def embed_query(self, text: str) -> Vector:

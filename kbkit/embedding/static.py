@@ -79,8 +79,8 @@ class StaticEmbedder:
         result = np.zeros((len(texts), self.dimensions), np.float32)
         vectors = self.token_vectors
         for start in range(0, len(texts), _BATCH):
-            part = slice(start, start + _BATCH)
-            self._embed_into(result[part], texts[part], vectors)
+            batch = slice(start, start + _BATCH)
+            self._embed_into(result[batch], texts[batch], vectors)
         return result
 
     def embed_query(self, text: str) -> Vector:
@@ -92,11 +92,11 @@ class StaticEmbedder:
 
     def _embed_into(self, rows: Matrix, texts: Sequence[str], vectors: _Table) -> None:
         # "" and " " would differ by a word mark
-        full = full_rows(texts)
-        if not full:
+        nonblank = full_rows(texts)
+        if not nonblank:
             return
         try:
-            tokens = self._tokens.of([texts[row] for row in full])
+            tokens = self._tokens.of([texts[row] for row in nonblank])
         except (TypeError, UnicodeError) as error:
             raise EmbedderError(
                 f"a text that is not valid Unicode cannot be embedded ({error}); "
@@ -104,7 +104,7 @@ class StaticEmbedder:
             ) from error
         # one small buffer for all texts: allocating memory for each takes ten times as long
         slab = np.empty((_SLAB, self.dimensions), np.float32)
-        for row, ids in zip(full, tokens, strict=True):
+        for row, ids in zip(nonblank, tokens, strict=True):
             _sum_into(rows[row], np.array(ids, np.intp), vectors, slab)
         # sums and means have the same direction
         normalize(rows)
@@ -117,14 +117,14 @@ def count_tokens(text: str) -> int:
 
 def _sum_into(row: Vector, tokens: NDArray[np.intp], vectors: _Table, slab: Matrix) -> None:
     for start in range(0, len(tokens), _SLAB):
-        part = tokens[start : start + _SLAB]
-        taken = slab[: len(part)]
-        if vectors.dtype == taken.dtype:
+        ids = tokens[start : start + _SLAB]
+        rows = slab[: len(ids)]
+        if vectors.dtype == rows.dtype:
             # mode "clip" avoids a copy; all ids are valid
-            vectors.take(part, axis=0, out=taken, mode="clip")
+            vectors.take(ids, axis=0, out=rows, mode="clip")
         else:
-            taken[:] = vectors[part]
-        row += np.add.reduce(taken, axis=0)
+            rows[:] = vectors[ids]
+        row += np.add.reduce(rows, axis=0)
 
 
 class _Tokens(dict[str, tuple[int, ...]]):
