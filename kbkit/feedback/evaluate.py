@@ -33,9 +33,9 @@ from kbkit.runtime.progress import OnProgress, ignore, progress_bar
 from kbkit.runtime.validation import check_integer
 from kbkit.stores.catalog import corpus, reading
 
-_NOTED = 10
+_MAX_NOTES = 10
 """Missing pages listed one by one in notes."""
-_SUGGESTED = 50
+_MAX_SUGGESTIONS = 50
 """Missing pages that get a suggestion; each is compared with all pages."""
 
 
@@ -44,26 +44,26 @@ def missing_pages(kb: Searchable, queries: EvaluationSet) -> tuple[MissingPage, 
         return ()
     with kb.retriever.stores.database.read() as transaction:
         uris = reading.searched_uris(transaction, kb.retriever.kb_id)
-    by_end: dict[str, list[str]] = {}  # compare each page with a few URIs only
+    by_end: dict[str, list[str]] = {}  # so that each page is compared with a few URIs only
     for uri in uris:
         for end in _last_parts(uri):
             by_end.setdefault(end, []).append(uri)
-    missing: list[MissingPage] = []
+    results: list[MissingPage] = []
     for query in queries:
         for page in query.gains:
             candidates = [uri for end in _last_parts(page) for uri in by_end.get(end, ())]
             if not any(is_page(uri, page) for uri in candidates):
-                near = _nearest(page, uris) if len(missing) < _SUGGESTED else ""
-                missing.append(MissingPage(query.text, page, near))
-    return tuple(missing)
+                nearest = _nearest(page, uris) if len(results) < _MAX_SUGGESTIONS else ""
+                results.append(MissingPage(query.text, page, nearest))
+    return tuple(results)
 
 
 def missing_notes(missing: Sequence[MissingPage]) -> tuple[str, ...]:
-    notes = [str(page) for page in missing[:_NOTED]]
+    notes = [str(page) for page in missing[:_MAX_NOTES]]
     if missing:
         notes[0] = f"{notes[0]} These questions count as not answered."
-    if len(missing) > _NOTED:
-        notes.append(f"{len(missing) - _NOTED:,} more pages that questions name do not exist")
+    if len(missing) > _MAX_NOTES:
+        notes.append(f"{len(missing) - _MAX_NOTES:,} more pages that questions name do not exist")
     return tuple(notes)
 
 
@@ -76,9 +76,9 @@ def _nearest(page: str, uris: Sequence[str]) -> str:
     path = page.lstrip("/")
     parts = path.count("/") + 1
     tails = {"/".join(uri.split("/")[-parts:]): uri for uri in uris}
-    near = get_close_matches(path, tails, 1, 0.6)
-    if near:
-        return near[0]
+    matches = get_close_matches(path, tails, 1, 0.6)
+    if matches:
+        return matches[0]
     # the same file name in another folder
     name = path.rpartition("/")[2]
     return next((uri for uri in uris if uri.rpartition("/")[2] == name), "")
@@ -107,19 +107,19 @@ def evaluate(
     elif against is not None and not isinstance(against, Evaluation):
         runs.append((against, retrieval))
     checked = [
-        (check_mode(each), kb.spec.retrieval, str(each))
+        (check_mode(run_mode), kb.spec.retrieval, str(run_mode))
         if settings is None
-        else (check_mode(each), check_retrieval(settings), f"{each}, other settings")
-        for each, settings in runs
+        else (check_mode(run_mode), check_retrieval(settings), f"{run_mode}, other settings")
+        for run_mode, settings in runs
     ]
     with progress_bar(on_progress) as report:
-        measured, *others = [_measure(kb, queries, run, k, report) for run in checked]
+        evaluation, *baselines = [_measure(kb, queries, run, k, report) for run in checked]
     if isinstance(against, Evaluation):
-        others.append(against)
+        baselines.append(against)
     missing = missing_pages(kb, queries)
-    notes = (*missing_notes(missing), *measured.notes)
-    measured = replace(measured, missing=missing, notes=notes)
-    return compare(measured, others[0]) if others else measured
+    notes = (*missing_notes(missing), *evaluation.notes)
+    evaluation = replace(evaluation, missing=missing, notes=notes)
+    return compare(evaluation, baselines[0]) if baselines else evaluation
 
 
 def to_ranking(query: EvaluationQuery, names: Sequence[str], unit: Unit) -> Ranking:
@@ -142,17 +142,17 @@ def _measure(
     report: OnProgress,
 ) -> Evaluation:
     mode, retrieval, label = run
-    found = []
+    rows = []
     for number, query in enumerate(queries, 1):
-        asked = Query.of(query.text, max(DEPTH, k), mode, retrieval=queries.retrieval(retrieval))
-        found.append(_names(kb, asked, queries.unit))
+        request = Query.of(query.text, max(DEPTH, k), mode, retrieval=queries.retrieval(retrieval))
+        rows.append(_names(kb, request, queries.unit))
         report(Progress("evaluate", number, len(queries), query.text))
     rankings = [
-        to_ranking(query, names, queries.unit) for query, names in zip(queries, found, strict=True)
+        to_ranking(query, names, queries.unit) for query, names in zip(queries, rows, strict=True)
     ]
     results = tuple(
         QueryResult(query=query.text, relevant=query.relevant, found=names, **asdict(measures))
-        for query, names, measures in zip(queries, found, measure(rankings, k), strict=True)
+        for query, names, measures in zip(queries, rows, measure(rankings, k), strict=True)
     )
     notes = unfinished_warnings(kb, "evaluate")
     return Evaluation(results, label, queries.unit, k, queries.left_out, notes=notes)
@@ -161,7 +161,7 @@ def _measure(
 def _names(kb: Searchable, query: Query, unit: Unit) -> tuple[str, ...]:
     names: list[str] = []
     depth = query.limit
-    # several hits may be of one page
+    # several hits may be from one page
     for limit in (depth,) if unit == "chunk" else (3 * depth, 10 * depth):
         hits = search([kb.retriever], replace(query, limit=limit))
         names = [hit.uri if unit == "page" else hit.chunk.id for hit in hits]
@@ -251,8 +251,8 @@ class CandidateCache:
         ranked = np.flatnonzero(fused.common)
         total = fused.multiply(factors).total[ranked]
         order = ranked[np.lexsort((-total, self.queries[ranked]))]
-        _, first = np.unique(self.items[order], return_index=True)
-        best = order[np.sort(first)]  # best candidate of each item, by query
+        _, first_places = np.unique(self.items[order], return_index=True)
+        best = order[np.sort(first_places)]  # best candidate of each item, by query
         queries = self.queries[best]
         starts = np.searchsorted(queries, np.arange(len(self.ideal)))
         places = np.arange(len(best)) - starts[queries]
@@ -262,11 +262,11 @@ class CandidateCache:
         return figures
 
     def _near_duplicates(self, total: Values) -> NDArray[np.bool_]:
-        marked = np.zeros(len(total), np.bool_)
+        duplicates = np.zeros(len(total), np.bool_)
         for start, vectors in self.near_duplicates:
             part = slice(start, start + len(vectors))
-            marked[part] = mark_duplicates(vectors, total[part], self.threshold)
-        return marked
+            duplicates[part] = mark_duplicates(vectors, total[part], self.threshold)
+        return duplicates
 
 
 class _QueryCandidates(NamedTuple):

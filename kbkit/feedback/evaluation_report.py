@@ -125,8 +125,8 @@ class Evaluation(Value):
         """Return differences to `against` by measure; empty without one."""
         if self.against is None:
             return {}
-        others = self.against.values()
-        return {name: difference(values, others[name]) for name, values in self.values().items()}
+        baseline = self.against.values()
+        return {name: difference(values, baseline[name]) for name, values in self.values().items()}
 
     def summary(self) -> pd.DataFrame:
         """Return one row per measure: ``mean``, ``low`` and ``high`` (95 % confidence).
@@ -137,14 +137,14 @@ class Evaluation(Value):
         import pandas as pd
 
         means = self.means()
-        others = self.against.means() if self.against is not None else {}
+        baseline = self.against.means() if self.against is not None else {}
         rows = {
             name: {"mean": means[name], "low": low, "high": high}
             for name, (low, high) in self.intervals().items()
         }
         for name, change in self.differences().items():
             rows[name] |= {
-                "against": others[name],
+                "against": baseline[name],
                 "difference": change.mean,
                 "difference_low": change.low,
                 "difference_high": change.high,
@@ -195,8 +195,8 @@ class Evaluation(Value):
 
 def compare(first: Evaluation, second: Evaluation) -> Evaluation:
     """Return the first evaluation with the second as its ``against``."""
-    same = [(e.unit, e.k, [result.query for result in e.results]) for e in (first, second)]
-    if same[0] != same[1]:
+    keys = [(e.unit, e.k, [result.query for result in e.results]) for e in (first, second)]
+    if keys[0] != keys[1]:
         raise ConfigError(
             "against: this evaluation has other queries or another k; use the same for both"
         )

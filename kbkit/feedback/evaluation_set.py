@@ -77,11 +77,11 @@ def without_ratings(settings: RetrievalSpec) -> RetrievalSpec:
 
 def unfinished_warnings(kb: Searchable, task: str) -> tuple[str, ...]:
     """Return warnings about figures of a knowledge base that is still changing."""
-    left = kb.info().waiting
-    if not left:
+    work = kb.info().waiting
+    if not work:
         return ()
     return (
-        f"{kb.name}: static vectors served {left} that a model has still to embed, so these "
+        f"{kb.name}: static vectors served {work} that a model has still to embed, so these "
         f"figures will change; `kbkit improve {kb.name}` embeds them, or {task} with `wait`",
     )
 
@@ -98,9 +98,9 @@ def evaluation_set(kb: Searchable, ground_truth: Sequence[Question] | Judgements
 
 def query_of(query: str, ground_truth: Sequence[Question] | Judgements) -> EvaluationSet:
     if not isinstance(ground_truth, Judgements):
-        return _by_page([one for one in ground_truth if one.question == query][:1])
+        return _by_page([item for item in ground_truth if item.question == query][:1])
     key = fold_query(query)
-    gains = {one.chunk_id: one.grade for one in ground_truth if fold_query(one.query) == key}
+    gains = {item.chunk_id: item.grade for item in ground_truth if fold_query(item.query) == key}
     return EvaluationSet("chunk", (EvaluationQuery(query, gains),))
 
 
@@ -123,16 +123,16 @@ def _by_chunk(kb: Searchable, judgements: Judgements) -> EvaluationSet:
     ids = list({judgement.chunk_id for judgement in judgements})
     with kb.retriever.stores.database.read() as transaction:
         existing = corpus.seqs_by_id(transaction, ids)
-    judged = [
+    all_queries = [
         EvaluationQuery(text, {name: grade for name, grade in grades.items() if name in existing})
         for text, grades in judgements.grades.items()
     ]
-    answered = tuple(query for query in judged if query.relevant)
+    answered = tuple(query for query in all_queries if query.relevant)
     if not answered:
         why = "is rated 3 stars or better" if existing else "exists any more"
         raise ImpossibleError(f"{kb.name}: no judged chunk {why}; rate what answers the queries")
     return EvaluationSet(
-        "chunk", answered, tuple(query.text for query in judged if not query.relevant)
+        "chunk", answered, tuple(query.text for query in all_queries if not query.relevant)
     )
 
 
@@ -185,16 +185,16 @@ def pool(
     further: list[Hit] = []
     for mode in Mode:
         hybrid = mode is Mode.HYBRID and unshown > 0
-        wanted = limit + _FURTHER_HITS if hybrid else limit
-        results = search([kb.retriever], Query.of(query, wanted, mode, retrieval=retrieval))
+        hit_limit = limit + _FURTHER_HITS if hybrid else limit
+        results = search([kb.retriever], Query.of(query, hit_limit, mode, retrieval=retrieval))
         further += results[limit:]
         for hit in results[:limit]:
             hits.setdefault(hit.chunk.id, hit)
             found_by.setdefault(hit.chunk.id, []).append(mode.value)
-    drawn = _shuffle((hit.chunk.id for hit in further), seed, query)
-    unseen = {hit.chunk.id: hit for hit in further if hit.chunk.id not in hits}
-    for chunk_id in [one for one in drawn if one in unseen][:unshown]:
-        hits[chunk_id] = unseen[chunk_id]
+    shuffled = _shuffle((hit.chunk.id for hit in further), seed, query)
+    remaining = {hit.chunk.id: hit for hit in further if hit.chunk.id not in hits}
+    for chunk_id in [id_ for id_ in shuffled if id_ in remaining][:unshown]:
+        hits[chunk_id] = remaining[chunk_id]
     scores = latest_scores_of(ratings, query)
     candidates = tuple(
         Candidate(

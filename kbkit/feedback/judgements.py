@@ -36,7 +36,7 @@ def _topics_path(qrels: Path) -> Path:
 def _queries(path: Path) -> dict[str, str]:
     """Return queries by id. Queries that differ only in case or white space become one text."""
     queries: dict[str, str] = {}
-    first: dict[str, str] = {}
+    wordings: dict[str, str] = {}
     for number, line in _lines(path):
         topic, _, query = line.partition("\t")
         if not topic.strip() or not query.strip():
@@ -44,7 +44,7 @@ def _queries(path: Path) -> dict[str, str]:
         if topic.strip() in queries:
             raise ConfigError(f"{path}:{number}: the query id {topic.strip()!r} is repeated")
         text = " ".join(query.split())
-        queries[topic.strip()] = first.setdefault(fold_query(text), text)
+        queries[topic.strip()] = wordings.setdefault(fold_query(text), text)
     return queries
 
 
@@ -209,8 +209,8 @@ class Judgements(Several[Judgement]):
 
         columns = ["query_id", "query", "chunk_id", "grade", "raters"]
         rows: list[tuple[Any, ...]] = [
-            (query_id(one.query), one.query, one.chunk_id, one.grade, one.raters)
-            for one in self.judgements
+            (query_id(item.query), item.query, item.chunk_id, item.grade, item.raters)
+            for item in self.judgements
         ]
         return pd.DataFrame(rows, columns=columns).astype({"grade": int, "raters": int})
 
@@ -256,8 +256,8 @@ def load_queries(source: Queries) -> tuple[str, ...]:
     """Return distinct queries, ignoring case and white space."""
     distinct: dict[str, str] = {}
     for query in _texts(source):
-        cut = " ".join(query.split())[:MAX_QUERY_LENGTH]  # as in searches and ratings
-        distinct.setdefault(fold_query(cut), cut)
+        shortened = " ".join(query.split())[:MAX_QUERY_LENGTH]  # as in searches and ratings
+        distinct.setdefault(fold_query(shortened), shortened)
     distinct.pop("", None)
     if not distinct:
         raise ConfigError("queries: none given; give texts, questions, or a file of them")
@@ -276,7 +276,8 @@ def _texts(source: Queries) -> list[str]:
             f"queries={source!r}: give a list of texts or questions, or a file's path"
         )
     return [
-        one.question if isinstance(one, Question) else check_text("query", one) for one in source
+        query.question if isinstance(query, Question) else check_text("query", query)
+        for query in source
     ]
 
 

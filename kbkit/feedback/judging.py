@@ -60,12 +60,12 @@ class JudgingPool(Several[Candidate]):
         """
         candidates = tuple(
             Candidate(
-                hit=Hit.from_dict(one["hit"]),
-                found_by=tuple(one["found_by"]),
-                score=one["score"],
-                raters=one["raters"],
+                hit=Hit.from_dict(item["hit"]),
+                found_by=tuple(item["found_by"]),
+                score=item["score"],
+                raters=item["raters"],
             )
-            for one in data["candidates"]
+            for item in data["candidates"]
         )
         return cls(data["query"], candidates)
 
@@ -76,20 +76,20 @@ class JudgingPool(Several[Candidate]):
         columns = ["chunk_id", "title", "heading_path", "text", "url", "score", "raters"]
         rows = [
             (
-                one.hit.chunk.id,
-                one.hit.title,
-                list(one.hit.chunk.heading_path),
-                one.hit.chunk.text,
-                one.hit.url,
-                one.score,
-                one.raters,
+                candidate.hit.chunk.id,
+                candidate.hit.title,
+                list(candidate.hit.chunk.heading_path),
+                candidate.hit.chunk.text,
+                candidate.hit.url,
+                candidate.score,
+                candidate.raters,
             )
-            for one in self.candidates
+            for candidate in self.candidates
         ]
         return pd.DataFrame(rows, columns=columns).astype({"score": "Int64", "raters": int})
 
     def __repr__(self) -> str:
-        rated = sum(one.score is not None for one in self.candidates)
+        rated = sum(candidate.score is not None for candidate in self.candidates)
         return f"<JudgingPool for {self.query!r}: {len(self)} candidates, {rated} rated>"
 
     def _repr_html_(self) -> str:
@@ -212,7 +212,7 @@ class JudgingRound:
         """Return the rater's scores for a query, 1 to 5, by chunk."""
         with self._lock:
             ratings = list(self._ratings[fold_query(self.queries[index])])
-        return {one.target.id: one.score for one in ratings if one.rater == self.rater}
+        return {rating.target.id: rating.score for rating in ratings if rating.rater == self.rater}
 
     def count_judged(self, index: int) -> int:
         """Count the candidates that the rater has judged; without a pool, all judged chunks."""
@@ -278,7 +278,7 @@ class JudgingRound:
     def agreement(self) -> Agreement:
         """Measure the raters' agreement on these queries; see `KnowledgeBase.agreement`."""
         with self._lock:
-            return agreement([one for ratings in self._ratings.values() for one in ratings])
+            return agreement([rating for ratings in self._ratings.values() for rating in ratings])
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per query: ``judged`` of ``pooled``, and ``ndcg@10`` if judged."""
@@ -297,18 +297,18 @@ class JudgingRound:
 
     def _measure(self) -> list[QueryResult | None]:
         with self._lock:
-            now = {key: tuple(ratings) for key, ratings in self._ratings.items()}
+            current = {key: tuple(ratings) for key, ratings in self._ratings.items()}
         changed = {
             key: ratings
-            for key, ratings in now.items()
+            for key, ratings in current.items()
             if self._results.get(key, _UNRATED)[0] != ratings
         }
-        ratings = [rating for each in changed.values() for rating in each]
+        ratings = [rating for group in changed.values() for rating in group]
         by_query: dict[str, QueryResult] = {}
         if ratings:
-            judgements = Judgements.from_ratings(ratings, {one.target.id for one in ratings})
+            judgements = Judgements.from_ratings(ratings, {rating.target.id for rating in ratings})
             with suppress(ConfigError):  # no chunk is judged relevant yet
-                measured = self._kb.evaluate(judgements, on_progress=ignore)
-                by_query = {fold_query(one.query): one for one in measured.results}
+                evaluation = self._kb.evaluate(judgements, on_progress=ignore)
+                by_query = {fold_query(result.query): result for result in evaluation.results}
         self._results |= {key: (rated, by_query.get(key)) for key, rated in changed.items()}
         return [self._results.get(fold_query(query), _UNRATED)[1] for query in self.queries]

@@ -214,8 +214,8 @@ class Agreement:
         raters = self.raters
         names = [f"by {name}" for name in raters]
         rows = [
-            (one.query, one.chunk_id, one.spread, *(one.scores.get(name) for name in raters))
-            for one in self.passages
+            (p.query, p.chunk_id, p.spread, *(p.scores.get(name) for name in raters))
+            for p in self.passages
         ]
         frame = pd.DataFrame(rows, columns=["query", "chunk_id", "spread", *names])
         return frame.astype({"spread": int} | dict.fromkeys(names, "Int64"))
@@ -276,9 +276,9 @@ def ordinal_alpha(units: Iterable[Collection[int]], values: Sequence[int] = STAR
 
 def _coincidences(units: Iterable[Collection[int]], values: Sequence[int]) -> NDArray[np.float64]:
     """Return the coincidence matrix, shape ``(values, values)``."""
-    several = [list(unit) for unit in units if len(unit) > 1]
-    counts = np.array([[unit.count(value) for value in values] for unit in several])
-    if not several:
+    pairable = [list(unit) for unit in units if len(unit) > 1]
+    counts = np.array([[unit.count(value) for value in values] for unit in pairable])
+    if not pairable:
         return np.zeros((len(values), len(values)))
     weighted = counts / (counts.sum(axis=1, keepdims=True) - 1)
     matrix: NDArray[np.float64] = weighted.T @ counts - np.diag(weighted.sum(axis=0))

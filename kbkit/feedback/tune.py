@@ -39,7 +39,7 @@ GRAPH_RANGES = {"graph_weight": (0.0, 1.0)}
 """Tuned only if the graph affects a query."""
 _RETRIEVER_WEIGHTS = ("summary_weight", "page_weight", "learned_weight", "graph_weight")
 """Weights of retrievers that add candidates."""
-_TRIED = 256
+_TRIALS = 256
 _BEST = 16
 _FOLDS = 5
 _REPEATS = 5
@@ -60,27 +60,27 @@ def tune(
             f"{kb.name}: tuning needs {MIN_QUERIES} queries with known answers, there are "
             f"{len(queries)}; rate more, or write more golden questions"
         )
-    present = kb.spec.retrieval
+    current = kb.spec.retrieval
     with progress_bar(on_progress) as report:
-        cache = CandidateCache.fetch(kb, queries, _with_all_retrievers(present), report)
+        cache = CandidateCache.fetch(kb, queries, _with_all_retrievers(current), report)
         ranges = RANGES | {
             name: ends
             for name, ends in (RATING_RANGES | GRAPH_RANGES).items()
             if cache.varies(name.removesuffix("_weight"))
         }
-        trials = Trials(present, tuple(ranges), cache, _points(ranges))
+        trials = Trials(current, tuple(ranges), cache, _points(ranges))
         figures = trials.measure(report)
-    now = cache.ndcg(present)
-    folds, tuned = trials.cross_validate(figures, now, seed)
+    current_ndcg = cache.ndcg(current)
+    folds, tuned = trials.cross_validate(figures, current_ndcg, seed)
     return TuneReport(
-        queries=len(now),
+        queries=len(current_ndcg),
         weights=trials.names,
         tried=len(trials.points),
-        present=present,
+        present=current,
         proposed=trials.best_settings(figures),
-        present_ndcg=float(now.mean()),
+        present_ndcg=float(current_ndcg.mean()),
         tuned_ndcg=float(tuned.mean()),
-        difference=difference(tuned, now),
+        difference=difference(tuned, current_ndcg),
         folds=tuple(folds),
         notes=unfinished_warnings(kb, "tune"),
     )
@@ -109,20 +109,20 @@ class Trials:
 
     def best_settings(self, figures: Values) -> RetrievalSpec:
         """Return the mean of the best points."""
-        best = np.argsort(-figures.mean(axis=1), kind="stable")[:_BEST]
-        return self._with_weights(self.points[best].mean(axis=0))
+        top = np.argsort(-figures.mean(axis=1), kind="stable")[:_BEST]
+        return self._with_weights(self.points[top].mean(axis=0))
 
     def cross_validate(self, figures: Values, now: Values, seed: int) -> tuple[list[Fold], Values]:
         """Return the folds, and nDCG@10 of each query by settings chosen without it."""
         generator = np.random.default_rng(seed)
         folds: list[Fold] = []
-        tuned = np.zeros(len(now))
+        tuned_ndcg = np.zeros(len(now))
         for repeat in range(1, _REPEATS + 1):
             parts = np.array_split(generator.permutation(len(now)), _FOLDS)
             for number, held_out in enumerate(parts, 1):
                 settings = self.best_settings(np.delete(figures, held_out, axis=1))
                 ndcg = self.cache.ndcg(settings)[held_out]
-                tuned[held_out] += ndcg / _REPEATS
+                tuned_ndcg[held_out] += ndcg / _REPEATS
                 fold = Fold(
                     repeat=repeat,
                     fold=number,
@@ -132,7 +132,7 @@ class Trials:
                     tuned=float(ndcg.mean()),
                 )
                 folds.append(fold)
-        return folds, tuned
+        return folds, tuned_ndcg
 
     def _with_weights(self, weights: Values) -> RetrievalSpec:
         values = dict(zip(self.names, weights.round(2).tolist(), strict=True))
@@ -144,7 +144,7 @@ def _points(ranges: Mapping[str, tuple[float, float]]) -> Values:
     from scipy.stats import qmc
 
     low, high = zip(*ranges.values(), strict=True)
-    sequence = qmc.Sobol(len(ranges), rng=np.random.default_rng(0)).random(_TRIED)
+    sequence = qmc.Sobol(len(ranges), rng=np.random.default_rng(0)).random(_TRIALS)
     return np.asarray(qmc.scale(sequence, low, high), np.float64)
 
 
