@@ -68,41 +68,41 @@ def list_subjects(
 
 def about(stores: Stores, handles: Sequence[Handle], query: str, *, limit: int) -> About:
     check_integer("limit", limit, 1)
-    asked = " ".join(check_text("query", query).split())
-    if not asked:
+    text = " ".join(check_text("query", query).split())
+    if not text:
         raise ConfigError("the query is empty: give some words")
     kb_ids = [handle.id for handle in handles]
     with stores.database.read() as transaction:
-        subject_ids = _ids_of_name(transaction, asked)
+        subject_ids = _ids_of_name(transaction, text)
         matches = (
             subjects.list_subjects(transaction, ids=subject_ids, kb_ids=kb_ids)
             if subject_ids
             else []
         )
         if not matches:
-            raise _no_subject(transaction, asked, kb_ids)
+            raise _no_subject(transaction, text, kb_ids)
         ids = subjects.ids_of(transaction, [subject.id for subject in matches])
-        words = {name.casefold() for each in matches for name in (each.name, *each.aliases)}
+        words = {name.casefold() for item in matches for name in (item.name, *item.aliases)}
         chunks: list[SpeakingChunk] = []
         documents: list[SpeakingDocument] = []
         seqs: set[int] = set()
         for handle in handles:
             kb_seqs = subjects.chunk_seqs(transaction, ids, kb_id=handle.id)[:_MAX_WEIGHTED_CHUNKS]
-            found = reading.get_chunks(transaction, kb_seqs)
+            kb_chunks = reading.get_chunks(transaction, kb_seqs)
             annotations = chunk_annotations.annotations_of(transaction, kb_seqs)
             chunks += [
-                _speaking(handle.name, *found[seq], annotations[seq], words)
+                _speaking_chunk(handle.name, *kb_chunks[seq], annotations[seq], words)
                 for seq in kb_seqs
-                if seq in found and seq in annotations
+                if seq in kb_chunks and seq in annotations
             ]
-            documents += _documents(transaction, handle, found, words)
+            documents += _documents(transaction, handle, kb_chunks, words)
             seqs.update(kb_seqs)
         related_ids = subjects.beside(transaction, seqs, without=ids, limit=limit)
-        related = {each.id: each for each in subjects.list_subjects(transaction, ids=related_ids)}
-    chunks.sort(key=lambda each: -each.weight)
-    documents.sort(key=lambda each: (not each.defines, -each.chunks))
+        related = {item.id: item for item in subjects.list_subjects(transaction, ids=related_ids)}
+    chunks.sort(key=lambda item: -item.weight)
+    documents.sort(key=lambda item: (not item.defines, -item.chunks))
     return About(
-        asked,
+        text,
         tuple(matches),
         tuple(chunks[:limit]),
         tuple(documents[:limit]),
@@ -125,23 +125,23 @@ def _ids_of_name(transaction: Transaction, query: str) -> set[str]:
 
 def _no_subject(transaction: Transaction, query: str, kb_ids: Collection[str]) -> NotFoundError:
     word = max(query.split(), key=len)
-    near = [
-        each.name
-        for each in subjects.list_subjects(
+    similar = [
+        subject.name
+        for subject in subjects.list_subjects(
             transaction, like=word, kb_ids=kb_ids, limit=_MAX_SUGGESTIONS
         )
     ]
-    if not near:
+    if not similar:
         frequent = subjects.list_subjects(transaction, kb_ids=kb_ids, limit=1_000)
-        near = get_close_matches(query, [each.name for each in frequent], _MAX_SUGGESTIONS)
-    meant = f"; near it are {', '.join(map(repr, near))}" if near else ""
+        similar = get_close_matches(query, [subject.name for subject in frequent], _MAX_SUGGESTIONS)
+    hint = f"; similar ones are {', '.join(map(repr, similar))}" if similar else ""
     return NotFoundError(
-        f"there is no subject {query!r}{meant}; list the subjects to see all (only annotated "
+        f"there is no subject {query!r}{hint}; list the subjects to see all (only annotated "
         "documents have subjects)"
     )
 
 
-def _speaking(
+def _speaking_chunk(
     kb: str,
     chunk: Chunk,
     document: Document,
@@ -149,9 +149,9 @@ def _speaking(
     words: Collection[str],
 ) -> SpeakingChunk:
     """Return a chunk about a subject, weighted by its other subjects."""
-    others = {name for each in annotations for name in each.entities}
+    other_names = {name for annotation in annotations for name in annotation.entities}
     in_heading = any(word in heading.casefold() for heading in chunk.heading_path for word in words)
-    best = max(annotations, key=lambda each: each.confidence)
+    best = max(annotations, key=lambda annotation: annotation.confidence)
     return SpeakingChunk(
         kb=kb,
         chunk_id=chunk.id,
@@ -161,7 +161,7 @@ def _speaking(
         anchor=chunk.anchor,
         statement=best.normalized_text,
         frame=best.frame,
-        weight=1.0 if in_heading else round(1 / (1 + len(others)) ** 0.5, 3),
+        weight=1.0 if in_heading else round(1 / (1 + len(other_names)) ** 0.5, 3),
     )
 
 
@@ -241,8 +241,8 @@ class Annotations(Items):
                 chunks = reading.iter_chunks(transaction, self._handle.id, resolved.id)
                 ids = [chunk.id for chunk in chunks]
             seqs = corpus.seqs_by_id(transaction, ids)
-            made = chunk_annotations.annotations_of(transaction, list(seqs.values()))
-        return [each for id_ in ids if id_ in seqs for each in made.get(seqs[id_], ())]
+            by_seq = chunk_annotations.annotations_of(transaction, list(seqs.values()))
+        return [item for id_ in ids if id_ in seqs for item in by_seq.get(seqs[id_], ())]
 
     @property
     def statement_types(self) -> Mapping[StatementType, int]:

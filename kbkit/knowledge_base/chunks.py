@@ -136,10 +136,10 @@ def with_vectors(chunks: Chunks) -> Iterator[tuple[Chunk, NDArray[np.float32]]]:
     handle = chunks._handle
     with handle.stores.database.read() as transaction:
         dimensions = knowledge_bases.get_by_id(transaction, handle.id).dimensions
-        stored = reading.iter_chunks(transaction, handle.id)
-        while part := list(islice(stored, 500)):
-            ids = [chunk.id for chunk in part]
-            yield from zip(part, corpus.vectors_by_id(transaction, dimensions, ids), strict=True)
+        chunk_rows = reading.iter_chunks(transaction, handle.id)
+        while batch := list(islice(chunk_rows, 500)):
+            ids = [chunk.id for chunk in batch]
+            yield from zip(batch, corpus.vectors_by_id(transaction, dimensions, ids), strict=True)
 
 
 Row = Mapping[str, Any]
@@ -184,7 +184,7 @@ def write_chunks(chunks: Iterable[Chunk], path: str | Path, *, vectors: bool = F
         return _write(path, (chunk.to_dict() for chunk in chunks), _CHUNK)
     if not isinstance(chunks, Chunks):
         raise ConfigError("vectors=True: only `kb.chunks` of a workspace's folder has vectors")
-    rows = ({**chunk.to_dict(), "vector": one.tolist()} for chunk, one in with_vectors(chunks))
+    rows = ({**chunk.to_dict(), "vector": row.tolist()} for chunk, row in with_vectors(chunks))
     return _write(path, rows, _CHUNK | {"vector": "vector"})
 
 
@@ -237,11 +237,11 @@ def _write_parquet(stream: IO[bytes], rows: Iterable[Row], columns: Mapping[str,
     schema = pyarrow.schema([(name, types[kind]) for name, kind in columns.items()])
     count = 0
     with ParquetWriter(stream, schema, compression="zstd") as writer:
-        for part in copying.batches(rows):
-            count += len(part)
+        for batch in copying.batches(rows):
+            count += len(batch)
             typed = [
-                {name: _typed_value(one, columns[name]) for name, one in row.items()}
-                for row in part
+                {name: _typed_value(value, columns[name]) for name, value in row.items()}
+                for row in batch
             ]
             writer.write_table(pyarrow.Table.from_pylist(typed, schema=schema))
     return count

@@ -28,13 +28,13 @@ _MAX_LISTED_SECTIONS = 10
 
 def section_span(document: Document, section: str) -> tuple[int, int]:
     """Return the span of a section in characters; the whole document without a section."""
-    sought = check_text("section", section).strip().lstrip("#").strip().casefold()
-    if not sought:
+    name = check_text("section", section).strip().lstrip("#").strip().casefold()
+    if not name:
         return 0, len(document.content)
     headings = outline(document.content).headings
-    for at, heading in enumerate(headings):
-        if sought in _names(document.title, heading):
-            return _span(document, headings[at:])
+    for i, heading in enumerate(headings):
+        if name in _names(document.title, heading):
+            return _span(document, headings[i:])
     raise NotFoundError(_no_section(document.uri, section, headings))
 
 
@@ -42,21 +42,21 @@ def anchor_span(document: Document, anchor: str) -> tuple[int, int]:
     """Return the span of an anchor, a section or a PDF page; the whole document if unknown."""
     content = document.content
     structure = outline(content)
-    for at, (_, begin, number) in enumerate(structure.pages):
+    for i, (_, begin, number) in enumerate(structure.pages):
         if anchor == f"page={number}":
-            return begin, next((start for start, _, _ in structure.pages[at + 1 :]), len(content))
+            return begin, next((start for start, _, _ in structure.pages[i + 1 :]), len(content))
     places = {name: start for start, name in structure.anchors}
     places |= {heading.anchor: heading.start for heading in reversed(structure.headings)}
     if not anchor or anchor not in places:
         return 0, len(content)
-    above = [at for at, heading in enumerate(structure.headings) if heading.start <= places[anchor]]
+    above = [i for i, heading in enumerate(structure.headings) if heading.start <= places[anchor]]
     return _span(document, structure.headings[above[-1] :]) if above else (0, len(content))
 
 
 def _span(document: Document, headings: Sequence[Heading]) -> tuple[int, int]:
-    first, *others = headings
-    below = (other.start for other in others if other.level <= first.level)
-    return first.start, next(below, len(document.content))
+    first, *following = headings
+    ends = (heading.start for heading in following if heading.level <= first.level)
+    return first.start, next(ends, len(document.content))
 
 
 def _names(title: str, heading: Heading) -> set[str]:
@@ -67,9 +67,9 @@ def _names(title: str, heading: Heading) -> set[str]:
 
 def _no_section(uri: str, section: str, headings: Sequence[Heading]) -> str:
     names = [plain(heading.path[-1])[:80] for heading in headings]
-    near = get_close_matches(section, names, 5, 0.4) or names[:_MAX_LISTED_SECTIONS]
-    listed = ", ".join(repr(name) for name in near)
-    return f"{uri[:200]}: has no section {section[:80]!r}" + (f"; it has {listed}" if near else "")
+    similar = get_close_matches(section, names, 5, 0.4) or names[:_MAX_LISTED_SECTIONS]
+    hint = ", ".join(repr(name) for name in similar)
+    return f"{uri[:200]}: has no section {section[:80]!r}" + (f"; it has {hint}" if similar else "")
 
 
 @explain_calls
@@ -116,20 +116,20 @@ class DocumentCollection(Items):
             ConfigError: A filter is wrong or for chunks only, or the limit is wrong.
             NotFoundError: No document has that version; the message lists those that exist.
         """
-        asked = Filters.of(filters)
-        asked.check_of_documents()
+        conditions = Filters.of(filters)
+        conditions.check_of_documents()
         if limit is not None:
             check_integer("limit", limit, 1)
         after = check_text("after", after)
         with self._database.read() as transaction:
-            if not asked and not after and not content and limit is None:
+            if not conditions and not after and not content and limit is None:
                 return list(reading.iter_listed(transaction, self._handle.id))
             matching = None
-            if asked:
-                if asked.version:
+            if conditions:
+                if conditions.version:
                     versions = reading.versions(transaction, self._handle.id)
-                    check_version(asked.version, versions)
-                matching = reading.matching_documents(transaction, self._handle.id, asked)
+                    check_version(conditions.version, versions)
+                matching = reading.matching_documents(transaction, self._handle.id, conditions)
             documents = reading.iter_documents(
                 transaction, self._handle.id, after=after, among=matching, content=content
             )
@@ -150,18 +150,18 @@ class DocumentCollection(Items):
             ConfigError: A number is wrong.
             NotFoundError: There is no such document or section; the message lists sections.
         """
-        whole = self[document]
-        begin, section_end = section_span(whole, section)
-        first = min(section_end, begin + check_integer("start", start, 0))
-        last = section_end if end is None else begin + check_integer("end", end, 0)
-        last = max(first, min(section_end, last))
+        full_document = self[document]
+        begin, section_end = section_span(full_document, section)
+        part_start = min(section_end, begin + check_integer("start", start, 0))
+        part_end = section_end if end is None else begin + check_integer("end", end, 0)
+        part_end = max(part_start, min(section_end, part_end))
         return DocumentPart(
             kb=self._handle.name,
-            document=replace(whole, content=whole.content[first:last]),
+            document=replace(full_document, content=full_document.content[part_start:part_end]),
             section=section,
-            start=first,
-            end=last,
-            length=len(whole.content),
+            start=part_start,
+            end=part_end,
+            length=len(full_document.content),
         )
 
     def trash(self) -> builtins.list[DeletedDocument]:

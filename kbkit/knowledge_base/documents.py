@@ -66,14 +66,14 @@ class Documents(DocumentCollection):
             metadata=check_json("metadata", dict(metadata or {})),
         )
         with self._database.read() as transaction:
-            own_labels = writing.labels(transaction, self._handle.id, document.uri)
+            stored_labels = writing.labels(transaction, self._handle.id, document.uri)
         labels = Labels(
-            own_labels.document_type if document_type is None else None,
-            own_labels.tags if tags is None else None,
+            stored_labels.document_type if document_type is None else None,
+            stored_labels.tags if tags is None else None,
         )
-        added = self._put(document, Origin(labels=labels))
-        assert added is not None
-        return added
+        info = self._put(document, Origin(labels=labels))
+        assert info is not None
+        return info
 
     def expand(
         self,
@@ -123,9 +123,9 @@ class Documents(DocumentCollection):
 
     def unexpand(self) -> int:
         """Delete summaries and questions of language models; return the number of documents."""
-        removed = remove_expansions(self._database, self._handle.id)
+        count = remove_expansions(self._database, self._handle.id)
         self._settle()
-        return removed
+        return count
 
     def update(
         self,
@@ -159,26 +159,26 @@ class Documents(DocumentCollection):
             ConflictError: Other writers keep changing it.
             EmbedderError: The embedder failed.
         """
-        given = Labels(_check_type(document_type), None if tags is None else _check_tags(tags))
-        checked = None if metadata is None else check_json("metadata", dict(metadata))
+        new_labels = Labels(_check_type(document_type), None if tags is None else _check_tags(tags))
+        new_metadata = None if metadata is None else check_json("metadata", dict(metadata))
         only_labels = title is None and content is None and metadata is None
         if not only_labels:
             self._handle.check_own()
         for _ in range(_TRIES):
-            old = self[document]
-            check_match(old.uri, if_match, old.content_hash)
-            wanted = SourceDocument(
-                uri=old.uri,
-                title=old.title if title is None else title.strip(),
-                content=old.content if content is None else content,
-                document_type=old.document_type,
-                tags=old.tags,
-                metadata=old.metadata if checked is None else checked,
+            current = self[document]
+            check_match(current.uri, if_match, current.content_hash)
+            updated = SourceDocument(
+                uri=current.uri,
+                title=current.title if title is None else title.strip(),
+                content=current.content if content is None else content,
+                document_type=current.document_type,
+                tags=current.tags,
+                metadata=current.metadata if new_metadata is None else new_metadata,
             )
             # a changed title or text replaces that of the source
-            origin = self._origin(old, given, stored=old if only_labels else None)
-            if added := self._put(wanted, origin):
-                return added
+            origin = self._origin(current, new_labels, stored=current if only_labels else None)
+            if info := self._put(updated, origin):
+                return info
         raise ConflictError(
             f"{document}: is being stored by others again and again; change it when they are done"
         )
@@ -223,7 +223,7 @@ class Documents(DocumentCollection):
             names = list(self._handle.names(transaction, document))
             deleted = writing.get_deleted(transaction, kb_id, names)
             if deleted is None:
-                uris = [each.uri for each in writing.list_deleted(transaction, kb_id)]
+                uris = [listing.uri for listing in writing.list_deleted(transaction, kb_id)]
                 hint = did_you_mean(document, uris) if uris else "the trash is empty"
                 raise NotFoundError(
                     f"{self._handle.name}: no deleted document is called {document!r}; {hint}"
@@ -236,15 +236,17 @@ class Documents(DocumentCollection):
             writing.read_again(transaction, deleted.source_id, deleted.document.uri)
         return None
 
-    def _origin(self, old: Document, given: Labels, stored: Document | None) -> Origin:
+    def _origin(self, document: Document, new_labels: Labels, stored: Document | None) -> Origin:
         with self._database.read() as transaction:
-            own_labels = writing.labels(transaction, self._handle.id, old.uri)
-            source_id, run_id = writing.origin(transaction, old.id)
+            current = writing.labels(transaction, self._handle.id, document.uri)
+            source_id, run_id = writing.origin(transaction, document.id)
         labels = Labels(
-            given.document_type or own_labels.document_type,
-            own_labels.tags if given.tags is None else given.tags,
+            new_labels.document_type or current.document_type,
+            current.tags if new_labels.tags is None else new_labels.tags,
         )
-        return Origin(source_id, run_id, labels=labels, stored=stored, expected=old.content_hash)
+        return Origin(
+            source_id, run_id, labels=labels, stored=stored, expected=document.content_hash
+        )
 
     def _put(self, document: SourceDocument, origin: Origin) -> DocumentInfo | None:
         """Store a document; return ``None`` if another change came first."""
@@ -255,27 +257,27 @@ class Documents(DocumentCollection):
         if not (report.new or report.changed or report.same):
             return None
         with self._database.read() as transaction:
-            stored = reading.get_document(transaction, self._handle.id, document.uri)
-            chunks = sum(1 for _ in reading.iter_chunks(transaction, self._handle.id, stored.id))
-        return DocumentInfo.of(stored, chunks)
+            result = reading.get_document(transaction, self._handle.id, document.uri)
+            chunks = sum(1 for _ in reading.iter_chunks(transaction, self._handle.id, result.id))
+        return DocumentInfo.of(result, chunks)
 
     def _expander(self, llm: LLM | str | None, questions: int | None) -> Expander:
-        named = self._handle.spec.expand
-        if isinstance(llm, str) and (named is None or named.llm != llm):
-            named = ExpandSpec(llm=llm)
+        chosen = self._handle.spec.expand
+        if isinstance(llm, str) and (chosen is None or chosen.llm != llm):
+            chosen = ExpandSpec(llm=llm)
         if questions is None:
-            questions = 5 if named is None else named.questions
+            questions = 5 if chosen is None else chosen.questions
         if questions not in range(11):
             raise ConfigError(f"questions={questions!r}: give a whole number, 0 to 10")
         arguments: Mapping[str, Any] = {}
         if llm is None or isinstance(llm, str):
-            if named is None:
+            if chosen is None:
                 raise ImpossibleError(
                     f"{self._handle.name}: names no language model; give one (a llama-index LLM, "
                     "or its name such as 'openai:gpt-4o-mini'), or name it as `expand` in the "
                     "recipe"
                 )
-            llm, arguments = open_llm(named, key="expand"), named.arguments
+            llm, arguments = open_llm(chosen, key="expand"), chosen.arguments
         elif not hasattr(llm, "chat"):
             raise ConfigError(f"llm={llm!r}: give a llama-index LLM, or the name of one")
         return Expander(self._database, self._handle.id, llm, questions, arguments)

@@ -165,9 +165,9 @@ class Feedback:
         Ratings of missing chunks are ignored until the chunks are restored.
         """
         with self._handle.stores.database.read() as transaction:
-            listed = ratings.list_ratings(transaction, self._handle.id)
-            seqs = corpus.seqs_by_id(transaction, [rating.target.id for rating in listed])
-        return Judgements.from_ratings(listed, seqs)
+            all_ratings = ratings.list_ratings(transaction, self._handle.id)
+            seqs = corpus.seqs_by_id(transaction, [rating.target.id for rating in all_ratings])
+        return Judgements.from_ratings(all_ratings, seqs)
 
     def evaluate(
         self,
@@ -198,12 +198,12 @@ class Feedback:
             ConfigError: There are no questions or judgements, or an argument is wrong.
             EmbedderError: The embedder failed.
         """
-        asked = self.judgements() if questions is None else questions
+        queries = self.judgements() if questions is None else questions
         if wait:
             self._ingestion.improving.improve(on_progress=on_progress)
         return evaluate(
             self._handle,
-            asked,
+            queries,
             mode=mode,
             retrieval=retrieval,
             against=against,
@@ -236,10 +236,10 @@ class Feedback:
             ConfigError: There are fewer than 10 queries, or one is wrong.
             EmbedderError: The embedder failed.
         """
-        asked = self.judgements() if questions is None else questions
+        queries = self.judgements() if questions is None else questions
         if wait:
             self._ingestion.improving.improve(on_progress=on_progress)
-        report = tune(self._handle, asked, seed=seed, on_progress=on_progress)
+        report = tune(self._handle, queries, seed=seed, on_progress=on_progress)
         if not (keep and report.wins):
             return report
         spec = self._handle.spec.model_copy(update={"retrieval": report.settings})

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 _T = TypeVar("_T")
-# counts the words of 200,000 characters, which rarely change
+# cached: it counts the words of 200,000 characters, which rarely change
 _judged_english = lru_cache(maxsize=8)(is_english)
 
 
@@ -59,7 +59,7 @@ class Handle:
         self._built_at = -1
         self._spec: tuple[Mapping[str, Any], KnowledgeBaseSpec] | None = None
 
-    def _once(self, name: str, read: Callable[[Transaction], _T]) -> _T:
+    def _cached_read(self, name: str, read: Callable[[Transaction], _T]) -> _T:
         """Read from the catalog, cached until it changes."""
         changes = self.stores.database.changes()  # first, so that no change is missed
         cached = self._read.get(name)
@@ -70,7 +70,7 @@ class Handle:
         return value
 
     def row(self) -> KnowledgeBaseRow:
-        return self._once("row", lambda it: knowledge_bases.get_by_id(it, self.id))
+        return self._cached_read("row", lambda it: knowledge_bases.get_by_id(it, self.id))
 
     def check_own(self) -> None:
         if self.id in BUILT_IN:
@@ -96,18 +96,18 @@ class Handle:
             )
 
     def revision(self) -> tuple[int, int, int]:
-        extent = self._once("ratings", lambda it: ratings.extent(it, self.id))
+        extent = self._cached_read("ratings", lambda it: ratings.extent(it, self.id))
         return (self.row().version, *extent)
 
     def site_revision(self) -> tuple[object, ...]:
-        return (*self.revision(), self._once("site", self._site_state))
+        return (*self.revision(), self._cached_read("site", self._site_state))
 
     def _site_state(self, transaction: Transaction) -> str:
         site = self.spec.site
-        wanted = {FILES: site.files, ENTRIES: site.entries}
+        options = {FILES: site.files, ENTRIES: site.entries}
         names = knowledge_bases.names(transaction)
-        shown = [id_ for id_, is_shown in wanted.items() if is_shown and id_ in names]
-        rows = [knowledge_bases.get(transaction, id_) for id_ in shown if id_ != self.id]
+        ids = [id_ for id_, is_shown in options.items() if is_shown and id_ in names]
+        rows = [knowledge_bases.get(transaction, id_) for id_ in ids if id_ != self.id]
         sections = [f" {row.version} {ratings.extent(transaction, row.id)}" for row in rows]
         return "".join([reading.graph_state(transaction, self.id), *sections])
 
@@ -146,8 +146,8 @@ class Handle:
         with self.stores.database.read() as transaction:
             kind = reading.kind_of(transaction, self.id, id_)
             if kind is None and rated:
-                rated_before = ratings.list_ratings(transaction, self.id, [id_])
-                kind = rated_before[-1].target.kind if rated_before else None
+                earlier = ratings.list_ratings(transaction, self.id, [id_])
+                kind = earlier[-1].target.kind if earlier else None
             if kind is None:
                 document = self.find(transaction, id_)
                 id_, kind = (document.id, "document") if document else (id_, None)
@@ -165,11 +165,11 @@ class Handle:
         with self.stores.database.read() as transaction:
             return chunk_annotations.summaries(transaction, chunk_ids)
 
-    def _missing(self, what: str, given: str) -> NotFoundError:
+    def _missing(self, noun: str, given: str) -> NotFoundError:
         with self.stores.database.read() as transaction:
             uris = [listed.uri for listed in reading.iter_listed(transaction, self.id)]
         hint = did_you_mean(given, uris, "take an id from a search or a list")
-        return NotFoundError(f"{self.name}: has no {what} {given!r}; {hint}")
+        return NotFoundError(f"{self.name}: has no {noun} {given!r}; {hint}")
 
     def embedder(self, row: KnowledgeBaseRow) -> Embedder:
         if self._embedder is None or self._embedder.fingerprint != row.embedder:
@@ -191,8 +191,8 @@ class Handle:
             return self.resources.embedders.open(StaticEmbedding())
         if row.summary_embedder.startswith("multilingual:"):
             return self.resources.embedders.open(MultilingualEmbedding())
-        named = self._spec_of(row).summary_embedding
-        if named is None and row.summary_embedder:  # an earlier default
+        spec = self._spec_of(row).summary_embedding
+        if spec is None and row.summary_embedder:  # an earlier default
             return self.resources.embedders.of_summaries(english=True)
         return self.summary_model(row)
 
@@ -203,7 +203,7 @@ class Handle:
         return self.resources.embedders.of_summaries(english=self._is_english(spec))
 
     def _is_english(self, spec: KnowledgeBaseSpec) -> bool:
-        # the setting alone does not tell: English is the default
+        # the setting alone is inconclusive: English is the default
         if spec.language not in ("english", "porter"):
             return False
         with self.stores.database.read() as transaction:
@@ -272,7 +272,7 @@ class Items(Sized, Iterable[Any]):
         return f"<{len(self):,} {self._noun} of {self._handle.name!r}>"
 
     def _repr_html_(self) -> str:
-        from kbkit.frames import collection_html  # a search needs none
+        from kbkit.frames import collection_html  # not needed for a search
 
         return collection_html(repr(self)[1:-1], self._kind, self._shown())
 

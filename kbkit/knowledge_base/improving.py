@@ -64,33 +64,33 @@ class Improving:
     ) -> Improvement | None:
         mode = self._mode
         seconds = _FOREGROUND if mode == "background" else 0.0
-        summaries_left = self._make_summaries(renew, on_progress, stop, seconds)
+        summary_work = self._make_summaries(renew, on_progress, stop, seconds)
         if self._is_annotated_at_once():
             self._annotate_now(on_progress, stop)
         models = self._handle.resources.settings.improve == "wait"
         if models or mode == "background":
             self._choose_model()
-        left = replace(self._handle.info().waiting, seconds=summaries_left.seconds)
-        if left and (wait or mode == "wait"):
-            left = self.improve(models=models, on_progress=on_progress, stop=stop)
-        if left and mode == "background" and not stop():
-            left = replace(left, running=self._start())
-        return left or None
+        remaining = replace(self._handle.info().waiting, seconds=summary_work.seconds)
+        if remaining and (wait or mode == "wait"):
+            remaining = self.improve(models=models, on_progress=on_progress, stop=stop)
+        if remaining and mode == "background" and not stop():
+            remaining = replace(remaining, running=self._start())
+        return remaining or None
 
     def after_few(self) -> None:
         """Schedule the work for a few changed documents; a server batches it."""
         self._stores.later.do(self._handle.id, self._improve_few)
 
     def _improve_few(self) -> None:
-        # remaining work is not counted: that takes long in large knowledge bases
-        left = self._make_summaries(False, None, lambda: False)
+        # remaining work is not counted: counting is slow in large knowledge bases
+        remaining = self._make_summaries(False, None, lambda: False)
         if self._is_annotated_at_once():
             self._annotate_now(None, lambda: False)
         mode = self._mode
         if mode == "off":
             return
         self._choose_model()
-        if not (left.summaries or self._is_left()):
+        if not (remaining.summaries or self._is_left()):
             return
         if mode == "wait":
             self.improve()
@@ -150,49 +150,49 @@ class Improving:
             self._choose(embedding, background, on_progress, stop)
         if models:
             self._choose_model()
-        left = self._remaining(models)
+        work = self._remaining(models)
         if background:
-            return replace(left, running=self._start()) if left else left
+            return replace(work, running=self._start()) if work else work
         with progress_bar(on_progress) as tell:
             before = None
-            while left != before and not stop():  # includes documents that were added meanwhile
+            while work != before and not stop():  # includes documents that were added meanwhile
                 try:
                     self.once(tell, stop, models=models)
                 except ConflictError:  # another process works on it, or just did
                     self._watch(tell, stop, models)
-                    if left := self._remaining(models):
+                    if work := self._remaining(models):
                         continue
                     break
-                before, left = left, self._remaining(models)
+                before, work = work, self._remaining(models)
         return self.left
 
     def _remaining(self, models: bool) -> Improvement:
-        left = self.left
-        return left if models or not self._awaits_choice() else replace(left, chunks=0)
+        remaining = self.left
+        return remaining if models or not self._awaits_choice() else replace(remaining, chunks=0)
 
     def _awaits_choice(self) -> bool:
-        """Whether static vectors serve until the model that `auto` chose has finished."""
+        """Whether static vectors are used until the model that `auto` chose has finished."""
         row = self._handle.row()
         return row.waits and isinstance(spec_of(row).embedding, AutoEmbedding)
 
     def _choose_model(self) -> None:
-        """Choose the model of `auto` by the number of chunks; twice the limit keeps MiniLM."""
-        from kbkit.embedding.onnx import minilm_fingerprint  # a search needs none
+        """Choose the model of `auto` by the number of chunks; MiniLM stays up to twice as many."""
+        from kbkit.embedding.onnx import minilm_fingerprint  # not needed for a search
 
         limit = self._handle.resources.settings.minilm_chunks
         database = self._stores.database
         with database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, self._handle.id)
-            now = spec_of(row).embedding
-            if not isinstance(now, AutoEmbedding):
+            current = spec_of(row).embedding
+            if not isinstance(current, AutoEmbedding):
                 return
-            limit *= 1 if now.model == "static" else 2
-            few = 0 < corpus.some_chunks(transaction, row.id, limit + 1) <= limit
-        model = "minilm" if few and row.summary_model == minilm_fingerprint() else "static"
-        if model == now.model:
+            limit *= 1 if current.model == "static" else 2
+            is_small = 0 < corpus.some_chunks(transaction, row.id, limit + 1) <= limit
+        model = "minilm" if is_small and row.summary_model == minilm_fingerprint() else "static"
+        if model == current.model:
             return
         if model == "minilm" or row.waits:
-            chosen = now.model_copy(update={"model": model})
+            chosen = current.model_copy(update={"model": model})
             with database.write() as transaction:
                 row = knowledge_bases.get_by_id(transaction, self._handle.id)
                 knowledge_bases.set_spec(transaction, row, spec_of(row).with_embedding(chosen))
@@ -253,7 +253,7 @@ class Improving:
         model = self._handle.summary_model(row)
         texts: list[str] = []
         with database.read() as transaction:
-            left, chunks = summaries.counts(transaction, row.id, model.fingerprint)[1], 0
+            count, chunks = summaries.counts(transaction, row.id, model.fingerprint)[1], 0
             lacking = list(summaries.lacking(transaction, row.id, model.fingerprint).values())
             if embedder.fingerprint != row.embedder:
                 find = (transaction, row.id, embedder.fingerprint)
@@ -265,18 +265,18 @@ class Improving:
                 seqs = _sample(corpus.lacking_vectors(transaction, row.id, spec.text, chunks))
             for chunk, document in reading.get_chunks(transaction, seqs).values():
                 texts.append(embedded_text(document.title, chunk.heading_path, chunk.text))
-        seconds = left * _seconds(model, _sample(lacking)) + chunks * _seconds(embedder, texts)
-        numbers = left * model.dimensions + chunks * embedder.dimensions
+        seconds = count * _seconds(model, _sample(lacking)) + chunks * _seconds(embedder, texts)
+        numbers = count * model.dimensions + chunks * embedder.dimensions
         running = self.left.running
-        return Improvement(left, chunks, round(seconds, 3), round(4e-6 * numbers, 1), running)
+        return Improvement(count, chunks, round(seconds, 3), round(4e-6 * numbers, 1), running)
 
     def _choose(
         self, embedding: AnyEmbedding, background: bool, on_progress: OnProgress | None, stop: Stop
     ) -> None:
         self._handle.resources.embedders.open(embedding)
         row = self._handle.row()
-        old = spec_of(row)
-        spec = old.with_embedding(embedding).keep_choice(old)
+        current = spec_of(row)
+        spec = current.with_embedding(embedding).keep_choice(current)
         # searches use the old vectors until the new ones are complete
         if not row.embedder.startswith("static:"):
             if background:
@@ -293,9 +293,9 @@ class Improving:
             )
 
     def _embed_all(self, on_progress: OnProgress | None, stop: Stop, models: bool) -> None:
-        left = SummariesLeft(1)
-        while left.summaries and not stop():  # documents may be added meanwhile
-            left = self._handle.summaries.make(on_progress=on_progress, stop=stop)
+        remaining = SummariesLeft(1)
+        while remaining.summaries and not stop():  # documents may be added meanwhile
+            remaining = self._handle.summaries.make(on_progress=on_progress, stop=stop)
         self._handle.embed_questions()
         self._annotate(on_progress, stop)
         build_waiting(self._stores, stop=stop)
@@ -332,15 +332,15 @@ class Improving:
 
     def _watch(self, on_progress: OnProgress | None, stop: Stop, models: bool) -> None:
         """Report the progress of another process until it is done."""
-        first = left = self._remaining(models)
-        while left and not stop() and self._stores.locks.is_held(self._lock):
+        start = remaining = self._remaining(models)
+        while remaining and not stop() and self._stores.locks.is_held(self._lock):
             if on_progress is not None:
-                kind = next(kind for kind in _STAGES if getattr(left, kind))
-                stage, total = _STAGES[kind], getattr(first, kind)
-                done = total - getattr(left, kind)
+                kind = next(kind for kind in _STAGES if getattr(remaining, kind))
+                stage, total = _STAGES[kind], getattr(start, kind)
+                done = total - getattr(remaining, kind)
                 on_progress(Progress(stage, max(0, done), total, "in the background"))
             time.sleep(_POLL)
-            left = self._remaining(models)
+            remaining = self._remaining(models)
 
     def _start(self) -> bool:
         """Start a background process unless one runs; return whether one runs."""

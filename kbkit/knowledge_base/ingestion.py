@@ -63,7 +63,7 @@ class Ingestion:
         *,
         remember: bool,
     ) -> IngestReport:
-        """See `KnowledgeBase.ingest`, as for the methods below."""
+        """See `KnowledgeBase.ingest`; likewise for the methods below."""
         from kbkit.sources.llamaindex import document_events
 
         self._handle.check_own()
@@ -96,9 +96,9 @@ class Ingestion:
         self._handle.check_own()
         specs = only_sources("sync", sources)
         rows = [self.save_source(source, base, from_recipe=True) for source in specs]
-        kept = {row.id for row in rows}
+        recipe_ids = {row.id for row in rows}
         for row in self.sources():
-            if row.from_recipe and row.id not in kept:
+            if row.from_recipe and row.id not in recipe_ids:
                 self.drop_source(row.id)
         rows = [row for row in rows if row.enabled]
         return self._run(rows, on_progress, stop, wait=True)
@@ -130,14 +130,14 @@ class Ingestion:
         self._handle.spec.check_version(if_match)
         check_spec(spec)  # first, since missing parts would break searches
         before = self._handle.row()
-        old = spec_of(before)
-        spec = spec.keep_choice(old)
+        old_spec = spec_of(before)
+        spec = spec.keep_choice(old_spec)
         report = IngestReport()
         if not (before.waits and isinstance(spec.embedding, AutoEmbedding)):
             report = self.improving.reembed(spec, on_progress, stop)
         if report.interrupted:
             return report
-        if (old.chunking, old.language) != (spec.chunking, spec.language):
+        if (old_spec.chunking, old_spec.language) != (spec.chunking, spec.language):
             # before the settings are stored, so that a killed change is repeated
             renewed = self.pipeline(spec).renew(on_progress=on_progress, stop=stop)
             report = replace(
@@ -148,17 +148,17 @@ class Ingestion:
             if report.interrupted:
                 return report
         with self._stores.database.write() as transaction:
-            now = knowledge_bases.get_by_id(transaction, self.id)
-            spec_of(now).check_version(if_match)
+            current = knowledge_bases.get_by_id(transaction, self.id)
+            spec_of(current).check_version(if_match)
             knowledge_bases.update(
                 transaction,
                 self.id,
                 description=before.description if description is None else description,
                 config=spec.model_dump(mode="json"),
             )
-            if old.graph != spec.graph:
+            if old_spec.graph != spec.graph:
                 graph.forget_built(transaction, self.id)
-            if old.storage != spec.storage:
+            if old_spec.storage != spec.storage:
                 restart(transaction, knowledge_bases.get_by_id(transaction, self.id))
         self._stores.vectors.apply(self.id)
         self.improving.after_ingest(wait=True, on_progress=on_progress, stop=stop)
@@ -240,15 +240,15 @@ class Ingestion:
         if not (path := spec.get("path")):
             return ""
         rows = runs.list_sources(transaction, self.id)
-        others = (disk_place(row) for row in rows if row.key != key)
-        return DiskPlace.of(path, base).apart(filter(None, others)).name
+        other_places = (disk_place(row) for row in rows if row.key != key)
+        return DiskPlace.of(path, base).apart(filter(None, other_places)).name
 
     def _forget_failed(self, rows: Sequence[SourceRow], report: IngestReport) -> None:
         """Delete new sources that could not be read: they are probably mistyped."""
         failed = {problem.uri for problem in report.failed_sources}
-        stored = self.document_counts()
+        counts = self.document_counts()
         for row in rows:
-            if row.location in failed and not stored.get(row.id) and not report.interrupted:
+            if row.location in failed and not counts.get(row.id) and not report.interrupted:
                 self.drop_source(row.id)
 
     def drop_source(
@@ -292,8 +292,8 @@ class Ingestion:
     ) -> IngestReport:
         start = time.perf_counter()
         try:
-            left = self.improving.after_ingest(wait=wait, on_progress=tell, stop=stop)
+            work = self.improving.after_ingest(wait=wait, on_progress=tell, stop=stop)
             seconds = {**report.seconds, "summaries": round(time.perf_counter() - start, 3)}
-            return replace(report, seconds=seconds, improvement=left)
+            return replace(report, seconds=seconds, improvement=work)
         finally:  # documents can be searched without summaries
             self._stores.snapshots.save(self.id)

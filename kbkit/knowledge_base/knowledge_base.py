@@ -258,11 +258,11 @@ class KnowledgeBase(Searches):
             LanguageModelError: The recipe's language model failed to annotate.
             NotFoundError: The knowledge base was deleted.
         """
-        chosen = parse_embedding(embedding) if isinstance(embedding, str) else embedding
+        spec = parse_embedding(embedding) if isinstance(embedding, str) else embedding
         if estimate:
-            return self._ingestion.improving.estimate(chosen)
+            return self._ingestion.improving.estimate(spec)
         return self._ingestion.improving.improve(
-            embedding=chosen, background=background, on_progress=on_progress, stop=stop
+            embedding=spec, background=background, on_progress=on_progress, stop=stop
         )
 
     def configure(
@@ -372,11 +372,11 @@ class KnowledgeBase(Searches):
             return publisher.export_pages(Path(folder), on_progress=on_progress or ignore)
         project = Path(folder) if folder is not None else self._handle.site_folder()
         site = self.spec.site
-        wanted = {
+        options = {
             FILES: site.files if files is None else files,
             ENTRIES: site.entries if entries is None else entries,
         }
-        sections = self._export_sections(project, wanted, model, on_progress)
+        sections = self._export_sections(project, options, model, on_progress)
         return replace(publisher, sections=sections).export(
             project, build=build, standalone=standalone, on_progress=on_progress or ignore
         )
@@ -384,7 +384,7 @@ class KnowledgeBase(Searches):
     def _export_sections(
         self,
         project: Path,
-        wanted: Mapping[str, bool],
+        options: Mapping[str, bool],
         model: bool | None,
         on_progress: OnProgress | None,
     ) -> list[SiteSection]:
@@ -393,21 +393,21 @@ class KnowledgeBase(Searches):
         from kbkit.export.publisher import section_folder, withdraw
 
         sections = []
-        for kb_id, is_wanted in wanted.items():
+        for kb_id, is_included in options.items():
             if kb_id == self.id:
                 continue
             folder = section_folder(project, kb_id)
             with self._stores.database.read() as transaction:
                 exists = kb_id in knowledge_bases.names(transaction)
                 row = knowledge_bases.get(transaction, kb_id) if exists else None
-            if not is_wanted or row is None or row.id != kb_id:
+            if not is_included or row is None or row.id != kb_id:
                 withdraw(folder, kb_id)
                 continue
-            other = KnowledgeBase(self._handle.resources, row)
-            other.export(
+            section = KnowledgeBase(self._handle.resources, row)
+            section.export(
                 folder=folder, pages_only=True, model=model, graph=False, on_progress=on_progress
             )
-            title = other.spec.site.title or kb_id.capitalize()
+            title = section.spec.site.title or kb_id.capitalize()
             sections.append(SiteSection(title, f"{kb_id}/index.md", BUILT_IN[kb_id]))
         return sections
 

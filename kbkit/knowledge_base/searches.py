@@ -54,8 +54,8 @@ class Searches:
             EmbedderError: The embedder failed.
             NotFoundError: The knowledge base was deleted.
         """
-        asked = Query.of(query, limit, mode, filters, retrieval, graph=graph)
-        return search([self._handle.retriever], asked)
+        parsed = Query.of(query, limit, mode, filters, retrieval, graph=graph)
+        return search([self._handle.retriever], parsed)
 
     def similar(
         self, chunk_id: str, *, limit: int = 10, filters: Filters | Mapping[str, Any] | None = None
@@ -80,8 +80,8 @@ class Searches:
         path = chunk.heading_path
         names = [document.title, *(path[1:] if path[:1] == (document.title,) else path)]
         name = " › ".join(filter(str.strip, names)) or document.uri
-        asked = Query.of(name, limit, Mode.DENSE, filters)
-        return similar(self._handle.retriever, chunk_id, asked)
+        query = Query.of(name, limit, Mode.DENSE, filters)
+        return similar(self._handle.retriever, chunk_id, query)
 
     def related(self, chunk_id: str, *, limit: int = 10) -> list[RelatedChunk]:
         """Find chunks that share rare subjects with a chunk.
@@ -169,8 +169,8 @@ class Searches:
         """
         from kbkit.retrieval.llamaindex import search_tool
 
-        about = self._handle.info().description
-        return search_tool(self._handle.name, about, self.search, limit, filters)
+        text = self._handle.info().description
+        return search_tool(self._handle.name, text, self.search, limit, filters)
 
     def context(self, chunk_id: str, *, before: int = 1, after: int = 1) -> list[Chunk]:
         """Return a chunk with its neighbours, in document order.

@@ -47,7 +47,7 @@ class Sources(Items):
         return _info(self._find(source), self._ingestion.document_counts())
 
     def __contains__(self, source: object) -> bool:
-        return any(source in (one.id, one.location, one.name) for one in self)
+        return any(source in (info.id, info.location, info.name) for info in self)
 
     def add(
         self,
@@ -91,12 +91,12 @@ class Sources(Items):
             NotFoundError: There is no such source.
             VersionConflictError: It has changed.
         """
-        row, changed = self._find(source), None
+        row, updated = self._find(source), None
         if options or enabled is None:
             merged = {**row.spec, **options, "type": row.type}
             values = {key: value for key, value in merged.items() if value is not None}
-            (changed,) = only_sources("sources.update", values)
-        self._ingestion.change_source(row, changed, enabled=enabled, if_match=if_match)
+            (updated,) = only_sources("sources.update", values)
+        self._ingestion.change_source(row, updated, enabled=enabled, if_match=if_match)
         return self[row.id]
 
     def enable(self, source: str, *, if_match: str | None = None) -> SourceInfo:
@@ -148,11 +148,11 @@ class Sources(Items):
         return sources_frame(self)
 
     def _find(self, source: str) -> SourceRow:
-        wanted = check_text("source", source)
+        key = check_text("source", source)
         rows = self._ingestion.sources()
-        matches = [row for row in rows if wanted in (row.id, row.location, row.place)]
-        if not matches and len(wanted) >= 4:
-            matches = [row for row in rows if row.id.startswith(wanted)]
+        matches = [row for row in rows if key in (row.id, row.location, row.place)]
+        if not matches and len(key) >= 4:
+            matches = [row for row in rows if row.id.startswith(key)]
         if not matches:
             names = ", ".join(row.location for row in rows) or "none"
             raise NotFoundError(f"{self._handle.name}: no source {source!r}; there are: {names}")
