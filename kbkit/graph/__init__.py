@@ -35,16 +35,16 @@ def as_json(
         ],
         "edges": [
             {
-                "id": each.id,
-                "source": each.source.key,
-                "target": each.target.key,
-                "name": each.name,
-                "weight": each.weight,
-                "evidence": list(each.evidence),
-                "made_by": each.made_by,
-                "note": each.note,
+                "id": relation.id,
+                "source": relation.source.key,
+                "target": relation.target.key,
+                "name": relation.name,
+                "weight": relation.weight,
+                "evidence": list(relation.evidence),
+                "made_by": relation.made_by,
+                "note": relation.note,
             }
-            for each in relations
+            for relation in relations
         ],
     }
 
@@ -67,10 +67,10 @@ def as_graphml(values: Values) -> bytes:
     """Convert to GraphML in UTF-8; characters invalid in XML become U+FFFD."""
     from networkx import write_graphml
 
-    legible = {kind: [_legible(each) for each in items] for kind, items in values.items()}
-    written = BytesIO()
-    write_graphml(as_networkx(legible), written)
-    return written.getvalue()
+    legible = {kind: [_legible(item) for item in items] for kind, items in values.items()}
+    stream = BytesIO()
+    write_graphml(as_networkx(legible), stream)
+    return stream.getvalue()
 
 
 def _legible(item: Mapping[str, Any]) -> dict[str, Any]:

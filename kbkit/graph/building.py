@@ -71,7 +71,7 @@ class _State:
 
     @property
     def defined_names(self) -> dict[str, str]:
-        return {id_: each.name for known in self.documents.values() for id_, each in known.named}
+        return {id_: each.name for names in self.documents.values() for id_, each in names.named}
 
 
 def build(database: Database, kb_id: str, *, stop: Callable[[], bool] = lambda: False) -> int:
@@ -86,11 +86,11 @@ def build(database: Database, kb_id: str, *, stop: Callable[[], bool] = lambda: 
     for start in range(0, len(stale), _BATCH):
         if stop():
             return start
-        part = stale[start : start + _BATCH]
+        batch = stale[start : start + _BATCH]
         with database.read() as transaction:
-            texts = graph.texts(transaction, [place.seq for place in part])
+            texts = graph.texts(transaction, [place.seq for place in batch])
         facts: list[ChunkRelation] = []
-        for place in part if state.spec.build else ():
+        for place in batch if state.spec.build else ():
             if place.seq in texts:
                 entities = {id_: state.names[id_] for id_ in state.mentions.get(place.seq, ())}
                 stated = state.stated.get(place.seq, ())
@@ -99,7 +99,7 @@ def build(database: Database, kb_id: str, *, stop: Callable[[], bool] = lambda: 
                 facts += facts_of(section, document, uris, partial(document_id, kb_id))
         with database.write() as transaction:
             knowledge_bases.get_by_id(transaction, kb_id)
-            digests = {place.seq: state.current_digests[place.seq] for place in part}
+            digests = {place.seq: state.current_digests[place.seq] for place in batch}
             graph_writing.put(transaction, kb_id, digests, facts)
     _store_derived(database, kb_id, state)
     return len(stale)
@@ -113,14 +113,14 @@ def _store_derived(database: Database, kb_id: str, state: _State) -> None:
         sections[place.document_id, place.heading_path].append(place.seq)
     together = co_occurrence(list(sections.values()), state.mentions, state.names, state.spec)
     with database.read() as transaction:
-        gone, new = graph_writing.co_occurrence_changes(transaction, kb_id, together)
-    write(gone, graph_writing.drop_evidence)
-    write(new, graph_writing.add_evidence)
+        removed, added = graph_writing.co_occurrence_changes(transaction, kb_id, together)
+    write(removed, graph_writing.drop_evidence)
+    write(added, graph_writing.add_evidence)
     entities = _descriptions(database, state)
     with database.read() as transaction:
-        weighed = graph_writing.unsettled_ids(transaction)
+        unsettled = graph_writing.unsettled_ids(transaction)
         changed = graph_writing.differing_entities(transaction, kb_id, entities)
-    write(weighed, graph_writing.settle)
+    write(unsettled, graph_writing.settle)
     defined = state.defined_names
 
     def put_entities(transaction: Transaction, ids: Sequence[str]) -> None:
@@ -142,11 +142,11 @@ def build_waiting(
     with stores.database.read() as transaction:
         ids = kb_ids or sorted(knowledge_bases.ids(transaction))
         waiting = [kb_id for kb_id in ids if graph.waits(transaction, kb_id)]
-    read = 0
+    count = 0
     for kb_id in waiting:
         with suppress(ConflictError, NotFoundError), stores.locks.hold(f"graph-{kb_id}", wait=0):
-            read += build(stores.database, kb_id, stop=stop)
-    return read
+            count += build(stores.database, kb_id, stop=stop)
+    return count
 
 
 def build_small(stores: Stores, kb_id: str) -> None:
@@ -164,7 +164,7 @@ def _load(database: Database, kb_id: str) -> _State:
         config = knowledge_bases.get_by_id(transaction, kb_id).config
         facts = graph.document_facts(transaction, kb_id)
         links = indexed_files.linked_documents(transaction, kb_id)
-        named_by_recipe = config.get("annotation", {}).get("names", ())
+        recipe_names = config.get("annotation", {}).get("names", ())
         state = _State(
             graph.places(transaction, kb_id),
             graph.mentions(transaction, kb_id),
@@ -173,11 +173,11 @@ def _load(database: Database, kb_id: str) -> _State:
             {},
             graph.digests(transaction, kb_id),
             graph.version(transaction, kb_id),
-            {each["name"]: each["type"] for each in named_by_recipe},
+            {entry["name"]: entry["type"] for entry in recipe_names},
             {
-                entity_name(alias): entity_id(each["name"])
-                for each in named_by_recipe
-                for alias in each["aliases"]
+                entity_name(alias): entity_id(entry["name"])
+                for entry in recipe_names
+                for alias in entry["aliases"]
             },
             chunk_annotations.stated_relations(transaction, kb_id),
             GraphSpec.model_validate(config.get("graph", {})),
@@ -187,11 +187,11 @@ def _load(database: Database, kb_id: str) -> _State:
         id_: DocumentNames(facts[id_], defined.get(id_, ()), links.get(id_, {}))
         for id_ in sorted(facts)
     }
-    missing = {id_: name for id_, name in state.defined_names.items() if id_ not in state.names}
+    new_names = {id_: name for id_, name in state.defined_names.items() if id_ not in state.names}
     knowledge_bases.write_in_batches(
-        database, kb_id, list(map(entity_name, missing.values())), subjects.add
+        database, kb_id, list(map(entity_name, new_names.values())), subjects.add
     )
-    state.names |= missing
+    state.names |= new_names
     of_documents = {id_: _source_names(document) for id_, document in state.documents.items()}
     for place in state.places:
         lines = [*state.mentions.get(place.seq, ())]
@@ -231,11 +231,11 @@ def _definitions(
     defined = {id_ for id_, _ in defining}
     types = {id_: name.type for id_, name in state.gazetteer}
     for document in documents:
-        last = document.title.rpartition(" ")[2]
-        id_ = entity_id(last)
-        if _IDENTIFIER.fullmatch(last) and id_ in mentioned and id_ not in defined:
+        word = document.title.rpartition(" ")[2]
+        id_ = entity_id(word)
+        if _IDENTIFIER.fullmatch(word) and id_ in mentioned and id_ not in defined:
             type_ = types.get(id_, EntityType.SYMBOL)
-            name = DefinedName(document.id, last, type_, defines=True, anchor="", confirmed=True)
+            name = DefinedName(document.id, word, type_, defines=True, anchor="", confirmed=True)
             of_documents[document.id].append((id_, name))
     return of_documents
 
@@ -254,8 +254,8 @@ def _descriptions(database: Database, state: _State) -> dict[str, tuple[str, str
     described: dict[str, tuple[str, str]] = {}
     for id_ in sorted(ids):
         counts = types.get(id_) or Counter({EntityType.NAME: 1})
-        most = max(counts, key=lambda each: (counts[each], each.value))
-        type_ = state.curated.get(state.names.get(id_, ""), most.value)
+        top_type = max(counts, key=lambda kind: (counts[kind], kind.value))
+        type_ = state.curated.get(state.names.get(id_, ""), top_type.value)
         described[id_] = (type_, first_sentence(texts.get(defining.get(id_, -1), "")))
     return described
 

@@ -49,9 +49,9 @@ def positions(
     graph.add_weighted_edges_from(sorted((*sorted((a, b)), w) for a, b, w in edges if a != b))
     ids = list(graph)
     sizes = np.array([radii[id_] for id_ in ids], dtype=float)
-    kept = {id_: place for id_, place in (before or {}).items() if id_ in radii}
-    if 2 * len(kept) > len(ids):
-        return _with_new_nodes(graph, kept, radii)
+    earlier = {id_: place for id_, place in (before or {}).items() if id_ in radii}
+    if 2 * len(earlier) > len(ids):
+        return _with_new_nodes(graph, earlier, radii)
     if len(ids) < 2:
         return dict.fromkeys(ids, (0.0, 0.0))
     weights = nx.to_scipy_sparse_array(graph, dtype=float, format="csr")
@@ -67,23 +67,23 @@ def positions(
 
 
 def _with_new_nodes(
-    graph: nx.Graph, kept: Mapping[str, Place], radii: Mapping[str, float]
+    graph: nx.Graph, earlier: Mapping[str, Place], radii: Mapping[str, float]
 ) -> dict[str, Place]:
-    places = dict(kept)
+    places = dict(earlier)
     reach = np.sqrt(np.arange(4 * len(radii) + 16))[:, None]
     angle = _ANGLE * np.arange(len(reach))
     spiral = reach * np.column_stack([np.cos(angle), np.sin(angle)])
     # nodes with many edges first, because others are placed near them
-    for id_ in sorted(set(graph) - set(kept), key=lambda each: (-graph.degree(each), each)):
+    for id_ in sorted(set(graph) - set(earlier), key=lambda node: (-graph.degree(node), node)):
         pull = {other: edge["weight"] for other, edge in graph[id_].items() if other in places}
-        near = [places[other] for other in pull] or [(0.0, 0.0)]
-        middle = np.average(near, axis=0, weights=list(pull.values()) or None)
+        neighbours = [places[other] for other in pull] or [(0.0, 0.0)]
+        middle = np.average(neighbours, axis=0, weights=list(pull.values()) or None)
         spots = middle + (radii[id_] + GAP) * spiral
-        sizes = np.array([radii[each] for each in places])
+        sizes = np.array([radii[node] for node in places])
         tree = cKDTree(list(places.values()))
         distance, owner = tree.query(spots, k=range(1, min(4, len(places)) + 1))
-        away = (distance - sizes[owner]).min(axis=1) - radii[id_]
-        x, y = spots[np.argmax(away >= GAP / 2)]
+        clearance = (distance - sizes[owner]).min(axis=1) - radii[id_]
+        x, y = spots[np.argmax(clearance >= GAP / 2)]
         places[id_] = (round(float(x), 1), round(float(y), 1))
     return places
 
@@ -96,8 +96,8 @@ def _pivot_layout(weights: sparse.csr_array) -> Floats:
     pivot = int(np.argmax(np.diff(weights.indptr)))
     distances = np.empty((count, min(_PIVOTS, count)))
     for column in range(distances.shape[1]):
-        away = csgraph.dijkstra(lengths, directed=False, indices=pivot)
-        distances[:, column] = np.minimum(away, _FAR)
+        lengths_to_pivot = csgraph.dijkstra(lengths, directed=False, indices=pivot)
+        distances[:, column] = np.minimum(lengths_to_pivot, _FAR)
         pivot = int(np.argmax(distances[:, : column + 1].min(axis=1)))
     squares = distances**2
     centred = squares - squares.mean(axis=0) - squares.mean(axis=1, keepdims=True) + squares.mean()
@@ -125,11 +125,11 @@ def _relax(spread: Floats, weights: sparse.csr_array) -> Floats:
         force = pull @ spread - strength * spread - _GRAVITY * heavy[:, None] * spread
         for start in range(0, count, _ROWS):  # blocks that fit into the processor's cache
             rows = slice(start, start + _ROWS)
-            near = square[rows, None] + square - 2 * (spread[rows] @ spread.T)
-            np.maximum(near, 0.01, out=near)
-            np.divide(heavy, near, out=near)
-            total = near.sum(axis=1, keepdims=True)
-            force[rows] += heavy[rows, None] * (spread[rows] * total - near @ spread)
+            repulsion = square[rows, None] + square - 2 * (spread[rows] @ spread.T)
+            np.maximum(repulsion, 0.01, out=repulsion)
+            np.divide(heavy, repulsion, out=repulsion)
+            total = repulsion.sum(axis=1, keepdims=True)
+            force[rows] += heavy[rows, None] * (spread[rows] * total - repulsion @ spread)
         length = np.maximum(np.linalg.norm(force, axis=1, keepdims=True), 1e-9)
         reach = step * (1 - number / rounds) ** 1.5 + 0.01
         moved = force * (np.minimum(length / heavy[:, None], reach) / length)
@@ -145,16 +145,16 @@ def _without_overlaps(spread: Floats, sizes: Floats) -> Floats:
         pairs = cKDTree(spread).query_pairs(2 * sizes.max() + GAP, output_type="ndarray")
         pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
         first, second = pairs[:, 0], pairs[:, 1]
-        way = spread[second] - spread[first]
-        distance = np.linalg.norm(way, axis=1)
+        offset = spread[second] - spread[first]
+        distance = np.linalg.norm(offset, axis=1)
         overlap = sizes[first] + sizes[second] + GAP - distance
         close = overlap > 0.2
         if not close.any():
             break
-        first, second, way = first[close], second[close], way[close]
+        first, second, offset = first[close], second[close], offset[close]
         distance, overlap = distance[close], overlap[close]
-        way[distance < 1e-6] = (1.0, 0.0)
-        push = way / np.maximum(distance, 1e-6)[:, None] * (overlap / 2 + 0.1)[:, None]
+        offset[distance < 1e-6] = (1.0, 0.0)
+        push = offset / np.maximum(distance, 1e-6)[:, None] * (overlap / 2 + 0.1)[:, None]
         np.add.at(spread, first, -push)
         np.add.at(spread, second, push)
     return spread
@@ -207,32 +207,32 @@ def drawing(
         return [*dict.fromkeys(edge for end in ends for edge in edges_of.get(end, ()))]
 
     if around:
-        near = dict.fromkeys(around)
+        reachable = dict.fromkeys(around)
         for start in around:
             walk = find_reachable(edges_at, start, depth, max(limit // len(around), 1))
-            near |= dict.fromkeys(target for target, _, _ in walk)
-        chosen = list(near)
+            reachable |= dict.fromkeys(target for target, _, _ in walk)
+        targets = list(reachable)
     else:
-        chosen = sorted(strengths, key=lambda each: (-strengths[each], each.key))
-    labels = relations.labels(transaction, chosen if types or around else chosen[:limit])
-    nodes = [each for each in chosen if each in labels and (not types or labels[each][1] in types)]
-    nodes = [*dict.fromkeys([*(each for each in around if each in labels), *nodes])]
+        targets = sorted(strengths, key=lambda node: (-strengths[node], node.key))
+    labels = relations.labels(transaction, targets if types or around else targets[:limit])
+    nodes = [node for node in targets if node in labels and (not types or labels[node][1] in types)]
+    nodes = [*dict.fromkeys([*(node for node in around if node in labels), *nodes])]
     total = len(nodes) if types else len(strengths)
-    shown = nodes[:limit]
-    total = len(shown) if len(shown) < limit else total
-    drawn = {*shown}
-    lines = [edge for edge in edges if edge.source in drawn and edge.target in drawn]
+    visible = nodes[:limit]
+    total = len(visible) if len(visible) < limit else total
+    visible_set = {*visible}
+    lines = [edge for edge in edges if edge.source in visible_set and edge.target in visible_set]
     return _layout(
-        shown, _strongest(lines, len(shown)), strengths, labels, total=total, before=before
+        visible, _strongest(lines, len(visible)), strengths, labels, total=total, before=before
     )
 
 
 def _strongest(edges: Sequence[Edge], nodes: int) -> list[Edge]:
-    most = max(_EDGES, _MAX_EDGES // max(nodes, 1))
+    limit = max(_EDGES, _MAX_EDGES // max(nodes, 1))
     degree: Counter[Target] = Counter()
     strongest = []
-    for edge in sorted(edges, key=lambda each: (-each.weight, each.id)):
-        if min(degree[edge.source], degree[edge.target]) < most:
+    for edge in sorted(edges, key=lambda item: (-item.weight, item.id)):
+        if min(degree[edge.source], degree[edge.target]) < limit:
             strongest.append(edge)
             degree.update((edge.source, edge.target))
     return strongest
@@ -247,9 +247,9 @@ def _layout(
     total: int,
     before: Mapping[Target, Place],
 ) -> GraphLayout:
-    most = max((strengths[node] for node in nodes), default=0.0) or 1.0
+    strongest = max((strengths[node] for node in nodes), default=0.0) or 1.0
     radii = {
-        node: round(SMALLEST + (LARGEST - SMALLEST) * (strengths[node] / most) ** 0.5, 1)
+        node: round(SMALLEST + (LARGEST - SMALLEST) * (strengths[node] / strongest) ** 0.5, 1)
         for node in nodes
     }
     places = positions(
@@ -259,12 +259,12 @@ def _layout(
     )
     order = sorted(nodes, key=lambda node: (-strengths[node], node.key))
     numbers = {node: number for number, node in enumerate(order)}
-    drawn = [LayoutNode(node, *labels[node], *places[node.key], radii[node]) for node in order]
+    placed = [LayoutNode(node, *labels[node], *places[node.key], radii[node]) for node in order]
     lines = [
         LayoutEdge(numbers[edge.source], numbers[edge.target], edge.name, round(edge.weight, 3))
         for edge in edges
     ]
-    return GraphLayout(tuple(drawn), tuple(lines), total)
+    return GraphLayout(tuple(placed), tuple(lines), total)
 
 
 Reached = tuple[Target, int, Edge | None]
@@ -278,7 +278,7 @@ def find_reachable(
     seen = {start}
     reached: list[Reached] = []
     frontier: list[Target] = [start]
-    for far in range(1, depth + 1):
+    for distance in range(1, depth + 1):
         edges = sorted(edges_at(frontier), key=lambda edge: (-edge.weight, edge.id))
         starts = set(frontier)
         frontier = []
@@ -287,7 +287,7 @@ def find_reachable(
                 if near_end in starts and far_end not in seen and len(reached) < limit:
                     seen.add(far_end)
                     frontier.append(far_end)
-                    reached.append((far_end, far, edge))
+                    reached.append((far_end, distance, edge))
         if not frontier or len(reached) >= limit:
             break
     return reached
@@ -308,10 +308,10 @@ def shortest_path(edges: Sequence[Edge], start: Target, end: Target) -> list[Rea
     if start == end or start not in graph or end not in graph:
         return [(start, 0, None)] if start == end else []
     try:
-        _, way = nx.bidirectional_dijkstra(graph, start, end, weight="cost")
+        _, path = nx.bidirectional_dijkstra(graph, start, end, weight="cost")
     except nx.NetworkXNoPath:
         return []
     return [
-        (target, far, graph.edges[way[far - 1], target]["edge"] if far else None)
-        for far, target in enumerate(way)
+        (target, index, graph.edges[path[index - 1], target]["edge"] if index else None)
+        for index, target in enumerate(path)
     ]

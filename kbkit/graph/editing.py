@@ -69,13 +69,13 @@ class Editing:
         """
         made_by = by or self._rater
         subject = _subject(name)
-        others = _subjects(aliases)
+        alias_names = _subjects(aliases)
         values = _check_values(type, description, {} if properties is None else properties)
         with self._database.write() as transaction:
-            names = entities.group(transaction, [each.id for each in others])
-            what = f"created {subject.name!r}"
-            with record_edit(transaction, what, made_by, entity=subject.id, names=names):
-                return entities.create(transaction, subject, values, others, made_by=made_by)
+            names = entities.group(transaction, [alias.id for alias in alias_names])
+            summary = f"created {subject.name!r}"
+            with record_edit(transaction, summary, made_by, entity=subject.id, names=names):
+                return entities.create(transaction, subject, values, alias_names, made_by=made_by)
 
     def update(
         self,
@@ -106,21 +106,21 @@ class Editing:
             ConflictError: It changed meanwhile, or a name belongs to another entity.
         """
         made_by = by or self._rater
-        others = None if aliases is None else _subjects(aliases)
-        new = None if name is None else _subject(name)
+        alias_names = None if aliases is None else _subjects(aliases)
+        new_name = None if name is None else _subject(name)
         values = _check_values(type, description, properties)
         with self._database.write() as transaction:
             entity_id = self._entity_id(transaction, entity)
-            given = [each.id for each in (*(others or ()), new) if each]
-            names = entities.group(transaction, [entity_id, *given])
-            what = f"changed {entities.get(transaction, entity_id).name!r}"
-            with record_edit(transaction, what, made_by, entity=entity_id, names=names):
+            new_ids = [subject.id for subject in (*(alias_names or ()), new_name) if subject]
+            names = entities.group(transaction, [entity_id, *new_ids])
+            summary = f"changed {entities.get(transaction, entity_id).name!r}"
+            with record_edit(transaction, summary, made_by, entity=entity_id, names=names):
                 return entities.update(
                     transaction,
                     entity_id,
                     values,
-                    named=new,
-                    aliases=others,
+                    named=new_name,
+                    aliases=alias_names,
                     seen=entity if isinstance(entity, Entity) else None,
                     made_by=made_by,
                 )
@@ -139,17 +139,17 @@ class Editing:
         by = by or self._rater
         with self._database.write() as transaction:
             if isinstance(entity, Relation):
-                what = f"deleted the relation {_description(transaction, entity)}"
+                summary = f"deleted the relation {_description(transaction, entity)}"
                 with record_edit(
-                    transaction, what, by, relation=relations.ends(transaction, entity.id)
+                    transaction, summary, by, relation=relations.ends(transaction, entity.id)
                 ):
                     relations.delete(transaction, entity, made_by=by)
             else:
                 entity_id = self._entity_id(transaction, entity)
-                seen = entity if isinstance(entity, Entity) else None
-                what = f"deleted {entities.get(transaction, entity_id).name!r}"
-                with record_edit(transaction, what, by, entity=entity_id):
-                    entities.delete(transaction, entity_id, seen=seen, made_by=by)
+                expected = entity if isinstance(entity, Entity) else None
+                summary = f"deleted {entities.get(transaction, entity_id).name!r}"
+                with record_edit(transaction, summary, by, entity=entity_id):
+                    entities.delete(transaction, entity_id, seen=expected, made_by=by)
 
     def relate(
         self,
@@ -186,9 +186,9 @@ class Editing:
             start, end = self._target(transaction, source), self._target(transaction, target)
             if start == end:
                 raise ImpossibleError(f"{source}: cannot be related to itself")
-            what = f"related {_description(transaction, Relation(0, start, name, end, weight))}"
+            summary = f"related {_description(transaction, Relation(0, start, name, end, weight))}"
             ends = (start.kind.value, start.id, name, end.kind.value, end.id)
-            with record_edit(transaction, what, made_by, relation=ends):
+            with record_edit(transaction, summary, made_by, relation=ends):
                 return relations.relate(
                     transaction, start, name, end, weight=float(weight), note=note, made_by=made_by
                 )
@@ -203,8 +203,8 @@ class Editing:
         by = by or self._rater
         with self._database.write() as transaction:
             pair = self._entity_id(transaction, keep), self._entity_id(transaction, other)
-            first, second = _labels(transaction, *(Target(TargetKind.ENTITY, id_) for id_ in pair))
-            with record_edit(transaction, f"merged {second!r} into {first!r}", by, pair=pair):
+            name, alias = _labels(transaction, *(Target(TargetKind.ENTITY, id_) for id_ in pair))
+            with record_edit(transaction, f"merged {alias!r} into {name!r}", by, pair=pair):
                 graph_edits.merge(transaction, *pair, made_by=by)
             return entities.get(transaction, pair[0])
 
@@ -218,9 +218,9 @@ class Editing:
         by = by or self._rater
         with self._database.write() as transaction:
             pair = self._entity_id(transaction, keep), self._entity_id(transaction, other)
-            first, second = _labels(transaction, *(Target(TargetKind.ENTITY, id_) for id_ in pair))
+            name, alias = _labels(transaction, *(Target(TargetKind.ENTITY, id_) for id_ in pair))
             with record_edit(
-                transaction, f"refused to merge {second!r} and {first!r}", by, pair=pair
+                transaction, f"refused to merge {alias!r} and {name!r}", by, pair=pair
             ):
                 graph_edits.refuse(transaction, *pair, made_by=by)
 
@@ -256,10 +256,10 @@ class Editing:
         entity_id = entities.find(transaction, entity_name(name))
         if entity_id is None:
             similar = entities.list_entities(transaction, like=entity_name(name).name, limit=3)
-            meant = ", ".join(repr(each.name) for each in similar)
+            names = ", ".join(repr(each.name) for each in similar)
             raise NotFoundError(
                 f"no entity with id or name {name!r}; "
-                + (f"did you mean {meant}?" if meant else "list the entities to see all")
+                + (f"did you mean {names}?" if names else "list the entities to see all")
             )
         return entity_id
 
@@ -318,10 +318,10 @@ def _check_values(
     return values
 
 
-def _check_word(what: str, value: str) -> str:
-    word = re.sub(r"[\s-]+", "_", check_text(what, value).strip())
+def _check_word(name: str, value: str) -> str:
+    word = re.sub(r"[\s-]+", "_", check_text(name, value).strip())
     if not re.fullmatch(r"\w{1,80}", word):
-        raise ConfigError(f"{what}={value!r}: give a word, such as depends_on")
+        raise ConfigError(f"{name}={value!r}: give a word, such as depends_on")
     return word
 
 

@@ -102,8 +102,8 @@ class DocumentNames:
         Below *Prerequisites*, *This module requires* is about the module.
         """
         owners = [id_ for id_ in self.owners(place) if not self._is_term(id_)]
-        above = map(self.of_heading, reversed(place.heading_path))
-        return owners or [id_ for id_ in above if id_ is not None and not self._is_term(id_)][:1]
+        parents = map(self.of_heading, reversed(place.heading_path))
+        return owners or [id_ for id_ in parents if id_ is not None and not self._is_term(id_)][:1]
 
     def of_heading(self, heading: str) -> str | None:
         """Return the id of the defined name in a heading; a term must be the whole heading."""
@@ -116,11 +116,11 @@ class DocumentNames:
 
     def _id_in_heading(self, heading: str) -> str | None:
         text = heading.translate(_MARKS)
-        bare = text.partition("(")[0].strip()
-        whole = next((each for each in map(entity_id, (text, bare)) if each in self._ids), None)
+        name = text.partition("(")[0].strip()
+        whole = next((each for each in map(entity_id, (text, name)) if each in self._ids), None)
         if whole is not None and not self._is_term(whole):
             return whole
-        words = bare.split()[:8]
+        words = name.split()[:8]
         for length in range(min(4, len(words)), 0, -1):
             for start in range(len(words) - length + 1):
                 part = " ".join(words[start : start + length]).strip(",:;")
@@ -187,9 +187,9 @@ def _fact(section: Section, source: str, name: str, target: str, kind: str) -> C
 
 def _container(section: Section, owner: str, document: DocumentNames) -> Iterator[ChunkRelation]:
     name = next(name.name for id_, name in document.named if id_ == owner)
-    above = _parent_name(name)
-    if above:
-        yield _fact(section, entity_id(above), "contains", owner, "contains_path")
+    parent = _parent_name(name)
+    if parent:
+        yield _fact(section, entity_id(parent), "contains", owner, "contains_path")
         return
     for heading in reversed(section.place.heading_path[:-1]):
         id_ = document.of_heading(heading)
@@ -199,11 +199,11 @@ def _container(section: Section, owner: str, document: DocumentNames) -> Iterato
 
 
 def _parent_name(name: str) -> str:
-    bare = name.partition("(")[0]
-    if " " in bare or bare[:1] in "-./$%":
+    path = name.partition("(")[0]
+    if " " in path or path[:1] in "-./$%":
         return ""
     for separator in ("::", "->", "#", "."):
-        before, _, last = bare.rpartition(separator)
+        before, _, last = path.rpartition(separator)
         if last and not last.isdigit() and before.replace(".", "").isidentifier():
             return before
     return ""
@@ -240,8 +240,8 @@ def _api_relations(section: Section, text: str, owners: Sequence[str]) -> Iterat
         # an item starts with the name of a field; its schema follows in parentheses
         is_item = line.startswith("-")
         is_field = line.rstrip().endswith("-")
-        asked = is_item if relation == "requires" else not is_field
-        id_ = entity_id(spot[4]) if spot[4] and asked else ""
+        is_relevant = is_item if relation == "requires" else not is_field
+        id_ = entity_id(spot[4]) if spot[4] and is_relevant else ""
         for owner in owners if id_ in section.entities else ():
             if owner != id_:
                 yield _fact(section, owner, relation, id_, "schema")
@@ -267,7 +267,7 @@ MAX_IN_SECTION = 40
 _IN_EXAMPLES = re.compile(r"-\w$|/|[A-Za-z]:[\\/]")
 """Single-letter flags and paths, which examples combine freely."""
 _EVIDENCE = 3
-_SHRINK = 2
+_SHRINKAGE = 2
 _DECIMALS = 3
 
 
@@ -277,24 +277,24 @@ def co_occurrence(
     names: Mapping[str, str],
     spec: GraphSpec,
 ) -> list[ChunkRelation]:
-    least = spec.least_sections
-    found_in = [sorted({id_ for seq in seqs for id_ in mentions.get(seq, ())}) for seqs in sections]
-    counted = [(index, ids) for index, ids in enumerate(found_in) if 0 < len(ids) <= MAX_IN_SECTION]
-    single = Counter(id_ for _, ids in counted for id_ in ids)
+    threshold = spec.least_sections
+    id_lists = [sorted({id_ for seq in seqs for id_ in mentions.get(seq, ())}) for seqs in sections]
+    counted = [(index, ids) for index, ids in enumerate(id_lists) if 0 < len(ids) <= MAX_IN_SECTION]
+    counts = Counter(id_ for _, ids in counted for id_ in ids)
     common = {
         id_
-        for id_, count in single.items()
-        if count >= least and not _IN_EXAMPLES.match(names[id_])
+        for id_, count in counts.items()
+        if count >= threshold and not _IN_EXAMPLES.match(names[id_])
     }
-    together: Counter[tuple[str, str]] = Counter()
+    pair_counts: Counter[tuple[str, str]] = Counter()
     for _, ids in counted:
-        together.update(combinations([id_ for id_ in ids if id_ in common], 2))
+        pair_counts.update(combinations([id_ for id_ in ids if id_ in common], 2))
     degree: Counter[str] = Counter()
     weights: dict[tuple[str, str], float] = {}
     strengths = {
-        pair: _weight(single[pair[0]], single[pair[1]], count, len(counted))
-        for pair, count in together.items()
-        if count >= least
+        pair: _weight(counts[pair[0]], counts[pair[1]], count, len(counted))
+        for pair, count in pair_counts.items()
+        if count >= threshold
     }
     for pair in sorted(strengths, key=lambda pair: (-strengths[pair], pair)):
         if (
@@ -316,12 +316,12 @@ def _bare(name: str) -> str:
     return "".join(char for char in name.partition("(")[0].lower() if char.isalnum())
 
 
-def _weight(first: int, second: int, both: int, sections: int) -> float:
+def _weight(first: int, second: int, together: int, sections: int) -> float:
     """Return NPMI, shrunk if few sections have the pair; 0 to 1."""
-    if both == sections:
+    if together == sections:
         return 0.0
-    npmi = log(both * sections / (first * second)) / log(sections / both)
-    return min(npmi * both / (both + _SHRINK), 0.99)
+    npmi = log(together * sections / (first * second)) / log(sections / together)
+    return min(npmi * together / (together + _SHRINKAGE), 0.99)
 
 
 def _evidence(
@@ -355,8 +355,8 @@ def _best_chunk(
 ) -> int:
     """Return the first chunk of a section with both names, else with the first name."""
     with_first = [seq for seq in seqs if first in mentions.get(seq, ())]
-    both = [seq for seq in with_first if second in mentions.get(seq, ())]
-    return (both or with_first)[0]
+    with_both = [seq for seq in with_first if second in mentions.get(seq, ())]
+    return (with_both or with_first)[0]
 
 
 def entity_name(name: str) -> SubjectName:

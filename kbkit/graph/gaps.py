@@ -92,10 +92,10 @@ class _Finder:
     def undescribed(self) -> Iterator[Gap]:
         by_id = {entity.id for entity in self._counted[0]}
         headings = rows.headings(self._transaction, self._kb_ids)
-        bare = {heading.partition("(")[0].strip("` @") for heading in headings}
-        short = [each for each in bare if len(each.split()) <= _MAX_HEADING_LENGTH]
+        names = {heading.partition("(")[0].strip("` @") for heading in headings}
+        short = [each for each in names if len(each.split()) <= _MAX_HEADING_LENGTH]
         headed = {id_ for heading in short for id_ in named_in(heading, by_id)}
-        last = {_last(heading) for heading in bare}
+        last_parts = {_last(heading) for heading in names}
         for entity in self._counted[0]:
             if (
                 entity.id not in self._defined
@@ -103,30 +103,30 @@ class _Finder:
                 and entity.id not in headed
                 and entity.documents >= MIN_DOCUMENTS
                 and _is_telling(entity)
-                and _last(entity.name) not in last
+                and _last(entity.name) not in last_parts
             ):
                 # a name in capitals may be a well-known abbreviation or an emphasised word
-                share = 0.3 if entity.name.isupper() and entity.name.isalpha() else 1.0
+                factor = 0.3 if entity.name.isupper() and entity.name.isalpha() else 1.0
                 yield _gap(
                     GapKind.UNDESCRIBED,
                     entity,
                     f"{entity.documents} documents mention it ({entity.chunks} passages), and none "
                     "describes it",
-                    entity.documents * share + log1p(entity.chunks),
+                    entity.documents * factor + log1p(entity.chunks),
                 )
 
     def unlinked(self) -> Iterator[Gap]:
-        named, naming = self._counted
-        terms = {each.id for each in named if each.type == EntityType.TERM}
+        all_entities, documents_of = self._counted
+        terms = {each.id for each in all_entities if each.type == EntityType.TERM}
         contained = edge_rows.edges(self._transaction, names=["contains"])
         parts = {edge.target.id for edge in contained if edge.source.id not in terms}
-        for entity in named:
+        for entity in all_entities:
             defining = self._defined.get(entity.id)
             if (
                 defining
                 and entity.id not in terms
                 and entity.chunks >= MIN_CHUNKS
-                and defining.issuperset(naming.get(entity.id, ()))
+                and defining.issuperset(documents_of.get(entity.id, ()))
             ):
                 yield _gap(
                     GapKind.UNLINKED,
@@ -143,15 +143,15 @@ class _Finder:
         for query in rows.bad_queries(self._transaction, self._kb_ids, _BAD_RATING):
             for id_ in sorted(named_in(query.query, by_id)):
                 queries_of[id_].append(query)
-        for id_, about in queries_of.items():
-            asked = f"{len(about)} questions about it were" if len(about) > 1 else "a question was"
-            example = max(about, key=lambda query: (query.raters, -query.best, query.query))
+        for id_, bad in queries_of.items():
+            subject = f"{len(bad)} questions about it were" if len(bad) > 1 else "a question was"
+            example = max(bad, key=lambda query: (query.raters, -query.best, query.query))
             yield _gap(
                 GapKind.UNANSWERED,
                 by_id[id_],
-                f"{asked} answered badly (rated {example.best} at best): {example.query!r}",
-                sum(query.raters * (3 - query.best) for query in about),
-                tuple(dict.fromkeys(query.chunk for query in about if query.chunk)),
+                f"{subject} answered badly (rated {example.best} at best): {example.query!r}",
+                sum(query.raters * (3 - query.best) for query in bad),
+                tuple(dict.fromkeys(query.chunk for query in bad if query.chunk)),
             )
 
     def missing(self) -> Iterator[Gap]:
@@ -178,10 +178,10 @@ class _Finder:
 
     def orphans(self) -> Iterator[Gap]:
         edges = edge_rows.edges(self._transaction)
-        reached = {end.id for edge in edges for end in (edge.source, edge.target)}
+        related_ids = {end.id for edge in edges for end in (edge.source, edge.target)}
         for entity in self._counted[0]:
             telling = entity.chunks >= MIN_CHUNKS and _is_telling(entity)
-            if entity.id not in reached and (entity.by_hand or telling):
+            if entity.id not in related_ids and (entity.by_hand or telling):
                 where = (
                     f"named in {entity.chunks} passages" if entity.chunks else "made by a person"
                 )
@@ -196,12 +196,12 @@ class _Finder:
 def named_in(query: str, entities: Collection[str]) -> set[str]:
     """Return ids of the entities that a query names; of overlapping names the longest."""
     ids: set[str] = set()
-    taken: set[int] = set()
+    used_places: set[int] = set()
     for (start, end), text in spans(query.split()):
         id_ = entity_id(text)
-        if id_ in entities and taken.isdisjoint(range(start, end)):
+        if id_ in entities and used_places.isdisjoint(range(start, end)):
             ids.add(id_)
-            taken.update(range(start, end))
+            used_places.update(range(start, end))
     return ids
 
 
@@ -213,12 +213,12 @@ def _gap(
 
 def _is_telling(entity: Entity) -> bool:
     """Whether readers look for a name: an API name or an acronym, not a common word."""
-    bare = entity.name.partition("(")[0].strip("`").lower()
-    if len(bare) < 3 or bare in _PLACEHOLDERS or bare in stop_words("english"):
+    base = entity.name.partition("(")[0].strip("`").lower()
+    if len(base) < 3 or base in _PLACEHOLDERS or base in stop_words("english"):
         return False
     if any(_PLACEHOLDER.match(part) for part in entity.name.split(".")):
         return False
-    if "example" in bare or _PLACEHOLDERS & set(bare.rstrip("0123456789").split(".")):
+    if "example" in base or _PLACEHOLDERS & set(base.rstrip("0123456789").split(".")):
         return False
     if entity.name.isalpha() and (entity.name.islower() or entity.name.istitle()):
         return False
@@ -241,12 +241,12 @@ def suggestions(
 ) -> list[MergeSuggestion]:
     """Return distinct pairs that may be one entity, the surest first."""
     best: dict[frozenset[str], MergeSuggestion] = {}
-    for each in (*_acronyms(entities), *_definitions(entities), *_spellings(entities)):
-        pair = frozenset((each.keep, each.merge))
-        if pair in decided or (pair in best and best[pair].score >= each.score):
+    for suggestion in (*_acronyms(entities), *_definitions(entities), *_spellings(entities)):
+        pair = frozenset((suggestion.keep, suggestion.merge))
+        if pair in decided or (pair in best and best[pair].score >= suggestion.score):
             continue
-        best[pair] = each
-    return sorted(best.values(), key=lambda each: (-each.score, each.names))
+        best[pair] = suggestion
+    return sorted(best.values(), key=lambda suggestion: (-suggestion.score, suggestion.names))
 
 
 def _acronyms(entities: Sequence[Entity]) -> Iterator[MergeSuggestion]:
@@ -256,17 +256,17 @@ def _acronyms(entities: Sequence[Entity]) -> Iterator[MergeSuggestion]:
         words = re.split(r"[\s\-/]+", entity.name)
         if 2 <= len(words) <= 8 and all(word[:1].isalpha() for word in words):
             main = [word for word in words if word.lower() not in stop_words("english")]
-            for initials in {"".join(word[0] for word in each).upper() for each in (words, main)}:
+            for initials in {"".join(word[0] for word in some).upper() for some in (words, main)}:
                 by_initials[initials].append(entity)
     for entity in entities:
-        bare = entity.name.removesuffix("s")
-        if not _SUGGESTED_ACRONYM.fullmatch(entity.name) or len(bare) < 2:
+        acronym = entity.name.removesuffix("s")
+        if not _SUGGESTED_ACRONYM.fullmatch(entity.name) or len(acronym) < 2:
             continue
-        longer = by_initials.get(bare.upper(), ())
+        longer = by_initials.get(acronym.upper(), ())
         for long in longer:
-            if len(bare) == 2 and len(longer) > 1 and not _is_written_out(entity, long):
+            if len(acronym) == 2 and len(longer) > 1 and not _is_written_out(entity, long):
                 continue  # two letters fit too many names
-            score = 0.5 + 0.1 * min(len(bare), 4) + 0.1 * _is_written_out(entity, long)
+            score = 0.5 + 0.1 * min(len(acronym), 4) + 0.1 * _is_written_out(entity, long)
             evidence = f"{entity.name} are the first letters of {long.name}"
             yield _suggestion(long, entity, "acronym", evidence, score)
 
@@ -282,9 +282,9 @@ def _definitions(entities: Sequence[Entity]) -> Iterator[MergeSuggestion]:
         text = " ".join(entity.description.lower().split())
         if len(text) >= _LONG_DESCRIPTION:
             by_text[text].append(entity)
-    for same in by_text.values():
-        if len(same) == 2:  # if more share a description, it is boilerplate
-            keep, other = sorted(same, key=_most_mentioned)
+    for group in by_text.values():
+        if len(group) == 2:  # if more share a description, it is boilerplate
+            keep, other = sorted(group, key=_most_mentioned)
             if _last_part(keep.name) == _last_part(other.name):
                 yield _suggestion(keep, other, "definition", f"both are “{keep.description}”", 0.75)
 
@@ -296,8 +296,8 @@ def _spellings(entities: Sequence[Entity]) -> Iterator[MergeSuggestion]:
         is_phrase = entity.type in (EntityType.TERM, EntityType.NAME, "")
         if is_phrase and len(entity.name) >= _MIN_LENGTH and entity.chunks:
             by_spelling[_spelling(entity.name)].append(entity)
-    for same in by_spelling.values():
-        keep, *others = sorted(same, key=_most_mentioned)
+    for group in by_spelling.values():
+        keep, *others = sorted(group, key=_most_mentioned)
         for other in others:
             counts = f"{keep.name} in {keep.chunks} passages, {other.name} in {other.chunks}"
             yield _suggestion(keep, other, "spelling", f"spelled alike; {counts}", 0.85)

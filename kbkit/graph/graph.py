@@ -80,7 +80,7 @@ class Graph(Editing):
             NotFoundError: A knowledge base does not exist.
         """
         check_integer("limit", limit, 1)
-        types = tuple(check_text("type", one) for one in _several(type))
+        types = tuple(check_text("type", name) for name in _several(type))
         with self._read() as transaction:
             ids = self._kb_ids(transaction, kbs)
             return entities.list_entities(
@@ -134,9 +134,9 @@ class Graph(Editing):
         """
         with self._read() as transaction:
             ends = self._target(transaction, source), self._target(transaction, target)
-            for each in relations.list_relations(transaction, target=ends[0], name=name):
-                if (each.source, each.target) == ends:
-                    return each
+            for candidate in relations.list_relations(transaction, target=ends[0], name=name):
+                if (candidate.source, candidate.target) == ends:
+                    return candidate
         raise NotFoundError(
             f"{source} has no relation {name!r} to {target}; list the relations to see all"
         )
@@ -160,9 +160,9 @@ class Graph(Editing):
         check_integer("limit", limit, 1)
         with self._read() as transaction:
             start = self._target(transaction, target)
-            named = _several(relation)
+            kinds = _several(relation)
             walk = find_reachable(
-                lambda ends: relations.edges(transaction, at=ends, names=named), start, depth, limit
+                lambda ends: relations.edges(transaction, at=ends, names=kinds), start, depth, limit
             )
             return self._steps(transaction, walk)
 
@@ -233,9 +233,9 @@ class Graph(Editing):
         """
         check_integer("limit", limit, 1)
         with self._read() as transaction:
-            named, _ = named_entities(transaction, knowledge_bases.ids(transaction))
+            mentioned, _ = named_entities(transaction, knowledge_bases.ids(transaction))
             decided = graph_edits.decided_pairs(transaction)
-        return suggestions(named, decided)[:limit]
+        return suggestions(mentioned, decided)[:limit]
 
     def layout(
         self,
@@ -279,12 +279,12 @@ class Graph(Editing):
     def to_json(self) -> dict[str, Any]:
         """Return all relations and their ends as JSON values (``nodes`` and ``edges``)."""
         with self._read() as transaction:
-            listed = relations.list_relations(transaction)
-            made = entities.entities_of(transaction, sorted(entities.ids_by_hand(transaction)))
-            ends = [end for each in listed for end in (each.source, each.target)]
-            ends += [Target(TargetKind.ENTITY, each.id) for each in made]
+            all_relations = relations.list_relations(transaction)
+            by_hand = entities.entities_of(transaction, sorted(entities.ids_by_hand(transaction)))
+            ends = [end for item in all_relations for end in (item.source, item.target)]
+            ends += [Target(TargetKind.ENTITY, item.id) for item in by_hand]
             labels = relations.labels(transaction, list(dict.fromkeys(ends)))
-            return as_json(listed, labels)
+            return as_json(all_relations, labels)
 
     def to_networkx(self) -> nx.MultiDiGraph:
         """Return all relations as a directed networkx graph; nodes are named by kind and id."""
@@ -371,5 +371,5 @@ def _passages(
         ids = first_chunks(transaction, target.kind, target.id, limit)
     places += reading.places_by_id(transaction, ids).values()
     chunks = reading.get_chunks(transaction, [seq for seq, _ in places])
-    known = {seq: kbs[kb_id] for seq, kb_id in places if kb_id in kbs}
-    return [hit_of(kb, *chunks[seq]) for seq, kb in known.items()][:limit]
+    kb_names = {seq: kbs[kb_id] for seq, kb_id in places if kb_id in kbs}
+    return [hit_of(kb, *chunks[seq]) for seq, kb in kb_names.items()][:limit]

@@ -77,10 +77,10 @@ def resolve_href(base: str, href: str) -> tuple[str, str]:
 @lru_cache(maxsize=50_000)
 def same_host(uri: str, address: str) -> bool:
     try:
-        own, other = urlsplit(uri), urlsplit(address)
+        base, target = urlsplit(uri), urlsplit(address)
     except ValueError:
         return False
-    return (own.scheme, own.netloc) == (other.scheme, other.netloc) and bool(own.netloc)
+    return (base.scheme, base.netloc) == (target.scheme, target.netloc) and bool(base.netloc)
 
 
 OWNER = -1
@@ -108,7 +108,7 @@ _KIND = rf"(?:\s+(?:{_VERBS['kinds']}))?"
 _HELPERS = rf"(?:\s+(?:{_VERBS['helpers']}))*"
 _ARTICLE = rf"(?:\s+(?:{_VERBS['articles']}))*"
 _LIST = re.compile(rf"\s*(?:,|,?\s+(?:or|and))(?:\s+(?:an?|the))?\s+{_NAME}")
-_DENIES = re.compile(r"\b(?:not|never|cannot|without|rather|no|nor|neither|unless)\b|n['’]t\b")
+_NEGATION = re.compile(r"\b(?:not|never|cannot|without|rather|no|nor|neither|unless)\b|n['’]t\b")
 _LISTED = frozenset({"raises", "contains", "requires", "returns", "handles", "inherits"})
 
 _ACTIVE = [
@@ -137,39 +137,39 @@ _OF_OWNER = [
 ]
 
 CUE = re.compile(rf"\b(?:{_VERBS['cue']})", re.IGNORECASE)
-"""Cheap test before `stated`."""
+"""Cheap test before `find_statements`."""
 
 
 def find_statements(sentence: str) -> Iterator[Stated]:
-    about: set[int] = set()
+    target_ids: set[int] = set()
     for patterns, forward in ((_PASSIVE, False), (_ACTIVE, True)):
         for relation, pattern in patterns:
             for match in pattern.finditer(sentence):
                 first, second = int(match[1]), int(match[2])
-                if first == second or _is_denied(sentence, match):
+                if first == second or _is_negated(sentence, match):
                     continue
                 source, target = (first, second) if forward else (second, first)
-                for each in (target, *(_listed_ends(sentence, match, relation) if forward else ())):
-                    about.add(each)
-                    yield Stated(source, relation, each)
+                for end in (target, *(_listed_ends(sentence, match, relation) if forward else ())):
+                    target_ids.add(end)
+                    yield Stated(source, relation, end)
     for relation, pattern in _OF_OWNER:
         for match in pattern.finditer(sentence):
-            if int(match[1]) not in about and not _is_denied(sentence, match):
-                for each in (int(match[1]), *_listed_ends(sentence, match, relation)):
-                    about.add(each)
-                    yield Stated(OWNER, relation, each)
+            if int(match[1]) not in target_ids and not _is_negated(sentence, match):
+                for end in (int(match[1]), *_listed_ends(sentence, match, relation)):
+                    target_ids.add(end)
+                    yield Stated(OWNER, relation, end)
 
 
 def _listed_ends(sentence: str, match: re.Match[str], relation: str) -> Iterator[int]:
-    more = _LIST.match(sentence, match.end()) if relation in _LISTED else None
-    while more:
-        yield int(more[1])
-        more = _LIST.match(sentence, more.end())
+    item = _LIST.match(sentence, match.end()) if relation in _LISTED else None
+    while item:
+        yield int(item[1])
+        item = _LIST.match(sentence, item.end())
 
 
-def _is_denied(sentence: str, match: re.Match[str]) -> bool:
+def _is_negated(sentence: str, match: re.Match[str]) -> bool:
     """Whether a statement is negated, in its text or just before it."""
-    return bool(_DENIES.search(sentence, max(0, match.start() - 12), match.end()))
+    return bool(_NEGATION.search(sentence, max(0, match.start() - 12), match.end()))
 
 
 _SEPARATOR = re.compile(r"\.|::|->|#|/")
