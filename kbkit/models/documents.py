@@ -32,10 +32,10 @@ class DocumentType(StrEnum):
 def telling_types(counts: Mapping[str, int]) -> tuple[str, ...]:
     """Return known types, the most frequent first; none if most documents are ``other``."""
     other = counts.get(DocumentType.OTHER, 0)
-    telling = {kind: number for kind, number in counts.items() if kind != DocumentType.OTHER}
+    specific = {kind: number for kind, number in counts.items() if kind != DocumentType.OTHER}
     if other * 2 > sum(counts.values()):
         return ()
-    return tuple(sorted(telling, key=lambda kind: (-telling[kind], kind)))
+    return tuple(sorted(specific, key=lambda kind: (-specific[kind], kind)))
 
 
 class DocumentState(StrEnum):

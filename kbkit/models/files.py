@@ -70,10 +70,10 @@ class FileTree(Value):
 
     def _draw(self, indent: str) -> Iterator[str]:
         for number, child in enumerate(self.children, 1):
-            last = number == len(self.children)
+            is_last = number == len(self.children)
             slash = "/" if child.info.is_folder else ""
-            yield f"{indent}{'└── ' if last else '├── '}{child.info.name}{slash}"
-            yield from child._draw(indent + ("    " if last else "│   "))
+            yield f"{indent}{'└── ' if is_last else '├── '}{child.info.name}{slash}"
+            yield from child._draw(indent + ("    " if is_last else "│   "))
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +179,8 @@ class EntryRating(Value):
     @property
     def stars(self) -> str:
         """Average as five stars; ``""`` without votes."""
-        full = int(self.average + 0.5)
-        return "★" * full + "☆" * (MAX_STARS - full) if self.count else ""
+        rounded = int(self.average + 0.5)
+        return "★" * rounded + "☆" * (MAX_STARS - rounded) if self.count else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ class EntryInfo(Value):
 
     Attributes:
         slug: Name of its folder.
-        id: A rename keeps it.
+        id: Unchanged by a rename.
         origin_task_id: Task that it was learned from, or ``""``.
         updated_at: Last change of anything but the votes.
         version: Version of the content without votes; for ``if_match``.

@@ -275,12 +275,12 @@ class Hit:
     def from_dict(cls, values: HitDict) -> Self:
         """Parse the output of `to_dict`; see `kbkit.models.from_dict`."""
         snippet, words = values["snippet"], unquote(values["url"].partition(_FRAGMENT)[2])
-        given: dict[str, Any] = {**values, "id": values["chunk_id"]}
+        data: dict[str, Any] = {**values, "id": values["chunk_id"]}
         for name in ("heading_path", "tags"):
-            given[name] = tuple(given[name])
-        chunk = Chunk(**{field.name: given[field.name] for field in fields(Chunk)})
+            data[name] = tuple(data[name])
+        chunk = Chunk(**{field.name: data[field.name] for field in fields(Chunk)})
         parts = {name: value for name, value in values["parts"].items() if name in _PARTS}
-        given |= {
+        data |= {
             "parts": ScoreParts(**parts),
             "chunk": chunk,
             "document_type": DocumentType(values["document_type"]),
@@ -289,9 +289,7 @@ class Hit:
             "cut": lambda: snippet,
             "opening": lambda: words,
         }
-        return cls(
-            **{field.name: given[field.name] for field in fields(cls) if field.name in given}
-        )
+        return cls(**{field.name: data[field.name] for field in fields(cls) if field.name in data})
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,10 +367,10 @@ class Hits(Several[Hit]):
             "</tr>"
             for rank, hit in enumerate(self.hits, 1)
         )
-        counted = pluralize(len(self), "hit")
+        count = pluralize(len(self), "hit")
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
         return (
-            f"<p><b>{counted}</b> for <q>{html.escape(self.query)}</q> "
+            f"<p><b>{count}</b> for <q>{html.escape(self.query)}</q> "
             f"in {self.seconds * 1000:.0f} ms</p>{notes}"
             "<table><thead><tr><th>#</th><th>score</th><th>document</th><th>passage</th></tr>"
             f"</thead><tbody>{rows}</tbody></table>"

@@ -117,8 +117,8 @@ class IngestReport(Value):
             lines.append(("read", _fidelity_line(self.fidelity)))
         lines += [("warning", f"poorly read: {warning}") for warning in self.warnings]
         lines += [("poorly read", str(page)) for page in self.poorly_read[:_POOR_SHOWN]]
-        if (others := len(self.poorly_read) - _POOR_SHOWN) > 0:
-            lines.append(("poorly read", f"and {others:,} more pages"))
+        if (more := len(self.poorly_read) - _POOR_SHOWN) > 0:
+            lines.append(("poorly read", f"and {more:,} more pages"))
         if self.improvement:
             lines.append(("left for a model", str(self.improvement)))
         if self.interrupted:
@@ -168,8 +168,8 @@ def fidelity_score(figures: Mapping[str, tuple[int, int]]) -> float:
     written words that are content of the page.
     """
     pairs = [figures.get(kind, (0, 0)) for kind in _COUNTED]
-    things = (sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs))
-    return min(_share(one) for one in (things, *(figures.get(k, (0, 0)) for k in _WORDS)))
+    totals = (sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs))
+    return min(_share(counts) for counts in (totals, *(figures.get(k, (0, 0)) for k in _WORDS)))
 
 
 def losses(figures: Mapping[str, tuple[int, int]]) -> str:

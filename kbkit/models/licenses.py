@@ -102,8 +102,8 @@ class License(Value):
 
     def or_else(self, other: License) -> License:
         """Fill in missing parts from another license; name and address only together."""
-        named = self if self else other
-        return License(named.name, named.url, self.attribution or other.attribution)
+        source = self if self else other
+        return License(source.name, source.url, self.attribution or other.attribution)
 
 
 @lru_cache(maxsize=4096)
@@ -119,7 +119,7 @@ def _license_of(name: str, url: str, attribution: str) -> License:
 def one_line(text: str, length: int) -> str:
     """Return text in one line without control and formatting characters, cut to a length."""
     folded = " ".join(text.split())
-    clean = "".join(each for each in folded if not unicodedata.category(each).startswith("C"))
+    clean = "".join(char for char in folded if not unicodedata.category(char).startswith("C"))
     return clean if len(clean) <= length else clean[: length - 1].rstrip() + "…"
 
 
@@ -142,16 +142,16 @@ def name_of_address(url: str) -> str:
         return ""
     host = (parts.hostname or "").removeprefix("www.")
     steps = [step for step in parts.path.split("/") if step]
-    last = re.sub(r"\.(?:html?|txt|php|[a-z]{2})$", "", steps[-1]) if steps else ""
+    last_step = re.sub(r"\.(?:html?|txt|php|[a-z]{2})$", "", steps[-1]) if steps else ""
     if host == "creativecommons.org":
         return _creative(steps)
     if host == "spdx.org" or (host == "opensource.org" and len(steps) == 2):
-        return standard_name(last)
-    if host == "apache.org" and last.lower() == "license-2.0":
+        return standard_name(last_step)
+    if host == "apache.org" and last_step.lower() == "license-2.0":
         return "Apache-2.0"
-    if host == "gnu.org" and (match := re.match(r"([al]?gpl|fdl)-(\d\.\d)$", last)):
+    if host == "gnu.org" and (match := re.match(r"([al]?gpl|fdl)-(\d\.\d)$", last_step)):
         return f"{_GNU[match[1]]}-{match[2]}"
-    if host == "mozilla.org" and "MPL" in steps and last == "2.0":
+    if host == "mozilla.org" and "MPL" in steps and last_step == "2.0":
         return "MPL-2.0"
     return "Unlicense" if host == "unlicense.org" else ""
 
@@ -188,9 +188,9 @@ def standard_name(text: str) -> str:
         kind = {"n": "-NC", "": ""}[(match[1] or "")[:1]]
         kind += {"s": "-SA", "n": "-ND", "": ""}[(match[2] or "")[:1]]
         return f"CC-BY{kind}-{match[3]}.{match[4]}"
-    alone = compact.removesuffix("orlater")
-    name = _names().get(alone, "") or _names().get(alone.removesuffix("0"), "")
-    if alone == compact:
+    base = compact.removesuffix("orlater")
+    name = _names().get(base, "") or _names().get(base.removesuffix("0"), "")
+    if base == compact:
         return name
     return f"{name}-or-later" if name.startswith(tuple(_GNU.values())) else ""
 

@@ -36,10 +36,10 @@ class Improvement(Value):
 
     def __str__(self) -> str:
         counts = ((self.summaries, "summary"), (self.chunks, "chunk"))
-        named = [pluralize(number, noun) for number, noun in counts if number]
+        amounts = [pluralize(number, noun) for number, noun in counts if number]
         if self.annotations:
-            named.append(f"annotations of {pluralize(self.annotations, 'chunk')}")
-        parts = [" and ".join(named) or "nothing"]
+            amounts.append(f"annotations of {pluralize(self.annotations, 'chunk')}")
+        parts = [" and ".join(amounts) or "nothing"]
         if self.seconds:
             minutes = self.seconds / 60
             parts.append(
@@ -206,8 +206,8 @@ class KnowledgeBaseInfo(Value):
 
 
 def model_name(fingerprint: str) -> str:
-    kind, _, rest = fingerprint.partition(":")
-    return rest.partition(":")[0] if kind in ("onnx", "llama-index") and rest else kind
+    kind, _, name = fingerprint.partition(":")
+    return name.partition(":")[0] if kind in ("onnx", "llama-index") and name else kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -476,13 +476,13 @@ def latest_scores(ratings: Iterable[Rating]) -> Scores:
 def latest_of(ratings: Iterable[ChunkScore]) -> Scores:
     wordings: dict[str, str] = {}
     scores: Scores = {}
-    for each in ratings:
-        key = fold_query(each.query)
+    for rating in ratings:
+        key = fold_query(rating.query)
         if not key:
             continue
-        query = wordings.setdefault(key, " ".join(each.query.split()))
+        query = wordings.setdefault(key, " ".join(rating.query.split()))
         chunks = scores.setdefault(query, {})
-        chunks.setdefault(each.chunk_id, {})[each.rater] = each.score
+        chunks.setdefault(rating.chunk_id, {})[rating.rater] = rating.score
     return scores
 
 

@@ -54,10 +54,10 @@ class Answer:
     @property
     def cited(self) -> tuple[int, ...]:
         """Numbers of the cited passages, ascending, without invented ones."""
-        named = {
+        numbers = {
             int(number) for group in _NUMBERS.findall(self.text) for number in group.split(",")
         }
-        return tuple(sorted(number for number in named if 1 <= number <= len(self.hits)))
+        return tuple(sorted(number for number in numbers if 1 <= number <= len(self.hits)))
 
     def to_dict(self) -> AnswerDict:
         """Return the answer as JSON values, with its sources and citations."""
@@ -74,8 +74,8 @@ class Answer:
     def from_dict(cls, values: AnswerDict) -> Self:
         """Parse the output of `to_dict`; see `kbkit.models.from_dict`."""
         hits = tuple(map(Hit.from_dict, values["hits"]))
-        read_hits = Hits(values["query"], hits, notes=tuple(values["notes"]))
-        return cls(values["query"], values["text"], read_hits, values["model"])
+        sources = Hits(values["query"], hits, notes=tuple(values["notes"]))
+        return cls(values["query"], values["text"], sources, values["model"])
 
     def __str__(self) -> str:
         lines = [self.text or _no_answer(self.hits), ""]

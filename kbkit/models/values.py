@@ -133,7 +133,7 @@ def fault_reason(fault: Mapping[str, Any]) -> str:
 
 
 def reword(message: str) -> str:
-    """Return a message of pydantic in the words of kbkit's."""
+    """Return a message of pydantic in kbkit's wording."""
     return _SHOULD.sub("must ", message.removeprefix("Value error, "))
 
 
@@ -188,8 +188,8 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 def shape_of(kind: type) -> Any:
     shape = get_type_hints(kind.to_dict).get("return", kind)  # type: ignore[attr-defined]
-    named = isinstance(shape, type) and hasattr(shape, "__required_keys__")
-    return shape if named else kind
+    is_typed_dict = isinstance(shape, type) and hasattr(shape, "__required_keys__")
+    return shape if is_typed_dict else kind
 
 
 def schema(kind: type) -> dict[str, Any]:
@@ -232,8 +232,8 @@ def did_you_mean(name: object, choices: Iterable[str], otherwise: str = "") -> s
     from difflib import get_close_matches
 
     names = list(map(str, choices))
-    if near := get_close_matches(str(name)[:_MAX_NAME_LENGTH], names, 1):
-        return f"did you mean {near[0]!r}?"
+    if matches := get_close_matches(str(name)[:_MAX_NAME_LENGTH], names, 1):
+        return f"did you mean {matches[0]!r}?"
     if otherwise:
         return otherwise
     more = f" and {len(names) - _MAX_NAMES:,} more" if len(names) > _MAX_NAMES else ""
@@ -259,16 +259,16 @@ def disambiguate(titles: Mapping[str, str]) -> dict[str, str]:
     ``Overview`` of ``/install/`` and of ``/api/`` become ``Overview (install)`` and ``Overview
     (api)``.
     """
-    alike: dict[str, list[str]] = {}
+    uris_of_title: dict[str, list[str]] = {}
     for uri, title in titles.items():
-        alike.setdefault(title.casefold(), []).append(uri)
+        uris_of_title.setdefault(title.casefold(), []).append(uri)
     labels = dict(titles)
-    for uris in alike.values():
+    for uris in uris_of_title.values():
         paths = [_SEPARATORS.split(unquote(_SUFFIX.sub("", uri))) for uri in uris]
-        shared = _shared_length(paths)
-        ending = _shared_length([path[shared:][::-1] for path in paths])
+        prefix = _shared_length(paths)
+        suffix = _shared_length([path[prefix:][::-1] for path in paths])
         for uri, path in zip(uris, paths, strict=True):
-            place = plain("/".join(filter(None, path[shared : len(path) - ending])))
+            place = plain("/".join(filter(None, path[prefix : len(path) - suffix])))
             if place and len(uris) > 1:
                 labels[uri] += f" ({place[:_PLACE_LENGTH]})"
     return labels
@@ -309,9 +309,9 @@ def valid_values(value: Any) -> Any:
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, list):
-        return [valid_values(each) for each in value]
+        return [valid_values(item) for item in value]
     if isinstance(value, Mapping):
-        return {valid_values(name): valid_values(each) for name, each in value.items()}
+        return {valid_values(name): valid_values(item) for name, item in value.items()}
     return value
 
 
@@ -323,8 +323,8 @@ def plain_line(line: str) -> str:
 def plain_lines(text: str, limit: int = 8) -> list[str]:
     """Return the first lines of a text as `plain` lines, with their indentation."""
     lines = [line.rstrip() for line in text.split("\n")]
-    shown = [plain_line(line) for line in lines if line]
-    return shown if len(shown) <= limit else [*shown[: limit - 1], f"{shown[limit - 1]} …"]
+    visible = [plain_line(line) for line in lines if line]
+    return visible if len(visible) <= limit else [*visible[: limit - 1], f"{visible[limit - 1]} …"]
 
 
 def quotation_mark() -> str:
