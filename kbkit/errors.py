@@ -48,7 +48,7 @@
             ├── LimitError        the request is too large, too slow, or one of too many
             └── ReusedKeyError    an idempotency key was used for another request
 
-A message says what is wrong, where, and how to mend it. Interfaces turn errors into exit codes and
+A message says what is wrong, where, and how to fix it. Interfaces turn errors into exit codes and
 panels into a line of text, so that users see no traceback.
 """
 
@@ -92,15 +92,15 @@ class TrustError(ConfigError):
 
     def __init__(self, recipe: object, demands: list[str]) -> None:
         self.demands = demands
-        asked = "\n".join(f"- {each}" for each in demands)
+        listing = "\n".join(f"- {demand}" for demand in demands)
         super().__init__(
-            f"{recipe}: asks for more than the public web and its own folder:\n{asked}\nIf you "
+            f"{recipe}: asks for more than the public web and its own folder:\n{listing}\nIf you "
             "trust its author, give trust=True"
         )
 
 
 class MissingExtraError(ConfigError):
-    """A package that kbkit needs for this is not installed; the message has the command."""
+    """A package that kbkit needs for this is not installed; the message contains the command."""
 
 
 class InvalidNameError(KbkitError):

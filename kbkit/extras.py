@@ -1,6 +1,6 @@
 """Optional packages and imports on first use, with errors that name what to install.
 
-A module imports the packages of an extra inside `extra`, so that the rest of kbkit works without.
+Modules import the packages of an extra inside `extra`, so that kbkit works without them.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class HashEmbedder:
 
     Args:
         dimensions: Length of a vector.
-        salt: Changes the fingerprint and every vector, as another model does.
+        salt: Changes the fingerprint and every vector, as another model would.
     """
 
     def __init__(self, dimensions: int = 64, salt: str = "") -> None:
@@ -83,7 +83,7 @@ class DocumentsReader:
         self.exhaustive = exhaustive
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        """Yield one event a document, until the context stops."""
+        """Yield one event per document, until the context stops."""
         for document in self.documents:
             if context.stop():
                 return

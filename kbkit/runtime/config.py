@@ -129,7 +129,7 @@ class Settings:
     def load(
         cls, environment: Mapping[str, str] | None = None, *, folder: Path | None = None
     ) -> Settings:
-        return cls(**{each.name: each.value for each in setting_values(environment, folder=folder)})
+        return cls(**{item.name: item.value for item in setting_values(environment, folder=folder)})
 
     def variables(self) -> dict[str, str]:
         """Return the variables from which `load` makes these settings, in another process."""
@@ -170,22 +170,22 @@ def setting_values(
         path, values = _project_file((folder or Path.cwd()).absolute())
     settings, defaults = [], Settings()
     for name, (kind, setting) in _SETTINGS.items():
-        read: Any = None
+        parsed: Any = None
         if path is not None and name in values:  # report its errors even if a variable wins
             label, origin = f"{path}: {name}={values[name]}", str(path)
-            read = setting.read(kind, label, values[name])
-            if isinstance(read, Path):
-                read = path.parent / read
+            parsed = setting.read(kind, label, values[name])
+            if isinstance(parsed, Path):
+                parsed = path.parent / parsed
         variable = _variable(name)
         if text := variables.get(variable):
-            read, origin = setting.read(kind, f"{variable}={text}", text), variable
+            parsed, origin = setting.read(kind, f"{variable}={text}", text), variable
         elif name in values:
             pass
-        elif other := next((each for each in setting.others if variables.get(each)), ""):
-            read, origin = variables[other], other
+        elif fallback := next((other for other in setting.others if variables.get(other)), ""):
+            parsed, origin = variables[fallback], fallback
         else:
-            read, origin = getattr(defaults, name), "default"
-        settings.append(SettingValue(name, read, origin))
+            parsed, origin = getattr(defaults, name), "default"
+        settings.append(SettingValue(name, parsed, origin))
     return settings
 
 

@@ -188,45 +188,45 @@ class DaskEngine(Engine):
                 result.set_exception(ClusterError(self._lost))
                 return result
             # pure=False: equal tasks must not share a result
-            sent = self._client.submit(function, task, *arguments, pure=False, retries=_RETRIES)
-            self._waiting[result] = sent
-        sent.add_done_callback(lambda done: self._finish(done, task, result))
+            remote = self._client.submit(function, task, *arguments, pure=False, retries=_RETRIES)
+            self._waiting[result] = remote
+        remote.add_done_callback(lambda done: self._finish(done, task, result))
         return result
 
     def close(self) -> None:
         if hasattr(self, "_closing"):
             self._closing.set()
-        for each in (self._client, self._cluster):
-            if each is not None:
+        for resource in (self._client, self._cluster):
+            if resource is not None:
                 with suppress(Exception):  # closing a lost cluster fails
-                    each.close(timeout=5)
+                    resource.close(timeout=5)
 
     def _check_versions(self, client: Client) -> None:
-        ours = version("kbkit")
-        theirs = client.run(version, "kbkit", on_error="return", callback_timeout=_REPLY_TIMEOUT)
-        for worker, found in theirs.items():
-            if found != ours:
-                has = f"kbkit {found}" if isinstance(found, str) else "no kbkit"
+        expected = version("kbkit")
+        versions = client.run(version, "kbkit", on_error="return", callback_timeout=_REPLY_TIMEOUT)
+        for worker, installed in versions.items():
+            if installed != expected:
+                has = f"kbkit {installed}" if isinstance(installed, str) else "no kbkit"
                 raise ClusterError(
-                    f"{self._name}: its worker {worker} has {has}; install kbkit {ours} where it "
-                    "runs, and start it again"
+                    f"{self._name}: its worker {worker} has {has}; install kbkit {expected} where "
+                    "it runs, and start it again"
                 )
 
-    def _finish(self, done: DaskFuture[Any], task: WorkerTask, result: Future[Any]) -> None:
+    def _finish(self, dask_future: DaskFuture[Any], task: WorkerTask, result: Future[Any]) -> None:
         """Handle the outcome of a task, in a thread of Dask."""
         from distributed import CancelledError, KilledWorker
 
         with suppress(InvalidStateError):  # `_give_up` set an error meanwhile
             try:
-                result.set_result(done.result())
+                result.set_result(dask_future.result())
             except KilledWorker:
                 result.set_result(task.broken("the workers of the cluster that did it ended"))
             except CancelledError:
-                lost = self._loss("its scheduler no longer answers")
-                result.set_exception(ClusterError(lost))
+                message = self._loss("its scheduler no longer answers")
+                result.set_exception(ClusterError(message))
             except Exception as error:
-                failed = f"{self._name}: a worker failed ({_line(error)})"
-                result.set_exception(ClusterError(failed))
+                failure = f"{self._name}: a worker failed ({_line(error)})"
+                result.set_exception(ClusterError(failure))
         with self._lock:
             self._waiting.pop(result, None)
 
@@ -234,15 +234,15 @@ class DaskEngine(Engine):
         assert self._client is not None
         assert self._client.scheduler is not None
         identify = self._client.scheduler.identity
-        seen = time.monotonic()
+        last_seen = time.monotonic()
         while not self._closing.wait(_CHECK_INTERVAL):
             if self._client.status != "running":
                 self._give_up("its scheduler no longer answers")
                 return
             with suppress(Exception):  # the next check shows its effect
                 if self._client.sync(identify, callback_timeout=_REPLY_TIMEOUT)["workers"]:
-                    seen = time.monotonic()
-            if time.monotonic() - seen > _NO_WORKER_LIMIT:
+                    last_seen = time.monotonic()
+            if time.monotonic() - last_seen > _NO_WORKER_LIMIT:
                 self._give_up(f"no worker has answered for {_NO_WORKER_LIMIT} s")
                 return
 

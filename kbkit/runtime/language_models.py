@@ -1,6 +1,6 @@
 """Open and ask llama-index language models, and validate their answers.
 
-Documents and answers are untrusted. Keys never show in messages.
+Documents and answers are untrusted. Keys never appear in messages.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CHARACTERS_PER_TOKEN = 4
 """An estimate for English."""
 
 _MAX_READ = 2_000
-"""Characters read of an answer's text."""
+"""Maximum characters of an answer's text that are read."""
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,1000}>|<!--.*?-->")
 _SHORT_FORMS = {
     "anthropic": ("llama_index.llms.anthropic:Anthropic", "llama-index-llms-anthropic"),
@@ -118,10 +118,10 @@ def ask(llm: LLM, instructions: str, *given: str, timeout: float) -> ModelReply:
     if isinstance(response, BaseException):
         raise response
     text = response.message.content or ""
-    sent = sum(map(len, (instructions, *given)))
+    length = sum(map(len, (instructions, *given)))
     return ModelReply(
         text,
-        _token_count(response, "prompt_tokens", "input_tokens") or sent // CHARACTERS_PER_TOKEN,
+        _token_count(response, "prompt_tokens", "input_tokens") or length // CHARACTERS_PER_TOKEN,
         _token_count(response, "completion_tokens", "output_tokens")
         or len(text) // CHARACTERS_PER_TOKEN,
     )
@@ -141,8 +141,8 @@ def json_object(answer: str, longest: int) -> Mapping[str, Any]:
 
 def plain_line(text: str, length: int) -> str:
     """Return one line without tags, Markdown, control characters and lone surrogates."""
-    whole = text[:_MAX_READ].encode("utf-8", "replace").decode()
-    line = plain(plain_text(plain(whole)))
+    valid_text = text[:_MAX_READ].encode("utf-8", "replace").decode()
+    line = plain(plain_text(plain(valid_text)))
     while _TAG.search(line):  # removing a tag may form another
         line = plain(_TAG.sub(" ", line))
     return line if len(line) <= length else line[:length].rsplit(" ", 1)[0]

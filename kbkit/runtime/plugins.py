@@ -29,17 +29,17 @@ ANNOTATORS = "kbkit.annotators"
 def make(group: str, name: str, options: Mapping[str, Any], parts: tuple[str, ...]) -> Any:
     point = find(group, name)
     kind = _kind(group)
-    where = f"the {kind} {name!r} of {_maker(point)}"
+    label = f"the {kind} {name!r} of {_maker(point)}"
     try:
         instance = point.load()(**options)
     except KbkitError:
         raise
     except Exception as error:  # third-party code may raise anything
         detail = safe_message(error, options)
-        raise ImpossibleError(f"{where} cannot be created with these options ({detail})") from error
-    missing = [part for part in parts if not hasattr(instance, part)]
-    if missing:
-        raise ImpossibleError(f"{where} is not {_a(kind)}: it lacks {', '.join(missing)}")
+        raise ImpossibleError(f"{label} cannot be created with these options ({detail})") from error
+    absent = [part for part in parts if not hasattr(instance, part)]
+    if absent:
+        raise ImpossibleError(f"{label} is not {_a(kind)}: it lacks {', '.join(absent)}")
     return instance
 
 

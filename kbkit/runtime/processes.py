@@ -114,8 +114,8 @@ class Workers:
                     self._processes.discard(process)
                     _end(process)
                 process = None
-                took = f"took longer than {task.seconds:g} s"
-                result = task.broken(took if late.is_set() else "the process that did it ended")
+                reason = f"took longer than {task.seconds:g} s"
+                result = task.broken(reason if late.is_set() else "the process that did it ended")
             future.set_result(result)
         if process is not None:
             self._processes.discard(process)

@@ -1,6 +1,6 @@
 """Third-party classes that a recipe names by import path.
 
-A recipe is trusted: its classes are imported and run. Keys never show in messages.
+A recipe is trusted: its classes are imported and run. Keys never appear in messages.
 """
 
 from __future__ import annotations
@@ -82,11 +82,11 @@ def is_installed(path: str) -> bool:
 
 
 def _resolve(name: str, key: str, value: Any, error: type[KbkitError]) -> Any:
-    if not (referred := variable(value)):
+    if not (variable_name := variable(value)):
         return value
-    if referred not in os.environ:
-        raise error(f"{name}: {key}: the environment has no {referred}; set it")
-    return os.environ[referred]
+    if variable_name not in os.environ:
+        raise error(f"{name}: {key}: the environment has no {variable_name}; set it")
+    return os.environ[variable_name]
 
 
 def without_secrets(text: str, arguments: Mapping[str, Any] = MappingProxyType({})) -> str:

@@ -96,8 +96,8 @@ def _problem(
     by_name = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     surplus = args[len(by_position) :]
     if surplus and len(surplus) <= len(by_name):
-        named = [f"{key}={value!r}" for key, value in zip(by_name, surplus, strict=False)]
-        return f"write {name}({', '.join([*by_position, *named])}): {_rule(by_position)}"
+        keywords = [f"{key}={value!r}" for key, value in zip(by_name, surplus, strict=False)]
+        return f"write {name}({', '.join([*by_position, *keywords])}): {_rule(by_position)}"
     if surplus:
         return f"{name}(): has {len(args)} values; {_rule(by_position)}"
     names = [*by_position, *by_name]
