@@ -18,7 +18,7 @@ NOTHING = "Nothing was found; ask in other words."
 # Characters that control a display, or that models read but people do not see: controls except tab
 # and line feed, bidirectional marks, soft hyphens, variation selectors (which can carry hidden
 # text), and tags (from U+E0000). Joiners of Persian, Hindi and emoji are kept.
-_UNSEEN = re.compile(
+_INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
     "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff]"
@@ -37,7 +37,7 @@ def fence(mark: str, name: str, text: str) -> str:
 
 
 def harmless(text: str) -> str:
-    return _UNSEEN.sub("", text)
+    return _INVISIBLE.sub("", text)
 
 
 def one_line(text: str) -> str:

@@ -159,8 +159,8 @@ class DocumentScores:
         similarity = np.maximum(dense(rows), 0.0)
         chunk_scores = chunk_scores + similarity / max(float(similarity.max(initial=0.0)), 1e-9)
         order = np.lexsort((-chunk_scores, owners[rows]))
-        first = np.flatnonzero(np.diff(owners[rows][order], prepend=-1))
-        return np.asarray(rows[order[first]], np.int64)
+        starts = np.flatnonzero(np.diff(owners[rows][order], prepend=-1))
+        return np.asarray(rows[order[starts]], np.int64)
 
     def of_candidates(
         self, documents: ChunkDocuments, owners: NDArray[np.integer[Any]]
@@ -253,8 +253,8 @@ def learned_scores(query: EncodedQuery, documents: DocumentScores) -> dict[int, 
 def learned_rows(
     learned: Mapping[int, float], chunks: SegmentedSnapshot, mask: Mask | None
 ) -> Rows:
-    best = sorted(learned, key=lambda seq: (-learned[seq], seq))[:_MAX_LEARNED]
-    seqs = np.array(best, np.int64)
+    best_seqs = sorted(learned, key=lambda seq: (-learned[seq], seq))[:_MAX_LEARNED]
+    seqs = np.array(best_seqs, np.int64)
     rows = np.searchsorted(chunks.seqs, seqs)
     indexed = rows < len(chunks)
     indexed[indexed] = chunks.seqs[rows[indexed]] == seqs[indexed]
@@ -293,8 +293,8 @@ class GraphScores:
         return np.asarray(combined / (1 + _MENTION_SHARE), np.float64)
 
     def rows(self, mask: Mask | None) -> Rows:
-        best = sorted(self.chunks, key=lambda row: (-self.chunks[row], row))[:_MAX_CHUNKS]
-        rows = np.array(best, np.int64)
+        best_rows = sorted(self.chunks, key=lambda row: (-self.chunks[row], row))[:_MAX_CHUNKS]
+        rows = np.array(best_rows, np.int64)
         return rows if mask is None else rows[mask[rows]]
 
 

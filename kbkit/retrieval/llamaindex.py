@@ -25,9 +25,9 @@ from kbkit.retrieval.query import Query
 
 T = TypeVar("T")
 
-_PROMPTED = ("title", "section", "url")
+_PROMPT_KEYS = ("title", "section", "url")
 """Metadata in prompts, in addition to the text."""
-_EMBEDDED = ("title", "section")
+_EMBEDDED_KEYS = ("title", "section")
 """Metadata for rerankers and embedders, the same as for kbkit's embedder."""
 _MAX_NAME_LENGTH = 64
 """Maximum characters of a tool's name in APIs of language models."""
@@ -54,8 +54,8 @@ def node_of(hit: Hit, notes: tuple[str, ...] = ()) -> NodeWithScore:
         id_=hit.chunk.id,
         text=text,
         metadata=metadata,
-        excluded_llm_metadata_keys=[key for key in metadata if key not in _PROMPTED],
-        excluded_embed_metadata_keys=[key for key in metadata if key not in _EMBEDDED],
+        excluded_llm_metadata_keys=[key for key in metadata if key not in _PROMPT_KEYS],
+        excluded_embed_metadata_keys=[key for key in metadata if key not in _EMBEDDED_KEYS],
         relationships={NodeRelationship.SOURCE: source},
         start_char_idx=hit.chunk.start,
         end_char_idx=hit.chunk.end,

@@ -161,7 +161,7 @@ def _hits(
 
 def _hit(candidate: RankedCandidate, chunk: Chunk, document: Document, *, measured: bool) -> Hit:
     score = candidate.parts.total
-    cut = LazySnippet(chunk.text, candidate.pool.terms, candidate.pool.language)
+    snippet = LazySnippet(chunk.text, candidate.pool.terms, candidate.pool.language)
     return hit_of(
         candidate.pool.kb,
         chunk,
@@ -169,8 +169,8 @@ def _hit(candidate: RankedCandidate, chunk: Chunk, document: Document, *, measur
         score=score,
         parts=candidate.parts,
         probability=probability(score) if measured else None,
-        cut=cut,
-        opening=partial(_leading_words, chunk, cut),
+        cut=snippet,
+        opening=partial(_leading_words, chunk, snippet),
     )
 
 
