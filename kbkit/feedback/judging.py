@@ -249,9 +249,9 @@ class JudgingRound:
         key = fold_query(self.queries[index])
         with self._lock:
             ratings = [
-                one
-                for one in self._ratings[key]
-                if one.rater == self.rater and one.target.id == chunk_id
+                item
+                for item in self._ratings[key]
+                if item.rater == self.rater and item.target.id == chunk_id
             ]
             for rating in ratings:
                 self._ratings[key].remove(rating)

@@ -40,7 +40,7 @@ GRAPH_RANGES = {"graph_weight": (0.0, 1.0)}
 _RETRIEVER_WEIGHTS = ("summary_weight", "page_weight", "learned_weight", "graph_weight")
 """Weights of retrievers that add candidates."""
 _TRIALS = 256
-_BEST = 16
+_BEST_TRIALS = 16
 _FOLDS = 5
 _REPEATS = 5
 
@@ -109,7 +109,7 @@ class Trials:
 
     def best_settings(self, figures: Values) -> RetrievalSpec:
         """Return the mean of the best points."""
-        top = np.argsort(-figures.mean(axis=1), kind="stable")[:_BEST]
+        top = np.argsort(-figures.mean(axis=1), kind="stable")[:_BEST_TRIALS]
         return self._with_weights(self.points[top].mean(axis=0))
 
     def cross_validate(self, figures: Values, now: Values, seed: int) -> tuple[list[Fold], Values]:
