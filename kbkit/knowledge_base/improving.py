@@ -31,7 +31,7 @@ _T = TypeVar("_T")
 PROCESS = "improver"
 """Lock of the background process."""
 # limits of immediate annotation: new chunks, and chunks in total
-_AT_ONCE, _SMALL = 500, 5_000
+_MAX_NEW, _MAX_CHUNKS = 500, 5_000
 _FOREGROUND = 60.0  # seconds of summaries that an ingest embeds before it returns
 # stages of progress by kind of remaining work, in order
 _STAGES = {"summaries": "summaries", "annotations": "annotations", "chunks": "embed"}
@@ -65,7 +65,7 @@ class Improving:
         mode = self._mode
         seconds = _FOREGROUND if mode == "background" else 0.0
         summary_work = self._make_summaries(renew, on_progress, stop, seconds)
-        if self._is_annotated_at_once():
+        if self._annotates_now():
             self._annotate_now(on_progress, stop)
         models = self._handle.resources.settings.improve == "wait"
         if models or mode == "background":
@@ -84,13 +84,13 @@ class Improving:
     def _improve_few(self) -> None:
         # remaining work is not counted: counting is slow in large knowledge bases
         remaining = self._make_summaries(False, None, lambda: False)
-        if self._is_annotated_at_once():
+        if self._annotates_now():
             self._annotate_now(None, lambda: False)
         mode = self._mode
         if mode == "off":
             return
         self._choose_model()
-        if not (remaining.summaries or self._is_left()):
+        if not (remaining.summaries or self._has_work()):
             return
         if mode == "wait":
             self.improve()
@@ -99,15 +99,15 @@ class Improving:
         else:
             self._start()
 
-    def _is_annotated_at_once(self) -> bool:
+    def _annotates_now(self) -> bool:
         with self._stores.database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, self._handle.id)
             return (
-                corpus.some_chunks(transaction, row.id, _SMALL + 1) <= _SMALL
-                and knowledge_bases.some_unannotated(transaction, row, _AT_ONCE + 1) <= _AT_ONCE
+                corpus.some_chunks(transaction, row.id, _MAX_CHUNKS + 1) <= _MAX_CHUNKS
+                and knowledge_bases.some_unannotated(transaction, row, _MAX_NEW + 1) <= _MAX_NEW
             )
 
-    def _is_left(self) -> bool:
+    def _has_work(self) -> bool:
         with self._stores.database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, self._handle.id)
             return (
@@ -119,11 +119,11 @@ class Improving:
     def _make_summaries(
         self, renew: bool, on_progress: OnProgress | None, stop: Stop, seconds: float = 0.0
     ) -> SummariesLeft:
-        left = self._handle.summaries.make(
+        remaining = self._handle.summaries.make(
             seconds=seconds, renew=renew, on_progress=on_progress, stop=stop
         )
         self._handle.embed_questions()
-        return left
+        return remaining
 
     def _annotate_now(self, on_progress: OnProgress | None, stop: Stop) -> None:
         with suppress(ConfigError, LanguageModelError):  # `improve` reports it
