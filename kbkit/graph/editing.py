@@ -256,7 +256,7 @@ class Editing:
         entity_id = entities.find(transaction, entity_name(name))
         if entity_id is None:
             similar = entities.list_entities(transaction, like=entity_name(name).name, limit=3)
-            names = ", ".join(repr(each.name) for each in similar)
+            names = ", ".join(repr(match.name) for match in similar)
             raise NotFoundError(
                 f"no entity with id or name {name!r}; "
                 + (f"did you mean {names}?" if names else "list the entities to see all")
@@ -286,7 +286,7 @@ class Editing:
 
 def _labels(transaction: Transaction, *targets: Target) -> list[str]:
     labels = relations.labels(transaction, targets)
-    return [labels[each][0] for each in targets]
+    return [labels[target][0] for target in targets]
 
 
 def _description(transaction: Transaction, relation: Relation) -> str:
@@ -328,4 +328,4 @@ def _check_word(name: str, value: str) -> str:
 def _subjects(aliases: Sequence[str]) -> list[SubjectName]:
     if isinstance(aliases, str) or not isinstance(aliases, Sequence):
         raise ConfigError(f"aliases={aliases!r}: give a list of texts")
-    return [_subject(each) for each in aliases]
+    return [_subject(alias) for alias in aliases]

@@ -264,7 +264,7 @@ def _sentence_relations(
 
 MAX_IN_SECTION = 40
 """Maximum names of a section; one with more is a list."""
-_IN_EXAMPLES = re.compile(r"-\w$|/|[A-Za-z]:[\\/]")
+_EXAMPLE_NAME = re.compile(r"-\w$|/|[A-Za-z]:[\\/]")
 """Single-letter flags and paths, which examples combine freely."""
 _EVIDENCE = 3
 _SHRINKAGE = 2
@@ -284,7 +284,7 @@ def co_occurrence(
     common = {
         id_
         for id_, count in counts.items()
-        if count >= threshold and not _IN_EXAMPLES.match(names[id_])
+        if count >= threshold and not _EXAMPLE_NAME.match(names[id_])
     }
     pair_counts: Counter[tuple[str, str]] = Counter()
     for _, ids in counted:

@@ -102,7 +102,7 @@ class _Finder:
                 and not entity.description
                 and entity.id not in headed
                 and entity.documents >= MIN_DOCUMENTS
-                and _is_telling(entity)
+                and _is_distinctive(entity)
                 and _last(entity.name) not in last_parts
             ):
                 # a name in capitals may be a well-known abbreviation or an emphasised word
@@ -137,7 +137,7 @@ class _Finder:
                 )
 
     def unanswered(self) -> Iterator[Gap]:
-        by_id = {each.id: each for each in self._counted[0]}
+        by_id = {entity.id: entity for entity in self._counted[0]}
         by_id |= {alias: by_id[id_] for alias, id_ in self._aliases.items() if id_ in by_id}
         queries_of: defaultdict[str, list[BadQuery]] = defaultdict(list)
         for query in rows.bad_queries(self._transaction, self._kb_ids, _BAD_RATING):
@@ -180,8 +180,8 @@ class _Finder:
         edges = edge_rows.edges(self._transaction)
         related_ids = {end.id for edge in edges for end in (edge.source, edge.target)}
         for entity in self._counted[0]:
-            telling = entity.chunks >= MIN_CHUNKS and _is_telling(entity)
-            if entity.id not in related_ids and (entity.by_hand or telling):
+            is_distinctive = entity.chunks >= MIN_CHUNKS and _is_distinctive(entity)
+            if entity.id not in related_ids and (entity.by_hand or is_distinctive):
                 where = (
                     f"named in {entity.chunks} passages" if entity.chunks else "made by a person"
                 )
@@ -211,7 +211,7 @@ def _gap(
     return Gap(kind, Target(TargetKind.ENTITY, entity.id), entity.name, reason, weight, start)
 
 
-def _is_telling(entity: Entity) -> bool:
+def _is_distinctive(entity: Entity) -> bool:
     """Whether readers look for a name: an API name or an acronym, not a common word."""
     base = entity.name.partition("(")[0].strip("`").lower()
     if len(base) < 3 or base in _PLACEHOLDERS or base in stop_words("english"):

@@ -267,7 +267,7 @@ class Graph(Editing):
         check_integer("limit", limit, 1, MAX_DRAWN)
         starts = [around] if isinstance(around, str | Target | Entity) else around
         with self._read() as transaction:
-            targets = tuple(self._target(transaction, each) for each in starts)
+            targets = tuple(self._target(transaction, start) for start in starts)
             ids = self._kb_ids(transaction, kbs)
             kb_ids = None if ids is None else tuple(ids)
             key = Selection(targets, depth, _several(type), _several(relation), kb_ids, limit)
@@ -335,7 +335,7 @@ class Graph(Editing):
     ) -> list[Step]:
         labels = relations.labels(transaction, [target for target, _, _ in walk])
         ids = [edge.id for _, _, edge in walk if edge is not None]
-        by_id = {each.id: each for each in relations.relations_of(transaction, ids)}
+        by_id = {relation.id: relation for relation in relations.relations_of(transaction, ids)}
         return [
             Step(
                 target,

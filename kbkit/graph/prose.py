@@ -145,10 +145,10 @@ def find_statements(sentence: str) -> Iterator[Stated]:
     for patterns, forward in ((_PASSIVE, False), (_ACTIVE, True)):
         for relation, pattern in patterns:
             for match in pattern.finditer(sentence):
-                first, second = int(match[1]), int(match[2])
-                if first == second or _is_negated(sentence, match):
+                first_id, second_id = int(match[1]), int(match[2])
+                if first_id == second_id or _is_negated(sentence, match):
                     continue
-                source, target = (first, second) if forward else (second, first)
+                source, target = (first_id, second_id) if forward else (second_id, first_id)
                 for end in (target, *(_listed_ends(sentence, match, relation) if forward else ())):
                     target_ids.add(end)
                     yield Stated(source, relation, end)
