@@ -16,7 +16,7 @@ MAX_DOCUMENTS = 1_000
 """Maximum documents in a report."""
 _PROBLEMS = 100
 """Maximum failed and skipped items each in the progress of an ingest."""
-_POOR_SHOWN = 10
+_MAX_POOR_PAGES = 10
 """Maximum poorly read pages in a report."""
 
 
@@ -116,8 +116,8 @@ class IngestReport(Value):
         if self.fidelity:
             lines.append(("read", _fidelity_line(self.fidelity)))
         lines += [("warning", f"poorly read: {warning}") for warning in self.warnings]
-        lines += [("poorly read", str(page)) for page in self.poorly_read[:_POOR_SHOWN]]
-        if (more := len(self.poorly_read) - _POOR_SHOWN) > 0:
+        lines += [("poorly read", str(page)) for page in self.poorly_read[:_MAX_POOR_PAGES]]
+        if (more := len(self.poorly_read) - _MAX_POOR_PAGES) > 0:
             lines.append(("poorly read", f"and {more:,} more pages"))
         if self.improvement:
             lines.append(("left for a model", str(self.improvement)))

@@ -236,8 +236,8 @@ def did_you_mean(name: object, choices: Iterable[str], otherwise: str = "") -> s
         return f"did you mean {matches[0]!r}?"
     if otherwise:
         return otherwise
-    more = f" and {len(names) - _MAX_NAMES:,} more" if len(names) > _MAX_NAMES else ""
-    return f"choose from {', '.join(names[:_MAX_NAMES]) or 'none'}{more}"
+    remainder = f" and {len(names) - _MAX_NAMES:,} more" if len(names) > _MAX_NAMES else ""
+    return f"choose from {', '.join(names[:_MAX_NAMES]) or 'none'}{remainder}"
 
 
 def check_match(what: str, expected: str | None, version: str) -> None:
