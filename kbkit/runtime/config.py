@@ -133,7 +133,7 @@ class Settings:
 
     def variables(self) -> dict[str, str]:
         """Return the variables from which `load` makes these settings, in another process."""
-        values = {_variable(each.name): getattr(self, each.name) for each in fields(self)}
+        values = {_variable(item.name): getattr(self, item.name) for item in fields(self)}
         return {name: "" if value is None else str(value) for name, value in values.items()}
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any, NoReturn, Protocol
 
-_LOOK_SECONDS = 1.0
+_WAIT_SECONDS = 1.0
 
 
 class WorkerTask(Protocol):
@@ -192,7 +192,7 @@ def waiting_for_end() -> Iterator[Callable[[], None]]:
     before = {number: signal.signal(number, lambda *_: ended.set()) for number in ending_signals()}
 
     def wait() -> None:
-        while not ended.wait(_LOOK_SECONDS):  # on Windows a wait blocks interrupts
+        while not ended.wait(_WAIT_SECONDS):  # on Windows a wait blocks interrupts
             pass
 
     try:
