@@ -72,7 +72,7 @@ _KEY = re.compile(
 
 
 def parse_embedding(name: str) -> AnyEmbedding:
-    """Return the embedding of a name: ``auto``, ``static``, ``multilingual`` or a preset.
+    """Return an embedding by name: ``auto``, ``static``, ``multilingual`` or a preset.
 
     Raises:
         ConfigError: The preset does not exist.
@@ -149,7 +149,7 @@ def load_questions(path: Path) -> tuple[Question, ...]:
     """Read golden questions from a TSV file: question, tab, relevant pages separated by commas.
 
     Raises:
-        RecipeError: The file cannot be read, is empty, or has a wrong line.
+        RecipeError: The file cannot be read, is empty, or has an invalid line.
     """
     questions = []
     for number, line in enumerate(_read(path).splitlines(), 1):
@@ -179,12 +179,12 @@ def _read(path: Path) -> str:
         )
     except (OSError, ValueError) as error:  # ValueError: a null character in the path
         reason = getattr(error, "strerror", None) or str(error)
-        shown = str(path).replace("\0", "\\0")
-        raise RecipeError([f"{shown}: {reason}; name a file that can be read"]) from error
+        printable = str(path).replace("\0", "\\0")
+        raise RecipeError([f"{printable}: {reason}; name a file that can be read"]) from error
 
 
 def _keys_in_clear(mapping: YamlMapping) -> Iterator[tuple[int, str]]:
-    """Return line and name of each key with a secret that options or arguments name."""
+    """Yield line and name of each secret that options or arguments contain literally."""
     for path, place in mapping.keys.items():
         name = str(path[-1])
         if {"arguments", "options"}.isdisjoint(path[:-1]) or not _KEY.search(name):
@@ -197,7 +197,7 @@ def _keys_in_clear(mapping: YamlMapping) -> Iterator[tuple[int, str]]:
 def _line(path: Path, mapping: YamlMapping, problem: RecipeProblem) -> str:
     place: tuple[str | int, ...] = ()
     line = mapping.places[()].line
-    for part in problem.location:  # with names of kinds, which are no keys
+    for part in problem.location:  # includes names of types, which are not keys
         if (*place, part) in mapping.places:
             place = (*place, part)
             line = (mapping.keys.get(place) or mapping.places[place]).line
@@ -220,8 +220,8 @@ def demands(recipe: Recipe) -> list[str]:
 
 def require_trust(recipe: Recipe) -> None:
     """Raise `TrustError` if a recipe needs more than the public web and its own folder."""
-    if asked := demands(recipe):
-        raise TrustError(recipe.path, asked)
+    if needs := demands(recipe):
+        raise TrustError(recipe.path, needs)
 
 
 def _path_demands(recipe: Recipe) -> Iterator[str]:
@@ -231,8 +231,8 @@ def _path_demands(recipe: Recipe) -> Iterator[str]:
         if path is not None and _is_outside(recipe, path, glob=isinstance(source, FilesSource)):
             yield f"{key}: reads {path}, outside of the recipe's folder"
         if isinstance(source, FetchSpec) and (private := source.allow_private):
-            named = () if isinstance(private, bool) else private
-            yield f"{key}: fetches from {', '.join(named) or 'private addresses'}"
+            addresses = () if isinstance(private, bool) else private
+            yield f"{key}: fetches from {', '.join(addresses) or 'private addresses'}"
     if isinstance(recipe.questions, str) and _is_outside(recipe, recipe.questions):
         yield f"questions: reads {recipe.questions}, outside of the recipe's folder"
     for key in ("embedding", "summary_embedding"):
@@ -252,23 +252,23 @@ def _code_demands(recipe: Recipe) -> Iterator[str]:
         if isinstance(source, PluginSource):
             yield f"sources[{number}]: runs the plugin {source.name}"
     keys = ("embedding", "summary_embedding", "annotation", "expand")
-    parts = {key: getattr(recipe, key) for key in keys}
-    for key, spec in parts.items():
+    specs = {key: getattr(recipe, key) for key in keys}
+    for key, spec in specs.items():
         if isinstance(spec, LlamaIndexEmbedding):
             yield f"{key}: runs {spec.model}, which may send text elsewhere"
         if isinstance(spec, PluginEmbedding | PluginAnnotation):
             yield f"{key}: runs the plugin {spec.name}"
         if isinstance(spec, LlmAnnotation):
             yield f"{key}: runs {spec.llm}, which may send text elsewhere"
-    named = {
+    postprocessors = {
         f"retrieval.postprocessors[{n}]": s for n, s in enumerate(recipe.retrieval.postprocessors)
     }
-    for key, spec in (parts | named).items():
+    for key, spec in (specs | postprocessors).items():
         for name in variables(getattr(spec, "arguments", {})):
             yield f"{key}: is given the variable {name} of the environment"
     if recipe.expand is not None:
         yield f"expand: runs {recipe.expand.llm}, which may send text elsewhere"
-    for key, postprocessor in named.items():
+    for key, postprocessor in postprocessors.items():
         yield f"{key}: runs {postprocessor.path}"
 
 
@@ -277,8 +277,8 @@ def _is_outside(recipe: Recipe, path: str, *, glob: bool = False) -> bool:
     parts = Path(path).parts
     if ".." in parts:
         return True
-    plain = next((n for n, part in enumerate(parts) if glob and _MAGIC.search(part)), len(parts))
+    end = next((n for n, part in enumerate(parts) if glob and _MAGIC.search(part)), len(parts))
     try:
-        return not folder.joinpath(*parts[:plain]).resolve().is_relative_to(folder)
+        return not folder.joinpath(*parts[:end]).resolve().is_relative_to(folder)
     except (OSError, RuntimeError, ValueError):  # links in a circle
         return True

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pydantic_core import CoreSchema
 
 
-_REDUNDANT = ("too_short", "string_type")  # errors of a whole value, if a part of it has another
+_REDUNDANT = ("too_short", "string_type")  # errors of a value, dropped if a part of it has one
 _MAX = 100  # problems listed, and keys compared for suggestions
 _MAX_LENGTH = 80  # characters shown of a key or value
 _QUOTED = re.compile(r"'([^']*)'")
@@ -63,21 +63,21 @@ class RecipeProblem:
 def find_problems(error: ValidationError, kind: Any) -> list[RecipeProblem]:
     """Convert pydantic's errors to problems, each once."""
     items = error.errors()
-    left, items = len(items) - _MAX, items[:_MAX]
+    excess, items = len(items) - _MAX, items[:_MAX]
     problems = [_problem(item, kind) for item in items]
     misspelt = {(problem.location[:-1], problem.meant) for problem in problems if problem.meant}
-    lines = [
+    relevant = [
         problem
         for problem, item in zip(problems, items, strict=True)
         if not (item["type"] in _REDUNDANT and any(_is_inside(p, problem) for p in problems))
         and not (item["type"] == "missing" and (item["loc"][:-1], item["loc"][-1]) in misspelt)
     ]
-    more = f"has {left:,} more problems; fix those above first"
-    return lines if left <= 0 else [*lines, RecipeProblem((), "", more)]
+    more = f"has {excess:,} more problems; fix those above first"
+    return relevant if excess <= 0 else [*relevant, RecipeProblem((), "", more)]
 
 
-def _is_inside(one: RecipeProblem, other: RecipeProblem) -> bool:
-    return one.field.startswith((f"{other.field}.", f"{other.field}["))
+def _is_inside(inner: RecipeProblem, outer: RecipeProblem) -> bool:
+    return inner.field.startswith((f"{outer.field}.", f"{outer.field}["))
 
 
 def _problem(item: Any, kind: Any) -> RecipeProblem:
@@ -186,7 +186,7 @@ Glob = Annotated[str, AfterValidator(_check_glob)]
 class Spec(BaseModel):
     """Base of all parts of a recipe: unknown keys are errors, values do not change."""
 
-    # without `use_attribute_docstrings`: parsing the docstrings takes longer than making all
+    # without `use_attribute_docstrings`: parsing the docstrings takes longer than building all
     # models, so `meanings` parses them on demand
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
@@ -233,10 +233,10 @@ class Spec(BaseModel):
 def meanings(kind: type[Spec]) -> Mapping[str, str]:
     """Return the docstrings of a spec's fields, read from its source code."""
     help_texts: dict[str, str] = {}
-    for each in reversed(kind.__mro__):
-        if not issubclass(each, Spec) or each is Spec:
+    for base in reversed(kind.__mro__):
+        if not issubclass(base, Spec) or base is Spec:
             continue
-        (definition,) = ast.parse(inspect.getsource(each)).body
+        (definition,) = ast.parse(inspect.getsource(base)).body
         assert isinstance(definition, ast.ClassDef)
         for statement, following in pairwise(definition.body):
             match statement, following:
@@ -364,10 +364,10 @@ def _expand(value: Any) -> Any:
         return {"type": value}
     if not isinstance(value, dict):
         return value
-    spelled = {"type": "rules", **value}
-    if isinstance(names := spelled.get("names"), list | tuple):
-        spelled["names"] = [{"name": n} if isinstance(n, str) else n for n in names]
-    return spelled
+    expanded = {"type": "rules", **value}
+    if isinstance(names := expanded.get("names"), list | tuple):
+        expanded["names"] = [{"name": n} if isinstance(n, str) else n for n in names]
+    return expanded
 
 
 AnyAnnotation: TypeAlias = Annotated[

@@ -215,7 +215,7 @@ def parse_source(values: Mapping[str, Any]) -> AnySource:
 
 
 _DOCUMENT_KEYS = frozenset({"text", "text_resource", "metadata", "extra_info", "id_", "doc_id"})
-"""Keys of document dictionaries; others are sources."""
+"""Keys of document dictionaries; dictionaries without them are sources."""
 
 
 def split_sources(items: Iterable[Any]) -> tuple[list[AnySource], list[Any]]:
@@ -241,9 +241,9 @@ def split_sources(items: Iterable[Any]) -> tuple[list[AnySource], list[Any]]:
                 "FilesSource(path='docs'), or PluginSource(name=...) for a reader of your own"
             )
         elif isinstance(item, Iterable) and not isinstance(item, (str, bytes)):
-            more, others = split_sources(item)
-            sources += more
-            documents += others
+            inner_sources, inner_documents = split_sources(item)
+            sources += inner_sources
+            documents += inner_documents
         else:
             raise ConfigError(
                 f"{item!r:.80} cannot be ingested: give sources, such as FilesSource(path='docs') "
