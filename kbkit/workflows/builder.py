@@ -56,7 +56,7 @@ class BuildReport(Value):
     expansion: Expansion | None = None
 
     def to_dict(self) -> Mapping[str, Any]:
-        """Return the report as JSON values; those of its `IngestReport` stand at the top, too."""
+        """Return the report as JSON values; those of its `IngestReport` also at the top level."""
         values = dict(Value.to_dict(self))
         info = self.info
         values |= {"name": info.name, "documents": info.documents, "chunks": info.chunks}
@@ -64,12 +64,12 @@ class BuildReport(Value):
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the report as labels and values to print."""
-        (_, documents), (_, chunks), *rest = self.ingest.lines()
+        (_, documents), (_, chunks), *remaining = self.ingest.lines()
         lines = [
             ("name", self.info.name),
             ("documents", f"{self.info.documents:,} ({documents})"),
             ("chunks", f"{self.info.chunks:,} ({chunks})"),
-            *(line for line in rest if line[0] != "seconds"),
+            *(line for line in remaining if line[0] != "seconds"),
         ]
         if self.expansion:
             lines += _expansion_lines(self.expansion, self.info.name)
@@ -113,7 +113,7 @@ def build(
         workspace: A workspace, or its folder; by default ``KBKIT_WORKSPACE``, else ``./kb``.
         site: Also export the site and build it with MkDocs.
         expand_all: Describe all documents with the recipe's language model; by default none if
-            more than its ``limit`` are left.
+            more than its ``limit`` remain.
         engine: Engine of the ingest: ``local``, ``dask`` (this machine's processors) or
             ``dask:ADDRESS``.
         trust: Allow paths outside the recipe's folder, private addresses, a folder to write to, and
@@ -171,10 +171,10 @@ def _build(
     if questions and not config.site.questions:
         site_spec = config.site.model_copy(update={"questions": questions})
         config = config.model_copy(update={"site": site_spec})
-    configured = IngestReport()
+    config_report = IngestReport()
     if recipe.name in workspace:
         kb = workspace[recipe.name]
-        configured = kb.configure(
+        config_report = kb.configure(
             config, description=recipe.description, on_progress=on_progress, stop=stop
         )
     else:
@@ -182,12 +182,12 @@ def _build(
     report = kb.sync(recipe.sources, base=recipe.path.parent, on_progress=on_progress, stop=stop)
     report = replace(
         report,
-        chunks_embedded=report.chunks_embedded + configured.chunks_embedded,
-        chunks_added=report.chunks_added + configured.chunks_added,
-        chunks_removed=report.chunks_removed + configured.chunks_removed,
-        interrupted=report.interrupted or configured.interrupted,
+        chunks_embedded=report.chunks_embedded + config_report.chunks_embedded,
+        chunks_added=report.chunks_added + config_report.chunks_added,
+        chunks_removed=report.chunks_removed + config_report.chunks_removed,
+        interrupted=report.interrupted or config_report.interrupted,
     )
-    seconds = dict(configured.seconds)
+    seconds = dict(config_report.seconds)
     for stage, value in report.seconds.items():
         seconds[stage] = seconds.get(stage, 0) + value
     evaluation = expansion = folder = site_folder = None
@@ -283,10 +283,10 @@ def watch_files(
 
     while not stop.is_set():
         sync()
-        if not files.path.is_dir():  # nothing was written yet
+        if not files.path.is_dir():  # not created yet
             stop.wait(_POLL)
             continue
-        # also on timeouts: changes during the start are not reported
+        # also on timeouts, since changes during startup are not reported
         for _ in watchfiles.watch(
             files.path, stop_event=stop, rust_timeout=_CHECK_INTERVAL, yield_on_timeout=True
         ):
@@ -297,20 +297,20 @@ def watch_files(
 
 def file_fingerprint(kb: KnowledgeBase) -> str:
     state = hashlib.blake2b(digest_size=16)
-    for place, left_out in kb.sources.paths():
-        for path in _files(place, left_out):
+    for place, exclude in kb.sources.paths():
+        for path in _files(place, exclude):
             try:
-                about = path.stat()
+                stat = path.stat()
             except OSError:
                 continue
-            state.update(f"{path}\0{about.st_size}\0{about.st_mtime_ns}\n".encode(errors="replace"))
+            state.update(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode(errors="replace"))
     return state.hexdigest()
 
 
-def _files(place: Path, left_out: tuple[str, ...]) -> Iterator[Path]:
-    """Yield the files of a glob's folder, which may include others."""
+def _files(place: Path, exclude: tuple[str, ...]) -> Iterator[Path]:
+    """Yield the files below a glob's folder, whether or not they match it."""
     folder = Path(split_glob(place.as_posix())[0])
     if folder.is_file():
         yield folder
     else:
-        yield from (path for path, inside in walk(folder) if not matches(inside, left_out))
+        yield from (path for path, inside in walk(folder) if not matches(inside, exclude))

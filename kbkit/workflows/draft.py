@@ -1,4 +1,4 @@
-"""A draft of a recipe, with findings and exclusions; of an API description, a package or a file."""
+"""Drafts of recipes with findings and exclusions, for an API description, a package or a file."""
 
 from __future__ import annotations
 
@@ -101,18 +101,18 @@ def _line(text: str) -> str:
 
 def draft_of_description(values: Any, place: dict[str, Any], name: str) -> Draft:
     documents = list(ApiDescription(values, name).documents())
-    about = documents[0].metadata
-    title = plain(about["api"])
-    named = f"{title} {plain(about.get('version', ''))}".rstrip()
+    overview = documents[0].metadata
+    title = plain(overview["api"])
+    label = f"{title} {plain(overview.get('version', ''))}".rstrip()
     return Draft(
         name=slug(title, "api"),
-        description=about.get("description", "")[:200] or f"{title}, its API",
+        description=overview.get("description", "")[:200] or f"{title}, its API",
         source={"type": "openapi", **place},
         seen=(
-            f"An OpenAPI description: {named}.",
+            f"An OpenAPI description: {label}.",
             f"{pluralize(len(documents))}: an overview, operations and schemas.",
         ),
-        license=about.get("license", ""),
+        license=overview.get("license", ""),
         title=title,
     )
 

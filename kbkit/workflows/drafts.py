@@ -1,6 +1,6 @@
 """Draft a recipe from a site, a folder, a package or an API description.
 
-Of a site it requests only robots.txt, the start page and sitemaps.
+For a site, it requests only robots.txt, the start page and sitemaps.
 """
 
 from __future__ import annotations
@@ -110,30 +110,30 @@ def draft_of_site(
         scope = CrawlScope(start)
         scope.follow_start(canonical(response.url))
         _report_progress(on_progress, 1, "sitemaps")
-        mapped = read_sitemaps(robots, scope, guess=True)
-        linked = [page for href in links(root) if (page := scope.link(href, response.url))]
+        sitemap_pages = read_sitemaps(robots, scope, guess=True)
+        linked_pages = [page for href in links(root) if (page := scope.link(href, response.url))]
         source = _source("crawl", start, allow_private)
         source |= {"limit": _LIMIT, "delay": round(robots.delay(start), 1)}
-        return _draft(root, text, scope, mapped, linked, source=source)
+        return _draft(root, text, scope, sitemap_pages, linked_pages, source=source)
 
 
 def title_of(root: Element) -> str:
-    named = next((text for part in root.iter("title") if (text := plain_text(part))), "")
-    parts = re.split(r"\s+[|—–·]\s+|\s+-\s+", named)
-    own = parts[-1] if _GENERIC.fullmatch(parts[0]) else parts[0]
-    if inner := _IN_BRACKETS.fullmatch(own):
-        own = inner[1]
-    if not _WORD.search(_ABOUT_DOCUMENTS.sub(" ", own)):  # "3.11 documentation" is not its name
-        own = next((text for head in root.iter("h1") if (text := plain_text(head))), own)
-    return plain(own)[:80]
+    page_title = next((text for part in root.iter("title") if (text := plain_text(part))), "")
+    parts = re.split(r"\s+[|—–·]\s+|\s+-\s+", page_title)
+    title = parts[-1] if _GENERIC.fullmatch(parts[0]) else parts[0]
+    if inner := _IN_BRACKETS.fullmatch(title):
+        title = inner[1]
+    if not _WORD.search(_ABOUT_DOCUMENTS.sub(" ", title)):  # "3.11 documentation" is no name
+        title = next((text for head in root.iter("h1") if (text := plain_text(head))), title)
+    return plain(title)[:80]
 
 
 def _draft(
     root: Element,
     html: str,
     scope: CrawlScope,
-    mapped: Sequence[str],
-    linked: Sequence[str],
+    sitemap_pages: Sequence[str],
+    linked_pages: Sequence[str],
     *,
     source: dict[str, object],
 ) -> Draft:
@@ -141,34 +141,35 @@ def _draft(
     generator, title = generator_of(root, html), title_of(root)
     language = (root.get("lang") or "").strip().lower()[:2]
     prefix = urlsplit(scope.prefix).path
-    paths = [urlsplit(page).path for page in dict.fromkeys([*mapped, *linked])]
+    paths = [urlsplit(page).path for page in dict.fromkeys([*sitemap_pages, *linked_pages])]
     excluded = exclusions(prefix, paths, generator, language)
     patterns = [each.pattern for each in excluded]
-    left = [path for path in paths if not matches(path, patterns)]
+    remaining = [path for path in paths if not matches(path, patterns)]
     page = extract(html, start)
-    seen = [f"{'A site' if not generator else f'A site made by {generator}'}: {start}"]
-    if mapped:
-        source["limit"] = max(100, -(-len(left) * 5 // 4 // 50) * 50)
-        seen.append(
-            f"Its sitemaps name {len(mapped):,} pages here; {len(left):,} are left to read."
+    findings = [f"{'A site' if not generator else f'A site made by {generator}'}: {start}"]
+    if sitemap_pages:
+        source["limit"] = max(100, -(-len(remaining) * 5 // 4 // 50) * 50)
+        findings.append(
+            f"Its sitemaps name {len(sitemap_pages):,} pages here; "
+            f"{len(remaining):,} are left to read."
         )
     else:
-        seen.append(f"No sitemap: the crawl follows links ({len(paths):,} on the start page).")
-    if sections := _sections(prefix, left):
-        seen.append(f"Sections: {sections}.")
+        findings.append(f"No sitemap: the crawl follows links ({len(paths):,} on the start page).")
+    if sections := _sections(prefix, remaining):
+        findings.append(f"Sections: {sections}.")
     if language and language != "en":
         name = _LANGUAGES.get(language)
-        seen.append(
+        findings.append(
             f"Its language is {name or language}"
             + ("." if name else ", for which words are not stemmed.")
         )
     if is_shell(root):
-        seen.append(NEEDS_BROWSER[0].upper() + NEEDS_BROWSER[1:] + ".")
+        findings.append(NEEDS_BROWSER[0].upper() + NEEDS_BROWSER[1:] + ".")
     return Draft(
         name=_name(title, start),
         description=page.description[:200],
         source=source,
-        seen=tuple(seen),
+        seen=tuple(findings),
         excluded=tuple(excluded),
         language=_LANGUAGES.get(language, ""),
         license=page.license.name or page.license.url,
@@ -179,35 +180,35 @@ def _draft(
 
 def exclusions(prefix: str, paths: Sequence[str], generator: str, language: str) -> list[Exclusion]:
     """List parts of a site to exclude, the largest first."""
-    inside = [path.removeprefix(prefix) for path in paths if path.startswith(prefix)]
-    first = Counter(part.split("/")[0] for part in inside if "/" in part)
+    relative = [path.removeprefix(prefix) for path in paths if path.startswith(prefix)]
+    folders = Counter(part.split("/")[0] for part in relative if "/" in part)
     reasons: dict[str, str] = {}
-    locales = [name for name in first if _is_locale(name) and name.lower()[:2] != language]
-    if len(locales) >= 2 or any(_is_locale(name) and name not in locales for name in first):
+    locales = [name for name in folders if _is_locale(name) and name.lower()[:2] != language]
+    if len(locales) >= 2 or any(_is_locale(name) and name not in locales for name in folders):
         reasons |= {f"{prefix}{name}/**": "a translation" for name in sorted(locales)}
-    reasons |= {f"{prefix}{name}/**": "another version" for name in _versions(first)}
+    reasons |= {f"{prefix}{name}/**": "another version" for name in _versions(folders)}
     reasons |= {each.pattern: each.reason for each in known_exclusions(generator, prefix)}
     for name in _SITES["sections"].split():
-        if first[name]:
+        if folders[name]:
             reasons.setdefault(f"{prefix}{name}/**", name)
         if not {f"{prefix}{name}*", f"{prefix}{name}.html"} & reasons.keys() and any(
-            re.fullmatch(rf"{re.escape(name)}(?:\.html?|/)?", part) for part in inside
+            re.fullmatch(rf"{re.escape(name)}(?:\.html?|/)?", part) for part in relative
         ):
             reasons |= {f"{prefix}{name}*": name, f"{prefix}{name}/**": name}
-    counted = [
+    excluded = [
         Exclusion(pattern, reason, sum(matches(path, (pattern,)) for path in paths))
         for pattern, reason in reasons.items()
     ]
-    return sorted(counted, key=lambda each: -each.pages)
+    return sorted(excluded, key=lambda each: -each.pages)
 
 
-def _versions(first: Counter[str]) -> list[str]:
-    """List folders of versions, except the current one: named so, else outside, else the newest."""
-    numbered = sorted(name for name in first if _VERSION.fullmatch(name))
-    current = [name for name in ("stable", "latest", "current") if name in first]
-    unreleased = [name for name in first if name in _SITES["unreleased"].split()]
+def _versions(folders: Counter[str]) -> list[str]:
+    """List version folders but the current one: by name, else pages outside, else the newest."""
+    numbered = sorted(name for name in folders if _VERSION.fullmatch(name))
+    current = [name for name in ("stable", "latest", "current") if name in folders]
+    unreleased = [name for name in folders if name in _SITES["unreleased"].split()]
     names = [*numbered, *current, *unreleased]
-    outside = first.total() > sum(first[name] for name in names)
+    outside = folders.total() > sum(folders[name] for name in names)
     if outside and names == numbered[:1]:
         return []
     keep = current[:1] if current or outside else sorted(numbered, key=_order)[-1:] or names[:1]
@@ -224,12 +225,12 @@ def _is_locale(name: str) -> bool:
 
 
 def _sections(prefix: str, paths: Sequence[str]) -> str:
-    counted = Counter(
-        unquote(inside.split("/")[0])
+    counts = Counter(
+        unquote(relative.split("/")[0])
         for path in paths
-        if path.startswith(prefix) and "/" in (inside := path.removeprefix(prefix))
+        if path.startswith(prefix) and "/" in (relative := path.removeprefix(prefix))
     )
-    return ", ".join(f"{plain(name)} ({number:,})" for name, number in counted.most_common(_SHOWN))
+    return ", ".join(f"{plain(name)} ({number:,})" for name, number in counts.most_common(_SHOWN))
 
 
 def _source(kind: str, url: str, allow_private: bool) -> dict[str, object]:
@@ -327,9 +328,9 @@ def _folder(path: Path, base: Path) -> Draft:
 def _mirror(path: Path, place: str, counts: str) -> Draft:
     html = (path / "index.html").read_text(encoding="utf-8", errors="replace")
     root = parse(html) if html.strip() else None
-    links = [] if root is None else list(root.iter("link"))
-    named = [link.get("href") or "" for link in links if link.get("rel") == "canonical"]
-    address = next((url for url in named if url.startswith("http")), "")
+    elements = [] if root is None else list(root.iter("link"))
+    addresses = [link.get("href") or "" for link in elements if link.get("rel") == "canonical"]
+    address = next((url for url in addresses if url.startswith("http")), "")
     generator = generator_of(root, html) if root is not None else ""
     title = title_of(root) if root is not None else ""
     seen = [f"A built site{f', made by {generator}' if generator else ''}: {counts}."]

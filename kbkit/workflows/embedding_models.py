@@ -1,7 +1,7 @@
 """Embedding models by name: list, fetch and remove.
 
 A record next to a fetched model has the SHA-256 of each file (trust on first use); later fetches of
-the same revision must give the same bytes.
+the same revision must have the same bytes.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def _others(models: Path) -> Iterator[Preset]:
         name = folder.name.replace("--", "/", 1)
         if folder.is_dir() and name not in PRESETS and (lock := read_lock(folder)):
             size = sum(int(file["bytes"]) for file in lock["files"].values()) // 1_000_000
-            about = "fetched by its name on the hub"
-            yield Preset(name, 0, size, "see its publisher", "", about, 0, repository=name)
+            description = "fetched by its name on the hub"
+            yield Preset(name, 0, size, "see its publisher", "", description, 0, repository=name)
 
 
 def remove_model(name: str, *, forget: bool = False, settings: Settings | None = None) -> None:
@@ -104,8 +104,8 @@ def remove_model(name: str, *, forget: bool = False, settings: Settings | None =
         raise NotFoundError(
             f"the model {name} is not installed; `kbkit models list` lists those that are"
         )
-    for each in (folder, *folder.parent.glob(f"{folder.name}.*.part")):
-        shutil.rmtree(each, ignore_errors=True)
+    for directory in (folder, *folder.parent.glob(f"{folder.name}.*.part")):
+        shutil.rmtree(directory, ignore_errors=True)
     if forget:
         lock.unlink(missing_ok=True)
 
@@ -157,8 +157,8 @@ class Hub:
                 stream.truncate(0)
             while (start := stream.tell()) < file.size:
                 end = min(start + PIECE, file.size)
-                what = f"{self.repository}: {file.name}"
-                response = self._get(url, what, span=(start, end), limit=file.size)
+                label = f"{self.repository}: {file.name}"
+                response = self._get(url, label, span=(start, end), limit=file.size)
                 body = response.body
                 if response.status != 206 and start:  # the whole file from the start
                     body = body[start:]
@@ -171,7 +171,7 @@ class Hub:
                 report()
 
     def _get(
-        self, url: str, what: str, *, span: tuple[int, int] | None = None, limit: int | None = None
+        self, url: str, label: str, *, span: tuple[int, int] | None = None, limit: int | None = None
     ) -> Response:
         # a server without ranges sends the whole file, so the limit is the file's size
         response = self._fetcher.get(url, span=span, max_bytes=limit)
@@ -180,13 +180,13 @@ class Hub:
         host = urlsplit(self._url).netloc
         if response.outcome is Outcome.GONE or response.status in (401, 403):
             raise EmbedderError(
-                f"{what}: {host} has no such public model, revision or file "
+                f"{label}: {host} has no such public model, revision or file "
                 f"({response.reason}); check the name"
             )
         if response.outcome is Outcome.SKIPPED:
-            raise EmbedderError(f"{what}: refused ({response.reason})")
+            raise EmbedderError(f"{label}: refused ({response.reason})")
         raise EmbedderUnreachableError(
-            f"{what}: {host} cannot be reached ({response.reason}); check the network, or set "
+            f"{label}: {host} cannot be reached ({response.reason}); check the network, or set "
             "KBKIT_MODELS_URL to a mirror, and fetch again: downloaded files are kept"
         )
 
@@ -279,13 +279,13 @@ class _Download:
 
     def is_here(self) -> bool:
         """Whether the same files are installed unchanged."""
-        locked = self._locked_files
-        digest = locked.get(self.model, {}).get("sha256")
+        records = self._locked_files
+        digest = records.get(self.model, {}).get("sha256")
         if self.lock.get("model") != self.model or self.expected not in ("", digest):
             return False
         return all(
-            (self.folder / name).is_file() and sha256(self.folder / name) == each["sha256"]
-            for name, each in locked.items()
+            (self.folder / name).is_file() and sha256(self.folder / name) == record["sha256"]
+            for name, record in records.items()
         )
 
     def run(self) -> Path:
@@ -314,8 +314,8 @@ class _Download:
 
     @property
     def _locked_files(self) -> Mapping[str, Any]:
-        same = self.lock.get("revision") == self.hub.revision
-        return self.lock["files"] if same else {}
+        is_same = self.lock.get("revision") == self.hub.revision
+        return self.lock["files"] if is_same else {}
 
     def _files_of_modules(self) -> list[str]:
         path = self._partial / MODULES
@@ -331,45 +331,45 @@ class _Download:
         return [name for name in needed if name in self.hub.files]
 
     def _get(self, name: str) -> None:
-        listed, repository = self.hub.files[name], self.hub.repository
-        left = self.max_bytes - sum(int(each["bytes"]) for each in self.files.values())
-        if not 0 <= listed.size <= left:
+        file, repository = self.hub.files[name], self.hub.repository
+        budget = self.max_bytes - sum(int(each["bytes"]) for each in self.files.values())
+        if not 0 <= file.size <= budget:
             raise EmbedderError(
-                f"{repository}: {name} has {listed.size / 1e6:,.0f} MB, of "
+                f"{repository}: {name} has {file.size / 1e6:,.0f} MB, of "
                 f"{self.max_bytes / 1e6:,.0f} that a model may have; choose a "
                 f"smaller file with --file"
             )
         expected = self.expected if name == self.model else ""
-        if listed.sha256 and expected not in ("", listed.sha256):
+        if file.sha256 and expected not in ("", file.sha256):
             raise EmbedderError(
-                f"{repository}: {name} has the SHA-256 {listed.sha256}, not {expected}; "
+                f"{repository}: {name} has the SHA-256 {file.sha256}, not {expected}; "
                 "nothing was fetched"
             )
         path = self._partial / name
 
         def report() -> None:
             if self.on_progress is not None:
-                at = path.stat().st_size // 1_000_000
-                self.on_progress(Progress("fetch", at, listed.size // 1_000_000, name))
+                megabytes = path.stat().st_size // 1_000_000
+                self.on_progress(Progress("fetch", megabytes, file.size // 1_000_000, name))
 
-        self.hub.download(listed, path, report)
+        self.hub.download(file, path, report)
         hashes = {
-            "the hub": listed.sha256,
+            "the hub": file.sha256,
             "the lock": self._locked_files.get(name, {}).get("sha256"),
             "--sha256": expected,
         }
-        digest = _check(path, listed, hashes, repository)
-        self.files[name] = {"sha256": digest, "bytes": listed.size}
+        digest = _check(path, file, hashes, repository)
+        self.files[name] = {"sha256": digest, "bytes": file.size}
 
     def _write_lock(self) -> None:
-        written = {
+        record = {
             "repository": self.hub.repository,
             "revision": self.hub.revision,
             "model": self.model,
             "files": self.files,
         }
         temporary = lock_path(self.folder).with_suffix(".new")
-        temporary.write_text(json.dumps(written, indent=2), encoding="utf-8")
+        temporary.write_text(json.dumps(record, indent=2), encoding="utf-8")
         temporary.replace(lock_path(self.folder))
 
 
@@ -384,8 +384,8 @@ def _weights(hub: Hub, file: str) -> str:
     )
 
 
-def _check(path: Path, listed: HubFile, hashes: Mapping[str, str | None], repository: str) -> str:
-    """Return the SHA-256 of a downloaded file; delete the file if it is another."""
+def _check(path: Path, file: HubFile, hashes: Mapping[str, str | None], repository: str) -> str:
+    """Return the SHA-256 of a downloaded file; delete the file if it differs."""
     actual = sha256(path)
     for source, expected in hashes.items():
         if expected and expected != actual:
@@ -397,16 +397,16 @@ def _check(path: Path, listed: HubFile, hashes: Mapping[str, str | None], reposi
                 else "fetch it again"
             )
             raise EmbedderError(
-                f"{repository}: {listed.name} has the SHA-256 {actual}, and {source} says "
+                f"{repository}: {file.name} has the SHA-256 {actual}, and {source} says "
                 f"{expected}; {hint}"
             )
-    if listed.blob:
+    if file.blob:
         data = path.read_bytes()
         digest = hashlib.sha1(b"blob %d\0" % len(data), usedforsecurity=False)
         digest.update(data)
-        if digest.hexdigest() != listed.blob:
+        if digest.hexdigest() != file.blob:
             path.unlink()
             raise EmbedderError(
-                f"{repository}: {listed.name} is not the file that the hub lists; fetch it again"
+                f"{repository}: {file.name} is not the file that the hub lists; fetch it again"
             )
     return actual

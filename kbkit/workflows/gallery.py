@@ -61,12 +61,12 @@ class GalleryRecipe(Value):
 
 def list_recipes() -> list[GalleryRecipe]:
     """List the recipes of the gallery, sorted by name."""
-    folder = _folder()
+    gallery = _folder()
     figures: dict[str, Any] = {}
-    if (folder / _FIGURES).is_file():
-        figures = json.loads((folder / _FIGURES).read_text(encoding="utf-8"))["recipes"]
+    if (gallery / _FIGURES).is_file():
+        figures = json.loads((gallery / _FIGURES).read_text(encoding="utf-8"))["recipes"]
     recipes = []
-    for path in sorted(folder.glob("*.yaml")):
+    for path in sorted(gallery.glob("*.yaml")):
         if path.stem not in _NOT_LISTED:
             recipe = load_recipe(path)
             recipes.append(
@@ -90,8 +90,8 @@ def copy_recipe(name: str, folder: str | Path = ".", *, force: bool = False) -> 
         hint = did_you_mean(name, paths, "`kbkit recipes list` shows them")
         raise NotFoundError(f"{name}: no such recipe in the gallery; {hint}")
     source, target = paths[name], Path(folder)
-    material = sorted(path for path in source.with_suffix("").rglob("*") if path.is_file())
-    pairs = [(path, target / path.relative_to(source.parent)) for path in (source, *material)]
+    companions = sorted(path for path in source.with_suffix("").rglob("*") if path.is_file())
+    pairs = [(path, target / path.relative_to(source.parent)) for path in (source, *companions)]
     existing = [copy for _, copy in pairs if copy.exists()]
     if existing and not force:
         raise ConflictError(f"{existing[0]}: exists; name another folder, or add --force")
@@ -144,7 +144,7 @@ class RecipeFinding(Value):
 
 
 def check_recipe(path: str | Path) -> list[RecipeFinding]:
-    """Find errors of a recipe, errors first; it requests nothing.
+    """Find defects of a recipe, errors first, without requests.
 
     Checks the schema, addresses, patterns, and the existence of files and packages. An evaluation
     reports golden questions whose pages do not exist.
@@ -189,8 +189,8 @@ def _address_findings(url: str, where: str) -> Iterator[RecipeFinding]:
     except ValueError:
         yield RecipeFinding("error", where, f"{url}: not a web address")
         return
-    if refused := refusal_of(url):
-        yield RecipeFinding("error", where, f"{url}: {refused}")
+    if refusal := refusal_of(url):
+        yield RecipeFinding("error", where, f"{url}: {refusal}")
     elif port is not None and {"http": 80, "https": 443}[parts.scheme] == port:
         yield RecipeFinding(
             "warning", where, f"port {port} is that of {parts.scheme} anyway; leave it out"
@@ -218,9 +218,9 @@ def _crawl(source: CrawlSource, where: str) -> Iterator[RecipeFinding]:
         yield RecipeFinding("warning", f"{where}.delay", message)
 
 
-def _meets(one: str, other: str) -> bool:
-    one, other = one.rstrip("/") + "/", other.rstrip("/") + "/"
-    return one.startswith(other) or other.startswith(one)
+def _meets(path: str, scope: str) -> bool:
+    path, scope = path.rstrip("/") + "/", scope.rstrip("/") + "/"
+    return path.startswith(scope) or scope.startswith(path)
 
 
 def _questions(questions: tuple[Question, ...]) -> Iterator[RecipeFinding]:

@@ -83,8 +83,8 @@ def _open(to: str | Path, source: Stores, settings: Settings) -> Stores:
     folder = source.folder if is_server else Path(to).absolute()
     new_settings = replace(settings, database_url=str(to) if is_server else "")
     try:
-        here = catalog_address(source.folder.resolve(), source.settings)
-        if catalog_address(folder.resolve(), new_settings) == here:
+        source_address = catalog_address(source.folder.resolve(), source.settings)
+        if catalog_address(folder.resolve(), new_settings) == source_address:
             raise ImpossibleError(
                 f"{source.catalog_address}: the workspace already exists; name another place"
             )
@@ -99,10 +99,10 @@ def _open(to: str | Path, source: Stores, settings: Settings) -> Stores:
 
 
 def _copy_folders(source: Stores, destination: Stores) -> list[str]:
-    """Copy files, entries and pictures; delete derived data. Return what was copied."""
+    """Copy files, entries and pictures; delete derived data. Return their names."""
     copied = []
     if destination.settings.database_url:
-        destination.other_home()  # the server learns which folder has files and entries
+        destination.other_home()  # record in the server which folder has files and entries
     else:
         for name in DERIVED:
             shutil.rmtree(destination.folder / name, ignore_errors=True)

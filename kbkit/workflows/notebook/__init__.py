@@ -101,10 +101,10 @@ def _fill(notebook: NotebookNode, recipe: Recipe, values: dict[str, str | bool])
     for cell in notebook.cells:
         tags = cell.metadata.get("tags", [])
         if _TITLE in tags:
-            _, _, rest = cell.source.partition("\n")
-            about = _plain(recipe.description)
+            _, _, body = cell.source.partition("\n")
+            summary = _plain(recipe.description)
             title = f"# {_plain(recipe.site.title or recipe.name)}\n"
-            cell.source = title + (f"\n{about}\n" if about else "") + rest
+            cell.source = title + (f"\n{summary}\n" if summary else "") + body
         if _PARAMETERS in tags:
             cell.source = "\n".join(_assign(line, values) for line in cell.source.splitlines())
 
