@@ -81,7 +81,7 @@ class _LabelledReader:
     def __init__(self, source: SourceReader, spec: SourceSpec) -> None:
         self._source = source
         self._spec = spec
-        self._stated = License.stated(spec.license, attribution=spec.attribution)
+        self._license = License.stated(spec.license, attribution=spec.attribution)
         self.exhaustive = source.exhaustive
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
@@ -93,8 +93,8 @@ class _LabelledReader:
 
     def _add_labels(self, document: SourceDocument) -> SourceDocument:
         metadata = document.metadata
-        if self._stated or self._stated.attribution:
-            license = License.of(metadata).or_else(self._stated)
+        if self._license or self._license.attribution:
+            license = License.of(metadata).or_else(self._license)
             metadata = {**metadata, **license.to_metadata()}
         return replace(
             document,
@@ -142,9 +142,9 @@ class DiskPlace:
 
     def apart(self, others: Iterable[DiskPlace]) -> DiskPlace:
         """Return this place with a number in its name, if its URIs would clash with others."""
-        taken = list(others)
+        other_places = list(others)
         place, number = self, 1
-        while any(place._clashes(other) for other in taken):
+        while any(place._clashes(other) for other in other_places):
             number += 1
             name = PurePosixPath(self.name or self.root.name or "files")
             place = replace(self, name=str(name.with_stem(f"{name.stem}-{number}")))
@@ -165,7 +165,7 @@ def public_uri(uri: str, base: Path | None = None) -> str:
     """Replace a local path by a URI that does not reveal its folder.
 
     Paths below ``base`` become relative to it, others their last two parts with a digest of the
-    folder. Other URIs stay, and so do paths without a file (``/guide/a.html``), which may be pages
+    folder. Other URIs stay, as do paths without a file (``/guide/a.html``), which may be pages
     of a site.
     """
     if not _LOCAL.match(uri):
@@ -183,8 +183,8 @@ def public_uri(uri: str, base: Path | None = None) -> str:
             return uri
     except ValueError:
         return uri
-    mark = hashlib.blake2b(os.fsencode(full.parent), digest_size=4).hexdigest()
-    return f"{full.parent.name or 'files'}-{mark}/{full.name}{hash_}{fragment}"
+    digest = hashlib.blake2b(os.fsencode(full.parent), digest_size=4).hexdigest()
+    return f"{full.parent.name or 'files'}-{digest}/{full.name}{hash_}{fragment}"
 
 
 def without_machine(text: str) -> str:
@@ -222,7 +222,7 @@ class SourceEvent:
 
     uri: Its address or file.
     document: Set exactly if the outcome is ``FETCHED``.
-    reason: Why it was skipped, failed or is gone, in one line. Empty if another event sums up.
+    reason: Why it was skipped, failed or is gone, in one line. Empty if another event sums it up.
     record: Record for the next visit; only from sources that fetch.
     """
 

@@ -127,14 +127,14 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, place: str) -> St
 
 
 def read_warc(path: Path, base: str, accept: Callable[[str], bool]) -> Iterator[StoredPage]:
-    """Yield the last capture of each address in a WARC that was answered with 200."""
+    """Yield the last capture with status 200 of each address in a WARC."""
     latest: dict[str, tuple[str, int]] = {}
     for number, url, date, _ in _records(path):
         if url.startswith(base) and accept(url) and (date, number) >= latest.get(url, ("", 0)):
             latest[url] = (date, number)
-    chosen = {number for _, number in latest.values()}
+    numbers = {number for _, number in latest.values()}
     for number, url, _, record in _records(path):
-        if number not in chosen:
+        if number not in numbers:
             continue
         body = record.content_stream().read(MAX_BYTES + 1)
         yield _stored_page(url, body, charset_of(_content_type(record)))
@@ -172,7 +172,7 @@ _HTML = frozenset({"text/html", "application/xhtml+xml"})
 
 
 class _BoundedFile:
-    """What warcio needs of a file."""
+    """A file for warcio that bounds what is read."""
 
     def __init__(self, path: Path) -> None:
         self._name = path.name
@@ -269,7 +269,7 @@ class MirrorReader:
                 f"{self._spec.path}: no such folder or archive (relative paths start at "
                 f"{context.base.resolve()})"
             )
-        unread: list[SourceEvent] = []
+        unread_events: list[SourceEvent] = []
 
         def pages() -> Iterator[tuple[str, str, bytes, str]]:
             for page in islice(self._pages(path), self._spec.limit):
@@ -277,15 +277,15 @@ class MirrorReader:
                     return
                 uri = self._uri(page)
                 if page.reason:
-                    unread.append(SourceEvent(uri, page.outcome, reason=page.reason))
+                    unread_events.append(SourceEvent(uri, page.outcome, reason=page.reason))
                 else:
                     yield uri, uri, page.body, page.charset
 
         for uri, page in SiteExtractor(engine=context.engine).read(pages(), context.stop):
             # noindex is for search engines; this mirror was chosen by its user
-            shown = replace(page, reason="") if page.noindex and page.content else page
-            yield event_of_page(uri, shown)
-        yield from unread
+            result = replace(page, reason="") if page.noindex and page.content else page
+            yield event_of_page(uri, result)
+        yield from unread_events
 
     def _pages(self, path: Path) -> Iterator[StoredPage]:
         if is_warc(path):
@@ -293,10 +293,10 @@ class MirrorReader:
         return read_pages(path, self._is_wanted)
 
     def _is_wanted(self, inside: str) -> bool:
-        missing = inside.endswith("/404.html")  # a server's error page
-        return not missing and admits(inside, self._spec.include, self._spec.exclude)
+        is_error_page = inside.endswith("/404.html")  # a server's error page
+        return not is_error_page and admits(inside, self._spec.include, self._spec.exclude)
 
     def _uri(self, page: StoredPage) -> str:
-        if page.place.startswith(self._base):  # of a WARC
+        if page.place.startswith(self._base):  # an address in a WARC
             return page.place
         return self._base + quote(page.place, safe="/~!$&'()*+,;=:@")

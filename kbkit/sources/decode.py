@@ -70,10 +70,10 @@ def binary_kind(body: bytes) -> str:
     head = body[:_HEAD]
     if b"\x00" not in head or body.startswith(tuple(bom for bom, _ in _BOMS)) or _wide(body):
         return ""
-    rest = head.replace(b"\x00", b"")
-    text = rest.decode("utf-8", errors="ignore")
-    stray = len(head) - len(rest) <= len(head) // 100
-    return "" if stray and len(_ODD.findall(text)) <= len(text) // 200 else "binary data"
+    without_nuls = head.replace(b"\x00", b"")
+    text = without_nuls.decode("utf-8", errors="ignore")
+    few_nuls = len(head) - len(without_nuls) <= len(head) // 100
+    return "" if few_nuls and len(_ODD.findall(text)) <= len(text) // 200 else "binary data"
 
 
 def charset_of(content_type: str) -> str:
@@ -85,7 +85,7 @@ def charset_of(content_type: str) -> str:
 
 
 def decode(body: bytes, charset: str = "", *, markup: bool = True) -> str:
-    """Decode text without failing; see `decoded`."""
+    """Decode text without failing; see `decode_text`."""
     return decode_text(body, charset, markup=markup).text
 
 
@@ -102,23 +102,23 @@ def decode_text(body: bytes, charset: str = "", *, markup: bool = True) -> Decod
     if wide := _wide(body):
         return Decoded(body.decode(wide, errors="replace"))
     shifts = body.isascii() and _SHIFTS.search(body) is not None
-    if not shifts and (unicode := _utf8(body)) is not None:
-        return unicode
-    named = [charset]
+    if not shifts and (utf8 := _utf8(body)) is not None:
+        return utf8
+    declared = [charset]
     if markup:
         for pattern in (_META, _XML):
             if match := pattern.search(body[:_HEAD]):
-                named.append(match.group(1).decode("ascii"))
-    named = list(filter(None, named))
-    for name in named:
+                declared.append(match.group(1).decode("ascii"))
+    declared = list(filter(None, declared))
+    for name in declared:
         if (text := _try_decode(body, name)) is not None:
             return _with_losses(text, name)
-    return _guess(body, f"is not in {named[0]}, as it says" if named else "names no charset")
+    return _guess(body, f"is not in {declared[0]}, as it says" if declared else "names no charset")
 
 
 def _with_losses(text: str, name: str) -> Decoded:
-    bad = text.count("\ufffd")
-    return Decoded(text, f"bytes that are not {name}, read as \ufffd: {bad:,}" if bad else "")
+    losses = text.count("\ufffd")
+    return Decoded(text, f"bytes that are not {name}, read as \ufffd: {losses:,}" if losses else "")
 
 
 def _utf8(body: bytes) -> Decoded | None:
@@ -127,8 +127,8 @@ def _utf8(body: bytes) -> Decoded | None:
         return Decoded(body.decode("utf-8"))
     except UnicodeDecodeError:
         text = body.decode("utf-8", errors="replace")
-        good = _letters(text) > 2 * text.count("\ufffd")
-        return _with_losses(text, "utf-8") if good else None
+        plausible = _letters(text) > 2 * text.count("\ufffd")
+        return _with_losses(text, "utf-8") if plausible else None
 
 
 def _letters(text: str) -> int:
@@ -158,8 +158,8 @@ def _try(body: bytes, name: str) -> str | None:
     except (UnicodeError, ValueError):
         # a stray byte must not change the charset of a whole page
         text = body.decode(name, errors="replace")
-        bad = text.count("\ufffd")
-        return text if bad <= max(1, len(text) // 100) and bad <= _letters(text) else None
+        losses = text.count("\ufffd")
+        return text if losses <= max(1, len(text) // 100) and losses <= _letters(text) else None
 
 
 def _decode_extension(error: UnicodeError) -> tuple[str, int]:
@@ -222,7 +222,7 @@ def _credible(text: str, name: str) -> bool:
 def _wide(body: bytes) -> str:
     """Return the UTF-16 or UTF-32 codec of text without a byte order mark, or ``""``.
 
-    Positions of NULs in spaces, digits and line feeds tell the codec.
+    The positions of NULs in spaces, digits and line feeds reveal the codec.
     """
     head = body[: _HEAD - _HEAD % 4]
     if b"\x00" not in head or len(head) < 4:

@@ -24,7 +24,7 @@ from kbkit.sources.html.fidelity import KINDS, Fidelity, recurring, survey
 from kbkit.sources.html.site_extractor import SiteExtractor
 from kbkit.sources.web.pages import open_robots
 
-_SURVEYED = 100  # most pages that are compared to find a site's template
+_SURVEYED = 100  # maximum number of pages compared to find a site's template
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +79,10 @@ class FidelityReport:
     @property
     def titles(self) -> float:
         """Share of pages whose title no page with other possible names has, 0 to 1."""
-        read = [page for page in self.pages if not page.reason]
-        named = Counter({(page.title, page.names) for page in read})
-        titles = Counter(title for title, _ in named)
-        return sum(titles[page.title] == 1 for page in read) / len(read) if read else 1.0
+        rated = [page for page in self.pages if not page.reason]
+        distinct = Counter({(page.title, page.names) for page in rated})
+        titles = Counter(title for title, _ in distinct)
+        return sum(titles[page.title] == 1 for page in rated) / len(rated) if rated else 1.0
 
     @property
     def warning(self) -> str:
@@ -106,15 +106,15 @@ class FidelityReport:
         }
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Return a heading, a row for each page, and one for all: kept shares in per cent."""
+        """Return a heading, a row for each page, and a total: kept shares in per cent."""
         rows = [(page.uri, *_figures(page.fidelity, page.reason)) for page in self.pages]
         return [("page", *KINDS), *rows, (f"all {len(rows):,}", *_figures(self.total, ""))]
 
     def _repr_html_(self) -> str:
         import pandas as pd
 
-        head, *rest = self.rows()
-        return str(pd.DataFrame(rest, columns=head).to_html(index=False, max_rows=20))
+        head, *rows = self.rows()
+        return str(pd.DataFrame(rows, columns=head).to_html(index=False, max_rows=20))
 
 
 def fidelity(
@@ -124,8 +124,8 @@ def fidelity(
 
     Independent of the converter. Counts words of the content, headings with level and text, their
     anchors, terms, code blocks byte for byte, table rows with their cells in order, cells and
-    links, and the share of written text that is not content. Shared text of a folder's pages,
-    landmarks, headings and links tell what is content.
+    links, and the share of written text that is not content. Text that pages of a folder
+    share, landmarks, headings and links show where the content is.
 
     Args:
         place: An HTML file, a folder or archive of them (read as one site), or an address.
@@ -138,15 +138,15 @@ def fidelity(
     template: Collection[int] = ()
     address, path = str(place), Path(place).expanduser()
     if address.startswith(("http://", "https://")):
-        pages, many = iter([_fetch_page(address, allow_private)]), 1
+        pages, count = iter([_fetch_page(address, allow_private)]), 1
     elif path.is_file() and path.suffix.lower() != ".zip":
-        pages, many = iter([StoredPage(path.name, bytes_of(path, MAX_BYTES))]), 1
+        pages, count = iter([StoredPage(path.name, bytes_of(path, MAX_BYTES))]), 1
     else:
         names = _names(path)
-        pages, many = read_pages(path, lambda _: True), len(names)
-        chosen = set(names[:: -(-many // _SURVEYED)])
-        surveyed = read_pages(path, chosen.__contains__)
-        template = recurring([survey(decode(page.body, page.charset)) for page in surveyed])
+        pages, count = read_pages(path, lambda _: True), len(names)
+        sample = set(names[:: -(-count // _SURVEYED)])
+        sampled_pages = read_pages(path, sample.__contains__)
+        template = recurring([survey(decode(page.body, page.charset)) for page in sampled_pages])
     tasks = ((page, _address(page.place), page.body, page.charset) for page in pages)
     measured = []
     total = Fidelity()
@@ -155,7 +155,7 @@ def fidelity(
         total.include(page.fidelity)
         measured.append(page)
         if on_progress is not None:
-            on_progress(Progress("measure", len(measured), many, page.uri))
+            on_progress(Progress("measure", len(measured), count, page.uri))
     return FidelityReport(tuple(sorted(measured, key=lambda page: page.uri)), total)
 
 

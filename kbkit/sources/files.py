@@ -103,13 +103,13 @@ def _nav_entries(
     nav: Any, docs: Path, above: _Above, depth: int
 ) -> Iterator[tuple[Path, str, _Above]]:
     for item in nav if isinstance(nav, list) and depth < _DEEPEST else ():
-        named = item.items() if isinstance(item, dict) else [("", item)]
-        for title, inside in named:
-            if isinstance(inside, str) and "://" not in inside:
-                yield _real_path(docs / inside), str(title), above
-            elif isinstance(inside, list):
-                inner = (*above, (str(title), _index(inside, docs)))
-                yield from _nav_entries(inside, docs, inner, depth + 1)
+        entries = item.items() if isinstance(item, dict) else [("", item)]
+        for title, target in entries:
+            if isinstance(target, str) and "://" not in target:
+                yield _real_path(docs / target), str(title), above
+            elif isinstance(target, list):
+                inner = (*above, (str(title), _index(target, docs)))
+                yield from _nav_entries(target, docs, inner, depth + 1)
 
 
 def _index(nav: list[Any], docs: Path) -> Path | None:
@@ -123,7 +123,7 @@ def _index(nav: list[Any], docs: Path) -> Path | None:
 
 
 def _real_path(path: Path) -> Path:
-    """Follow links; links in a circle stay (`Path.resolve` raises `RuntimeError`)."""
+    """Follow links; circular ones stay (`Path.resolve` raises `RuntimeError`)."""
     return Path(os.path.realpath(path))
 
 
@@ -135,9 +135,9 @@ _ILLUSTRATED = frozenset({"markdown", "notebook"})  # formats that refer to pict
 def _names(paths: Sequence[Path], root: Path) -> dict[str, str]:
     """Map names in wiki links (name or path without suffix) to files, nearest to the top first."""
     places = [_real_path(path) for path in paths]
-    inside = [place.relative_to(root) for place in places if root in place.parents]
+    relative = [place.relative_to(root) for place in places if root in place.parents]
     names: dict[str, str] = {}
-    for path in sorted(inside, key=lambda each: (len(each.parts), each)):
+    for path in sorted(relative, key=lambda each: (len(each.parts), each)):
         for name in (path.stem, path.with_suffix("").as_posix()):
             names.setdefault(name.casefold(), path.as_posix())
     return names
@@ -161,21 +161,21 @@ class FilesReader:
             uri = place.uri(path)
             if parsed.reason:
                 yield from _unread(uri, parsed, context)
-            title, own = navigation.get(_real_path(path), _UNLISTED) if navigation else _UNLISTED
-            for read in _documents(uri, parsed):
-                document = _with_files(read, path, root, names)
+            title, nav = navigation.get(_real_path(path), _UNLISTED) if navigation else _UNLISTED
+            for original in _documents(uri, parsed):
+                document = _with_files(original, path, root, names)
                 if title and document.title == title_from_name(uri):  # no title in the document
                     document = replace(document, title=title)
-                if own:
-                    metadata = {**document.metadata, **own.to_metadata()}
+                if nav:
+                    metadata = {**document.metadata, **nav.to_metadata()}
                     document = replace(document, metadata=metadata)
                 # so that a later failure of the file is reported for each of its parts
                 is_part = document.uri != uri
                 record = PageRecord(document.uri, document_uri=document.uri) if is_part else None
                 yield SourceEvent(document.uri, Outcome.FETCHED, document, record=record)
-        left = len(paths) - self._spec.limit
-        if left > 0 and not context.stop():
-            reason = f"{left} more files are beyond the limit of {self._spec.limit}"
+        excess = len(paths) - self._spec.limit
+        if excess > 0 and not context.stop():
+            reason = f"{excess} more files are beyond the limit of {self._spec.limit}"
             yield SourceEvent(self._spec.path, Outcome.SKIPPED, reason=reason)
 
 
@@ -183,19 +183,19 @@ def _parse(
     paths: Sequence[Path], place: DiskPlace, root: Path | None, context: SourceContext
 ) -> Iterator[tuple[Path, ParsedFile]]:
     """Parse files, a few ahead, and yield them in order."""
-    left, waiting = deque(paths), deque[tuple[Path, Future[ParsedFile]]]()
+    remaining, pending = deque(paths), deque[tuple[Path, Future[ParsedFile]]]()
     with FileParser(min(os.cpu_count() or 1, len(paths)), context.engine) as parser:
-        while (left or waiting) and not context.stop():
-            if left and len(waiting) < _AHEAD:
-                path = left.popleft()
-                waiting.append((path, _submit(parser, path, place.uri(path), root)))
+        while (remaining or pending) and not context.stop():
+            if remaining and len(pending) < _AHEAD:
+                path = remaining.popleft()
+                pending.append((path, _submit(parser, path, place.uri(path), root)))
                 continue
-            path, result = waiting[0]
+            path, future = pending[0]
             with suppress(NotYet):
-                result.result(timeout=0.2)
-            if result.done():
-                waiting.popleft()
-                yield path, result.result()
+                future.result(timeout=0.2)
+            if future.done():
+                pending.popleft()
+                yield path, future.result()
 
 
 def _submit(parser: FileParser, path: Path, uri: str, root: Path | None) -> Future[ParsedFile]:
@@ -226,7 +226,7 @@ def _unread(uri: str, parsed: ParsedFile, context: SourceContext) -> Iterator[So
 def _with_files(
     document: SourceDocument, path: Path, root: Path | None, names: Mapping[str, str]
 ) -> SourceDocument:
-    """Let a document's wiki links lead to files, and add its pictures."""
+    """Point a document's wiki links to files, and add its pictures."""
     form, folder = format_of(path.name), root or _real_path(path).parent
 
     def address(name: str, heading: str) -> str | None:
@@ -258,15 +258,15 @@ def read_file(name: str, data: bytes, *, reader: FileParser | None = None) -> li
 def _documents(uri: str, parsed: ParsedFile) -> list[SourceDocument]:
     documents: dict[str, SourceDocument] = {}
     for part in parsed.parts:
-        own = f"{uri}/{quote(part.name, safe='/ ')}" if part.name else uri
+        part_uri = f"{uri}/{quote(part.name, safe='/ ')}" if part.name else uri
         if part.name.startswith("#/"):  # a JSON pointer into the file
-            own = uri + part.name
+            part_uri = uri + part.name
         number = 1
-        while own in documents:
+        while part_uri in documents:
             number += 1
-            own = f"{uri}/{quote(part.name, safe='/ ')}-{number}"
-        documents[own] = SourceDocument(
-            own,
+            part_uri = f"{uri}/{quote(part.name, safe='/ ')}-{number}"
+        documents[part_uri] = SourceDocument(
+            part_uri,
             part.title,
             part.content,
             _detect_type(uri, part),
@@ -292,7 +292,7 @@ def files_of(spec: FilesSource, base: Path) -> tuple[list[Path], Path | None]:
     if full.is_file():
         return [full], None
     if full.is_dir():
-        # a folder stands for its readable files; hidden ones belong to tools
+        # a folder means its readable files; hidden ones belong to tools
         paths = [
             path
             for path, inside in walk(full)

@@ -137,14 +137,14 @@ def _label(metadata: Mapping[str, Any]) -> str:
 def _run(parts: Sequence[_Part]) -> str:
     """Join the texts of parts; overlaps of neighbours appear once."""
     text = ""
-    before: _Part | None = None
+    previous: _Part | None = None
     for part in parts:
         shared = 0
         joint = "\n\n" if text else ""
-        if before and 0 <= before.start < part.start <= before.end:
-            shared, joint = before.end - part.start, ""
+        if previous and 0 <= previous.start < part.start <= previous.end:
+            shared, joint = previous.end - part.start, ""
         text += joint + part.text[shared:]
-        before = part
+        previous = part
     return text
 
 
@@ -159,8 +159,10 @@ def _document(uri: str, text: str, parts: Sequence[_Part], base: Path) -> Source
         if isinstance(path := metadata.get(key), str):
             metadata[key] = public_uri(path, base)
     name = next(_texts(first, ("file_name",)), uri)
-    read = with_front_matter(text, " ".join(text.split())[:80] if uri.startswith("text:") else name)
-    title = without_nul(next(_texts(metadata, ("title",)), read.title))
+    parsed = with_front_matter(
+        text, " ".join(text.split())[:80] if uri.startswith("text:") else name
+    )
+    title = without_nul(next(_texts(metadata, ("title",)), parsed.title))
     tags = metadata.pop("tags", None)
     labels = tags.split(",") if isinstance(tags, str) else tags if isinstance(tags, list) else ()
     try:
@@ -172,10 +174,10 @@ def _document(uri: str, text: str, parts: Sequence[_Part], base: Path) -> Source
     return SourceDocument(
         uri=uri,
         title=" ".join(title.split())[:500],
-        content=read.content,
+        content=parsed.content,
         document_type=kind,
-        tags=tuple(dict.fromkeys((*read.tags, *(str(tag).strip() for tag in labels if tag)))),
-        metadata={**read.metadata, **metadata, **({"format": form} if form else {})},
+        tags=tuple(dict.fromkeys((*parsed.tags, *(str(tag).strip() for tag in labels if tag)))),
+        metadata={**parsed.metadata, **metadata, **({"format": form} if form else {})},
     )
 
 

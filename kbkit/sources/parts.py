@@ -66,7 +66,7 @@ _MARKS = re.compile(
     r"([*@%`].*|[&!]\S+[ \t]+\S.*|[\[{].*[^\s\]},\[{])$",
     re.MULTILINE,
 )
-"""Values that start with a reserved sign of YAML, but are meant as text."""
+"""Values that start with a reserved character of YAML, but are meant as text."""
 _COLONS = re.compile(r"^([\w.][\w. -]*+:[ \t]++)([^\"'|>\[{#\s].*:.*)$", re.MULTILINE)
 
 
@@ -106,8 +106,8 @@ def with_front_matter(text: str, name: str, *, markdown: bool = False) -> Part:
 def title_from_name(name: str) -> str:
     """Make a title from a path or URL; index pages take their folder's name."""
     path = PurePosixPath(name.rstrip("/").replace("\\", "/"))
-    own = path.stem.lower() in {"index", "readme"} and path.parent.name
-    stem = path.parent.name if own else path.stem
+    is_index = path.stem.lower() in {"index", "readme"} and path.parent.name
+    stem = path.parent.name if is_index else path.stem
     return re.sub(r"[-_]+", " ", stem).strip() or name
 
 
@@ -190,8 +190,8 @@ def detect(
     folders, name = _path(uri)
     if _UNTYPED.fullmatch(name):
         return DocumentType.OTHER
-    if (named := _type_by(_NAMES, name)) is not None:
-        return named
+    if (by_name := _type_by(_NAMES, name)) is not None:
+        return by_name
     if _NOT_TITLES.search(title) or (not folders and not name):
         return DocumentType.OTHER
     headings = _HEADING.findall(content[:_READ])
@@ -202,14 +202,14 @@ def detect(
                 return kind
     if template is not None:
         return template
-    described = _identifier_share(inner)
-    if _MANUAL_PAGE.match(title) or _is_manual_page(headings) or described >= _MAX:
+    identifier_share = _identifier_share(inner)
+    if _MANUAL_PAGE.match(title) or _is_manual_page(headings) or identifier_share >= _MAX:
         return DocumentType.REFERENCE
     for folder in reversed(folders if len(content) >= _SHORT else []):
         if _UNTYPED.fullmatch(folder):
             return DocumentType.OTHER
         by_folder = _type_by(_FOLDERS, folder)
-        if by_folder is DocumentType.MANUAL and described > _FEW:
+        if by_folder is DocumentType.MANUAL and identifier_share > _FEW:
             return DocumentType.OTHER  # folder and page disagree
         if by_folder is not None:
             return by_folder
@@ -239,7 +239,7 @@ def _is_manual_page(headings: Iterable[str]) -> bool:
 
 def _identifier_share(headings: list[str]) -> float:
     """Return the share of headings that look like identifiers; 0 for fewer than three."""
-    signatures = sum(bool(_SIGNATURE.match(one) or _DOTTED.match(one)) for one in headings)
+    signatures = sum(bool(_SIGNATURE.match(text) or _DOTTED.match(text)) for text in headings)
     return signatures / len(headings) if signatures >= 3 else 0.0
 
 

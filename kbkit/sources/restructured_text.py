@@ -2,7 +2,7 @@
 
 docutils runs without file access and raw markup. Directives and roles of Sphinx are registered
 first: directives keep argument and content, roles their text. Docstrings without marks of
-reStructuredText are taken as Markdown.
+reStructuredText are treated as Markdown.
 """
 
 from __future__ import annotations
@@ -117,14 +117,14 @@ def _role(  # noqa: PLR0917 - docutils passes them so
     """Write an unknown role as its text, or as the label before ``<target>``."""
     plain = utils.unescape(text)
     match = _TARGET.match(plain)
-    shown = match.group(1) if match and match.group(1) else plain
-    if shown.startswith("~"):
-        shown = shown.rpartition(".")[2]
-    shown = shown.lstrip("!~")
+    label = match.group(1) if match and match.group(1) else plain
+    if label.startswith("~"):
+        label = label.rpartition(".")[2]
+    label = label.lstrip("!~")
     short = name.lower()
     if CODE_ROLES.fullmatch(short):
-        return [nodes.literal(rawtext, shown)], []
-    return [nodes.inline(rawtext, shown)], []
+        return [nodes.literal(rawtext, label)], []
+    return [nodes.inline(rawtext, label)], []
 
 
 class _AnyOptions(dict[str, Any]):
@@ -156,18 +156,18 @@ class _UnknownDirective(Directive):
         if short == "toctree" or (short in SILENT and not (short in NAMING and text)):
             return []
         if short == "class" and self.name == short and not text and "(" not in argument:
-            return []  # names a style, in docutils; Sphinx's describes a class
+            return []  # names a style in docutils; Sphinx's directive describes a class
         if short in _OBJECTS:
             return [self._object(argument, short)]
         children = self._nested()
         if short in _LABELS:
-            version, _, rest = argument.partition("\n" if short == "seealso" else " ")
+            version, _, remainder = argument.partition("\n" if short == "seealso" else " ")
             first, _, below = version.partition("\n")
             box = nodes.admonition("", classes=["note"])
             if short == "seealso":
-                first, rest = "", argument
+                first, remainder = "", argument
             box += nodes.title("", "", nodes.Text(f"{_LABELS[short]} {first}".strip()))
-            if paragraph := f"{below} {rest}".strip():
+            if paragraph := f"{below} {remainder}".strip():
                 inline, messages = self.state.inline_text(paragraph, self.lineno)
                 box += nodes.paragraph("", "", *inline)
                 box.extend(messages)
@@ -195,7 +195,7 @@ class _UnknownDirective(Directive):
 
 
 _RST = re.compile(r"(?m)::[ \t]*$|^[ \t]*\.\. |:[a-z:]+:`|[`\]]_+(?!\w)")
-"""Marks that Markdown does not know."""
+"""Marks that do not occur in Markdown."""
 _TITLE = re.compile(r"(?m)(?<![^\n]\n)^(\S.*)\n[=\-~^\"'#*+]{3,}[ \t]*$")
 _MARKS = re.compile(
     r"(?P<fence>^[ \t]*(?P<mark>`{3,}|~{3,}).*?(?:^[ \t]*(?P=mark)[ \t]*$|\Z))"
@@ -218,12 +218,12 @@ def to_markdown(docstring: Any) -> str:
     from griffe import Parser, infer_docstring_style
 
     text: str = docstring.value
-    apart = copy(docstring)
-    apart.value = f"\n{text.strip()}\n"  # griffe finds sections between other lines only
-    with suppress(Exception):  # write it as it stands if its parser fails
+    padded = copy(docstring)
+    padded.value = f"\n{text.strip()}\n"  # griffe finds sections between other lines only
+    with suppress(Exception):  # keep it unchanged if its parser fails
         order = [Parser.numpy, Parser.sphinx, Parser.google]
-        style, _ = infer_docstring_style(apart, style_order=order, default=Parser.numpy)
-        sections = apart.parse(style, warnings=False)
+        style, _ = infer_docstring_style(padded, style_order=order, default=Parser.numpy)
+        sections = padded.parse(style, warnings=False)
         text = "\n\n".join(_section(each, _is_rst(text)) for each in sections)
     return markdown(text)
 

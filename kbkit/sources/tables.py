@@ -25,7 +25,7 @@ from kbkit.recipes.base import find_problems
 from kbkit.runtime.processes import Workers
 from kbkit.sources import DiskPlace, Outcome, SourceContext, SourceEvent, public_uri
 
-_TOLD = ("id", "description", "state", "fetched_at", "content_hash")  # derived keys, ignored
+_DERIVED = ("id", "description", "state", "fetched_at", "content_hash")  # derived keys, ignored
 _MAX_LENGTH = 50_000_000  # bytes of a line
 
 
@@ -63,7 +63,7 @@ class JsonlReader:
         self._spec = spec
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        """Read the lines; skip wrong ones with line number and reason."""
+        """Read the lines; skip invalid ones with line number and reason."""
         path = context.base / self._spec.path
         place = (context.place or DiskPlace.of(self._spec.path, context.base)).name
         seen: dict[str, str] = {}
@@ -107,16 +107,14 @@ class JsonlReader:
         return SourceEvent(document.uri, Outcome.FETCHED, document)
 
     def _document(self, values: dict[str, Any], folder: Path) -> SourceDocument:
-        stated = {
-            key: one for key, one in values.items() if one not in (None, "") and key not in _TOLD
-        }
+        fields = {k: v for k, v in values.items() if v not in (None, "") and k not in _DERIVED}
         try:
-            row = _Row.model_validate(stated)
+            row = _Row.model_validate(fields)
         except ValidationError as error:
             raise ValueError(str(find_problems(error, _Row)[0])) from None
         uri = public_uri(row.uri, folder)
         title = " ".join(row.title.replace("\x00", "").split()) or uri
-        # names of pictures, which lines do not hold
+        # names of pictures, which are not in the lines
         metadata = {key: value for key, value in row.metadata.items() if key != "images"}
         if not any(metadata.get(key) for key in LICENSE_KEYS):
             metadata |= License.of(values).to_metadata()
@@ -207,13 +205,13 @@ def _write_lines(path: str, lines: str) -> None:
     columns = list(_Row.model_fields)
     with ParquetFile(path) as file, Path(lines).open("wb") as stream:
         names = file.schema_arrow.names
-        unknown = [name for name in names if name not in {*columns, *_TOLD, "text"}]
+        unknown = [name for name in names if name not in {*columns, *_DERIVED, "text"}]
         if unknown:
             raise ValueError(f"unknown column {unknown[0]!r}; the columns are {', '.join(columns)}")
         if len(set(names)) < len(names):
             raise ValueError("two columns have the same name")
-        wanted = [name for name in names if name not in _TOLD or name == "state"]
-        for batch in file.iter_batches(_ROWS, columns=wanted, use_threads=False):
+        selected = [name for name in names if name not in _DERIVED or name == "state"]
+        for batch in file.iter_batches(_ROWS, columns=selected, use_threads=False):
             for row in batch.to_pylist():
                 stream.write(json.dumps(_row_values(row), default=_plain).encode() + b"\n")
             if stream.tell() > _MAX_BYTES:
@@ -230,7 +228,7 @@ def _row_values(row: Mapping[str, Any]) -> dict[str, Any]:
         elif isinstance(metadata, list):
             values["metadata"] = dict(metadata)
         elif isinstance(metadata, dict):
-            values["metadata"] = {key: one for key, one in metadata.items() if one is not None}
+            values["metadata"] = {key: item for key, item in metadata.items() if item is not None}
     except (TypeError, ValueError, RecursionError):
         pass  # left unchanged: the line is refused
     return values

@@ -26,7 +26,7 @@ from kbkit.placed_yaml import scalar_value
 
 
 class UnreadableError(Exception):
-    """The file gives no document; the message is a one-line reason."""
+    """The file yields no document; the message is a one-line reason."""
 
 
 _DEEPEST = 200
@@ -98,7 +98,7 @@ class _Builder:
         return result
 
     def _value(self, event: Any, depth: int) -> tuple[Any, int]:
-        """Return the value that begins with an event, and how many values it holds."""
+        """Return the value that begins with an event, and its number of values."""
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in self._anchors:
                 raise ValueError(f"the alias *{event.anchor} is not defined before")
@@ -131,7 +131,7 @@ class _Builder:
         if isinstance(event, yaml.SequenceStartEvent):
             return inner, size
         pairs = [(_key(key), value) for key, value in zip(inner[::2], inner[1::2], strict=True)]
-        merged = [each for key, value in pairs if key == "<<" for each in _mappings(value)]
+        merged = [mapping for key, value in pairs if key == "<<" for mapping in _mappings(value)]
         values = {key: value for other in reversed(merged) for key, value in other.items()}
         values |= {key: value for key, value in pairs if key != "<<" or not _mappings(value)}
         return values, size
@@ -195,7 +195,7 @@ class Archive:
         if len(infos) > _MAX_MEMBERS:
             raise UnreadableError(f"an archive of more than {_MAX_MEMBERS:,} members")
         self._infos = {info.filename: info for info in infos if not info.is_dir()}
-        self._left = _MAX_UNPACKED
+        self._budget = _MAX_UNPACKED
 
     @property
     def names(self) -> list[str]:
@@ -203,7 +203,7 @@ class Archive:
         return list(self._infos)
 
     def find(self, name: str) -> str:
-        """Return the member of a name in any case and Unicode form; ``""`` if there is none."""
+        """Return the member with a name in any case and Unicode form; ``""`` if there is none."""
         return name if name in self._infos else self._folded.get(_fold(name), "")
 
     @cached_property
@@ -216,14 +216,14 @@ class Archive:
             raise UnreadableError(f"broken: the archive lacks {name[:80]}")
         if info.flag_bits & 1:
             raise UnreadableError("encrypted with a password")
-        if info.file_size > self._left:
+        if info.file_size > self._budget:
             raise UnreadableError(self._too_much())
         pieces = []
         try:
             with self._zip.open(info) as stream:
                 while piece := stream.read(_STEP):
-                    self._left -= len(piece)
-                    if self._left < 0:
+                    self._budget -= len(piece)
+                    if self._budget < 0:
                         raise UnreadableError(self._too_much())
                     pieces.append(piece)
         except (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, RuntimeError):
@@ -268,8 +268,8 @@ def office(
 
 def _check(name: str, body: bytes) -> None:
     """Refuse XML that could define entities, in any charset."""
-    named = _ENCODING.match(body.lstrip(codecs.BOM_UTF8)[:400])
-    encoding = named.group(1).decode("ascii").lower() if named else "utf-8"
+    declared = _ENCODING.match(body.lstrip(codecs.BOM_UTF8)[:400])
+    encoding = declared.group(1).decode("ascii").lower() if declared else "utf-8"
     text = body
     wide = body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, b"<\x00", b"\x00<"))
     if wide:

@@ -94,8 +94,8 @@ def parse(name: str, data: bytes) -> list[Part]:
         raise UnreadableError(f"{kind}, not text")
     module = importlib.import_module(f"kbkit.sources.formats.{_MODULES.get(form, form)}")
     try:
-        read = getattr(module, f"read_{form}", None) or module.read
-        parts: list[Part] = read(data, name)
+        reader = getattr(module, f"read_{form}", None) or module.read
+        parts: list[Part] = reader(data, name)
     except (UnreadableError, MissingExtraError):
         raise
     except MemoryError:
@@ -106,13 +106,13 @@ def parse(name: str, data: bytes) -> list[Part]:
         message = " ".join(str(error).split())[:200]
         kind = type(error).__name__ + (f": {message}" if message else "")
         raise UnreadableError(f"broken, or not a valid {form} file ({kind})") from None
-    filled = [part for part in parts if part.content.strip()]
-    if not filled:
+    nonempty = [part for part in parts if part.content.strip()]
+    if not nonempty:
         raise UnreadableError("no text")
-    check_length(sum(len(part.content) for part in filled))
+    check_length(sum(len(part.content) for part in nonempty))
     if form not in _BINARY and (note := decode_text(data, markup=form in _SELF_DECLARING).note):
-        filled[0] = replace(filled[0], note="; ".join(filter(None, (note, filled[0].note))))
-    return filled
+        nonempty[0] = replace(nonempty[0], note="; ".join(filter(None, (note, nonempty[0].note))))
+    return nonempty
 
 
 FILE_SECONDS = 120.0  # time limit for reading one file
@@ -167,7 +167,7 @@ class FileParser:
         self._possible = True
 
     def submit(self, name: str, data: bytes) -> Future[ParsedFile]:
-        """Parse a file in a child process; plain text, and all files without processes, here."""
+        """Parse a file in a child process, or here for plain text and without child processes."""
         task = ParseTask(name, data)
         try:
             needed = format_of(name) in NEED_PROCESS

@@ -54,9 +54,9 @@ def read_code(data: bytes, name: str) -> list[Part]:
         ]
         pieces = list(_join_pieces(lines, starts, _definitions(text, lexer)))
     blocks = [f"# {code_span(path.name)}"]
-    for defined, level, code in _iter_filled(pieces, lines):
-        if defined:
-            blocks.append(f"{'#' * level} {code_span(one_line(defined)[:200])}")
+    for definition, level, code in _iter_filled(pieces, lines):
+        if definition:
+            blocks.append(f"{'#' * level} {code_span(one_line(definition)[:200])}")
         blocks.append(fence(code, language))
     content = "\n\n".join(blocks) + "\n" if text.strip() else ""
     return [Part(path.name, content, metadata={"format": "code", "language": language})]
@@ -84,40 +84,40 @@ def _body(  # noqa: PLR0917
     body: list[ast.stmt], start: int, end: int, lines: list[str], prefix: str, level: int
 ) -> Iterator[_Piece]:
     """Yield the pieces of a module or class; text between definitions is one piece."""
-    rest = start
+    position = start
     for node in body:
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             continue
         first = min([node.lineno, *(item.lineno for item in node.decorator_list)]) - 1
-        while first > rest and lines[first - 1].lstrip().startswith("#"):
+        while first > position and lines[first - 1].lstrip().startswith("#"):
             first -= 1
         after = min(node.end_lineno or node.lineno, end)
-        if first < rest:  # two definitions on one line
+        if first < position:  # two definitions on one line
             continue
-        if first > rest:
-            yield rest, first, "", level
+        if first > position:
+            yield position, first, "", level
         name = prefix + node.name
         size = sum(len(line) + 1 for line in lines[first:after])
         if isinstance(node, ast.ClassDef):
             if size > GROUP and level < 4:
                 inner = list(_body(node.body, first, after, lines, f"{name}.", level + 1))
-                head, *others = inner
+                head, *tail = inner
                 yield head[0], head[1], head[2] or name, level if not head[2] else head[3]
-                yield from others
+                yield from tail
             else:
                 yield first, after, name, level
         else:
             yield first, after, f"{name}({_arguments(node)})", level
-        rest = after
-    if rest < end:
-        yield rest, end, "", level
+        position = after
+    if position < end:
+        yield position, end, "", level
 
 
 def _arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     spec = node.args
-    for each in ast.walk(spec):
-        if isinstance(each, ast.arg):
-            each.annotation = None
+    for child in ast.walk(spec):
+        if isinstance(child, ast.arg):
+            child.annotation = None
     spec.defaults, spec.kw_defaults = [], [None for _ in spec.kwonlyargs]
     return ast.unparse(spec)
 
@@ -129,21 +129,21 @@ def _definitions(text: str, lexer: Any) -> dict[int, str]:
         return {}
     names: dict[int, str] = {}
     line = 0
-    before = ""
+    keyword = ""
     for kind, value in lexer(stripnl=False, ensurenl=False).get_tokens(text):
         is_definition = kind in Name.Function or kind in Name.Class
-        if (is_definition or (kind in Name and before in _DEFINING)) and line not in names:
+        if (is_definition or (kind in Name and keyword in _DEFINING)) and line not in names:
             names[line] = value
         if kind in Keyword or value.strip() in _DEFINING:
-            before = value.strip().lower().rpartition(" ")[2]
+            keyword = value.strip().lower().rpartition(" ")[2]
         elif value.strip() and kind not in Text and kind not in Comment:
-            before = ""
+            keyword = ""
         line += value.count("\n")
     return names
 
 
 def _join_pieces(lines: list[str], starts: list[int], names: dict[int, str]) -> Iterator[_Piece]:
-    """Iterate over the pieces that begin at lines; small nameless ones share one."""
+    """Iterate over the pieces that begin at lines; adjacent small nameless ones are merged."""
     starts = [0, *starts]
     merged: list[tuple[int, str]] = []
     size = 0
@@ -192,7 +192,7 @@ def _openapi(text: str) -> list[Part]:
     from kbkit.sources.untrusted import load_values
 
     try:
-        read = list(ApiDescription(load_values(text), "").documents())
+        documents = list(ApiDescription(load_values(text), "").documents())
     except (ValueError, SourceError):
         return []  # read as plain data, which may report the error
     return [
@@ -203,7 +203,7 @@ def _openapi(text: str) -> list[Part]:
             tags=document.tags,
             metadata={**document.metadata, "format": "openapi"},
         )
-        for document in read
+        for document in documents
     ]
 
 

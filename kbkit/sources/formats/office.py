@@ -1,4 +1,4 @@
-"""DOCX by way of mammoth's HTML; PPTX with a heading per slide.
+"""DOCX through mammoth's HTML; PPTX with a heading per slide.
 
 Word's XML is rewritten first, for parts that mammoth drops: readings, fields, directions, formulas.
 """
@@ -51,18 +51,18 @@ def read_docx(data: bytes, name: str) -> list[Part]:
         transform_document=mammoth.transforms.element_of_type(mammoth.documents.Table, _with_head),
     ).value
     content = markdown_of(word.with_formulas(_HIDDEN_ANCHOR.sub("", page)))
-    title, about = properties(safe)
+    title, fields = properties(safe)
     title = title or one_line(document_title(content)) or stem(name)
     note = f"left out: {', '.join(word.left_out)}" if word.left_out else ""
-    return [Part(title, content + "\n", metadata={"format": "docx", **about}, note=note)]
+    return [Part(title, content + "\n", metadata={"format": "docx", **fields}, note=note)]
 
 
 def _with_head(table: Any) -> Any:
     """Make the first row the head of a table: few authors mark it in Word."""
-    first, *others = table.children or [None]
+    first, *other_rows = table.children or [None]
     if first is None or first.is_header:
         return table
-    return table.copy(children=[first.copy(is_header=True), *others])
+    return table.copy(children=[first.copy(is_header=True), *other_rows])
 
 
 def properties(safe: bytes) -> tuple[str, dict[str, Any]]:
@@ -75,12 +75,12 @@ def properties(safe: bytes) -> tuple[str, dict[str, Any]]:
     if title.lower() in ("word document", "powerpoint presentation"):
         title = ""
     metadata = {"author": author} if author and author not in ("python-docx", "openpyxl") else {}
-    stated = rights_license(values.get("rights", ""))
+    license = rights_license(values.get("rights", ""))
     for name, value in _CUSTOM.findall(_member_text(archive, "docProps/custom.xml")):
-        unescaped = html.unescape(value)
-        named = name.lower() in ("license", "licence")
-        stated = stated.or_else(License.stated(unescaped) if named else rights_license(unescaped))
-    return title, {**metadata, **stated.to_metadata()}
+        text = html.unescape(value)
+        is_license = name.lower() in ("license", "licence")
+        license = license.or_else(License.stated(text) if is_license else rights_license(text))
+    return title, {**metadata, **license.to_metadata()}
 
 
 def _member_text(archive: Archive, name: str) -> str:
@@ -153,8 +153,8 @@ class Word:
 
     def _hide(self, mark: Any) -> None:
         run = mark.getparent().getparent()
-        shown = mark.get(f"{_WORD}val", "1") in ("0", "false", "off")
-        if shown or run is None or run.tag != f"{_WORD}r" or run.getparent() is None:
+        is_visible = mark.get(f"{_WORD}val", "1") in ("0", "false", "off")
+        if is_visible or run is None or run.tag != f"{_WORD}r" or run.getparent() is None:
             return
         self._leave_out("hidden text")
         run.getparent().remove(run)
@@ -206,8 +206,8 @@ def _unwrap_field(field: Any) -> None:
 
 def _unwrap(element: Any) -> None:
     parent = element.getparent()
-    at = parent.index(element)
-    parent[at : at + 1] = list(element)
+    position = parent.index(element)
+    parent[position : position + 1] = list(element)
 
 
 _MAX_SLIDES = 5_000
@@ -228,7 +228,7 @@ def read_pptx(data: bytes, name: str) -> list[Part]:
     slides = Presentation(io.BytesIO(safe)).slides
     if len(slides) > _MAX_SLIDES:
         raise UnreadableError(f"more than {_MAX_SLIDES:,} slides")
-    title, about = properties(safe)
+    title, fields = properties(safe)
     out: list[str] = []
     hidden: list[int] = []
     for number, slide in enumerate(slides, 1):
@@ -244,7 +244,7 @@ def read_pptx(data: bytes, name: str) -> list[Part]:
         heading = f"## {escape(head) if head else f'Slide {number}'}"
         out.append("\n\n".join([heading, *blocks]))
     title = title or stem(name)
-    metadata = {"format": "pptx", "pages": len(slides), **about}
+    metadata = {"format": "pptx", "pages": len(slides), **fields}
     end = "\n" if len(out) > 1 else PAGE_BREAK  # a break marks a single slide as slide 1
     content = PAGE_BREAK.join(out) + end if any(out) else ""
     note = f"left out: hidden slides ({', '.join(map(str, hidden))})" if hidden else ""
@@ -254,10 +254,10 @@ def read_pptx(data: bytes, name: str) -> list[Part]:
 def _slide(slide: Any) -> tuple[str, list[str]]:
     title_shape = slide.shapes.title
     head = one_line(title_shape.text_frame.text) if title_shape is not None else ""
-    own = title_shape.shape_id if title_shape is not None else None
+    title_id = title_shape.shape_id if title_shape is not None else None
     blocks: list[str] = []
     for shape in _shapes(slide.shapes, 0):
-        if own is not None and shape.shape_id == own:
+        if title_id is not None and shape.shape_id == title_id:
             continue
         if getattr(shape, "has_table", False) and shape.has_table:
             blocks.extend(_table(shape.table))
@@ -291,8 +291,8 @@ def _shapes(shapes: Any, depth: int) -> Iterator[Any]:
 def _frame_text(shape: Any) -> list[str]:
     paragraphs = [(each.level, _linked_text(each)) for each in shape.text_frame.paragraphs]
     paragraphs = [(level, guard(text)) for level, text in paragraphs if text]
-    listed = len(paragraphs) > 1 or any(level for level, _ in paragraphs)
-    if not listed:
+    is_list = len(paragraphs) > 1 or any(level for level, _ in paragraphs)
+    if not is_list:
         return [text for _, text in paragraphs]
     return ["\n".join(f"{'    ' * level}- {text}" for level, text in paragraphs)]
 
@@ -316,14 +316,14 @@ def _chart(chart: Any) -> list[str]:
     blocks = [f"**{escape(title)}**"] if title else []
     labels: dict[int, str] = {}
     series: list[tuple[str, dict[int, str]]] = []
-    for each in root.iter(f"{_CHART}ser"):
-        labels |= _points(each, "cat", "xVal")
-        name = one_line(" ".join(v.text or "" for v in each.iterfind(f"{_CHART}tx//{_CHART}v")))
-        series.append((name, _points(each, "val", "yVal")))
+    for element in root.iter(f"{_CHART}ser"):
+        labels |= _points(element, "cat", "xVal")
+        name = one_line(" ".join(v.text or "" for v in element.iterfind(f"{_CHART}tx//{_CHART}v")))
+        series.append((name, _points(element, "val", "yVal")))
     rows = sorted({*labels, *(number for _, values in series for number in values)})
     if rows and len(rows) * len(series) <= _MAX_CELLS:
         table = [["", *(name for name, _ in series)]]
-        table += [[labels.get(n, ""), *(each.get(n, "") for _, each in series)] for n in rows]
+        table += [[labels.get(n, ""), *(points.get(n, "") for _, points in series)] for n in rows]
         blocks.append(pipe_table([list(map(escape, row)) for row in table]))
     return blocks
 
@@ -333,7 +333,7 @@ def _points(series: Any, *parts: str) -> dict[int, str]:
     points: dict[int, str] = {}
     for part in parts:
         for point in (
-            each for one in series.findall(_CHART + part) for each in one.iter(f"{_CHART}pt")
+            pt for group in series.findall(_CHART + part) for pt in group.iter(f"{_CHART}pt")
         ):
             number, text = point.get("idx", ""), one_line(point.findtext(f"{_CHART}v"))
             if number.isascii() and number.isdigit():

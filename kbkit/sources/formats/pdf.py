@@ -24,9 +24,9 @@ from kbkit.sources.parts import PAGE_BREAK, Part, check_length, one_line, stem
 from kbkit.sources.untrusted import UnreadableError
 from kbkit.text.markdown.writing import escape, guard
 
-_LARGER = 1.12  # least height of a heading, times that of body text
+_LARGER = 1.12  # minimum height of a heading, times that of body text
 _SMALLER = 0.95  # the same for bold headings
-_MAX_LENGTH = 160  # most characters of a heading
+_MAX_LENGTH = 160  # characters of a heading
 _MAX_LINES = 3
 _MIN_LETTERS = 3
 _MAX_BOLD = 0.3  # share of bold letters, above which bold marks no headings
@@ -75,19 +75,19 @@ def printed_headings(
     ]
     spacing = _MAX_STEP * (median(steps) if steps else 1.2)
     bold_counts = bold <= _MAX_BOLD * letters.total()
-    marked = [
+    heads = [
         (index, round(run[0].height, 1), " ".join(line.text.strip() for line in run))
         for index, lines in enumerate(pages)
         for run in _paragraphs(lines, body, spacing)
         if _is_heading(run, body, bold_counts)
     ]
-    if len(marked) > _MAX_HEADINGS * sum(map(len, pages)):
+    if len(heads) > _MAX_HEADINGS * sum(map(len, pages)):
         return {}, ""
-    level = _levels({height for _, height, _ in marked}, body)
+    level = _levels({height for _, height, _ in heads}, body)
     headings: dict[int, list[tuple[int, str]]] = defaultdict(list)
-    for index, height, title in marked:
+    for index, height, title in heads:
         headings[index].append((level[height], title))
-    opening = [(height, title) for index, height, title in marked if index == marked[0][0] < 2]
+    opening = [(height, title) for index, height, title in heads if index == heads[0][0] < 2]
     largest = max((height for height, _ in opening), default=0.0)
     title = next((title for height, title in opening if height == largest > body * _LARGER), "")
     return dict(headings), title
@@ -97,9 +97,9 @@ def _paragraphs(lines: Sequence[Line], body: float, spacing: float) -> Iterator[
     run: list[Line] = []
     for line in lines:
         large = line.height >= body * _LARGER and 0 < line.step <= spacing * line.height
-        same = run and line.bold == run[-1].bold
-        continues = large and same and 1 / _ALIKE < line.height / (run[-1].height or 1) < _ALIKE
-        if run and not continues and (line.starts or not same):
+        uniform = run and line.bold == run[-1].bold
+        continues = large and uniform and 1 / _ALIKE < line.height / (run[-1].height or 1) < _ALIKE
+        if run and not continues and (line.starts or not uniform):
             yield run
             run = []
         run.append(line)
@@ -127,8 +127,8 @@ def _levels(heights: set[float], body: float) -> dict[float, int]:
     level, top, levels = 0, 0.0, {}
     for height in sorted(heights, reverse=True):
         # close heights share a level, unless only the first is larger than body text
-        same = top and (top < height * _ALIKE) and not (top >= body * _LARGER > height)
-        if not same:
+        shares_level = top and (top < height * _ALIKE) and not (top >= body * _LARGER > height)
+        if not shares_level:
             level, top = min(level + 1, 6), height
         levels[height] = level
     return levels
@@ -136,7 +136,7 @@ def _levels(heights: set[float], body: float) -> dict[float, int]:
 
 _MAX_PAGES = 5_000
 _MAX_ENTRIES = 20_000
-_REPEATED = 4  # fewest pages with the same first or last line, from which it is a running one
+_REPEATED = 4  # minimum number of pages with the same first or last line to be a running one
 _HYPHEN = re.compile("[\x02\xad\ufffe]\r?\n?")
 _PRINTED = re.compile("[^\n\x02\ufffe]*(?:[\x02\ufffe]\r?\n?|\n)|[^\n\x02\ufffe]+")
 """A printed line: PDFium joins lines of a hyphenated word."""
@@ -182,33 +182,33 @@ def _read(document: Any, name: str) -> Part:
         raise UnreadableError(f"more than {_MAX_PAGES:,} pages")
     outline, first = _outline(document, count)
     pages: list[list[Line]] = []
-    size = bad = 0
+    size = unreadable = 0
     for index in range(count):
         try:
             pages.append(_lines_of(document, index))
         except Exception:  # a bad page must not cost the others
-            bad += 1
+            unreadable += 1
             pages.append([])
         size += sum(len(line.text) for line in pages[-1])
         check_length(size)
     if not size:
-        if bad:
+        if unreadable:
             raise UnreadableError("broken: no page can be read")
         raise UnreadableError("no text (scanned pages need character recognition first)")
     _drop_running(pages)
     if not outline:
         outline, first = printed_headings(pages)
     out = [_page(lines, outline.get(index, [])) for index, lines in enumerate(pages)]
-    about = document.get_metadata_dict()
-    title = one_line(_CONTROL.sub("", about.get("Title", "")))
+    info = document.get_metadata_dict()
+    title = one_line(_CONTROL.sub("", info.get("Title", "")))
     if not title or _NO_TITLE.match(title):
         title = first or stem(name)
     metadata: dict[str, Any] = {"format": "pdf", "pages": count}
-    if author := one_line(_CONTROL.sub("", about.get("Author", ""))):
+    if author := one_line(_CONTROL.sub("", info.get("Author", ""))):
         metadata["author"] = author
     end = "\n" if count > 1 else PAGE_BREAK  # a break marks a single page as page 1
-    if bad:
-        metadata["unreadable_pages"] = bad
+    if unreadable:
+        metadata["unreadable_pages"] = unreadable
     return Part(title, PAGE_BREAK.join(out) + end, metadata=metadata)
 
 
@@ -248,18 +248,18 @@ def _lines_of(document: Any, index: int) -> list[Line]:
 
 
 def _drop_running(pages: list[list[Line]]) -> None:
-    for place in (0, -1):
-        seen: Counter[str] = Counter(_running_key(lines[place].text) for lines in pages if lines)
-        seen_once: set[str] = set()
+    for index in (0, -1):
+        counts: Counter[str] = Counter(_running_key(lines[index].text) for lines in pages if lines)
+        first_seen: set[str] = set()
         for lines in pages:
             if not lines:
                 continue
-            key = _running_key(lines[place].text)
-            if seen[key] < _REPEATED or len(lines) < 2:
+            key = _running_key(lines[index].text)
+            if counts[key] < _REPEATED or len(lines) < 2:
                 continue
-            if key in seen_once:
-                del lines[place]
-            seen_once.add(key)
+            if key in first_seen:
+                del lines[index]
+            first_seen.add(key)
 
 
 def _running_key(line: str) -> str:
@@ -276,20 +276,20 @@ def _page(lines: list[Line], headings: list[tuple[int, str]]) -> str:
             run.clear()
 
     # a heading replaces its printed lines, up to three; others open the page
-    places: dict[int, tuple[int, str, int]] = {}
-    used: set[int] = set()
+    printed: dict[int, tuple[int, str, int]] = {}
+    matched_lines: set[int] = set()
     for level, title in headings:
-        spot = _find(lines, _key(title), used)
+        spot = _find(lines, _key(title), matched_lines)
         if spot is None:
             blocks.append(_heading(level, title))
         else:
-            places[spot[0]] = (level, title, spot[1])
-            used.update(range(spot[0], spot[0] + spot[1]))
+            printed[spot[0]] = (level, title, spot[1])
+            matched_lines.update(range(spot[0], spot[0] + spot[1]))
     skip = 0
     for number, line in enumerate(lines):
-        if number in places:
+        if number in printed:
             flush()
-            level, title, skip = places[number]
+            level, title, skip = printed[number]
             blocks.append(_heading(level, title))
         if skip:
             skip -= 1
@@ -352,25 +352,25 @@ def _lines(text: Any) -> list[Line]:
         clean = _CONTROL.sub("", _HYPHEN.sub("\x03", line).replace("\x03", "\u00ad")).rstrip()
         if result and result[-1].text.endswith("\u00ad"):
             before = result[-1].text
-            word, _, rest = clean.lstrip().partition(" ")
+            word, _, remainder = clean.lstrip().partition(" ")
             before = before.rstrip("\u00ad")
             result[-1].text = before + ("-" if _is_compound(before, word, compounds) else "") + word
-            clean = rest
+            clean = remainder
             if not clean:
                 continue
         tall = top - bottom if bottom else 0.0
         result.append(Line(clean, starts, tall, bold, spread, step))
-    for each in result:
-        broken = each.text.endswith("\u00ad")
-        each.text = each.text.replace("\u00ad", "-" if broken else "")
+    for result_line in result:
+        broken = result_line.text.endswith("\u00ad")
+        result_line.text = result_line.text.replace("\u00ad", "-" if broken else "")
     return result
 
 
 def _is_compound(before: str, word: str, compounds: Collection[str]) -> bool:
     """Whether a hyphen at the end of a line belongs to its word.
 
-    PDF does not mark this. It does if the word has another hyphen, after a single letter, "self" or
-    "well", before a capital, and if the page has the compound elsewhere.
+    PDF does not mark this. It belongs if the word has another hyphen, after a single letter, "self"
+    or "well", before a capital, and if the page has the compound elsewhere.
     """
     first = (before.split() or [""])[-1]
     if not word[:1].islower() or "-" in first or first.lower() in _PREFIXES or len(first) == 1:

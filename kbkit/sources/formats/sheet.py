@@ -20,7 +20,7 @@ from kbkit.sources.untrusted import Archive, UnreadableError, office
 from kbkit.text.markdown.writing import escape, pipe_table
 
 Spans = Mapping[int, list[tuple[int, int]]]  # first and last column, from 0, by row
-_LOOKED_AT = 12  # first rows that are searched for the header
+_LOOKED_AT = 12  # first rows, searched for the header
 MAX_ROWS = 200_000
 MAX_COLUMNS = 500
 MAX_CELLS = 3_000_000
@@ -32,16 +32,16 @@ Row = tuple[int, list[str]]  # row number, from 1, and cells
 
 def write_groups(rows: Iterable[Row], spans: Spans, level: int) -> Iterator[str]:
     """Write rows in groups with headings; lines above the table come first."""
-    filled = _trim_rows(rows)
-    first = list(islice(filled, _LOOKED_AT))
-    before, header, others = _split_at_header(first, spans)
-    yield from (escape(" ".join(filter(None, row))) for _, row in before)
+    trimmed = _trim_rows(rows)
+    first = list(islice(trimmed, _LOOKED_AT))
+    preamble, header, body = _split_at_header(first, spans)
+    yield from (escape(" ".join(filter(None, row))) for _, row in preamble)
     if header is None:
         return
     group: list[Row] = []
     size = 0
     room = _length(header) + 6 * len(header) + 30  # header, the rule below it, and a heading
-    for number, row in chain(others, filled):
+    for number, row in chain(body, trimmed):
         length = _length(row, len(header))
         if group and size + length + room > GROUP:
             yield _group(header, group, level)
@@ -149,13 +149,13 @@ _EMPTY_RUN = 10_000  # consecutive empty rows, after which only formatting follo
 def read_csv(data: bytes, name: str) -> list[Part]:
     text, title = decode(data, markup=False).replace("\x00", ""), stem(name)
     delimiter = "\t" if name.lower().endswith(".tsv") else _delimiter(text)
-    if named := _SEPARATOR.match(text):  # a hint for Excel
-        text, delimiter = text[named.end() :], named[1]
+    if declared := _SEPARATOR.match(text):  # a hint for Excel
+        text, delimiter = text[declared.end() :], declared[1]
     csv.field_size_limit(10_000_000)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     rows = (
         (number, [cell_text(cell) for cell in row])
-        for number, row in enumerate(reader, 1 + bool(named))
+        for number, row in enumerate(reader, 1 + bool(declared))
     )
     body = "\n\n".join(write_groups(rows, {}, 2))
     content = f"# {escape(title)}\n\n{body}\n" if body else ""
@@ -208,8 +208,8 @@ def _workbook(data: bytes, name: str) -> Iterator[Part]:
             check_length(size)
             if not body:
                 continue
-            named = one_line(book.properties.title) or name
-            title = named if single else f"{named}: {sheet.title}"
+            book_title = one_line(book.properties.title) or name
+            title = book_title if single else f"{book_title}: {sheet.title}"
             yield Part(
                 title,
                 f"# {escape(title)}\n\n{body}\n",
@@ -311,24 +311,24 @@ def _date(value: datetime | date | time, form: str) -> str:
     codes = [part[3].lower() for part in parts if part[3]]
     if form.lower() in _LOCAL or not codes:
         return _iso(value, form)
-    around = zip(["", *codes], [*codes[1:], ""], strict=False)
-    halves = not {"am/pm", "a/p"}.isdisjoint(codes)
+    neighbours = zip(["", *codes], [*codes[1:], ""], strict=False)
+    twelve_hours = not {"am/pm", "a/p"}.isdisjoint(codes)
     text = ""
     for part in parts:
         if not part[3]:
             text += part[1] or part[2] or part[4] or ""
             continue
-        code, (before, after) = part[3].lower(), next(around)
+        code, (before, after) = part[3].lower(), next(neighbours)
         if code in {"m", "mm"} and ("h" in before or "s" in after):
             code = code.replace("m", "n")  # minutes
         directive = _DIRECTIVES.get(code, "")
-        if not halves:
+        if not twelve_hours:
             directive = directive.replace("%I", "%H")
         if not directive or (isinstance(value, time) and directive[-1] in "YymBbdAa"):
             text += "" if directive else part[0]
             continue
-        written = value.strftime(directive.lstrip("-"))
-        text += written.lstrip("0") or "0" if directive.startswith("-") else written
+        formatted = value.strftime(directive.lstrip("-"))
+        text += formatted.lstrip("0") or "0" if directive.startswith("-") else formatted
     return " ".join(text.split())
 
 
@@ -349,12 +349,12 @@ _DIRECTIVES = dict(
 
 
 def _number(value: float, number_format: str) -> str:
-    """Format a number (ECMA-376, part 1, section 18.8.31), but for fractions and exponents."""
+    """Format a number (ECMA-376, part 1, section 18.8.31), except fractions and exponents."""
     if len(number_format) > _LONGEST_FORMAT or _CONDITION.search(number_format):
         return f"{value:.15g}"
     sections = _SECTION.split(number_format)
-    which = 1 if value < 0 and len(sections) > 1 else 2 if value == 0 and len(sections) > 2 else 0
-    form = sections[which]
+    index = 1 if value < 0 and len(sections) > 1 else 2 if value == 0 and len(sections) > 2 else 0
+    form = sections[index]
     tokens = [
         (next((text for text in (quoted, escaped, money, sign) if text), ""), digits or general)
         for quoted, escaped, money, general, digits, sign in _TOKEN.findall(form)
@@ -364,21 +364,21 @@ def _number(value: float, number_format: str) -> str:
         return f"{value:.15g}"
     if not re.search("[0#?]", masks):
         return "".join(text for text, _ in tokens).strip()
-    whole, point, part = masks.partition(".")
-    thousands = sum(len(each) - len(each.rstrip(",")) for each in (whole, part))
+    whole, point, fraction = masks.partition(".")
+    thousands = sum(len(each) - len(each.rstrip(",")) for each in (whole, fraction))
     power = 2 * form.count("%") - 3 * thousands
-    places = len(re.sub("[^0#?]", "", part))
+    places = len(re.sub("[^0#?]", "", fraction))
     shifted = _EXACT.scaleb(Decimal(repr(abs(value))), power)
-    written = f"{_EXACT.quantize(shifted, Decimal((0, (1,), -places))):f}"
-    units, _, rest = written.partition(".")
-    while rest and part.rstrip(",").endswith("#") and rest.endswith("0"):
-        rest, part = rest[:-1], part.rstrip(",")[:-1]
+    rounded = f"{_EXACT.quantize(shifted, Decimal((0, (1,), -places))):f}"
+    units, _, decimals = rounded.partition(".")
+    while decimals and fraction.rstrip(",").endswith("#") and decimals.endswith("0"):
+        decimals, fraction = decimals[:-1], fraction.rstrip(",")[:-1]
     units = units.lstrip("0").zfill(whole.count("0"))
     if re.search(r"[0#?],[0#?]", whole):
         units = re.sub(r"(?<=\d)(?=(?:\d{3})+$)", ",", units)
-    negative = "-" if value < 0 and which == 0 and written.strip("0.") else ""
+    negative = "-" if value < 0 and index == 0 and rounded.strip("0.") else ""
     return negative + _fill_places(
-        tokens, units, f".{rest}" if rest or (point and not places) else ""
+        tokens, units, f".{decimals}" if decimals or (point and not places) else ""
     )
 
 
@@ -386,9 +386,9 @@ def _fill_places(tokens: list[tuple[str, str]], units: str, rest: str) -> str:
     """Put digits into the places of a format, from the right."""
     texts = [text for text, _ in tokens]
     masked = [number for number, (_, mask) in enumerate(tokens) if mask]
-    pointed = next((number for number in masked if "." in tokens[number][1]), masked[-1])
-    texts[pointed] = rest
-    for number in reversed(masked[: masked.index(pointed) + 1]):
+    point = next((number for number in masked if "." in tokens[number][1]), masked[-1])
+    texts[point] = rest
+    for number in reversed(masked[: masked.index(point) + 1]):
         size = len(re.sub("[^0#?]", "", tokens[number][1].partition(".")[0]))
         cut = max(0, len(units) - size) if number > masked[0] else 0
         texts[number] = units[cut:] + texts[number]

@@ -129,10 +129,10 @@ def _short(text: str) -> str:
 
 
 def _language(notebook: dict[str, Any]) -> str:
-    about = notebook.get("metadata")
-    about = about if isinstance(about, dict) else {}
+    metadata = notebook.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
     for part, key in (("language_info", "name"), ("kernelspec", "language")):
-        inner = about.get(part)
+        inner = metadata.get(part)
         if isinstance(inner, dict) and re.fullmatch(r"[\w+#-]{1,30}", str(inner.get(key, ""))):
             return str(inner[key]).lower()
     return "python"
@@ -150,7 +150,7 @@ def _list(value: Any) -> list[Any]:
 
 _MAX_CHAPTERS = 5_000
 _PAGES = frozenset({"application/xhtml+xml", "text/html", "application/xml"})
-_NAMED = 5  # unreadable chapters that are named
+_NAMED = 5  # unreadable chapters listed
 _TITLE = re.compile(r"<title[^>]{0,200}>([^<]{1,500})</title>", re.IGNORECASE)
 
 
@@ -177,8 +177,8 @@ def read_epub(data: bytes, name: str) -> list[Part]:
         metadata["author"] = ", ".join(filter(None, authors))
     metadata |= _license(book).to_metadata()
     parts: list[Part] = []
-    listed = _listed_titles(archive, book, folder)
-    bad: list[str] = []
+    toc_titles = _listed_titles(archive, book, folder)
+    unreadable: list[str] = []
     size = 0
     for number, chapter in enumerate(chapters, 1):
         try:
@@ -186,7 +186,7 @@ def read_epub(data: bytes, name: str) -> list[Part]:
         except UnreadableError as error:
             if "unpacks" in str(error) or "encrypted" in str(error):
                 raise
-            bad.append(chapter)
+            unreadable.append(chapter)
             continue
         content = markdown_of(text)
         size += len(content)
@@ -194,16 +194,16 @@ def read_epub(data: bytes, name: str) -> list[Part]:
         if not content:
             continue
         match = _TITLE.search(text[:5_000])
-        head = one_line(document_title(content)) or listed.get(chapter, "")
+        head = one_line(document_title(content)) or toc_titles.get(chapter, "")
         head = head or (one_line(match.group(1)) if match else "")
         full = title if head in ("", title) else f"{title}: {head}"
         parts.append(
             Part(full, content + "\n", name=chapter, metadata={**metadata, "chapter": number})
         )
-    if not parts and bad:
+    if not parts and unreadable:
         raise UnreadableError("broken: no chapter can be read")
-    if bad:
-        note = f"{len(bad):,} chapters cannot be read: {', '.join(bad[:_NAMED])}"
+    if unreadable:
+        note = f"{len(unreadable):,} chapters cannot be read: {', '.join(unreadable[:_NAMED])}"
         parts[0] = replace(parts[0], note=note)
     return parts
 
@@ -229,8 +229,8 @@ def _listed_titles(archive: Archive, book: Any, folder: str) -> dict[str, str]:
 def _member_of(folder: str, href: str, archive: Archive) -> str:
     """Return the member for an address, decoded or literal; else its decoded name."""
     bare = href.partition("#")[0]
-    ways = [posixpath.normpath(posixpath.join(folder, each)) for each in (unquote(bare), bare)]
-    return next(filter(None, map(archive.find, ways)), ways[0])
+    names = [posixpath.normpath(posixpath.join(folder, each)) for each in (unquote(bare), bare)]
+    return next(filter(None, map(archive.find, names)), names[0])
 
 
 def _xml(data: bytes) -> Any:
@@ -241,8 +241,8 @@ def _xml(data: bytes) -> Any:
 
 
 def _elements(node: Any, name: str) -> list[Any]:
-    found: list[Any] = node.xpath(".//*[local-name()=$name]", name=name)
-    return found
+    elements: list[Any] = node.xpath(".//*[local-name()=$name]", name=name)
+    return elements
 
 
 def _license(book: Any) -> License:
@@ -277,9 +277,9 @@ def _check_rights(archive: Archive, chapters: list[str]) -> None:
     """Refuse encrypted chapters; encrypted fonts are common and harmless."""
     if "META-INF/encryption.xml" not in archive.names:
         return
-    locked = {
+    encrypted = {
         unquote(node.get("URI") or "")
         for node in _elements(_xml(archive.read("META-INF/encryption.xml")), "CipherReference")
     }
-    if locked & set(chapters):
+    if encrypted & set(chapters):
         raise UnreadableError("encrypted: its chapters are protected (DRM)")

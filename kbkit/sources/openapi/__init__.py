@@ -155,16 +155,16 @@ class ApiDescription:
         content: str,
         description: Any,
         tags: tuple[str, ...] = (),
-        **about: Any,
+        **extra: Any,
     ) -> SourceDocument:
-        stated = self._info.get("license")
-        named = stated.text("identifier") or stated.text("name")
+        license = self._info.get("license")
+        license_name = license.text("identifier") or license.text("name")
         text = description.strip() if isinstance(description, str) else ""
         metadata = {
             "api": self._name,
             "version": self._info.text("version"),
-            **License.stated(named, stated.text("url")).to_metadata(),
-            **about,
+            **License.stated(license_name, license.text("url")).to_metadata(),
+            **extra,
             "description": plain_text(inline_markdown(text.partition("\n\n")[0])),
         }
         return SourceDocument(
@@ -185,7 +185,7 @@ class ApiDescription:
             facts.append((label, ", ".join(filter(None, fields))))
         facts.append(("Terms of service", info.text("termsOfService")))
         described = {tag.text("name"): tag.block(4) for tag in self._root.get("tags").parts()}
-        used = chain(*(operation.tags for operation in operations))
+        operation_tags = chain(*(operation.tags for operation in operations))
         return fill_template(
             "api.md.j2",
             name=self._name,
@@ -194,24 +194,24 @@ class ApiDescription:
             root=self._root,
             operations=operations,
             described=described,
-            tags=list(filter(None, dict.fromkeys([*described, *used]))),
+            tags=list(filter(None, dict.fromkeys([*described, *operation_tags]))),
             security=self._operations.security,
             how=how_of,
             addresses=addresses_of,
         )
 
     def _schema_page(self, name: str, schema: Node) -> str:
-        described = ("description", "title")
-        plain = {key: inner for key, inner in schema.members.items() if key not in described}
+        excluded = ("description", "title")
+        remaining = {key: inner for key, inner in schema.members.items() if key not in excluded}
         example = self._schemas.example(schema)
-        shown = json.dumps(example, ensure_ascii=False, indent=2)[:MAX_EXAMPLE_LENGTH]
+        example_json = json.dumps(example, ensure_ascii=False, indent=2)[:MAX_EXAMPLE_LENGTH]
         return fill_template(
             "schema.md.j2",
             name=name,
             schema=schema,
-            kind=self._schemas.summary(replace(schema, value=plain, name="")),
+            kind=self._schemas.summary(replace(schema, value=remaining, name="")),
             fields=self._schemas.lines(replace(schema, ref=schema_ref(name))),
-            example=None if example is None else shown,
+            example=None if example is None else example_json,
         )
 
 

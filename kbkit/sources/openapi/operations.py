@@ -31,9 +31,9 @@ class Security:
             parts = []
             for name, scopes in requirement.items():
                 scheme = self.schemes.get(name)
-                named = ", ".join(code_span(str(scope.value)) for scope in scopes.parts())
-                how = f" ({how_of(scheme)})" if scheme.value else ""
-                parts.append(code_span(name) + how + (f" with {named}" if named else ""))
+                names = ", ".join(code_span(str(scope.value)) for scope in scopes.parts())
+                method = f" ({how_of(scheme)})" if scheme.value else ""
+                parts.append(code_span(name) + method + (f" with {names}" if names else ""))
             lines.append("-   " + (" and ".join(parts) or "none: it may be called without"))
         return ["One of these:", "", *lines] if len(lines) > 1 else lines
 
@@ -44,14 +44,14 @@ class Security:
             yield _credentials(self.schemes.get(name))
 
     def _requirements(self, operation: Node) -> list[Node]:
-        own = operation.get("security")
-        return (own if own.value is not None else self._required).parts()
+        declared = operation.get("security")
+        return (declared if declared.value is not None else self._required).parts()
 
 
 def addresses_of(flow: Node) -> str:
     """Write the addresses of an OAuth 2 flow."""
-    named = (("authorize at", "authorizationUrl"), ("tokens at", "tokenUrl"))
-    urls = ((label, flow.text(key)) for label, key in named)
+    labels = (("authorize at", "authorizationUrl"), ("tokens at", "tokenUrl"))
+    urls = ((label, flow.text(key)) for label, key in labels)
     return ", ".join(f"{label} {code_span(url)}" for label, url in urls if url)
 
 
@@ -177,12 +177,12 @@ class Operations:
         rows = [["Name", "In", "Type", "Required", "Description"]]
         for parameter in parameters:
             schema = _schema_of(parameter)
-            shown = _shown_example(parameter)
+            example = _shown_example(parameter)
             parts = (
                 parameter.line(),
                 self._schemas.notes(schema),
                 "Deprecated." if parameter.flag("deprecated") else "",
-                "" if shown is None else f"Example: {code_span(_text(shown)[:300])}.",
+                "" if example is None else f"Example: {code_span(_text(example)[:300])}.",
             )
             rows.append(
                 [
@@ -196,19 +196,19 @@ class Operations:
         return pipe_table(rows)
 
     def _contents(self, content: Node, leave_out: str) -> dict[str, list[str]]:
-        """Return the media types of a body by their description, which some share."""
+        """Group the media types of a body by their description."""
         groups: dict[str, list[str]] = {}
         for name, part in content.items():
             schema = part.get("schema")
-            shown = _shown_example(part)
+            sample = _shown_example(part)
             text = []
             if schema.value is not None:
                 text = [self._schemas.summary(schema), "\n".join(self._schemas.lines(schema))]
-                if shown is None and "json" in name.lower():
-                    shown = self._schemas.example(schema, leave_out)
-            if shown is not None:
-                language = _language(name) if isinstance(shown, str) else "json"
-                text.append(fence(_text(shown)[:MAX_EXAMPLE_LENGTH], language))
+                if sample is None and "json" in name.lower():
+                    sample = self._schemas.example(schema, leave_out)
+            if sample is not None:
+                language = _language(name) if isinstance(sample, str) else "json"
+                text.append(fence(_text(sample)[:MAX_EXAMPLE_LENGTH], language))
             groups.setdefault("\n\n".join(filter(str.strip, text)), []).append(name)
         return groups
 
@@ -231,8 +231,8 @@ class Operations:
         for header, pair in self.security.credentials(operation.node):
             headers += filter(None, [header])
             query += filter(None, [pair])
-        own = operation.node.get("servers").parts() or operation.item.get("servers").parts()
-        server = next((part.text("url") for part in own if "://" in part.text("url")), "")
+        servers = operation.node.get("servers").parts() or operation.item.get("servers").parts()
+        server = next((part.text("url") for part in servers if "://" in part.text("url")), "")
         url = (server.rstrip("/") or self._servers[0]) + path + "?" * bool(query) + "&".join(query)
         data = self._data(operation.node.get("requestBody"), headers)
         return " \\\n  ".join(
@@ -244,18 +244,18 @@ class Operations:
         )
 
     def _parameter_value(self, parameter: Node) -> Any:
-        shown = _shown_example(parameter)
-        value = self._schemas.example(_schema_of(parameter)) if shown is None else shown
+        sample = _shown_example(parameter)
+        value = self._schemas.example(_schema_of(parameter)) if sample is None else sample
         return parameter.text("name").upper() if value in (None, "string", {}, []) else value
 
     def _data(self, body: Node, headers: list[str]) -> list[str]:
         """Return curl's options for the body; add its media type to `headers`."""
-        offered = body.get("content").items()
-        if not offered:
+        contents = body.get("content").items()
+        if not contents:
             return []
-        name, part = next((pair for pair in offered if "json" in pair[0].lower()), offered[0])
-        shown = _shown_example(part)
-        value = self._schemas.example(part.get("schema"), "readOnly") if shown is None else shown
+        name, part = next((pair for pair in contents if "json" in pair[0].lower()), contents[0])
+        sample = _shown_example(part)
+        value = self._schemas.example(part.get("schema"), "readOnly") if sample is None else sample
         form = ""
         if isinstance(value, dict):
             form = next((flag for kind, flag in _FORMS if name.lower().startswith(kind)), "")

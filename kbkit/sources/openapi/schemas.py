@@ -18,7 +18,7 @@ from kbkit.sources.markdown.lines import block_markdown, inline_markdown, with_l
 from kbkit.sources.untrusted import load_values
 from kbkit.text.markdown.writing import code_span, escape
 
-_CHAIN = 20  # most references in a row
+_CHAIN = 20  # maximum number of references in a row
 _FILES = 200
 _FILE_BYTES = 50_000_000
 
@@ -40,12 +40,12 @@ class Node:
     ref: str = ""
 
     def __bool__(self) -> bool:
-        """Whether it says anything, or has a name."""
+        """Whether it has content or a name."""
         return bool(self.value or self.name)
 
     @property
     def members(self) -> dict[str, Any]:
-        """The members of a mapping, as they are; ``{}`` for other values."""
+        """The members of a mapping, unresolved; ``{}`` for other values."""
         return self.value if isinstance(self.value, dict) else {}
 
     def get(self, key: str) -> Node:
@@ -193,7 +193,7 @@ class Schemas:
         self.begin()
 
     def begin(self) -> None:
-        self._left = _WORK
+        self._budget = _WORK
 
     # --- text ---------------------------------------------------------------------------------
 
@@ -210,8 +210,8 @@ class Schemas:
         return ". ".join(filter(None, (self.kind(schema), self.notes(schema))))
 
     def kind(self, schema: Node, depth: int = 0) -> str:
-        self._left -= 1
-        if self._left < 0:
+        self._budget -= 1
+        if self._budget < 0:
             return "…"
         if schema.name:
             return code_span(schema.name) + (" or null" if schema.flag("nullable") else "")
@@ -267,7 +267,7 @@ class Schemas:
 
     def _members(self, schema: Node, depth: int, outer: tuple[str, ...], out: list[str]) -> None:
         if schema.ref and schema.ref in outer:
-            return  # a circle: its fields are above
+            return  # recursive: its fields are above
         # fields of the schemas that it extends are among its own
         extended = (part.ref for part in schema.get("allOf").parts())
         outer = (*outer, *filter(None, (schema.ref, *extended)))
@@ -300,22 +300,22 @@ class Schemas:
         properties: dict[str, Node] = {}
         required: set[str] = set()
         extra: list[Node] = []
-        waiting = [node]
+        pending = [node]
         seen: set[int] = set()
-        while waiting and len(seen) < 200:
-            schema = waiting.pop(0)
+        while pending and len(seen) < 200:
+            schema = pending.pop(0)
             if id(schema.value) in seen:
                 continue
             seen.add(id(schema.value))
             required.update(map(str, _as_list(schema.members.get("required"))))
             for name, inner in schema.get("properties").items():
                 properties.setdefault(name, inner)
-            other = schema.get("additionalProperties")
-            if other and isinstance(other.value, dict):
-                extra.append(other)
-            waiting += schema.get("allOf").parts()
+            additional = schema.get("additionalProperties")
+            if additional and isinstance(additional.value, dict):
+                extra.append(additional)
+            pending += schema.get("allOf").parts()
         members = [Field(name, inner, name in required) for name, inner in properties.items()]
-        return members + [Field("", other, False) for other in extra[:1]]
+        return members + [Field("", additional, False) for additional in extra[:1]]
 
     # --- examples -----------------------------------------------------------------------------
 
@@ -323,22 +323,22 @@ class Schemas:
         return self._example(schema, (), [_EXAMPLE_PARTS], leave_out)
 
     def _example(
-        self, schema: Node, outer: tuple[str, ...], left: list[int], leave_out: str
+        self, schema: Node, outer: tuple[str, ...], budget: list[int], leave_out: str
     ) -> Any:
         value = schema.members
-        left[0] -= 1
-        if not value or left[0] < 0 or schema.ref in outer:
+        budget[0] -= 1
+        if not value or budget[0] < 0 or schema.ref in outer:
             return None
         if schema.ref:
             outer = (*outer, schema.ref)
-        stated = [value[key] for key in ("example", "const", "default") if key in value]
+        examples = [value[key] for key in ("example", "const", "default") if key in value]
         lists = (value.get(key) for key in ("examples", "enum"))
-        stated += [several[0] for several in lists if isinstance(several, list) and several]
-        if stated:
-            return stated[0]
+        examples += [values[0] for values in lists if isinstance(values, list) and values]
+        if examples:
+            return examples[0]
         for variant in (*schema.get("oneOf").parts(), *schema.get("anyOf").parts()):
             if variant.value not in ({"type": "null"}, {}):
-                return self._example(variant, outer, left, leave_out)
+                return self._example(variant, outer, budget, leave_out)
         types = [part for part in _as_list(value.get("type")) if part != "null"]
         kind = types[0] if types and isinstance(types[0], str) else _type_by_keys(value)
         if kind == "object" or (kind == "anything" and value.get("allOf")):
@@ -346,16 +346,16 @@ class Schemas:
                 return {}
             members = self.fields(schema)
             if not members and (extended := schema.get("allOf").parts()):
-                return self._example(extended[0], outer, left, leave_out)
+                return self._example(extended[0], outer, budget, leave_out)
             return {
-                member.name or "name": self._example(member.schema, outer, left, leave_out)
+                member.name or "name": self._example(member.schema, outer, budget, leave_out)
                 for member in members[:40]
                 if not member.schema.flag(leave_out)
             }
         if kind == "array":
             inner = None
             if len(outer) <= _EXAMPLE_DEEP:
-                inner = self._example(schema.get("items"), outer, left, leave_out)
+                inner = self._example(schema.get("items"), outer, budget, leave_out)
             return [] if inner is None else [inner]
         if kind in ("integer", "number"):
             least = value.get("minimum")

@@ -61,13 +61,13 @@ def origin_of(name: str) -> CodeOrigin:
     package = distribution_of(name)
     if package is None:
         return CodeOrigin()
-    about = package.metadata
+    info = package.metadata
     return CodeOrigin(
-        about["Name"],
+        info["Name"],
         package.version or "",
         _declared_repository(package),
         _license(package),
-        (about.get_all("Summary") or [""])[0],
+        (info.get_all("Summary") or [""])[0],
     )
 
 
@@ -81,42 +81,42 @@ def distribution_of(name: str) -> metadata.Distribution | None:
         return metadata.distribution(top)
     owned = re.compile(rf"^{re.escape(top)}(?:[/.]|$)", re.MULTILINE)
     for package in metadata.distributions():
-        # those of Debian and editable ones have no list of their modules' files
+        # Debian's and editable distributions do not list the files of their modules
         if any(owned.search(package.read_text(name) or "") for name in ("RECORD", "top_level.txt")):
             return package
     return None
 
 
 def _license(package: metadata.Distribution) -> License:
-    about = package.metadata
+    info = package.metadata
 
     def values(key: str) -> list[str]:
-        return [str(value).strip() for value in about.get_all(key) or []]
+        return [str(value).strip() for value in info.get_all(key) or []]
 
-    classified = [
+    classifiers = [
         line.rpartition("::")[2].strip()
         for line in values("Classifier")
         if line.startswith("License ::") and line.count("::") > 1
     ]
     # some packages state the whole license text
-    written = [line.strip() for text in values("License") for line in text.split("\n")]
-    named = [*values("License-Expression"), *written[:1], *classified]
-    stated = [License.stated(name) for name in named if not _NOTICE.match(name)]
-    recognized = next((license for license in stated if standard_name(license.name)), None)
-    notice = next((line for line in written if _NOTICE.match(line)), "")
-    license = recognized or next(filter(None, stated), License())
+    license_lines = [line.strip() for text in values("License") for line in text.split("\n")]
+    names = [*values("License-Expression"), *license_lines[:1], *classifiers]
+    licenses = [License.stated(name) for name in names if not _NOTICE.match(name)]
+    recognized = next((license for license in licenses if standard_name(license.name)), None)
+    notice = next((line for line in license_lines if _NOTICE.match(line)), "")
+    license = recognized or next(filter(None, licenses), License())
     return license.or_else(License.stated(attribution=notice))
 
 
 def _declared_repository(package: metadata.Distribution) -> str:
-    """Return the repository in the metadata: from a fitting label first, then from any."""
-    labelled: dict[str, str] = {}
+    """Return the repository in the metadata, preferably with a matching label."""
+    urls: dict[str, str] = {}
     for line in package.metadata.get_all("Project-URL") or []:
         label, _, url = line.partition(",")
-        labelled.setdefault(re.sub(r"[\W_]", "", label).lower(), url.strip())
-    labelled.setdefault("homepage", (package.metadata.get_all("Home-page") or [""])[0])
-    fitting = (labelled.get(label, "") for label in _NAMES)
-    return next(filter(None, map(repository, (*fitting, *labelled.values()))), "")
+        urls.setdefault(re.sub(r"[\W_]", "", label).lower(), url.strip())
+    urls.setdefault("homepage", (package.metadata.get_all("Home-page") or [""])[0])
+    preferred = (urls.get(label, "") for label in _NAMES)
+    return next(filter(None, map(repository, (*preferred, *urls.values()))), "")
 
 
 def repository(url: str) -> str:
@@ -124,7 +124,7 @@ def repository(url: str) -> str:
     return f"https://{match[1]}/{match[2]}" if match else ""
 
 
-_OWN_PAGE = 400  # least characters of docstring of a method with its own document
+_OWN_PAGE = 400  # minimum characters of docstring for a method's own document
 
 
 class PackageReader:
@@ -168,22 +168,22 @@ class PackageReader:
             yield self._document(entry.path, entry.item, text, origin)
 
     def _document(self, path: str, item: Any, text: str, origin: CodeOrigin) -> SourceDocument:
-        metadata = {"kind": item.kind.value, "file": _file(item)}
+        values = {"kind": item.kind.value, "file": _file(item)}
         if item.lineno:
-            metadata["line"] = item.lineno
+            values["line"] = item.lineno
         if origin.version:
-            metadata["version"] = origin.version
+            values["version"] = origin.version
         if origin.repository:
-            metadata["repository"] = origin.repository
-        metadata |= origin.license.to_metadata()
+            values["repository"] = origin.repository
+        values |= origin.license.to_metadata()
         if summary_text := plain_text(summary(item.docstring)):
-            metadata["description"] = summary_text
+            values["description"] = summary_text
         return SourceDocument(
             uri=f"python:{path}",
             title=path,
-            content=f"{text}\n{_source_line(metadata, origin)}\n",
+            content=f"{text}\n{_source_line(values, origin)}\n",
             document_type=DocumentType.REFERENCE,
-            metadata=metadata,
+            metadata=values,
         )
 
 
@@ -241,8 +241,8 @@ def _title(path: str) -> str:
 
 def _signatures(path: str, item: Any) -> str:
     # overloads replace the implementation's signature
-    shown = getattr(item, "overloads", None) or [item]
-    return "\n".join(signature(path, part) for part in shown)
+    overloads = getattr(item, "overloads", None) or [item]
+    return "\n".join(signature(path, part) for part in overloads)
 
 
 def _attributes(item: Any) -> list[tuple[str, Any]]:
@@ -257,29 +257,29 @@ def _attributes(item: Any) -> list[tuple[str, Any]]:
 def _inherited_lines(item: Any) -> list[tuple[str, list[str]]]:
     """Return the names that a class inherits from each public base."""
     inherited = []
-    own = set(item.members)
+    seen = set(item.members)
     for base in bases_of(item) if item.is_class else ():
         if base.name.startswith("_") or not is_exported(base):
             continue
         names = [
             name
             for name, member in sorted(base.members.items())
-            if not name.startswith("_") and name not in own and not member.is_alias
+            if not name.startswith("_") and name not in seen and not member.is_alias
         ]
-        own.update(names)
+        seen.update(names)
         if names:
             inherited.append((base.name, names))
     return inherited
 
 
 def _source_line(metadata: dict[str, Any], origin: CodeOrigin) -> str:
-    place = code_span(metadata["file"]) if metadata["file"] else "compiled code"
+    location = code_span(metadata["file"]) if metadata["file"] else "compiled code"
     if "line" in metadata:
-        place += f", line {metadata['line']}"
-    named = " ".join(part for part in (origin.distribution, origin.version) if part)
+        location += f", line {metadata['line']}"
+    label = " ".join(part for part in (origin.distribution, origin.version) if part)
     if origin.repository:
-        return f"Source: {place}, in [{escape(named or origin.repository)}]({origin.repository})"
-    return f"Source: {place}" + (f", in {escape(named)}" if named else "")
+        return f"Source: {location}, in [{escape(label or origin.repository)}]({origin.repository})"
+    return f"Source: {location}" + (f", in {escape(label)}" if label else "")
 
 
 def _file(item: Any) -> str:

@@ -62,9 +62,9 @@ class _Introspection:
 
 
 def _resolve(path: str) -> Any:
-    first, *rest = path.split(".")
+    first, *names = path.split(".")
     value = sys.modules.get(first)
-    for i, name in enumerate(rest, 2):
+    for i, name in enumerate(names, 2):
         module = sys.modules.get(".".join(path.split(".")[:i]))
         value = module if module is not None else _attribute(value, name)
     return value
@@ -122,8 +122,8 @@ def _names(holder: Any) -> list[str]:
     names = [name for name in dir(holder) if not name.startswith("_")]
     if isinstance(holder, type):
         return names
-    own = holder.__name__
-    return [name for name in names if getattr(_attribute(holder, name), "__module__", "") == own]
+    module = holder.__name__
+    return [name for name in names if getattr(_attribute(holder, name), "__module__", "") == module]
 
 
 def _definer(holder: Any, name: str) -> Any:
@@ -170,10 +170,10 @@ def _origin(value: Any) -> str:
 
 def _parameters(value: Any) -> Iterator[Any]:
     with contextlib.suppress(Exception):  # compiled code fails in several ways
-        for each in inspect.signature(value).parameters.values():
-            default = None if each.default is each.empty else _default(each.default)
-            kind = griffe.ParameterKind(each.kind.description)
-            yield griffe.Parameter(each.name, kind=kind, default=default)
+        for param in inspect.signature(value).parameters.values():
+            default = None if param.default is param.empty else _default(param.default)
+            kind = griffe.ParameterKind(param.kind.description)
+            yield griffe.Parameter(param.name, kind=kind, default=default)
 
 
 def _default(value: Any) -> str:
@@ -244,9 +244,9 @@ def load_package(name: str) -> Any:
 
 def public_objects(root: Any, path: str) -> list[PublicObject]:
     best: dict[str, PublicObject] = {}
-    waiting = [PublicObject(path, root)]
-    while waiting:
-        module = waiting.pop()
+    pending = [PublicObject(path, root)]
+    while pending:
+        module = pending.pop()
         best.setdefault(module.item.path, module)
         for name, item in public_members(module.item):
             entry = PublicObject(f"{module.path}.{name}", item)
@@ -254,7 +254,7 @@ def public_objects(root: Any, path: str) -> list[PublicObject]:
             if previous is None or path_rank(entry.path) < path_rank(previous.path):
                 best[item.path] = entry
                 if item.is_module:
-                    waiting.append(entry)
+                    pending.append(entry)
     return sorted(best.values(), key=lambda entry: entry.path)
 
 
@@ -321,8 +321,8 @@ def is_exported(item: Any) -> bool:
 def with_introspection(root: Any, entries: Sequence[PublicObject]) -> list[PublicObject]:
     """Import a package in another process, and add members and docstrings that its source lacks.
 
-    The tree is changed in place. An accessor is named by the attribute that its docstrings mention
-    most.
+    The tree is changed in place. An accessor is named after the attribute that its docstrings
+    mention most.
     """
     package = root.path.partition(".")[0]
     holders = {e.path: e for e in entries if e.item.is_module or e.item.is_class}
@@ -340,7 +340,7 @@ def with_introspection(root: Any, entries: Sequence[PublicObject]) -> list[Publi
                 if _ACCESSOR in member.labels:
                     accessors[_origin_of(member)].append((f"{path}.{member.name}", member))
             continue
-        # `__all__` may be in any order; of several names, a class's own is the best
+        # `__all__` may be in any order; of several names, prefer a class's own
         for member in sorted(members, key=lambda each: (not _own_name(each), each.name)):
             existing = _member_of(item, member.name)
             if _origin_of(member) in paths or (existing is not None and existing.path in paths):
@@ -358,22 +358,22 @@ def with_introspection(root: Any, entries: Sequence[PublicObject]) -> list[Publi
 
 def _once_each(members_of: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
     """Map paths to members; inherited ones appear only in the class with the shortest path."""
-    written: set[str] = set()
+    seen_origins: set[str] = set()
 
-    def without_written(members: Iterable[Any]) -> Iterator[Any]:
+    def without_repeats(members: Iterable[Any]) -> Iterator[Any]:
         for member in members:
             if member.is_class and _ACCESSOR not in member.labels:
                 member.members = {
-                    each.name: each for each in without_written(member.members.values())
+                    each.name: each for each in without_repeats(member.members.values())
                 }
             elif not member.is_class:
-                if _origin_of(member) in written:
+                if _origin_of(member) in seen_origins:
                     continue
-                written.add(_origin_of(member))
+                seen_origins.add(_origin_of(member))
             yield member
 
     return {
-        path: list(without_written(members_of[path])) for path in sorted(members_of, key=path_rank)
+        path: list(without_repeats(members_of[path])) for path in sorted(members_of, key=path_rank)
     }
 
 

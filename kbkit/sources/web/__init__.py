@@ -1,7 +1,7 @@
 """Sources that fetch from the web: politely, and guarded against hostile servers.
 
-Here one address is fetched. Only http and https. Addresses are checked on connecting, also after
-redirects. Size (after decompression), time, redirects and retries are bounded.
+This module fetches single addresses over http and https. Addresses are checked on connecting, also
+after redirects. Size (after decompression), time, redirects and retries are bounded.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Response:
         media_type: Lower case, without parameters; ``""`` if missing.
         charset: From the Content-Type header, or ``""``.
         location: Target of a redirect, or ``""``.
-        again: Another try may help.
+        again: Whether a retry may help.
     """
 
     url: str
@@ -149,7 +149,7 @@ class Fetcher:
         self._max_bytes = max_bytes
         self._stop = stop
         self._deadline = Deadline()
-        self._silence: dict[str, float] = {}  # end of the wait that a host asked for
+        self._silence: dict[str, float] = {}  # end of the wait that a host requested
         backend = GuardedBackend(allow_private=allow_private, stop=stop, deadline=self._deadline)
         self._client = httpx.Client(
             transport=GuardedTransport(backend, connections),
@@ -196,9 +196,9 @@ class Fetcher:
         seen: list[str] = []
         end = time.monotonic() + self._page_seconds
         while True:
-            bad = refusal_of(url)
-            if bad:
-                return Response(url, Outcome.SKIPPED, bad)
+            refusal = refusal_of(url)
+            if refusal:
+                return Response(url, Outcome.SKIPPED, refusal)
             if url in seen:
                 return Response(url, Outcome.FAILED, "redirects in a circle")
             seen.append(url)
@@ -264,8 +264,8 @@ class Fetcher:
             reason, again = f"no complete answer within {self._timeout:g} s", False
         except (httpx.ConnectError, ssl.SSLError) as error:
             text = str(error)
-            unknown = "resolve" in text or "CERTIFICATE" in text.upper() or "SSL" in text.upper()
-            reason, again = f"cannot connect to {host} ({text})", not unknown
+            permanent = "resolve" in text or "CERTIFICATE" in text.upper() or "SSL" in text.upper()
+            reason, again = f"cannot connect to {host} ({text})", not permanent
         except httpx.NetworkError as error:
             stopped = self._stop()
             reason = "stopped" if stopped else f"the connection broke ({error})"
@@ -306,8 +306,8 @@ class Fetcher:
         if status in (404, 410):
             return replace(response, outcome=Outcome.GONE)
         if not 200 <= status < 300:
-            waits = _retry_after(raw.headers.get("retry-after", ""))
-            return replace(response, retry_after=waits, again=status in _RETRIED)
+            delay = _retry_after(raw.headers.get("retry-after", ""))
+            return replace(response, retry_after=delay, again=status in _RETRIED)
         response = replace(response, outcome=Outcome.FETCHED, reason="")
         return self._body(response, raw, limit, truncate)
 
@@ -362,10 +362,10 @@ def pause(seconds: float, stop: Callable[[], bool]) -> bool:
     """Wait, checking ``stop`` every fifth of a second."""
     end = time.monotonic() + seconds
     while not stop():
-        left = end - time.monotonic()
-        if left <= 0:
+        remaining = end - time.monotonic()
+        if remaining <= 0:
             return True
-        time.sleep(min(left, 0.2))
+        time.sleep(min(remaining, 0.2))
     return False
 
 

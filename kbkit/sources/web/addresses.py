@@ -57,19 +57,19 @@ def refusal(address: str, *, allow_private: Private) -> str:
     return _refusal(parsed, False, frozenset(map(ipaddress.ip_address, allow_private)))
 
 
-def _refusal(address: Address, private: bool, named: frozenset[Address]) -> str:
+def _refusal(address: Address, private: bool, permitted: frozenset[Address]) -> str:
     if address.is_unspecified:
         return "the unspecified address"
     if address.is_multicast or address == _BROADCAST:
         return "a multicast or broadcast address"
-    if address in named:
+    if address in permitted:
         return ""
     if address in _METADATA:
         return METADATA
     if isinstance(address, ipaddress.IPv6Address):
         number = int(address)
         if address.ipv4_mapped or address in _NAT64:
-            return _refusal(ipaddress.IPv4Address(number & 0xFFFFFFFF), private, named)
+            return _refusal(ipaddress.IPv4Address(number & 0xFFFFFFFF), private, permitted)
         tunnel = (number >> 32) & 0xFFFFFFFF in _ISATAP
         tunnel = tunnel or any(address in network for network in _TUNNELS)
         if tunnel and not address.is_loopback:
@@ -89,12 +89,12 @@ def _private(address: Address) -> str:
 def resolve(host: str, port: int, *, allow_private: Private) -> list[str]:
     infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = list(dict.fromkeys(str(item[4][0]) for item in infos))
-    refused = reason = ""
+    rejected = reason = ""
     permitted = []
     for address in addresses:
         reason = refusal(address, allow_private=allow_private)
         if reason:
-            refused = f"{address}, {reason}"
+            rejected = f"{address}, {reason}"
         else:
             permitted.append(address)
     if permitted:
@@ -103,9 +103,9 @@ def resolve(host: str, port: int, *, allow_private: Private) -> list[str]:
         hint = "; allow_private: [ADDRESS] of a source, as recipes have it, permits one by name"
     else:
         hint = "" if allow_private else "; allow_private permits private networks"
-    itself = refused.partition(",")[0] == host
-    named = f"{host} is {reason}" if itself else f"{host} leads to {refused}"
-    raise ForbiddenAddressError(f"{named}, which is refused{hint}")
+    is_literal = rejected.partition(",")[0] == host
+    message = f"{host} is {reason}" if is_literal else f"{host} leads to {rejected}"
+    raise ForbiddenAddressError(f"{message}, which is refused{hint}")
 
 
 class Deadline(threading.local):
@@ -172,11 +172,11 @@ class _GuardedStream(httpcore.NetworkStream):
         while True:
             if self._stop():
                 raise httpcore.ReadError("stopped")
-            left = end - time.monotonic()
-            if left <= 0:
+            remaining = end - time.monotonic()
+            if remaining <= 0:
                 raise httpcore.ReadTimeout("the server is too slow")
             try:
-                return self._inner.read(max_bytes, min(left, _SLICE))
+                return self._inner.read(max_bytes, min(remaining, _SLICE))
             except httpcore.ReadTimeout:
                 continue
 
@@ -202,5 +202,5 @@ class _GuardedStream(httpcore.NetworkStream):
 
 def _remaining(deadline: Deadline, timeout: float | None) -> float:
     """Return the seconds left for an operation; at least 1 ms, so that errors name the cause."""
-    left = deadline.at - time.monotonic()
-    return max(0.001, min(left, timeout if timeout is not None else 60.0))
+    seconds = deadline.at - time.monotonic()
+    return max(0.001, min(seconds, timeout if timeout is not None else 60.0))

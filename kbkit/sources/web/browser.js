@@ -1,4 +1,4 @@
-// What kbkit asks of a page that a browser shows: an object of functions.
+// Functions that kbkit calls in a rendered page.
 ({
   // text that changes with the page
   state: () => {
@@ -9,16 +9,16 @@
 
   // clicks unfolding controls outside menus and forms; returns their number
   unfold: (most) => {
-    const chosen = 'button[aria-expanded="false"], [role="button"][aria-expanded="false"]';
+    const selector = 'button[aria-expanded="false"], [role="button"][aria-expanded="false"]';
     const excluded = "a[href], nav, header, footer, form, [aria-haspopup], [role='navigation']";
-    let pressed = 0;
-    for (const button of document.querySelectorAll(chosen)) {
-      if (pressed >= most) break;
+    let clicked = 0;
+    for (const button of document.querySelectorAll(selector)) {
+      if (clicked >= most) break;
       if (button.closest(excluded)) continue;
       button.click();
-      pressed += 1;
+      clicked += 1;
     }
-    return pressed;
+    return clicked;
   },
 
   // returns HTML with open shadow trees in place and without scripts, and its lines of text; null if
@@ -33,7 +33,7 @@
     const attributes = of(Element.prototype, "attributes");
     const empty = new Set(["area", "base", "br", "col", "hr", "img", "input", "link", "meta",
       "source", "track", "wbr"]);
-    const left = new Set(["style", "template", "iframe", "object", "embed", "noscript", "canvas"]);
+    const dropped = new Set(["style", "template", "iframe", "object", "embed", "noscript", "canvas"]);
     const escaped = (text) =>
       text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/"/g, "&quot;");
     const parts = ["<!DOCTYPE html>"];
@@ -52,7 +52,7 @@
         continue;
       }
       let name = node.localName;
-      if (node.nodeType !== 1 || left.has(name) || !/^[a-z][\w.:-]*$/i.test(name)) continue;
+      if (node.nodeType !== 1 || dropped.has(name) || !/^[a-z][\w.:-]*$/i.test(name)) continue;
       if (name === "script") {
         if ((node.getAttribute("type") || "").trim().toLowerCase() === "application/ld+json")
           put(`<script type="application/ld+json">${node.textContent.replace(/<[/]/g, "<\\/")}` +

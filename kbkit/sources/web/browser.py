@@ -74,7 +74,7 @@ _ENVIRONMENT = str.split("""
     PROGRAMFILES(X86) LD_LIBRARY_PATH XDG_RUNTIME_DIR XDG_CONFIG_HOME XDG_CACHE_HOME
     FONTCONFIG_PATH FONTCONFIG_FILE
 """)
-"""Variables that the browser gets: no keys."""
+"""Environment variables for the browser; none hold keys."""
 _GLANCE = 0.15  # seconds between two checks of a page
 _QUIET = 4  # consecutive checks without a change
 _REQUESTS = 300  # most requests of a page
@@ -133,10 +133,10 @@ class Browser:
             import playwright.async_api  # noqa: F401
         self._user_agent = user_agent
         self._program = program or find_program()
-        root = sys.platform != "win32" and os.geteuid() == 0
-        if sandbox and root:
+        is_root = sys.platform != "win32" and os.geteuid() == 0
+        if sandbox and is_root:
             _log.warning("as root, Chromium runs without its sandbox: use another user")
-        self._sandbox = sandbox and not root
+        self._sandbox = sandbox and not is_root
         self._driver: Any = None
         self._chromium: Any = None
         self._launching = asyncio.Lock()
@@ -201,14 +201,14 @@ class Browser:
 
     async def _shut_down(self) -> None:
         self._closed = True
-        rest = asyncio.all_tasks() - {asyncio.current_task()}
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
         if self._chromium is not None:
             await _ends_in_time(self._chromium.close())
         if self._driver is not None:
             await _ends_in_time(self._driver.stop())
-        for task in rest:
+        for task in tasks:
             task.cancel()
-        await _ends_in_time(asyncio.gather(*rest, return_exceptions=True))
+        await _ends_in_time(asyncio.gather(*tasks, return_exceptions=True))
 
     async def _render(self, visit: _Visit) -> RenderedPage:
         from playwright.async_api import Error
@@ -255,9 +255,9 @@ class Browser:
         await context.route("**/*", lambda route: self._answer(route, page, visit))
         reading = self._loop.create_task(self._read(context, page, visit))
         try:
-            either: set[asyncio.Future[Any]] = {reading, broken}
-            left = visit.started_at + visit.seconds + _GRACE - time.monotonic()
-            await asyncio.wait(either, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            outcomes: set[asyncio.Future[Any]] = {reading, broken}
+            remaining = visit.started_at + visit.seconds + _GRACE - time.monotonic()
+            await asyncio.wait(outcomes, timeout=remaining, return_when=asyncio.FIRST_COMPLETED)
             if broken.done():
                 raise RenderError("the page crashed")
             if not reading.done():
@@ -285,8 +285,8 @@ class Browser:
         while quiet < _QUIET and not visit.overdue():
             await asyncio.sleep(_GLANCE)
             now = await world.call("state", 0)
-            still = now == state and str(now).startswith("complete") and not visit.pending
-            state, quiet = now, quiet + 1 if still else 0
+            stable = now == state and str(now).startswith("complete") and not visit.pending
+            state, quiet = now, quiet + 1 if stable else 0
 
     async def _answer(self, route: Any, page: Any, visit: _Visit) -> None:
         request = route.request
@@ -296,9 +296,9 @@ class Browser:
                 return
             visit.requests += 1
             accepted = request.resource_type in _TYPES and request.method == "GET"
-            plain = request.url.startswith(("http://", "https://"))
-            within = visit.requests <= _REQUESTS and visit.size <= visit.limit * _TEXTS
-            if not (accepted and plain and within) or visit.overdue():
+            is_http = request.url.startswith(("http://", "https://"))
+            within_limits = visit.requests <= _REQUESTS and visit.size <= visit.limit * _TEXTS
+            if not (accepted and is_http and within_limits) or visit.overdue():
                 await route.abort("blockedbyclient")
                 return
             visit.pending += 1

@@ -30,7 +30,7 @@ _PAGES = frozenset({"", "text/html", "application/xhtml+xml"})
 _CACHE_BYTES = 50_000_000  # of scripts, styles and shells
 SHOWN_ALREADY = "shows what"  # start of the reason for routes that show the same page
 _TURNS, _MAX_LENGTH = 20, 300.0  # waits for the host's pace per page, and the most seconds they add
-_PLACES = 3  # routes without new text, after which a page's other routes are skipped
+_MAX_REPEATS = 3  # routes without new text, after which a page's other routes are skipped
 _SAME = 0.01  # share of new lines up to which a route counts as the same
 _LEADS = '<meta http-equiv="refresh" content="0; url={}">'
 
@@ -52,21 +52,21 @@ class BrowserFetcher:
         self._browser = Browser(
             user_agent=context.user_agent, program=context.browser, sandbox=context.browser_sandbox
         )
-        self._own = robots
+        self._robots = robots
         # private networks are closed to a page, except for its own host
         public = spec.model_copy(update={"allow_private": False})
-        self._others = open_robots(public, context)
+        self._public_robots = open_robots(public, context)
         self._allow_private = spec.allow_private
         self._limit = spec.max_bytes
         self._seconds = context.timeout
         self._lock = threading.Lock()
         self._cache: OrderedDict[str, Response] = OrderedDict()
         self._lines: dict[str, frozenset[str]] = {}  # lines of each page's first route
-        self._places: dict[str, int] = {}  # number of routes without new text
+        self._repeats: dict[str, int] = {}  # number of routes without new text
 
     def close(self) -> None:
         self._browser.close()
-        self._others.close()
+        self._public_robots.close()
 
     def get(
         self,
@@ -78,23 +78,23 @@ class BrowserFetcher:
     ) -> Response:
         """Fetch and render a page; other responses are returned unchanged."""
         address, route = urldefrag(url)
-        if route and self._places.get(address, 0) >= _PLACES:
+        if route and self._repeats.get(address, 0) >= _MAX_REPEATS:
             return _same_page(url, address)
         with self._lock:
             cached = self._cache.get(address) if route else None
-        shell = cached or self._store(address, self._own.get(address, check=check))
-        mark = f"#{route}" if route else ""
-        shell = replace(shell, url=shell.url + mark, etag="", last_modified="")
+        shell = cached or self._store(address, self._robots.get(address, check=check))
+        fragment = f"#{route}" if route else ""
+        shell = replace(shell, url=shell.url + fragment, etag="", last_modified="")
         if shell.outcome is not Outcome.FETCHED or shell.media_type not in _PAGES:
             return shell
-        own = origin(shell.url)
+        page_origin = origin(shell.url)
         try:
             page = self._browser.render(
                 shell.url,
                 decode(shell.body, shell.charset),
-                lambda request_url, kind: self._resource(request_url, kind, own),
+                lambda request_url, kind: self._resource(request_url, kind, page_origin),
                 limit=self._limit,
-                seconds=self._seconds + min(_TURNS * self._own.delay(own), _MAX_LENGTH),
+                seconds=self._seconds + min(_TURNS * self._robots.delay(page_origin), _MAX_LENGTH),
             )
         except (RenderError, SourceError) as error:
             return replace(shell, outcome=Outcome.FAILED, reason=str(error), body=b"")
@@ -105,7 +105,7 @@ class BrowserFetcher:
         first = self._lines.setdefault(address, page.lines) if routed else page.lines
         differs = len(page.lines - first) > _SAME * len(page.lines)
         if "#" in shell.url and first is not page.lines and not differs:
-            self._places[address] = self._places.get(address, 0) + 1
+            self._repeats[address] = self._repeats.get(address, 0) + 1
             return _same_page(shell.url, address)
         html = page.html
         if page.leads:
@@ -116,10 +116,10 @@ class BrowserFetcher:
             return replace(shell, outcome=Outcome.FAILED, reason=reason, body=b"")
         return replace(shell, body=html.encode("utf-8", "replace"), charset="utf-8")
 
-    def _resource(self, url: str, kind: str, own: str) -> Response:
+    def _resource(self, url: str, kind: str, page_origin: str) -> Response:
         url = urldefrag(url).url
         host = origin(url)
-        if host != own and self._allow_private and kind not in ("script", "stylesheet"):
+        if host != page_origin and self._allow_private and kind not in ("script", "stylesheet"):
             # private content must not reach other hosts
             return Response(url, Outcome.SKIPPED)
         with self._lock:
@@ -127,14 +127,14 @@ class BrowserFetcher:
             if cached is not None:
                 self._cache.move_to_end(url)
         if cached is None:
-            robots = self._own if host == own else self._others
+            robots = self._robots if host == page_origin else self._public_robots
 
-            def stays(address: str) -> Response | None:
-                if self._allow_private and host == own != origin(address):
+            def check_redirect(address: str) -> Response | None:
+                if self._allow_private and host == page_origin != origin(address):
                     return Response(address, Outcome.SKIPPED, "leaves the host of the page")
                 return robots.verdict(address)
 
-            cached = robots.get(url, check=stays)
+            cached = robots.get(url, check=check_redirect)
             if kind in ("script", "stylesheet"):
                 self._store(url, cached)
         return cached

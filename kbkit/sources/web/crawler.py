@@ -43,11 +43,11 @@ class Canonicals:
             return ""  # names the start page
         if named in self._empty or named.rstrip("/") == uri.rstrip("/"):
             return ""  # the named address has no document, or is the same
-        original, passed = named, {""}
-        while original not in passed:
-            passed.add(original)
+        original, visited = named, {""}
+        while original not in visited:
+            visited.add(original)
             original = self._copy_of(original)
-        return "" if uri in passed else named  # pages may name each other
+        return "" if uri in visited else named  # pages may name each other
 
     def add(self, task: PageRequest, uri: str, own: str) -> None:
         self._copies[uri] = own
@@ -108,10 +108,10 @@ class CrawlRun:
         self._unlinked: Counter[int] = Counter()  # requests whose links were not, by depth
         self._canonicals = Canonicals(context.memory)
         self._active = 0  # open requests that count against the limit
-        self._made = 0  # documents
-        self._asked = self._silent = 0
+        self._document_count = 0
+        self._request_count = self._unanswered = 0
         self._started = False  # whether the start page is done
-        self._dead = ""
+        self._outage = ""
 
     def _close(self) -> None:
         self._downloads.close()
@@ -134,7 +134,7 @@ class CrawlRun:
         self._resume()
         yield from self._drain()
         yield from self._report_unread()
-        if self._dead or self._stop():
+        if self._outage or self._stop():
             return
         for record in list(self._context.memory.known()):
             # only an answer shows that a page is gone, so request known pages without links to them
@@ -151,7 +151,7 @@ class CrawlRun:
         self._seen.add(self._start)  # so that links under an alias are not new
         for record in earlier:
             self._seen.update((record.url, record.address))
-            self._made += bool(record.document_uri)
+            self._document_count += bool(record.document_uri)
             if record.url == self._start:
                 self._started = True
                 self._scope.follow_start(record.address)
@@ -180,18 +180,18 @@ class CrawlRun:
                 self._reader.settle()
 
     def _can_request(self) -> bool:
-        if not self._frontier or self._dead:
+        if not self._frontier or self._outage:
             return False
-        if not self._started and self._asked:
+        if not self._started and self._request_count:
             return False  # the scope depends on redirects of the start page
         task = self._frontier[0]
         if self._spec.depth is not None and any(
-            waits and depth < task.depth for depth, waits in self._unlinked.items()
+            count and depth < task.depth for depth, count in self._unlinked.items()
         ):
             return False  # an open page may link to it with a smaller depth
         return task.again or (
-            self._made + self._active < self._spec.limit
-            and self._asked < self._spec.limit * 10 + 1000
+            self._document_count + self._active < self._spec.limit
+            and self._request_count < self._spec.limit * 10 + 1000
         )
 
     def _dispatch(self) -> None:
@@ -201,8 +201,8 @@ class CrawlRun:
             and self._reader.pending < _READ_AHEAD
         ):
             task = self._frontier.popleft()
-            task = replace(task, place=self._asked)
-            self._asked += 1
+            task = replace(task, place=self._request_count)
+            self._request_count += 1
             self._active += not task.again
             self._unlinked[task.depth] += 1
             self._downloads.start(task)
@@ -211,7 +211,7 @@ class CrawlRun:
         download = self._downloads.poll(0)
         if download is None:
             backlog = len(self._frontier) if self._started else 0
-            backlog = min(backlog, self._spec.limit - self._made)
+            backlog = min(backlog, self._spec.limit - self._document_count)
             reading = self._reader.poll(0.05, backlog=backlog)
             if reading is not None:
                 task, response = reading.key
@@ -223,9 +223,9 @@ class CrawlRun:
     def _handle_response(self, task: PageRequest, response: Response) -> SourceEvent | None:
         if response.outcome is Outcome.FAILED and self._stop():
             return None  # interrupted: the next run requests it again
-        self._silent = self._silent + 1 if not response.status else 0
-        if self._silent >= _SILENT_MOST and response.outcome is Outcome.FAILED:
-            self._dead = response.reason
+        self._unanswered = self._unanswered + 1 if not response.status else 0
+        if self._unanswered >= _SILENT_MOST and response.outcome is Outcome.FAILED:
+            self._outage = response.reason
         uri, response = self._validators.compare(task, response)
         if response.outcome is not Outcome.FETCHED:
             self._reader.skip(task.place)
@@ -262,15 +262,15 @@ class CrawlRun:
             self._take_links(task, _all_links(earlier))
         elif task.url == self._start and response.outcome is Outcome.FAILED:
             # do not request 1,000 known pages from a host that does not answer
-            self._dead = response.reason
+            self._outage = response.reason
         return event
 
     def _read(
         self, task: PageRequest, response: Response, page: ExtractedPage, *, final: bool
     ) -> SourceEvent | None:
         uri = canonical(response.url, routes=True) or task.url
-        asked = directives(response.robots, self._robots.token)
-        hrefs = () if asked & {"nofollow", "none"} else page.links
+        rules = directives(response.robots, self._robots.token)
+        hrefs = () if rules & {"nofollow", "none"} else page.links
         links = tuple(
             dict.fromkeys(
                 link
@@ -278,24 +278,24 @@ class CrawlRun:
                 if href and (link := self._scope.link(href, uri))
             )
         )
-        own = self._scope.link(page.canonical, uri) if page.canonical else ""
-        own = self._canonicals.resolve(own, uri, self._start)
-        self._take_links(task, (*links, own) if own else links)
+        original = self._scope.link(page.canonical, uri) if page.canonical else ""
+        original = self._canonicals.resolve(original, uri, self._start)
+        self._take_links(task, (*links, original) if original else links)
         if not final:
             self._finish_start()
             return None
-        self._canonicals.add(task, uri, own)
+        self._canonicals.add(task, uri, original)
         # without a validator, a failed page is read again even if unchanged
         validator = "" if page.failed else response.etag
         record = pages.page_record(task, response, validator)
-        record = replace(record, links=links, canonical=own)
-        noindex = bool(asked & {"noindex", "none"})
-        return self._finish(task, self._page_event(record, page, uri, own, noindex))
+        record = replace(record, links=links, canonical=original)
+        noindex = bool(rules & {"noindex", "none"})
+        return self._finish(task, self._page_event(record, page, uri, original, noindex))
 
     def _take_links(self, task: PageRequest, links: tuple[str, ...]) -> None:
         """Follow a page's links after those of all earlier requests.
 
-        So the order of a crawl depends on the site, not on the speed of answers.
+        This way, the order of a crawl depends on the site, not on the speed of answers.
         """
         if task.place < self._followed or task.place in self._links:
             return  # already followed
@@ -307,13 +307,13 @@ class CrawlRun:
             self._follow(hrefs, request.url, request.depth)
 
     def _page_event(
-        self, record: PageRecord, page: ExtractedPage, uri: str, own: str, noindex: bool
+        self, record: PageRecord, page: ExtractedPage, uri: str, original: str, noindex: bool
     ) -> SourceEvent:
         reason = page.refusal
         if noindex:
             reason = f"{NOINDEX}: its X-Robots-Tag asks not to index it"
-        elif own and not page.reason:
-            reason = f"a copy of {own} (rel=canonical)"
+        elif original and not page.reason:
+            reason = f"a copy of {original} (rel=canonical)"
         elif not page.reason and not self._scope.allows(uri):
             reason = "read for its links only (include and exclude leave it out)"
         if reason == NEEDS_BROWSER:
@@ -326,10 +326,9 @@ class CrawlRun:
         self._take_links(task, ())
         if not task.again:
             self._active -= 1
-            self._made += bool(event.record and event.record.document_uri) and event.outcome in (
-                Outcome.FETCHED,
-                Outcome.UNCHANGED,
-            )
+            self._document_count += bool(
+                event.record and event.record.document_uri
+            ) and event.outcome in (Outcome.FETCHED, Outcome.UNCHANGED)
         if event.outcome in (Outcome.SKIPPED, Outcome.GONE) and not event.reason.startswith(
             NOINDEX
         ):
@@ -339,14 +338,14 @@ class CrawlRun:
             event = replace(event, reason=f"{event.reason} (linked from {task.referrer})")
         return event
 
-    def _settle_copies(self, url: str, own: str) -> None:
-        for task in self._canonicals.settle(url, own):
+    def _settle_copies(self, url: str, original: str) -> None:
+        for task in self._canonicals.settle(url, original):
             self._frontier.append(task)
 
     def _finish_start(self) -> None:
         if not self._started:
             self._started = True
-            if not self._dead:
+            if not self._outage:
                 self._read_sitemaps()
 
     def _read_sitemaps(self) -> None:
@@ -393,21 +392,23 @@ class CrawlRun:
                 self._frontier.append(self._task(url, depth + 1, referrer))
 
     def _url_in_memory(self, url: str) -> str:
-        memory, other = self._context.memory, index_alias(url)
-        if other and other not in self._seen and url not in self._seen:
-            page = None if memory.page(url) else memory.page(other)
-            return other if page and page.document_uri else url
+        memory, alias = self._context.memory, index_alias(url)
+        if alias and alias not in self._seen and url not in self._seen:
+            page = None if memory.page(url) else memory.page(alias)
+            return alias if page and page.document_uri else url
         return url
 
     def _task(self, url: str, depth: int, referrer: str) -> PageRequest:
         return PageRequest(url, depth, referrer, self._context.memory.page(url))
 
     def _report_unread(self) -> Iterator[SourceEvent]:
-        left = len(self._frontier)
-        if not left or self._stop():
+        remaining = len(self._frontier)
+        if not remaining or self._stop():
             return
-        if self._dead:
-            reason = f"the host no longer answers ({self._dead}); {left} pages were not requested"
+        if self._outage:
+            reason = (
+                f"the host no longer answers ({self._outage}); {remaining} pages were not requested"
+            )
             yield SourceEvent(self._scope.prefix, Outcome.FAILED, reason=reason)
         elif self._started:
             for task in self._frontier:

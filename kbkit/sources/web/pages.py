@@ -172,16 +172,16 @@ class Validators:
     """Makes and compares validators of page records."""
 
     def __init__(self, spec: CrawlSource | PageSource) -> None:
-        shaping = [READER_VERSION, spec.document_type, spec.tags, spec.license, spec.attribution]
+        options = [READER_VERSION, spec.document_type, spec.tags, spec.license, spec.attribution]
         if isinstance(spec, CrawlSource):
-            shaping += [spec.include, spec.exclude]
+            options += [spec.include, spec.exclude]
         if spec.images:
-            shaping.append("images and drawings")
-        self._options = _hash(json.dumps(shaping).encode())
+            options.append("images and drawings")
+        self._options = _hash(json.dumps(options).encode())
 
     def make(self, response: Response) -> str:
-        about = f"{response.media_type}\n{response.charset}\n{response.robots}\n"
-        contents = _hash(about.encode() + response.body)
+        headers = f"{response.media_type}\n{response.charset}\n{response.robots}\n"
+        contents = _hash(headers.encode() + response.body)
         return f"{_MARK}{self._options}:{contents} {response.etag}"
 
     def to_send(self, record: PageRecord | None) -> tuple[str, str]:
@@ -195,8 +195,8 @@ class Validators:
         uri, record = canonical(response.url, routes=True) or task.url, task.earlier
         if record is None or record.address != uri:
             return uri, response
-        same = record.etag.partition(" ")[0] == self.make(response).partition(" ")[0]
-        unchanged = same and response.outcome is Outcome.FETCHED
+        is_same = record.etag.partition(" ")[0] == self.make(response).partition(" ")[0]
+        unchanged = is_same and response.outcome is Outcome.FETCHED
         return uri, replace(response, outcome=Outcome.UNCHANGED) if unchanged else response
 
 
@@ -255,7 +255,7 @@ def event_without_body(task: PageRequest, response: Response) -> SourceEvent:
 def event_of_page(
     uri: str, page: ExtractedPage, record: PageRecord | None = None, *, reason: str = ""
 ) -> SourceEvent:
-    """Return the event of a page that was read, which is skipped for a reason."""
+    """Return the event of a page that was read; with a reason, it is skipped."""
     if reason := reason or page.refusal:
         outcome = Outcome.FAILED if page.failed else Outcome.SKIPPED
         return SourceEvent(uri, outcome, reason=reason, record=record)
@@ -265,7 +265,7 @@ def event_of_page(
 
 def _document(uri: str, page: ExtractedPage) -> SourceDocument:
     title = page.title or unquote(urlsplit(uri).path.rstrip("/").rpartition("/")[2]) or uri
-    drawn = ((address, prepare_image(data)) for address, data in page.drawings.items())
+    prepared = ((address, prepare_image(data)) for address, data in page.drawings.items())
     return SourceDocument(
         uri,
         title,
@@ -274,5 +274,5 @@ def _document(uri: str, page: ExtractedPage) -> SourceDocument:
         metadata=page.metadata,
         fidelity=page.fidelity,
         note=page.note,
-        images={address: image for address, image in drawn if image is not None},
+        images={address: image for address, image in prepared if image is not None},
     )

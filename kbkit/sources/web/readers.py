@@ -66,8 +66,8 @@ class PageReader:
 
 
 def _firecrawl(spec: CrawlSource | PageSource, context: SourceContext) -> FirecrawlCrawler | None:
-    named = (spec.provider or context.provider) == "firecrawl"
-    return FirecrawlCrawler(spec, context) if named else None
+    enabled = (spec.provider or context.provider) == "firecrawl"
+    return FirecrawlCrawler(spec, context) if enabled else None
 
 
 def _page(spec: PageSource, context: SourceContext) -> SourceEvent:
@@ -85,8 +85,8 @@ def _page(spec: PageSource, context: SourceContext) -> SourceEvent:
     if response.outcome is not Outcome.FETCHED:
         return pages.event_without_body(task, response)
     record = pages.page_record(task, response, validators.make(response))
-    if refused := pages.body_refusal(response, PAGES | _TEXTS):
-        return SourceEvent(uri, Outcome.SKIPPED, reason=refused, record=record)
+    if refusal := pages.body_refusal(response, PAGES | _TEXTS):
+        return SourceEvent(uri, Outcome.SKIPPED, reason=refusal, record=record)
     page = _extract_page(response, uri, context.stop, drawings=spec.images)
     reason = ""
     if directives(response.robots, robots.token) & {"noindex", "none"}:
@@ -101,13 +101,13 @@ def _extract_page(
 ) -> ExtractedPage:
     if response.media_type in _TEXTS:
         body = decode_text(response.body, response.charset, markup=False)
-        named = urlsplit(uri).path.lower().endswith((".md", ".markdown", ".mdx"))
-        markdown = named or response.media_type in _MARKDOWN
+        has_suffix = urlsplit(uri).path.lower().endswith((".md", ".markdown", ".mdx"))
+        markdown = has_suffix or response.media_type in _MARKDOWN
         text = with_front_matter(body.text, uri, markdown=markdown)
         description = text.metadata.get("description")
-        described = plain(description[:1_000]) if isinstance(description, str) else ""
+        summary = plain(description[:1_000]) if isinstance(description, str) else ""
         note = "; ".join(filter(None, (body.note, text.note)))
-        return ExtractedPage(text.title, text.content, description=described, note=note)
+        return ExtractedPage(text.title, text.content, description=summary, note=note)
     from kbkit.sources.html.site_extractor import ExtractTask, extract_bounded
 
     task = ExtractTask(uri, response.body, response.charset, (), measure=True, drawings=drawings)
@@ -155,7 +155,7 @@ class FirecrawlCrawler:
             options["delay"] = max(1, round(spec.delay))
         job = self._call(lambda: client.start_crawl(start, **options))
         scope = CrawlScope(start, spec.include, spec.exclude)
-        done = False
+        completed = False
         try:
             fetched = 0
             for item in self._pages(client, str(job.id)):
@@ -165,9 +165,9 @@ class FirecrawlCrawler:
                 fetched += event.outcome is Outcome.FETCHED
                 yield event
             else:
-                done = not self._context.stop()
+                completed = not self._context.stop()
         finally:
-            if not done:  # a cancelled crawl costs no more credits
+            if not completed:  # a cancelled crawl costs no more credits
                 with suppress(Exception):  # best effort
                     client.cancel_crawl(str(job.id))
 
@@ -203,18 +203,18 @@ class FirecrawlCrawler:
     def _pages(self, client: Any, job: str) -> Iterator[Any]:
         from firecrawl.v2.types import PaginationConfig
 
-        one = PaginationConfig(auto_paginate=False)
-        read = partial(client.get_crawl_status, job, pagination_config=one)
-        yielded = taken = 0  # pages of all parts, and of the current one, which may still grow
+        single_part = PaginationConfig(auto_paginate=False)
+        request = partial(client.get_crawl_status, job, pagination_config=single_part)
+        yielded = offset = 0  # pages of all parts, and of the current one, which may still grow
         end = time.monotonic() + _MAX_LENGTH
         while not self._context.stop():
             if time.monotonic() > end:
                 raise SourceError(f"Firecrawl: the crawl did not end within {_MAX_LENGTH:.0f} s")
-            part = self._call(read)
-            yield from part.data[taken:]
-            yielded, taken = yielded + len(part.data) - taken, len(part.data)
+            part = self._call(request)
+            yield from part.data[offset:]
+            yielded, offset = yielded + len(part.data) - offset, len(part.data)
             if part.next and part.data:
-                read, taken = partial(client.get_crawl_status_page, part.next), 0
+                request, offset = partial(client.get_crawl_status_page, part.next), 0
                 continue
             if part.status == "completed":
                 return
@@ -223,9 +223,9 @@ class FirecrawlCrawler:
             pause(self._poll, self._context.stop)
 
     def _event(self, item: Any, requested: str, scope: CrawlScope | None) -> SourceEvent:
-        about = item.metadata_typed
-        url = canonical(str(about.url or about.source_url or ("" if scope else requested)))
-        if scope is not None and url and requested == canonical(str(about.source_url or "")):
+        metadata = item.metadata_typed
+        url = canonical(str(metadata.url or metadata.source_url or ("" if scope else requested)))
+        if scope is not None and url and requested == canonical(str(metadata.source_url or "")):
             scope.follow_start(url)
         if not url or (reason := self._refusal(url)):
             reason = reason if url else "Firecrawl gave no address with it"
@@ -233,7 +233,7 @@ class FirecrawlCrawler:
         if scope is not None and not scope.allows(url):
             return SourceEvent(url, Outcome.SKIPPED, reason="outside the crawl")
         record = self._record(url)
-        status = about.status_code or 200
+        status = metadata.status_code or 200
         if status in (404, 410):
             return SourceEvent(url, Outcome.GONE, reason=f"HTTP {status}", record=record)
         if status >= 400:
@@ -242,9 +242,9 @@ class FirecrawlCrawler:
         if size > self._spec.max_bytes:
             reason = f"larger than {self._spec.max_bytes / 1e6:g} MB"
             return SourceEvent(url, Outcome.SKIPPED, reason=reason, record=record)
-        page = _read(item, url, str(about.title or ""))
+        page = _read(item, url, str(metadata.title or ""))
         if not page.refusal:
-            record = PageRecord(url)  # validators of another provider do not hold
+            record = PageRecord(url)  # validators of another provider do not apply
         return pages.event_of_page(url, page, record)
 
     def _record(self, url: str) -> PageRecord:

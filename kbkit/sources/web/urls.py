@@ -81,7 +81,7 @@ def canonical(url: str, base: str = "", *, routes: bool = False) -> str:
     if port is not None and port != _PORTS[scheme]:
         authority += f":{port}"
     if parts.username is not None:
-        # stays, so that the fetcher refuses it with a reason
+        # kept, so that the fetcher refuses it with a reason
         authority = parts.netloc.rpartition("@")[0] + "@" + authority
     path = _PATH_SESSION.sub("", parts.path)
     if "/." in path:  # joining resolves dot segments
@@ -95,8 +95,8 @@ def canonical(url: str, base: str = "", *, routes: bool = False) -> str:
 
 def _route(fragment: str) -> str:
     route = fragment.partition("?")[0]
-    inside = route.removeprefix("!")
-    return f"#{_escape(route)}" if inside.startswith("/") and inside != "/" else ""
+    path = route.removeprefix("!")
+    return f"#{_escape(route)}" if path.startswith("/") and path != "/" else ""
 
 
 def _escape(text: str) -> str:
@@ -152,8 +152,8 @@ class CrawlScope:
         start_path = urlsplit(self.start).path
         if not start_path.endswith("/") and urlsplit(target).path.endswith("/"):
             # a folder whose slash was missing
-            inside = f"{origin(target)}{start_path}/"
-            self.prefix = inside if target.startswith(inside) else folder(target)
+            subfolder = f"{origin(target)}{start_path}/"
+            self.prefix = subfolder if target.startswith(subfolder) else folder(target)
         elif not target.startswith(self.prefix):
             moved = origin(target) + urlsplit(self.prefix).path
             self.prefix = moved if target.startswith(moved) else folder(target)
@@ -174,8 +174,8 @@ class CrawlScope:
     def refusal(self, url: str) -> str:
         """Return the reason why an address is not followed, or ``""``.
 
-        Very deep addresses, repeating folders, ever more queries of a page, and calendars show an
-        endless site. Counts its calls, so call it once per address.
+        Very deep addresses, repeating folders, ever more queries of a page, and calendars indicate
+        an endless site. Counts its calls, so call it once per address.
         """
         if not self.contains(url):
             return "outside the crawl"
@@ -248,11 +248,11 @@ class Refusals:
 
     def events(self, read: Collection[str]) -> Iterator[SourceEvent]:
         for reason, urls in self._urls.items():
-            left = [url for url in urls if url not in read]
-            count = len(left) + self._more[reason]
-            if left:
-                others = f" ({count:,} addresses, this is the first)" if count > 1 else ""
-                yield SourceEvent(left[0], Outcome.SKIPPED, reason=reason + others)
+            remaining = [url for url in urls if url not in read]
+            count = len(remaining) + self._more[reason]
+            if remaining:
+                suffix = f" ({count:,} addresses, this is the first)" if count > 1 else ""
+                yield SourceEvent(remaining[0], Outcome.SKIPPED, reason=reason + suffix)
 
 
 _MAX_BYTES = 512 * 1024  # RFC 9309 asks for at least 500 KiB
@@ -302,18 +302,18 @@ class Robots:
         self, url: str, *, check: Callable[[str], Response | None] | None = None, **options: Any
     ) -> Response:
         """Fetch an address, if its rules and those of each redirect allow it; see `Fetcher.get`."""
-        refused = self.verdict(url)
-        if refused is not None:
-            return refused
+        refusal = self.verdict(url)
+        if refusal is not None:
+            return refusal
         if not self.wait(url):
             return Response(url, Outcome.FAILED, "stopped")
         return self._fetcher.get(url, check=check or self.verdict, **options)
 
     def verdict(self, url: str) -> Response | None:
         """Return the response for an address that may not be fetched, or ``None``."""
-        refused, rules = self._rules_of(origin(url))
-        if refused is not None:
-            return replace(refused, url=url)
+        refusal, rules = self._rules_of(origin(url))
+        if refusal is not None:
+            return replace(refusal, url=url)
         if rules.can_fetch(url.partition("#")[0], self.token):
             return None
         return Response(url, Outcome.SKIPPED, "robots.txt forbids it")
@@ -356,14 +356,14 @@ class Robots:
         response = self._fetcher.get(f"{host}/robots.txt", max_bytes=_MAX_BYTES, truncate=True)
         if response.outcome is Outcome.FETCHED:
             return None, Protego.parse(response.body.decode("utf-8-sig", errors="replace"))
-        none = Protego.parse("")
+        allow_all = Protego.parse("")
         if 400 <= response.status < 500 and response.status != 429:
-            return None, none  # "unavailable" in RFC 9309: everything is allowed
+            return None, allow_all  # "unavailable" in RFC 9309: everything is allowed
         if response.status == 0:
             # the host is unreachable, not just robots.txt
-            return response, none
+            return response, allow_all
         reason = f"robots.txt cannot be read ({response.reason}), which forbids everything"
-        return Response(host, Outcome.FAILED, reason), none
+        return Response(host, Outcome.FAILED, reason), allow_all
 
 
 _MAX_FILES = 50
@@ -386,13 +386,13 @@ def read_sitemaps(robots: Robots, scope: CrawlScope, *, guess: bool = False) -> 
     starts = robots.sitemaps(scope.prefix)
     if guess or not starts:
         starts += [origin(scope.prefix) + "/sitemap.xml", scope.prefix + "sitemap.xml"]
-    waiting = deque(dict.fromkeys(starts))
-    seen = set(waiting)
+    pending = deque(dict.fromkeys(starts))
+    seen = set(pending)
     pages: dict[str, None] = {}
     files = 0
     end = time.monotonic() + _MAX_SECONDS
-    while waiting and files < _MAX_FILES and len(pages) < _MAX_URLS and not robots.stop():
-        url = waiting.popleft()
+    while pending and files < _MAX_FILES and len(pages) < _MAX_URLS and not robots.stop():
+        url = pending.popleft()
         files += 1
         if time.monotonic() > end:
             break
@@ -401,7 +401,7 @@ def read_sitemaps(robots: Robots, scope: CrawlScope, *, guess: bool = False) -> 
             continue
         text = _text(response.body)
         root = _ROOT.search(text[:2000])
-        nested = root is not None and root[2].lower() == "sitemapindex"
+        is_index = root is not None and root[2].lower() == "sitemapindex"
         if root is not None or "<loc>" in text:
             loc = re.compile(_LOC.format((root and root[1]) or ""), re.IGNORECASE)
             locations = [unescape(match, _QUOTES) for match in loc.findall(text)]
@@ -411,11 +411,11 @@ def read_sitemaps(robots: Robots, scope: CrawlScope, *, guess: bool = False) -> 
             locations = text.split()
         for relative in locations[:_MAX_URLS]:
             location = resolve_link(url, relative)
-            if nested:
+            if is_index:
                 # an index must not lead to other hosts
                 if location not in seen and origin(location) == origin(url):
                     seen.add(location)
-                    waiting.append(location)
+                    pending.append(location)
             elif page := scope.link(location, ""):
                 pages[page] = None
     return list(pages)[:_MAX_URLS]
