@@ -224,7 +224,7 @@ def to_markdown(docstring: Any) -> str:
         order = [Parser.numpy, Parser.sphinx, Parser.google]
         style, _ = infer_docstring_style(padded, style_order=order, default=Parser.numpy)
         sections = padded.parse(style, warnings=False)
-        text = "\n\n".join(_section(each, _is_rst(text)) for each in sections)
+        text = "\n\n".join(_section(part, _is_rst(text)) for part in sections)
     return markdown(text)
 
 

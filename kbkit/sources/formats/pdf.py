@@ -279,12 +279,12 @@ def _page(lines: list[Line], headings: list[tuple[int, str]]) -> str:
     printed: dict[int, tuple[int, str, int]] = {}
     matched_lines: set[int] = set()
     for level, title in headings:
-        spot = _find(lines, _key(title), matched_lines)
-        if spot is None:
+        span = _find(lines, _key(title), matched_lines)
+        if span is None:
             blocks.append(_heading(level, title))
         else:
-            printed[spot[0]] = (level, title, spot[1])
-            matched_lines.update(range(spot[0], spot[0] + spot[1]))
+            printed[span[0]] = (level, title, span[1])
+            matched_lines.update(range(span[0], span[0] + span[1]))
     skip = 0
     for number, line in enumerate(lines):
         if number in printed:

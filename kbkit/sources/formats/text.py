@@ -229,7 +229,7 @@ def _listed_titles(archive: Archive, book: Any, folder: str) -> dict[str, str]:
 def _member_of(folder: str, href: str, archive: Archive) -> str:
     """Return the member for an address, decoded or literal; else its decoded name."""
     bare = href.partition("#")[0]
-    names = [posixpath.normpath(posixpath.join(folder, each)) for each in (unquote(bare), bare)]
+    names = [posixpath.normpath(posixpath.join(folder, path)) for path in (unquote(bare), bare)]
     return next(filter(None, map(archive.find, names)), names[0])
 
 

@@ -77,9 +77,9 @@ _ENVIRONMENT = str.split("""
 """Environment variables for the browser; none hold keys."""
 _GLANCE = 0.15  # seconds between two checks of a page
 _QUIET = 4  # consecutive checks without a change
-_REQUESTS = 300  # most requests of a page
-_TEXTS = 5  # most bytes of a page's resources, times the size limit of a page
-_UNFOLDED = 500  # most parts of a page that are unfolded
+_REQUESTS = 300  # maximum number of requests of a page
+_TEXTS = 5  # maximum bytes of a page's resources, times the size limit of a page
+_UNFOLDED = 500  # maximum number of unfolded parts of a page
 _NO_SANDBOX = ("sandboxing failed", "No usable sandbox", "without --no-sandbox is not supported")
 _LAUNCH = 60.0  # seconds for the browser to start
 _GRACE = 5.0  # seconds for reading a page after its time is over
@@ -404,7 +404,7 @@ class IsolatedWorld:
                 },
             )
         except Error as error:
-            if "context" in str(error):  # document.open and the like replace it
+            if "context" in str(error):  # replaced, as by document.open
                 self._context = None
                 return None
             raise

@@ -29,7 +29,7 @@ from kbkit.sources.web.urls import Robots, origin
 _PAGES = frozenset({"", "text/html", "application/xhtml+xml"})
 _CACHE_BYTES = 50_000_000  # of scripts, styles and shells
 SHOWN_ALREADY = "shows what"  # start of the reason for routes that show the same page
-_TURNS, _MAX_LENGTH = 20, 300.0  # waits for the host's pace per page, and the most seconds they add
+_TURNS, _MAX_LENGTH = 20, 300.0  # waits for the host's pace per page, and their maximum seconds
 _MAX_REPEATS = 3  # routes without new text, after which a page's other routes are skipped
 _SAME = 0.01  # share of new lines up to which a route counts as the same
 _LEADS = '<meta http-equiv="refresh" content="0; url={}">'

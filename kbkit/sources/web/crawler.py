@@ -35,7 +35,7 @@ class Canonicals:
     def __init__(self, memory: CrawlMemory) -> None:
         self._memory = memory
         self._copies: dict[str, str] = {}  # canonical address of each page
-        self._named_by: dict[str, list[PageRequest]] = {}  # pages by canonical address
+        self._waiting: dict[str, list[PageRequest]] = {}  # pages by canonical address
         self._empty: set[str] = set()  # addresses without a document
 
     def resolve(self, named: str, uri: str, start: str) -> str:
@@ -55,7 +55,7 @@ class Canonicals:
             self.wait_for(own, task)
 
     def wait_for(self, own: str, task: PageRequest) -> None:
-        self._named_by.setdefault(own, []).append(replace(task, earlier=None))
+        self._waiting.setdefault(own, []).append(replace(task, earlier=None))
 
     def settle(self, url: str, own: str) -> list[PageRequest]:
         """Return the pages that wait for an address without a document.
@@ -65,7 +65,7 @@ class Canonicals:
         if not own:
             self._empty.add(url)
         missing = own or url
-        return self._named_by.pop(missing, []) if missing in self._empty else []
+        return self._waiting.pop(missing, []) if missing in self._empty else []
 
     def _copy_of(self, url: str) -> str:
         if url not in self._copies:
@@ -77,9 +77,9 @@ class Canonicals:
 PAGES = frozenset({"", "text/html", "application/xhtml+xml", "application/octet-stream"})
 """Media types read as pages."""
 
-_AHEAD = 16  # most downloads in progress
-_READ_AHEAD = 64  # most fetched pages that wait to be read; bounds memory
-_SILENT_MOST = 8  # consecutive requests without an answer, after which the host counts as dead
+_AHEAD = 16  # maximum number of downloads in progress
+_READ_AHEAD = 64  # maximum number of fetched pages not yet read; bounds memory
+_MAX_UNANSWERED = 8  # consecutive requests without an answer, after which the host counts as dead
 
 
 class CrawlRun:
@@ -224,7 +224,7 @@ class CrawlRun:
         if response.outcome is Outcome.FAILED and self._stop():
             return None  # interrupted: the next run requests it again
         self._unanswered = self._unanswered + 1 if not response.status else 0
-        if self._unanswered >= _SILENT_MOST and response.outcome is Outcome.FAILED:
+        if self._unanswered >= _MAX_UNANSWERED and response.outcome is Outcome.FAILED:
             self._outage = response.reason
         uri, response = self._validators.compare(task, response)
         if response.outcome is not Outcome.FETCHED:

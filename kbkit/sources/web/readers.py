@@ -118,7 +118,7 @@ _CLOUD = "https://api.firecrawl.dev"
 _FORMATS = ["rawHtml", "markdown"]
 _POLL = 2.0  # seconds between two checks of a crawl
 _PATIENCE = 4  # retries while the service is busy
-_MAX_LENGTH = 6 * 3600.0  # most seconds of a crawl
+_MAX_LENGTH = 6 * 3600.0  # maximum seconds of a crawl
 _T = TypeVar("_T")
 
 

@@ -47,7 +47,7 @@ _MAX_LENGTH = 2000
 _DEEPEST = 24  # path segments
 _REMEMBERED = 20_000  # refused addresses per reason; bounds memory
 _FIRST_YEAR = 1970
-_DATES = 500  # most dates of one kind of page
+_DATES = 500  # maximum number of dates of one kind of page
 _DATED = re.compile(
     r"(?<!\d)((?:19|2\d)\d\d)[-/_](\d{1,2})(?:[-/_]\d{1,2})?(?!\d)"
     r"|\byear=(\d{4})(?:&month=(\d{1,2})\b)?(?:&day=\d{1,2}\b)?"
@@ -341,7 +341,7 @@ class Robots:
 
     def sitemaps(self, url: str) -> list[str]:
         _, rules = self._rules_of(origin(url))
-        return list(filter(None, (resolve_link(url, each) for each in islice(rules.sitemaps, 100))))
+        return list(filter(None, (resolve_link(url, href) for href in islice(rules.sitemaps, 100))))
 
     def _rules_of(self, host: str) -> tuple[Response | None, Any]:
         with self._lock:
