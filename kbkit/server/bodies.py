@@ -70,7 +70,7 @@ class EntryChange(Body):
     )
 
 
-class Folder(Body):
+class TaskFolder(Body):
     """The folder `.knowledge` of a task."""
 
     files: dict[FilePath, Content] = Field(

@@ -23,7 +23,7 @@ from kbkit.server.access import READ, WRITE, Caller, WorkspaceOf
 from kbkit.server.bodies import (
     EntryChange,
     EntryList,
-    Folder,
+    TaskFolder,
     NewEntry,
     NewSlug,
     NewVote,
@@ -107,7 +107,7 @@ def read_entry_context(entries: EntriesOf, body: Task) -> Context:
 
 
 @routes.post("/learn", WRITE)
-def learn_entry(entries: EntriesOf, body: Folder) -> Entry:
+def learn_entry(entries: EntriesOf, body: TaskFolder) -> Entry:
     """Create or update an entry from the folder `.knowledge` of a task."""
     return entries.learn(body.files, task_id=body.task_id)
 
