@@ -23,11 +23,11 @@ from kbkit.server.access import READ, WRITE, Caller, WorkspaceOf
 from kbkit.server.bodies import (
     EntryChange,
     EntryList,
-    TaskFolder,
     NewEntry,
     NewSlug,
     NewVote,
     Task,
+    TaskFolder,
     TaskQuery,
 )
 from kbkit.server.responses import IfMatch
