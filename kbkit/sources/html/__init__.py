@@ -79,7 +79,7 @@ def to_html(root: Element) -> str:
 def _close_head(root: Element) -> None:
     """Move the first element that a head cannot hold, and all after it, into the body.
 
-    There HTML ends an unclosed head; libxml2 leaves ``main`` and ``article`` in it.
+    HTML ends an unclosed head there; libxml2 leaves ``main`` and ``article`` in it.
     """
     head = root.find("head")
     strays = [] if head is None else list(dropwhile(lambda part: part.tag in _IN_HEAD, head))
@@ -90,8 +90,8 @@ def _close_head(root: Element) -> None:
         body = etree.SubElement(root, "body")
     strays[-1].tail = (strays[-1].tail or "") + (body.text or "")
     body.text = None
-    for place, stray in enumerate(strays):
-        body.insert(place, stray)
+    for index, stray in enumerate(strays):
+        body.insert(index, stray)
 
 
 def drop_tree(element: Element) -> None:
@@ -161,9 +161,9 @@ SELF_LINKS = NAMES["self_links"]
 _SELF_LINK_TEXTS = frozenset(
     {"", "#", "¶", "§", "🔗", "link", "permalink", "anchor", "\uf0c1", "∞", "^", "↑", "↩"}
 )
-_LABEL_WORDS = 3  # most words of a label beside a heading
+_LABEL_WORDS = 3  # maximum words of a label beside a heading
 _LEVELS = 5  # of blocks around a heading that it may open
-_NAME_WORDS = 60  # most words of a signature
+_NAME_WORDS = 60  # maximum words of a signature
 _SIGNATURE = 400  # the same for a signature with a permalink
 _AROUND = frozenset({"section", "div", "article", "header", "hgroup", "main", "ul", "li"})
 _DEFINES = frozenset({"def", "definition", "defn"})
@@ -189,13 +189,13 @@ def names_its_place(link: Element) -> bool:
     """Whether a permalink is text: the whole heading or term, or around its own target."""
     if is_mark(link) or not _has_permalink_class(link):
         return False
-    place = (link.get("href") or "").partition("#")[2]
-    if place and any(inner.get("id") == place for inner in link.iterdescendants()):
+    target = (link.get("href") or "").partition("#")[2]
+    if target and any(inner.get("id") == target for inner in link.iterdescendants()):
         return True
     inline = ("span", "div", "code", "b", "strong")
-    holder = next(up for up in link.iterancestors() if up.tag not in inline)
-    named = holder.tag in (*HEADINGS, "dt")
-    return named and plain_text(holder) == plain_text(link) != ""
+    holder = next(ancestor for ancestor in link.iterancestors() if ancestor.tag not in inline)
+    is_whole = holder.tag in (*HEADINGS, "dt")
+    return is_whole and plain_text(holder) == plain_text(link) != ""
 
 
 def is_mark(link: Element) -> bool:
@@ -225,9 +225,9 @@ def self_links(body: Element) -> dict[Element, str]:
                 anchors.setdefault(block, href[1:])
             elif block.get("id") == href[1:] and is_mark(link):
                 # a permalink after the signature that opens its block
-                named = link.getprevious()
-                if named is not None and named.tag == "div" and _is_short(named, _SIGNATURE):
-                    anchors.setdefault(named, href[1:])
+                title = link.getprevious()
+                if title is not None and title.tag == "div" and _is_short(title, _SIGNATURE):
+                    anchors.setdefault(title, href[1:])
     for block, place in _named_blocks(body):
         anchors.setdefault(block, place)
     return anchors
@@ -237,21 +237,21 @@ def _named_blocks(body: Element) -> Iterator[tuple[Element, str]]:
     for block in body.iter("div"):
         if not any(map(_NAME.search, classes(block))) or not _is_short(block):
             continue
-        outer, alone = block, True
-        while outer.getprevious() is None and (around := outer.getparent()) is not None:
-            if (around.text or "").strip() or around.tag not in ("div", "section", "article"):
+        outer, is_only_child = block, True
+        while outer.getprevious() is None and (parent := outer.getparent()) is not None:
+            if (parent.text or "").strip() or parent.tag not in ("div", "section", "article"):
                 break
-            alone = alone and outer.getnext() is None
-            if around.get("id"):
-                if not alone:
-                    yield block, around.get("id")
+            is_only_child = is_only_child and outer.getnext() is None
+            if parent.get("id"):
+                if not is_only_child:
+                    yield block, parent.get("id")
                 break
-            outer = around
+            outer = parent
     for link in body.iter("a", "dfn", "span"):
         block = link.getparent()
         if block.tag in ("p", "div") and link.get("id") and _DEFINES & set(classes(link)):
-            first = link.getprevious() is None or not plain_text(link.getprevious())
-            if _is_short(block) and (first or not block.text):
+            is_first = link.getprevious() is None or not plain_text(link.getprevious())
+            if _is_short(block) and (is_first or not block.text):
                 yield block, link.get("id")
 
 
@@ -288,7 +288,7 @@ def _own_name(element: Element) -> str:
 
 
 def opening_anchor(element: Element) -> str:
-    """Return the fragment of a paragraph or list item, or ``""``: its id, or that of its start."""
+    """Return the fragment of a paragraph or list item, or ``""``: its id or its start's."""
     own_anchor = valid_anchor(element.get("id") or "")
     inner = element
     while not own_anchor and not (inner.text or "").strip() and len(inner):
@@ -297,30 +297,30 @@ def opening_anchor(element: Element) -> str:
             break
         target = inner.get("href") or ""
         if target and target != f"#{inner.get('id')}":
-            break  # a reference, whose id is the target of the way back
+            break  # a reference; its id is the target of the back link
         own_anchor = valid_anchor(_own_name(inner))
     return own_anchor
 
 
 def _around(element: Element) -> str:
-    nearest = ""
+    nearest_anchor = ""
     for level in range(_LEVELS):
         previous = element.getprevious()
         while previous is not None and (_is_empty(previous) or _is_label(previous)):
             # an empty block before the parent of a heading may belong to a script
             marks = not _is_label(previous) and (level == 0 or previous.tag in ("a", "span"))
-            nearest = nearest or (_place(previous) if marks else "")
+            nearest_anchor = nearest_anchor or (_place(previous) if marks else "")
             previous = previous.getprevious()
         parent = element.getparent()
         if previous is not None or parent is None or (parent.text or "").strip():
-            return nearest
+            return nearest_anchor
         if parent.tag not in _AROUND:
-            return nearest
+            return nearest_anchor
         identity = valid_anchor(parent.get("id") or "")
         if identity:
             return identity
         element = parent
-    return nearest
+    return nearest_anchor
 
 
 def _is_empty(element: Element) -> bool:
@@ -339,11 +339,11 @@ def _is_label(element: Element) -> bool:
 
 
 def _place(element: Element) -> str:
-    names = (valid_anchor(each.get("id") or each.get("name") or "") for each in element.iter())
+    names = (valid_anchor(inner.get("id") or inner.get("name") or "") for inner in element.iter())
     return next(filter(None, names), "")
 
 
 def valid_anchor(identity: str) -> str:
     identity = identity.strip()
-    bad = not identity or len(identity) > 200
-    return "" if bad else _NOT_IN_ANCHORS.sub(lambda sign: quote(sign[0]), identity)
+    invalid = not identity or len(identity) > 200
+    return "" if invalid else _NOT_IN_ANCHORS.sub(lambda match: quote(match[0]), identity)

@@ -37,8 +37,8 @@ from kbkit.sources.html.navigation import (
 )
 
 _DROPPED_TAGS = NAMES["dropped_tags"]
-_SITE_LINKS = 3  # links from which a header or footer belongs to the site
-_FOOT = 40  # most words of a footer that one link makes a site's
+_SITE_LINKS = 3  # minimum links of a header or footer that belongs to the site
+_FOOT = 40  # maximum words of a site's footer with only one link
 _PARTS = frozenset({"main", "article", "section", "blockquote", "figure"})
 _DROPPED_ROLES = frozenset({"navigation", "search", "banner", "menu", "menubar", "toolbar"})
 _CONTROLS = NAMES["controls"]
@@ -46,8 +46,8 @@ _AMBIGUOUS_CONTROLS = NAMES["ambiguous_controls"]
 _NAVIGATION = NAMES["navigation"]
 _RESULTS = frozenset({"search-results", "searchresults", "search-result"})
 _NAVIGATION |= _RESULTS
-_LINKED = 0.5  # share of the words of navigation that are links
-_LITTLE = 12  # most words of navigation without links: its title, a note
+_LINKED = 0.5  # minimum share of linked words in navigation
+_LITTLE = 12  # maximum words of navigation without links: its title, a note
 _SOURCE_TEXTS = frozenset({"source", "src", "view source", "view on github"})
 _SOURCE = re.compile(r"\b(?:src|source|viewcode)", re.IGNORECASE)
 _SHOWS_SOURCE = re.compile(
@@ -55,12 +55,12 @@ _SHOWS_SOURCE = re.compile(
     re.IGNORECASE,
 )
 _UNFOLDS = re.compile(r"(?:expand|collapse|unfold|toggle)(?: \w+){0,2}", re.IGNORECASE)
-_BUTTON = 40  # most characters of a button that shows the source
+_BUTTON = 40  # maximum characters of a button that shows the source
 _TOGGLE = re.compile("toggle|collaps|expand", re.IGNORECASE)
 _JUMP = re.compile(r"(?:^|[\s_-])(?:skip|jump)(?:[_-]?(?:link|to|nav)|\s|$)", re.IGNORECASE)
 _TOPS = frozenset({"top", "back to top", "to top", "go to top", "return to top", "↑", "▲", "^ top"})
 _ARROW = re.compile(r"<-+>?|-+>|[←-⇿«»‹›◀▶]+")
-_UNFOLDING_WORDS = 3  # most words of a link that unfolds something
+_UNFOLDING_WORDS = 3  # maximum words of a link that unfolds something
 _SEPARATOR = re.compile(r"\s*[·|•](?:\s*[·|•])*\s*")  # between the links of a line
 _LAST_SEPARATOR = re.compile(r"(?<![\s·|•])\s*[·|•][\s·|•]*\Z")
 _HIDDEN_STYLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.I)
@@ -70,9 +70,9 @@ _MARKED = etree.XPath(
 )
 
 
-_ICONS = re.compile("[\ue000-\uf8ff]+")  # private use area, where icon fonts put their signs
+_ICONS = re.compile("[\ue000-\uf8ff]+")  # private use area of icon fonts
 _WORD = re.compile(r"\w+")
-_LONG = 60  # fewest characters of an address that carries a program
+_LONG = 60  # minimum characters of an address that carries a program
 _CARRIED = 0.9  # share of the code's words in the address of a link that runs it
 
 
@@ -102,14 +102,14 @@ def clean(body: Element) -> None:
             doomed.append(element)
         elif _is_named(element, _NAVIGATION):
             navigation.append(element)
-    around = [part.getparent() for part in doomed if _is_menu(part)]
+    parents_of_menus = [part.getparent() for part in doomed if _is_menu(part)]
     _drop(doomed, body)
-    _drop((part for part in around if is_rest_of_menu(part)), body)
+    _drop((part for part in parents_of_menus if is_rest_of_menu(part)), body)
     navigation = _menus_of(navigation, body)
     _drop(headings_of(navigation), body)
     _drop(navigation, body)
-    for found in (_icons, steps, trails, contents):
-        _drop(found(body), body)
+    for find_elements in (_icons, steps, trails, contents):
+        _drop(find_elements(body), body)
     drop_step_lines(body)
     _drop(repeated_links(body), body)
     _drop(_labels_of_code(body), body)
@@ -117,7 +117,7 @@ def clean(body: Element) -> None:
 
 
 def _icons(body: Element) -> list[Element]:
-    """Return elements with nothing but signs of icon fonts; remove these signs beside words."""
+    """Return elements that contain only icon font characters; remove these beside words."""
     icons: list[Element] = []
     if not _ICONS.search("".join(body.itertext())):
         return icons
@@ -142,31 +142,31 @@ def _drop(elements: Iterable[Element], body: Element) -> None:
 
 
 def _drop_signs(part: Element) -> None:
-    before = part.getprevious()
-    before_text = (part.getparent().text if before is None else before.tail) or ""
+    previous = part.getprevious()
+    before_text = (part.getparent().text if previous is None else previous.tail) or ""
     after = part.tail or ""
-    opened, closed = before_text.rstrip()[-1:], after.lstrip()[:1]
-    if opened and f"{opened}{closed}" in ("[]", "()"):
+    opening, closing = before_text.rstrip()[-1:], after.lstrip()[:1]
+    if opening and f"{opening}{closing}" in ("[]", "()"):
         before_text, after = before_text.rstrip()[:-1], after.lstrip()[1:]
-    last = part.getnext() is None and not _SEPARATOR.sub("", after).strip()
-    if last or _SEPARATOR.match(after):
+    is_last = part.getnext() is None and not _SEPARATOR.sub("", after).strip()
+    if is_last or _SEPARATOR.match(after):
         before_text = _LAST_SEPARATOR.sub("", before_text)
-    if last or (before is None and not before_text.strip() and _SEPARATOR.match(after)):
+    if is_last or (previous is None and not before_text.strip() and _SEPARATOR.match(after)):
         after = _SEPARATOR.sub("", after, count=1)
     part.tail = after
-    if before is None:
+    if previous is None:
         part.getparent().text = before_text
     else:
-        before.tail = before_text
+        previous.tail = before_text
 
 
-def _menus_of(named: Iterable[Element], body: Element) -> list[Element]:
+def _menus_of(candidates: Iterable[Element], body: Element) -> list[Element]:
     menus: list[Element] = []
-    whole: set[Element] = set()
-    for part in named:
-        if part not in whole and _is_navigation(part):
+    page_parts: set[Element] = set()
+    for part in candidates:
+        if part not in page_parts and _is_navigation(part):
             if is_all_of_page(part, body):
-                whole.update(part.iter())
+                page_parts.update(part.iter())
             else:
                 menus.append(part)
     return menus
@@ -192,9 +192,9 @@ def _is_navigation(element: Element) -> bool:
         return False
     if element.tag == "table" and next(element.iter("th"), None) is not None:
         return False
-    little = len(plain_text(element).split()) <= _LITTLE
+    is_short = len(plain_text(element).split()) <= _LITTLE
     text = next(element.iter("p", "pre", "dl", "code"), None)
-    return linked_share(element) >= _LINKED or (little and text is None)
+    return linked_share(element) >= _LINKED or (is_short and text is None)
 
 
 def _folded_sources(body: Element) -> list[Element]:
@@ -231,10 +231,10 @@ def _leads_nowhere(link: Element) -> bool:
     words = plain_text(link).split()
     if len(words) > _UNFOLDING_WORDS:
         return False
-    before = link.getprevious()
-    if before is not None and before.tag in BLOCKS:
+    previous = link.getprevious()
+    if previous is not None and previous.tag in BLOCKS:
         return True
-    # in a heading, it may be the name of the described thing
+    # in a heading, the link may be the documented name
     return bool(_TOGGLE.search(link.get("class") or ""))
 
 
@@ -257,20 +257,20 @@ def _jumps(link: Element) -> bool:
 
 def _jump_line(link: Element) -> Element:
     line = link.getparent()
-    named = _JUMP.search(f"{line.get('class') or ''} {line.get('id') or ''}")
-    short = line.tag in ("div", "p", "span") and len(plain_text(line).split()) <= _LITTLE
-    return line if named and short else link
+    has_jump_name = _JUMP.search(f"{line.get('class') or ''} {line.get('id') or ''}")
+    is_short = line.tag in ("div", "p", "span") and len(plain_text(line).split()) <= _LITTLE
+    return line if has_jump_name and is_short else link
 
 
 def _leads_to_top(link: Element) -> bool:
-    text = plain_text(link) or next((one.get("alt") or "" for one in link.iter("img")), "")
+    text = plain_text(link) or next((image.get("alt") or "" for image in link.iter("img")), "")
     text = text.strip(" []()").lower()
-    back = (link.get("href") or "").startswith("#") and text in _TOPS
-    logo = text.endswith("logo") and not plain_text(link)
-    if not back and not logo and not _ARROW.fullmatch(text):
+    is_back_link = (link.get("href") or "").startswith("#") and text in _TOPS
+    is_logo = text.endswith("logo") and not plain_text(link)
+    if not is_back_link and not is_logo and not _ARROW.fullmatch(text):
         return False
-    around = link.getparent()
-    return not ((around.text or "") + (link.tail or "")).strip(" \t\r\n\xa0[]()|·")
+    parent = link.getparent()
+    return not ((parent.text or "") + (link.tail or "")).strip(" \t\r\n\xa0[]()|·")
 
 
 def _wrapping(link: Element) -> Element:
@@ -286,19 +286,19 @@ def _wrapping(link: Element) -> Element:
 
 
 def _heads_links(heading: Element) -> bool:
-    last = heading.getnext() is None and not (heading.tail or "").strip()
-    return last and plain_text(heading).lower() in CONTENTS_TITLES
+    is_last = heading.getnext() is None and not (heading.tail or "").strip()
+    return is_last and plain_text(heading).lower() in CONTENTS_TITLES
 
 
 def _leads_elsewhere(part: Element) -> bool:
     links = len(part.findall(".//a"))
-    short = part.tag == "footer" and len(plain_text(part).split()) <= _FOOT
-    if links < (1 if short else _SITE_LINKS):
+    is_short = part.tag == "footer" and len(plain_text(part).split()) <= _FOOT
+    if links < (1 if is_short else _SITE_LINKS):
         return False
     if next(part.iter("h1"), None) is not None and linked_share(part) < _LINKED:
         return False  # introduces the page
-    around = part.iterancestors()
-    return not any(up.tag in _PARTS or up.get("role") == "main" for up in around)
+    ancestors = part.iterancestors()
+    return not any(up.tag in _PARTS or up.get("role") == "main" for up in ancestors)
 
 
 def _is_boilerplate(element: Element) -> bool:
@@ -314,8 +314,8 @@ def _is_boilerplate(element: Element) -> bool:
 
 
 def _holds_sections(element: Element) -> bool:
-    named = _is_named(element, _AMBIGUOUS_CONTROLS)
-    return named and next(element.iter(*HEADINGS), None) is not None
+    is_ambiguous = _is_named(element, _AMBIGUOUS_CONTROLS)
+    return is_ambiguous and next(element.iter(*HEADINGS), None) is not None
 
 
 def _unfolds(row: Element) -> bool:
@@ -347,5 +347,5 @@ def _runs_code(link: Element) -> bool:
         return False
     code = next(link.getparent().iterchildren("pre"), None)
     words = _WORD.findall(plain_text(code)) if code is not None else []
-    carried = set(_WORD.findall(unquote_plus(href)))
-    return bool(words) and sum(word in carried for word in words) >= _CARRIED * len(words)
+    words_in_link = set(_WORD.findall(unquote_plus(href)))
+    return bool(words) and sum(word in words_in_link for word in words) >= _CARRIED * len(words)

@@ -64,8 +64,8 @@ _RULES = re.compile(r"\A(?:---(?:\n+|\Z))+|(?:\n+---)+\Z")  # around the content
 _BODY = re.compile("<body", re.IGNORECASE)
 _REFRESH = re.compile(r"^\s*\d*\.?\d*\s*[;,]\s*(?:url\s*=)?\s*['\"]?\s*([^'\"]+)", re.IGNORECASE)
 _DESCRIPTIONS = ("description", "og:description")
-_DESCRIPTION = 1_000  # most characters of a description
-_STUB = 400  # characters, below which a page that refreshes to another has no content
+_DESCRIPTION = 1_000  # maximum characters of a description
+_STUB = 400  # a page that refreshes to another has no content below this many characters
 NOINDEX = "noindex"  # start of the reason for pages that forbid indexing
 _TOO_DEEP = "nested too deeply to be read"
 
@@ -145,8 +145,8 @@ def extract(
         body = root.find("body")
         drawn = take_drawings(body, url) if drawings and body is not None else {}
         page = _read(root, html, url, regions, common, alone=alone)
-        shown = {address: data for address, data in drawn.items() if address in page.content}
-        return replace(page, drawings=shown) if shown else page
+        used = {address: data for address, data in drawn.items() if address in page.content}
+        return replace(page, drawings=used) if used else page
     except RecursionError:
         return ExtractedPage(reason=_TOO_DEEP, failed=True)
 
@@ -163,7 +163,7 @@ def _read(
     base = _base(root, url)
     robots, refresh, description = _meta(root, base)
     nofollow = "nofollow" in robots or "none" in robots
-    about: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "links": () if nofollow else tuple(dict.fromkeys(_absolute(root, base))),
         "canonical": _canonical(root, base),
         "noindex": "noindex" in robots or "none" in robots,
@@ -173,62 +173,62 @@ def _read(
         "template": generated_type(root, html, url),
         "navigation": page_navigation(root, base, url),
     }
-    if about["noindex"]:
-        about["reason"] = f"{NOINDEX}: the page asks not to be indexed"
+    if facts["noindex"]:
+        facts["reason"] = f"{NOINDEX}: the page asks not to be indexed"
     body = root.find("body")
     if body is None:
-        return ExtractedPage(reason="no text", **about)
-    if not about.get("reason") and not refresh and is_shell(root):
-        return ExtractedPage(reason=NEEDS_BROWSER, **about)
-    own = self_links(body)
-    stated = not regions and is_stated(root)
+        return ExtractedPage(reason="no text", **facts)
+    if not facts.get("reason") and not refresh and is_shell(root):
+        return ExtractedPage(reason=NEEDS_BROWSER, **facts)
+    anchors = self_links(body)
+    declared = not regions and is_stated(root)
     tabs = label_tabs(body)
     clean(body)
-    heads = (plain_text(part) for part in root.iter("title"))
-    named = next((text for text in heads if text and not _PLACEHOLDER.match(text)), "")
+    head_titles = (plain_text(part) for part in root.iter("title"))
+    head = next((text for text in head_titles if text and not _PLACEHOLDER.match(text)), "")
     region = _find_known_region(body, regions)
     article = False
     if region is None:
-        # trafilatura changes the tree that it reads, so it parses its own
+        # trafilatura modifies its tree, so it parses its own copy
         selected, tree = _trafilatura(html)
         region = body
         if selected.strip():
             region = landmark(enclosing_element(body, selected), body)
-            if not about["noindex"]:
-                about["ballot"] = ancestry(region)
-                about["texts"] = block_keys(body) | metadata.affix_keys(named) | {key_of(named)}
+            if not facts["noindex"]:
+                facts["ballot"] = ancestry(region)
+                facts["texts"] = block_keys(body) | metadata.affix_keys(head) | {key_of(head)}
             article = (
                 tree is not None
                 and not regions
-                and (stated or not any(region in label.iterancestors() for label in tabs))
-                and is_article(body, region, selected, own, stated=stated, alone=alone)
+                and (declared or not any(region in label.iterancestors() for label in tabs))
+                and is_article(body, region, selected, anchors, stated=declared, alone=alone)
             )
             if not article and not alone:
                 region = widen(region, body, common)
-    own_name = "" if key_of(named) in common or _FILE_NAME.fullmatch(named) else named
+    page_name = "" if key_of(head) in common or _FILE_NAME.fullmatch(head) else head
     if article:
-        heading, title = metadata.page_title(body, region, own_name, common, shared=named)
-        complete(tree, region, selected, own, tabs)
+        heading, title = metadata.page_title(body, region, page_name, common, shared=head)
+        complete(tree, region, selected, anchors, tabs)
         restore_lead(tree, body, heading, selected)
         region, heading = tree, metadata.same_heading(tree, title)
     else:
-        title_parts = metadata.title_block(body, region, own_name, common)
+        title_parts = metadata.title_block(body, region, page_name, common)
         region = region if title_parts else narrow(region, common)
         trim(region, common, body)
-        metadata.drop_site_line(region, named, common)
+        metadata.drop_site_line(region, head, common)
         if title_parts:
             metadata.lead(region, *title_parts)
-        heading, title = metadata.page_title(body, region, own_name, common, shared=named)
-    title = title or named[: metadata.MAX_LENGTH]
-    content = _RULES.sub("", MarkdownWriter(base, own, relative=not base).write(region)).strip()
+        heading, title = metadata.page_title(body, region, page_name, common, shared=head)
+    title = title or head[: metadata.MAX_LENGTH]
+    content = _RULES.sub("", MarkdownWriter(base, anchors, relative=not base).write(region)).strip()
     if not re.search(r"\w", content):
-        return ExtractedPage(title=title, **{"reason": "no text", **about})
-    inside = heading is not None and (region is heading or region in heading.iterancestors())
-    if title and not inside:
-        place = anchor(heading, own) if heading is not None else ""
-        mark = f" {{#{place}}}" if place else ""
+        return ExtractedPage(title=title, **{"reason": "no text", **facts})
+    in_content = heading is not None and (region is heading or region in heading.iterancestors())
+    if title and not in_content:
+        fragment = anchor(heading, anchors) if heading is not None else ""
+        mark = f" {{#{fragment}}}" if fragment else ""
         content = f"# {escape(title)}{mark}\n\n{content}"
-    return ExtractedPage(title=title, content=content + "\n", article=article, **about)
+    return ExtractedPage(title=title, content=content + "\n", article=article, **facts)
 
 
 def _find_known_region(body: Element, regions: tuple[Region, ...]) -> Element | None:
@@ -237,11 +237,11 @@ def _find_known_region(body: Element, regions: tuple[Region, ...]) -> Element | 
         element = find_region(body, region)
         if element is None:
             continue
-        inside = sum(word_counts(element).values())
-        if inside and (element.tag in ("main", "article") or element.get("role") == "main"):
+        words = sum(word_counts(element).values())
+        if words and (element.tag in ("main", "article") or element.get("role") == "main"):
             return element  # the page declares it, even if it has little text
         total = total or sum(word_counts(body).values())
-        if inside >= 0.3 * total or inside >= 300 or (inside >= 20 and total < 200):
+        if words >= 0.3 * total or words >= 300 or (words >= 20 and total < 200):
             return element
     return None
 
@@ -302,8 +302,8 @@ def _absolute(root: Element, base: str) -> list[str]:
 
 
 def _without_fragment(href: str) -> str:
-    bare, _, fragment = href.partition("#")
-    return href if fragment.startswith(("/", "!/")) else bare
+    address, _, fragment = href.partition("#")
+    return href if fragment.startswith(("/", "!/")) else address
 
 
 def markdown_of(html: str, *, relative: bool = False) -> str:
@@ -312,9 +312,9 @@ def markdown_of(html: str, *, relative: bool = False) -> str:
     body = root.find("body") if root is not None else None
     if body is None:
         return ""
-    own = self_links(body)
+    permalinks = self_links(body)
     clean(body)
-    return MarkdownWriter("", own, relative=relative).write(body).strip()
+    return MarkdownWriter("", permalinks, relative=relative).write(body).strip()
 
 
 _WORD = re.compile(r"\w+")
@@ -324,7 +324,7 @@ NEEDS_BROWSER = (
 )
 """Reason for skipping a page whose content is made by scripts."""
 
-_FEW = 10  # most words of a page that waits for its application
+_FEW = 10  # maximum words of a page that waits for its application
 _SILENT = frozenset(str.split("script style noscript template svg"))
 _TEXTS = etree.XPath(
     f"descendant::text()[not({' or '.join(f'ancestor::{tag}' for tag in sorted(_SILENT))})]"
@@ -345,9 +345,9 @@ _WAIT = re.compile(
 )
 _JAVASCRIPT = re.compile(r"\bjava\s?script\b", re.IGNORECASE)
 _REQUEST = re.compile(r"enabl|disabl|requir|need|without|turn(ed)? on|activat", re.IGNORECASE)
-_PAGE_WORDS = 100  # words in paragraphs, from which a header or footer holds the page's text
-_MENU = 3  # fewest links of a menu
-_NOTICE = 40  # most words of a request to switch JavaScript on
+_PAGE_WORDS = 100  # minimum words in paragraphs of a header or footer with the page's text
+_MENU = 3  # minimum links of a menu
+_NOTICE = 40  # maximum words of a request to switch JavaScript on
 
 
 def is_shell(root: Element, *, rendered: bool = False) -> bool:
@@ -355,7 +355,7 @@ def is_shell(root: Element, *, rendered: bool = False) -> bool:
     body = root.find("body")
     if body is None or not (rendered or any(map(_runs, root.iter("script")))):
         return False
-    words, empty, waits, asks, served = 0, False, False, False, False
+    words, empty, has_mount, asks, has_menu = 0, False, False, False, False
     stack = [body]
     while stack:
         element = stack.pop()
@@ -367,20 +367,20 @@ def is_shell(root: Element, *, rendered: bool = False) -> bool:
             return False
         if element.tag in _BOILERPLATE and _holds_text(element):
             return False
-        titled = element.tag == "header" and next(element.iter("h1"), None) is not None
-        if (element.tag in _SILENT or element.tag in _BOILERPLATE) and not titled:
-            served = served or _is_menu(element)
+        has_title = element.tag == "header" and next(element.iter("h1"), None) is not None
+        if (element.tag in _SILENT or element.tag in _BOILERPLATE) and not has_title:
+            has_menu = has_menu or _is_menu(element)
             continue
         if element is not body and (mount := _mount(element)) is not None:
-            empty, waits = True, waits or mount
+            empty, has_mount = True, has_mount or mount
             continue
         words += len(_WORD.findall(element.text or ""))
         stack += element
-    sourced = any(script.get("src") for script in body.iter("script"))
+    has_src = any(script.get("src") for script in body.iter("script"))
     # a short page is no shell; a page without any text is one, unless its menu came from the
     # server: then the page is empty, and its scripts only add to it
-    silent = not words and (asks or ((empty or sourced) and not served))
-    return words <= _FEW and (waits or silent)
+    is_silent = not words and (asks or ((empty or has_src) and not has_menu))
+    return words <= _FEW and (has_mount or is_silent)
 
 
 def _is_menu(boilerplate: Element) -> bool:
@@ -395,17 +395,17 @@ def _holds_text(boilerplate: Element) -> bool:
 
 
 def _mount(element: Element) -> bool | None:
-    inside = sum(1 for _ in zip(element.iter(), range(30), strict=False))
-    if inside >= 30 or next(element.iter(*_SHOWN), None) is not None:
+    descendants = sum(1 for _ in zip(element.iter(), range(30), strict=False))
+    if descendants >= 30 or next(element.iter(*_SHOWN), None) is not None:
         return None
     foreign = element.tag not in defs.tags
     texts = [folded for text in _TEXTS(element) if (folded := " ".join(text.split()))]
     if not texts:
         identity = element.get("id") or ""
-        named = any(_MOUNT_NAME.match(name) for name in (identity, element.tag))
+        has_mount_name = any(_MOUNT_NAME.match(name) for name in (identity, element.tag))
         if identity.lower() == "main" and len(element):
             return None  # may also be the content element of an empty page
-        return named if foreign or element.tag in _CONTAINERS else None
+        return has_mount_name if foreign or element.tag in _CONTAINERS else None
     if element.tag in _CONTAINERS or foreign or element.tag in ("p", "span"):
         text = " ".join(texts)
         asks = _JAVASCRIPT.search(text) and _REQUEST.search(text) and len(text.split()) <= _NOTICE
@@ -423,7 +423,7 @@ _API = NAMES["api_generators"]
 _AMBIGUOUS = frozenset({"doxygen"})  # also writes prose
 _GENERATOR = re.compile(r"\s*([a-z]+\d?)")
 _COMMENT = re.compile(r"<!--\s*generated by (\w+)", re.IGNORECASE)
-_HEAD = 4_000  # characters that are searched for this comment
+_HEAD = 4_000  # characters searched for this comment
 _DOXYGEN = re.compile(
     r"(?:^|/)(?:class|struct|union|interface|namespace|group__|dir_|functions|globals|annotated|"
     r"classes|hierarchy|files|[\w-]+_8\w+(?:_source)?\.html)"

@@ -42,8 +42,8 @@ def prepare_image(data: bytes) -> Image | None:
     if not data or len(data) > MAX_BYTES:
         return None
     if b"<svg" in data[:4096].lower():
-        drawn = _svg(data)
-        return None if drawn is None else _name_image(drawn, "svg")
+        svg = _svg(data)
+        return None if svg is None else _name_image(svg, "svg")
     from PIL import Image as Pillow
 
     try:
@@ -78,9 +78,9 @@ def _svg(data: bytes) -> bytes | None:
                 parent.remove(element)
             continue
         for name, value in list(element.attrib.items()):
-            inside = name in {"href", _XLINK} and value.startswith("#")
-            draws = _ATTRIBUTE.fullmatch(name) and name != "href"
-            if not (inside or draws) or _FETCHES.search(value):
+            is_local = name in {"href", _XLINK} and value.startswith("#")
+            is_drawing = _ATTRIBUTE.fullmatch(name) and name != "href"
+            if not (is_local or is_drawing) or _FETCHES.search(value):
                 del element.attrib[name]
     return bytes(etree.tostring(root))
 
@@ -116,29 +116,29 @@ def local_reader(file: Path, root: Path) -> Callable[[str], bytes | None]:
 
 def _candidates(address: str, file: Path, root: Path) -> Iterator[Path]:
     try:
-        split = urlsplit(address)
+        parts = urlsplit(address)
     except ValueError:
         return
-    inside = unquote(split.path)
-    if split.scheme or split.netloc or not inside or "\0" in inside:
+    url_path = unquote(parts.path)
+    if parts.scheme or parts.netloc or not url_path or "\0" in url_path:
         return
-    if not inside.startswith("/"):
-        yield file.parent / inside
+    if not url_path.startswith("/"):
+        yield file.parent / url_path
         return
     # root of the site, for which VitePress and Docusaurus have folders
     for folder in (".", "public", "static", "docs"):
-        yield root / folder / inside.lstrip("/")
+        yield root / folder / url_path.lstrip("/")
 
 
 _SHAPES = frozenset(str.split("path rect circle ellipse line polyline polygon use text"))
-_FEW_SHAPES = 24  # below, a drawing without text is an icon, a logo or an arrow
+_FEW_SHAPES = 24  # a drawing without text and with fewer is an icon, a logo or an arrow
 _AROUND = frozenset(
     str.split("""
         a button summary label h1 h2 h3 h4 h5 h6 nav header footer pre code svg mjx-container
     """)
 )
 """Wrappers of icons and formulas."""
-_LABELS = 12  # most texts of a drawing in its alternative text
+_LABELS = 12  # maximum texts of a drawing in its alternative text
 _ALT = 300  # characters
 
 _CAPITALS = {name.lower(): name for name in NAMES["svg_tags"] | NAMES["svg_attributes"]}
@@ -182,9 +182,9 @@ def _alternative(drawing: Element) -> str:
             return plain(label)[:_ALT]
     texts = (plain(plain_text(part)) for part in drawing.iter("text"))
     labels = [text for text in dict.fromkeys(texts) if re.search(r"\w", text)]
-    more = " …" if len(labels) > _LABELS else ""
-    named = ", ".join(labels[:_LABELS]) + more
-    return f"Diagram: {named}"[:_ALT] if labels else "Diagram"
+    ellipsis = " …" if len(labels) > _LABELS else ""
+    label_text = ", ".join(labels[:_LABELS]) + ellipsis
+    return f"Diagram: {label_text}"[:_ALT] if labels else "Diagram"
 
 
 def _serialize(drawing: Element) -> bytes:
@@ -201,10 +201,10 @@ def _add_namespaces(element: Element) -> Element:
     name = "g" if element.tag == "a" else _CAPITALS.get(element.tag, element.tag)
     copy = etree.Element(f"{_SVG}{name}", nsmap={None: _NAMESPACE})
     for key, value in element.attrib.items():
-        bare = key.rpartition(":")[2] if key.startswith("xlink:") else key
-        if ":" not in bare and bare != "xmlns" and (name, bare) != ("g", "href"):
+        local_name = key.rpartition(":")[2] if key.startswith("xlink:") else key
+        if ":" not in local_name and local_name != "xmlns" and (name, local_name) != ("g", "href"):
             try:
-                copy.set(_CAPITALS.get(bare, bare), value)
+                copy.set(_CAPITALS.get(local_name, local_name), value)
             except ValueError:
                 continue  # not valid in XML
     copy.text, copy.tail = _clean(element.text), None

@@ -32,32 +32,32 @@ class InlineWriter:
         self._relative = relative
         self._plain = False  # inside a heading or term: no emphasis
         self._linkless = False  # no links either
-        self._place: str | None = None  # anchor of the current heading; links to it are dropped
+        self._fragment: str | None = None  # anchor of the current heading; links to it are dropped
         self._in_link = False
         self._emphasis: set[str] = set()
 
     def line(self, element: Element, *, place: str | None = None) -> str:
-        before = self._linkless, self._plain, self._place
+        previous_state = self._linkless, self._plain, self._fragment
         linkless = self._linkless or (place is not None and _leads_back(element))
-        self._linkless, self._plain, self._place = linkless, True, place
+        self._linkless, self._plain, self._fragment = linkless, True, place
         text = fold_spaces(self._children(element)).replace("  \n", " ")
-        self._linkless, self._plain, self._place = before
+        self._linkless, self._plain, self._fragment = previous_state
         return text
 
     def signature(self, element: Element, place: str) -> str:
         spans: Spans = []
         _spans(element, None, spans)
-        # a part may lead to this place, such as the name of a constant in its value
-        own = place if sum(bool(text.strip()) for text, _ in spans) == 1 else None
-        written = [
-            (SPACE.sub(" ", text).replace("( ", "("), self._target(href, own))
+        # a part may link to this heading, such as the name of a constant in its value
+        target = place if sum(bool(text.strip()) for text, _ in spans) == 1 else None
+        texts = [
+            (SPACE.sub(" ", text).replace("( ", "("), self._target(href, target))
             for text, href in spans
         ]
-        whole = "".join(text for text, _ in written).rstrip("¶# ").strip()
-        if any(href and text.strip() for text, href in written):
-            return self._code(spans, own).strip()
+        joined = "".join(text for text, _ in texts).rstrip("¶# ").strip()
+        if any(href and text.strip() for text, href in texts):
+            return self._code(spans, target).strip()
         # brackets of optional parameters look like links
-        return code_span(whole) if escape(whole) != whole or "[" in whole else whole
+        return code_span(joined) if escape(joined) != joined or "[" in joined else joined
 
     def write(self, element: Element) -> str:
         """Write an inline element with its content."""
@@ -90,9 +90,9 @@ class InlineWriter:
         return self._children(element)
 
     def _classifier(self, element: Element) -> str:
-        before = element.getprevious()
-        drawn = before is not None and "classifier-delimiter" in classes(before)
-        return ("" if drawn else " : ") + self._children(element)
+        previous = element.getprevious()
+        has_delimiter = previous is not None and "classifier-delimiter" in classes(previous)
+        return ("" if has_delimiter else " : ") + self._children(element)
 
     def image(self, element: Element) -> str:
         alt = SPACE.sub(" ", element.get("alt") or "").strip()
@@ -120,9 +120,9 @@ class InlineWriter:
         return _BRACKET.sub(r"\g<0>\\", text) if self._in_link else text
 
     def _code_span(self, element: Element) -> str:
-        before = element.getprevious()
-        if before is not None and before.tag in _CODE_TAGS and not before.tail:
-            return ""  # written with the code before
+        previous = element.getprevious()
+        if previous is not None and previous.tag in _CODE_TAGS and not previous.tail:
+            return ""  # already written with the previous code
         parts = _adjacent_codes(element)
         linked = any(next(part.iter("a"), None) is not None for part in parts)
         if self._linkless or self._in_link or not linked:
@@ -131,17 +131,17 @@ class InlineWriter:
         spans: Spans = []
         for part in parts:
             _spans(part, None, spans)
-        return self._code(spans, self._place)
+        return self._code(spans, self._fragment)
 
     def _code(self, spans: Spans, place: str | None) -> str:
-        written = (
+        code_spans = (
             f"{text[:1].isspace() * ' '}{self._write_link(code_span(text), href, place)}"
             f"{text[-1:].isspace() * ' '}"
             if text.strip()
             else " "
             for text, href in spans
         )
-        return "".join(written)
+        return "".join(code_spans)
 
     def _link(self, element: Element) -> str:
         if self._in_link or self._linkless:
@@ -151,14 +151,14 @@ class InlineWriter:
         self._in_link = True
         text = fold_spaces(self._children(element), strip=False)
         self._in_link = False
-        return self._write_link(text, element.get("href"), self._place)
+        return self._write_link(text, element.get("href"), self._fragment)
 
-    def _target(self, href: str | None, place: str | None) -> str:
+    def _target(self, href: str | None, here: str | None) -> str:
         url = self._safe(href) if href else ""
-        if place is None:
+        if here is None:
             return url
         page, _, fragment = url.partition("#")
-        return "" if page == self._base.partition("#")[0] and fragment in ("", place) else url
+        return "" if page == self._base.partition("#")[0] and fragment in ("", here) else url
 
     def _write_link(self, text: str, href: str | None, place: str | None = None) -> str:
         inner = text.strip()
@@ -167,10 +167,10 @@ class InlineWriter:
         url = self._target(href, place)
         if not url:
             return text
-        before, after = " " * text[0].isspace(), " " * text[-1].isspace()
+        leading, trailing = " " * text[0].isspace(), " " * text[-1].isspace()
         if inner.startswith("^"):
             inner = f"\\{inner}"  # some readers take [^ for a footnote
-        return f"{before}[{inner}]({url}){after}"
+        return f"{leading}[{inner}]({url}){trailing}"
 
     def _safe(self, href: str) -> str:
         return safe_url(href, self._base, relative=self._relative) if href else ""
@@ -285,9 +285,9 @@ def lines_of_code(element: Element) -> str | None:
         return None
     if next(element.iterdescendants(*PREFORMATTED, "table"), None) is not None:
         return None
-    others = [child for child in element if child not in rows and child.get("id") is None]
-    if element.tag != "table" and any("".join(child.itertext()).strip() for child in others):
-        return None  # its popups are addressed from the line
+    extras = [child for child in element if child not in rows and child.get("id") is None]
+    if element.tag != "table" and any("".join(child.itertext()).strip() for child in extras):
+        return None  # the line refers to its popups
     lines = [code_text(row).replace("\n", " ") for row in rows]
     filled = [line for line in lines if line.strip()]
     if all(line.startswith("\xa0") for line in filled):
@@ -320,18 +320,18 @@ def _numbered_rows(table: Element) -> list[Element]:
     if not cells or any(len(row) != 2 for row in cells):
         return []
     numbers = filter(None, ("".join(row[0].itertext()).strip() for row in cells))
-    counted = [int(number) if number.isdecimal() else -1 for number in numbers]
-    if -1 in counted or any(after != before + 1 for before, after in pairwise(counted)):
+    values = [int(number) if number.isdecimal() else -1 for number in numbers]
+    if -1 in values or any(after != before + 1 for before, after in pairwise(values)):
         return []
     return [row[1] for row in cells]
 
 
 def _is_code(element: Element, rows: list[Element]) -> bool:
-    for around in islice((element, *element.iterancestors()), 3):
-        names = classes(around)
+    for ancestor in islice((element, *element.iterancestors()), 3):
+        names = classes(ancestor)
         if any(name == "line-block" for name in names):
             return False  # verses and addresses in reStructuredText
-        if any(_CODE_NAME.search(name) for name in names) or around.tag in _CODE_TAGS:
+        if any(_CODE_NAME.search(name) for name in names) or ancestor.tag in _CODE_TAGS:
             return True
     return all(next(row.iter(*_CODE_TAGS), None) is not None for row in rows)
 
@@ -361,22 +361,22 @@ def numbers_lines(element: Element) -> bool:
 
 def language(pre: Element) -> str:
     """Return the language of a code block as in fences, or ``""``."""
-    around = takewhile(_holds_only_code, islice(pre.iterancestors(), 4))
-    candidates = [pre, *pre.iterdescendants("code", "pre"), *around]
+    containers = takewhile(_holds_only_code, islice(pre.iterancestors(), 4))
+    candidates = [pre, *pre.iterdescendants("code", "pre"), *containers]
     for element in candidates:
-        named = element.get("data-lang") or element.get("data-language") or ""
-        if not named:
+        language_name = element.get("data-lang") or element.get("data-language") or ""
+        if not language_name:
             matches = (pattern.search(element.get("class") or "") for pattern in _LANGUAGE_CLASSES)
-            named = next((match.group(1) for match in matches if match), "")
-        named = _LANGUAGES.get(named.lower(), named.lower())
-        if named and re.fullmatch(r"[a-z][a-z0-9+#.-]{0,30}", named):
-            return named
-    bare = {name.lower() for element in candidates[:2] for name in classes(element)}
-    return next(iter(sorted(bare & _BARE_LANGUAGES)), "")
+            language_name = next((match.group(1) for match in matches if match), "")
+        language_name = _LANGUAGES.get(language_name.lower(), language_name.lower())
+        if language_name and re.fullmatch(r"[a-z][a-z0-9+#.-]{0,30}", language_name):
+            return language_name
+    class_names = {name.lower() for element in candidates[:2] for name in classes(element)}
+    return next(iter(sorted(class_names & _BARE_LANGUAGES)), "")
 
 
 def _holds_only_code(parent: Element) -> bool:
-    # the language of a container of several blocks holds for none of them
+    # a container of several blocks does not give the language of any of them
     several = next(parent.iter("p", "h1", "h2", "h3", "h4", "ul", "ol"), None) is not None
     return parent.tag in _AROUND_CODE and not several
 

@@ -20,13 +20,13 @@ from kbkit.sources.html import (
 )
 from kbkit.sources.html.regions import heading_key, key_of
 
-MAX_LENGTH = 500  # most characters of a title
+MAX_LENGTH = 500  # maximum characters of a title
 _TITLE_CLASS = re.compile(r"(?:title|caption|(?!sub|alt|alert|admonition)[a-z]+[-_]?title)$")
 _TEXTS = frozenset({*HEADINGS, "p", "pre", "ul", "ol", "dl", "table", "blockquote"})
 _LINES_BELOW = 4  # blocks below a heading that may name the site
-_BESIDE_SITE = 12  # most characters besides the site's name in such a line
-_MORE = 4  # most words of a heading besides the title
-_TITLE_WORDS, _BESIDE = 30, 80  # most words of a title, and of the block around it
+_BESIDE_SITE = 12  # maximum characters besides the site's name in such a line
+_MORE = 4  # maximum words of a heading besides the title
+_TITLE_WORDS, _BESIDE = 30, 80  # maximum words of a title, and of the block around it
 _LINKED = 0.5  # share of linked words from which a block is a menu
 _WORD = re.compile(r"\w+")
 _PATH = re.compile(r"\w+(?:(?:\.|::)\w+)+")
@@ -62,14 +62,14 @@ def page_title(
                 continue
             # text in the head is the page's own, even if every menu has it; a page's only heading
             # must be on nearly all pages
-            shares = key_of(text) in common and (not sole or heading_key(text) in common)
-            if shares and text != bare:
+            is_shared = key_of(text) in common and (not sole or heading_key(text) in common)
+            if is_shared and text != bare:
                 section = heading if section is None and place is region else section
                 continue
             # a heading outside the content may be the site's name; one after a heading that
             # most pages have may be a section's
-            first = section is None and not (named and several)
-            if text in named or (place is region and (first or _is_title(text, bare, several))):
+            is_first = section is None and not (named and several)
+            if text in named or (place is region and (is_first or _is_title(text, bare, several))):
                 return heading, _qualify(text, named, common)[:MAX_LENGTH]
     if named:
         title = bare_title(_EDITION.sub("", named), common) or named
@@ -78,9 +78,9 @@ def page_title(
     if section is not None and (text := _subtitle(section)):
         return None, text[:MAX_LENGTH]
     if shared and (letter := _letter(region)):
-        before = _AFFIXES[-1].match(shared)
-        site = before is not None and key_of(f"title {before[0]}") in common
-        bare = _AFFIXES[-1].sub("", shared) if site else bare_title(shared, common)
+        prefix = _AFFIXES[-1].match(shared)
+        has_site = prefix is not None and key_of(f"title {prefix[0]}") in common
+        bare = _AFFIXES[-1].sub("", shared) if has_site else bare_title(shared, common)
         if bare != shared and bare_title(shared, common) != shared.split(maxsplit=1)[0]:
             return None, f"{bare}{letter}"[:MAX_LENGTH]
     for heading in region.iter(*HEADINGS):
@@ -90,42 +90,42 @@ def page_title(
     return None, ""
 
 
-def _opening_heading(region: Element, named: str) -> tuple[Element | None, str]:
+def _opening_heading(region: Element, title: str) -> tuple[Element | None, str]:
     """Return the heading at the start of a page that states its title, and the title.
 
     The heading may add a number and a few words, such as "Class".
     """
-    first = next(region.iter(*HEADINGS), None)
-    text = plain_text(first).rstrip("¶# ") if first is not None else ""
+    heading = next(region.iter(*HEADINGS), None)
+    text = plain_text(heading).rstrip("¶# ") if heading is not None else ""
     if not text or not plain_text(region).startswith(text):
-        return None, named
-    if _squash(_NUMBERED.sub("", text)) == _squash(_NUMBERED.sub("", named)):
-        return first, named
-    longer = len(text.split()) - len(named.split())
-    if 0 < longer <= _MORE and _fold(named) in _fold(text):
-        return first, text[:MAX_LENGTH]
-    return None, named
+        return None, title
+    if _squash(_NUMBERED.sub("", text)) == _squash(_NUMBERED.sub("", title)):
+        return heading, title
+    extra_words = len(text.split()) - len(title.split())
+    if 0 < extra_words <= _MORE and _fold(title) in _fold(text):
+        return heading, text[:MAX_LENGTH]
+    return None, title
 
 
 def _subtitle(section: Element) -> str:
-    first = section.getnext()
-    text = plain_text(first) if first is not None and first.tag == "p" else ""
+    following = section.getnext()
+    text = plain_text(following) if following is not None and following.tag == "p" else ""
     return text if len(text.split()) <= _TITLE_WORDS else ""
 
 
-def _qualify(heading: str, named: str, common: Collection[int]) -> str:
-    bare = bare_title(named, common)
+def _qualify(heading: str, full_title: str, common: Collection[int]) -> str:
+    bare = bare_title(full_title, common)
     if (common and bare.startswith(f"{heading} (")) or _squash(bare) == _squash(heading):
         return bare  # with marks that a style sheet draws in the heading
-    *_, last = heading.split() or [""]
-    paths: list[str] = _PATH.findall(named)
+    *_, last_word = heading.split() or [""]
+    paths: list[str] = _PATH.findall(full_title)
     for path in paths:
-        if path.endswith((f".{last}", f"::{last}")):
-            return heading.removesuffix(last) + path
-    before, separator, _ = named.rpartition(heading)
-    if not separator or not before.endswith(("/", "::", ".", "\\")):
+        if path.endswith((f".{last_word}", f"::{last_word}")):
+            return heading.removesuffix(last_word) + path
+    prefix, separator, _ = full_title.rpartition(heading)
+    if not separator or not prefix.endswith(("/", "::", ".", "\\")):
         return heading
-    return before.split()[-1] + heading
+    return prefix.split()[-1] + heading
 
 
 def _letter(region: Element) -> str:
@@ -137,8 +137,8 @@ def _letter(region: Element) -> str:
 
 def same_heading(tree: Element, title: str) -> Element | None:
     """Return the first heading of a tree, if it is the page's title."""
-    first = next(tree.iter("h1", "h2"), None)
-    return first if first is not None and plain_text(first) == title else None
+    heading = next(tree.iter("h1", "h2"), None)
+    return heading if heading is not None and plain_text(heading) == title else None
 
 
 def title_block(
@@ -148,37 +148,37 @@ def title_block(
 
     It precedes the region or starts it; after other texts, it must repeat the title in the head.
     """
-    headed = [text for head in region.iter("h1") if (text := plain_text(head))]
-    if any(not named or _is_title(text, named, len(headed) > 1) for text in headed):
+    heading_texts = [text for head in region.iter("h1") if (text := plain_text(head))]
+    if any(not named or _is_title(text, named, len(heading_texts) > 1) for text in heading_texts):
         return None
     bare = _fold(bare_title(named, common))
     titles = [head for head in body.iter("h1") if plain_text(head)]
-    inside = started = False
+    in_region = after_text = False
     holders = {region, *region.iterancestors()}
     for element in body.iter():
-        inside = inside or element is region
-        titled = any(map(_TITLE_CLASS.match, (element.get("class") or "").lower().split()))
-        if inside and element.tag in HEADINGS:
+        in_region = in_region or element is region
+        has_title_class = any(map(_TITLE_CLASS.match, (element.get("class") or "").lower().split()))
+        if in_region and element.tag in HEADINGS:
             return None  # headings of the content keep their level, whatever their class
-        if inside and not titled and element.tag in _TEXTS:
-            started = True
-        if element in holders or ((element.tag != "h1" or started) and not titled):
+        if in_region and not has_title_class and element.tag in _TEXTS:
+            after_text = True
+        if element in holders or ((element.tag != "h1" or after_text) and not has_title_class):
             continue
         text = _own_text(element)
         if not text or len(text.split()) > _TITLE_WORDS or key_of(text) in common:
             continue
-        if started:  # after other texts, only the page's title, maybe with a prefix
-            right = _fold(text) == _fold(named) or (
-                bool(bare.strip()) and titled and _fold(text).endswith(bare)
+        if after_text:  # after other texts, only the page's title, maybe with a prefix
+            matches = _fold(text) == _fold(named) or (
+                bool(bare.strip()) and has_title_class and _fold(text).endswith(bare)
             )
-        elif headed:  # beside another heading, only the start of the page's title
-            right = _fold(named).startswith(_fold(text))
+        elif heading_texts:  # beside another heading, only the start of the page's title
+            matches = _fold(named).startswith(_fold(text))
         else:
             # a page's only heading is its title, even if the head differs
             sole = bool(common) and titles == [element]
-            right = not named or sole or _alike(text, named) or _alike(text, bare)
-        if right and next(element.iterancestors("td", "th"), None) is None:
-            return element, element if inside else _around(element, region)
+            matches = not named or sole or _alike(text, named) or _alike(text, bare)
+        if matches and next(element.iterancestors("td", "th"), None) is None:
+            return element, element if in_region else _around(element, region)
     return None
 
 
@@ -201,12 +201,12 @@ def drop_site_line(region: Element, named: str, common: Collection[int]) -> None
     site = named.replace(bare_title(named, common), "").strip(_SEPARATORS).lower() if common else ""
     if heading is None or not site:
         return
-    after = dropwhile(lambda part: part is not heading, region.iter(*BLOCKS))
-    leaves = (part for part in after if not any(child.tag in BLOCKS for child in part))
+    blocks_after = dropwhile(lambda part: part is not heading, region.iter(*BLOCKS))
+    leaves = (part for part in blocks_after if not any(child.tag in BLOCKS for child in part))
     for part in list(islice(leaves, 1, 1 + _LINES_BELOW)):
         text = plain_text(part)
-        same = key_of(text) in common and len(text) <= len(site) + _BESIDE_SITE
-        if same and site in text.lower():
+        is_short_shared = key_of(text) in common and len(text) <= len(site) + _BESIDE_SITE
+        if is_short_shared and site in text.lower():
             drop_tree(part)
         elif text:
             return
@@ -221,23 +221,23 @@ def _own_text(element: Element) -> str:
     return " ".join("".join(pieces).split())
 
 
-def _alike(text: str, named: str) -> bool:
-    text, named = _fold(text), _fold(named)
-    return text in named or named in text
+def _alike(text: str, title: str) -> bool:
+    text, title = _fold(text), _fold(title)
+    return text in title or title in text
 
 
 def _squash(text: str) -> str:
     return "".join(_WORD.findall(text))
 
 
-def _is_title(text: str, named: str, several: bool) -> bool:
+def _is_title(text: str, title: str, several: bool) -> bool:
     """Whether a heading is the page's title; of several, a prefix is enough.
 
     "2. Simple Select Processing" is a section of the page "SELECT".
     """
     if not several:
-        return _alike(text, named)
-    return _fold(text) in _fold(named) or _fold(text).startswith(_fold(named))
+        return _alike(text, title)
+    return _fold(text) in _fold(title) or _fold(text).startswith(_fold(title))
 
 
 def _fold(text: str) -> str:
@@ -252,11 +252,11 @@ def _around(title: Element, region: Element) -> Element:
     holders = set(region.iterancestors())
     block = title
     parent = title.getparent()
-    named = plain_text(title)
+    title_text = plain_text(title)
     while parent is not None and parent not in holders:
         text = plain_text(parent)
-        long = len(text.split()) > _BESIDE and not text.startswith(named)
-        if long or linked_share(parent) >= _LINKED:
+        is_long = len(text.split()) > _BESIDE and not text.startswith(title_text)
+        if is_long or linked_share(parent) >= _LINKED:
             break
         block, parent = parent, parent.getparent()
     return block
@@ -277,9 +277,9 @@ def bare_title(named: str, common: Collection[int]) -> str:
     return named
 
 
-_FOOT_LENGTH = 5_000  # most characters of a footer; a larger one holds content
+_FOOT_LENGTH = 5_000  # maximum characters of a footer; a larger one holds content
 _FEET = 20
-_SEVERAL = 3  # most licenses that are named
+_SEVERAL = 3  # maximum licenses named
 _LICENSE = frozenset({"license", "licence", "dcterms.license", "dc.license"})
 _RIGHTS = frozenset(
     str.split("""
@@ -322,12 +322,12 @@ def rights_license(text: str) -> License:
 
 def _merge(licenses: Iterable[License]) -> License:
     """Merge several statements of one place; a page under several licenses names them."""
-    each = list(dict.fromkeys(license for license in licenses if license))[: _SEVERAL + 1]
-    if len({license.name for license in each if license.name}) <= 1:
-        return each[0] if each else License()
-    names = dict.fromkeys(license.label for license in each)
-    more = "" if len(names) <= _SEVERAL else ", …"
-    return License.stated(", ".join(list(names)[:_SEVERAL]) + more)
+    distinct = list(dict.fromkeys(license for license in licenses if license))[: _SEVERAL + 1]
+    if len({license.name for license in distinct if license.name}) <= 1:
+        return distinct[0] if distinct else License()
+    names = dict.fromkeys(license.label for license in distinct)
+    ellipsis = "" if len(names) <= _SEVERAL else ", …"
+    return License.stated(", ".join(list(names)[:_SEVERAL]) + ellipsis)
 
 
 def _linked_licenses(root: Element, base: str) -> Iterator[License]:
@@ -370,16 +370,16 @@ def _feet(root: Element) -> Iterator[Element]:
     """Yield the outermost small footers of a page, except those of articles."""
     yielded: set[Element] = set()
     for element in root.iter(*_FOOT_TAGS):
-        named = f"{element.get('class')} {element.get('id')}"
+        names = f"{element.get('class')} {element.get('id')}"
         if not (
             element.tag == "footer"
-            or "footer" in named
-            or "copyright" in named
+            or "footer" in names
+            or "copyright" in names
             or element.get("role") == "contentinfo"
         ):
             continue
-        around = set(element.iterancestors())
-        if around & yielded or _NOT_OF_PAGE & {part.tag for part in around}:
+        ancestors = set(element.iterancestors())
+        if ancestors & yielded or _NOT_OF_PAGE & {part.tag for part in ancestors}:
             continue
         if sum(map(len, element.itertext())) <= _FOOT_LENGTH:
             yielded.add(element)

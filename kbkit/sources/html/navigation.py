@@ -25,8 +25,8 @@ from kbkit.sources.html import (
 _NEXT = re.compile(r"(?:^|[-_])next(?:$|[-_])")
 _LISTS = ("ul", "ol", "menu")
 _LABELS = frozenset({"a", "span", "p", "summary", "label", "button", "div", "strong"})
-_MAX_LINKS = 20_000  # most links that are read
-_MIN = 2  # fewest other pages in a list of the site's pages
+_MAX_LINKS = 20_000  # maximum links read
+_MIN = 2  # minimum other pages in a list of the site's pages
 
 
 def page_navigation(root: Element, base: str, url: str) -> Navigation:
@@ -43,19 +43,19 @@ def _next(root: Element, base: str, own: str) -> str:
         if "next" in (element.get("rel") or "").lower().split():
             target = _resolve(base, element.get("href"))
             return target if _page(target) != own else ""
-    named = (
+    next_links = (
         _resolve(base, link.get("href"))
         for link in root.iter("a")
         if any(map(_NEXT.search, map(str.lower, classes(link))))
     )
-    others = (each for each in named if _page(each) != own and _same_site(each, own))
-    return next(others, "")
+    candidates = (url for url in next_links if _page(url) != own and _same_site(url, own))
+    return next(candidates, "")
 
 
 def _breadcrumbs(root: Element, base: str, own: str) -> list[tuple[str, str]] | None:
     for element in root.iter("nav", "div", "ul", "ol", "p"):
-        named = (*classes(element), *map(element.get, ("id", "aria-label")))
-        names = {name.lower() for name in named if name}
+        attributes = (*classes(element), *map(element.get, ("id", "aria-label")))
+        names = {name.lower() for name in attributes if name}
         if element.get("id") == "path":  # Apache's manual
             names.add("breadcrumb")
         if any("breadcrumb" in name and "aside" not in name for name in names):
@@ -84,11 +84,11 @@ def _in_list(root: Element, base: str, own: str) -> tuple[list[tuple[str, str]] 
     name = own.rpartition("/")[2]
     pages: dict[Element, list[tuple[Element, str]]] = {}
     for link in islice(root.iter("a"), _MAX_LINKS):
-        bare, _, place = (link.get("href") or "").partition("#")
-        if place:
+        path, _, fragment = (link.get("href") or "").partition("#")
+        if fragment:
             continue  # within the page
-        if bare and name not in bare and not bare.endswith(("/", ".", "index.html")):
-            continue  # spares the slow joining of addresses
+        if path and name not in path and not path.endswith(("/", ".", "index.html")):
+            continue  # avoids slow URL resolution
         if _page(_resolve(base, link.get("href"))) != own:
             continue
         lists = list(link.iterancestors(*_LISTS))
@@ -96,44 +96,46 @@ def _in_list(root: Element, base: str, own: str) -> tuple[list[tuple[str, str]] 
             continue
         outer = lists[-1]
         if outer not in pages:
-            pages[outer] = [(one, _resolve(base, one.get("href"))) for one in outer.iter("a")]
-        others = len({_page(target) for _, target in pages[outer]} - {own, ""})
-        worth = len(_items_above(link, outer)), others
-        if others >= _MIN or _caption(outer) is not None:
-            candidates.append((worth, outer, link))
+            pages[outer] = [(a, _resolve(base, a.get("href"))) for a in outer.iter("a")]
+        count = len({_page(target) for _, target in pages[outer]} - {own, ""})
+        rank = len(_items_above(link, outer)), count
+        if count >= _MIN or _caption(outer) is not None:
+            candidates.append((rank, outer, link))
     if not candidates:
         return None, ""
-    _, outer, link = max(candidates, key=lambda each: each[0])
+    _, outer, link = max(candidates, key=lambda pair: pair[0])
     steps = (_label(item, base) for item in _items_above(link, outer))
     trail = [step for step in (_caption(outer), *steps) if step]
-    after = dropwhile(lambda each: each[0] is not link, pages[outer])
+    after = dropwhile(lambda pair: pair[0] is not link, pages[outer])
     following = next((target for _, target in after if target and _page(target) != own), "")
     return trail, following if _same_site(following, own) else ""
 
 
 def _items_above(link: Element, outer: Element) -> list[Element]:
-    inside = takewhile(lambda up: up is not outer, link.iterancestors())
-    return [up for up in inside if up.tag == "li"][:0:-1]
+    ancestors = takewhile(lambda ancestor: ancestor is not outer, link.iterancestors())
+    return [ancestor for ancestor in ancestors if ancestor.tag == "li"][:0:-1]
 
 
 def _label(item: Element, base: str) -> tuple[str, str] | None:
-    link = next((one for one in _own_elements(item) if one.tag == "a" and plain_text(one)), None)
+    link = next(
+        (part for part in _own_elements(item) if part.tag == "a" and plain_text(part)), None
+    )
     if link is None:
-        texts = (plain_text(one) for one in _own_elements(item) if one.tag in _LABELS)
+        texts = (plain_text(part) for part in _own_elements(item) if part.tag in _LABELS)
         text = (item.text or "").strip() or next(filter(None, texts), "")
         if text:
             return " ".join(text.split()), ""
-        before = item.getprevious()  # mdBook nests children in the item after their parent
-        return _label(before, base) if before is not None and before.tag == "li" else None
+        previous = item.getprevious()  # mdBook nests children in the item after their parent
+        return _label(previous, base) if previous is not None and previous.tag == "li" else None
     href = link.get("href") or ""
     return plain_text(link), "" if href.startswith("#") else _resolve(base, href)
 
 
 def _caption(outer: Element) -> tuple[str, str] | None:
-    before = outer.getprevious()
-    if before is None or "caption" not in classes(before):
+    previous = outer.getprevious()
+    if previous is None or "caption" not in classes(previous):
         return None
-    return plain_text(before), ""
+    return plain_text(previous), ""
 
 
 def _own_elements(item: Element) -> Iterator[Element]:
@@ -144,12 +146,12 @@ def _own_elements(item: Element) -> Iterator[Element]:
 
 
 def _is_navigation(outer: Element) -> bool:
-    for up in (outer, *outer.iterancestors()):
-        if up.tag in ("nav", "aside") or up.get("role") == "navigation":
+    for ancestor in (outer, *outer.iterancestors()):
+        if ancestor.tag in ("nav", "aside") or ancestor.get("role") == "navigation":
             return True
-        if up.tag in ("main", "article", "body"):
+        if ancestor.tag in ("main", "article", "body"):
             break
-        names = " ".join((*classes(up), up.get("id") or "")).lower()
+        names = " ".join((*classes(ancestor), ancestor.get("id") or "")).lower()
         if re.search(r"sidebar|toctree|globaltoc|navbar|menu", names):
             return True
     return False
@@ -160,17 +162,17 @@ def _same_site(target: str, own: str) -> bool:
 
 
 def _page(url: str) -> str:
-    bare = url.partition("#")[0].partition("?")[0]
-    return bare.removesuffix("index.html").removesuffix(".html").rstrip("/")
+    path = url.partition("#")[0].partition("?")[0]
+    return path.removesuffix("index.html").removesuffix(".html").rstrip("/")
 
 
 def _resolve(base: str, href: str | None) -> str:
     return web_address(base, href).partition("#")[0]
 
 
-_SITE_LINKS = 3  # fewest links of a menu
+_SITE_LINKS = 3  # minimum links of a menu
 _ALL_LINKED = 0.95  # share of linked words in a table of contents
-_TRAIL = 8  # most items of a breadcrumb list
+_TRAIL = 8  # maximum items of a breadcrumb list
 _STEP_RELATIONS = frozenset({"next", "prev", "previous", "up", "contents", "index", "start"})
 _STEP_NAMES = frozenset(
     str.split("next up previous prev contents index home top back forward first last title page")
@@ -178,10 +180,10 @@ _STEP_NAMES = frozenset(
 _NEIGHBOURS = frozenset({"next", "prev", "previous", "up"})
 _STEP_KEYS = frozenset("nput")
 _STEP_LINKED = 0.4  # share of linked words in a line of steps
-_FEW_WORDS = 12  # most words around a menu that goes with it
-_FOOT_WORDS = 40  # most words beside the contents that make up a page
-_OWN_LANGUAGE = 4  # most words beside links to translations, if one names the own language
-_STEP_WORDS, _STEP_LINKS = 40, 8  # most words and links of a line of steps
+_FEW_WORDS = 12  # maximum words around a menu that goes with it
+_FOOT_WORDS = 40  # maximum words beside the contents that make up a page
+_OWN_LANGUAGE = 4  # maximum words beside links to translations, if one names the current language
+_STEP_WORDS, _STEP_LINKS = 40, 8  # maximum words and links of a line of steps
 CONTENTS_TITLES = frozenset(
     {
         "menu",
@@ -209,40 +211,40 @@ def steps(body: Element) -> list[Element]:
     lines: list[Element] = []
     for link in body.iter("a"):
         if _is_step(link) or _is_translation(link) or link.get("href") in around_page:
-            around = line = next((up for up in link.iterancestors() if up.tag in BLOCKS), None)
-            while around is not None and around is not body:
-                if not _is_line_of_steps(around, around_page):
+            block = line = next((up for up in link.iterancestors() if up.tag in BLOCKS), None)
+            while block is not None and block is not body:
+                if not _is_line_of_steps(block, around_page):
                     break
-                line, around = around, around.getparent()
-            if line is not None and line is not around:
+                line, block = block, block.getparent()
+            if line is not None and line is not block:
                 lines.append(line)
     return lines
 
 
 def drop_step_lines(body: Element) -> None:
     """Remove lines of steps that are loose between blocks, in place."""
-    for around in [body, *body.iter("div", "center", "form")]:
+    for parent in [body, *body.iter("div", "center", "form")]:
         line: list[Element] = []
         border: Element | None = None  # the block before the line
-        for child in [*around, None]:
+        for child in [*parent, None]:
             if child is not None and child.tag not in BLOCKS:
                 line.append(child)
                 continue
-            before = around.text if border is None else border.tail
-            if line and _is_bare_line_of_steps(before or "", line):
+            text_before = parent.text if border is None else border.tail
+            if line and _is_bare_line_of_steps(text_before or "", line):
                 for part in line:
                     part.tail = None
-                    around.remove(part)
+                    parent.remove(part)
                 if border is None:
-                    around.text = None
+                    parent.text = None
                 else:
                     border.tail = None
             line, border = [], child
 
 
-def _is_bare_line_of_steps(before: str, line: Collection[Element]) -> bool:
+def _is_bare_line_of_steps(text_before: str, line: Collection[Element]) -> bool:
     links = [link for part in line for link in part.iter("a") if link.get("href")]
-    text = [before, *("".join(part.itertext()) + (part.tail or "") for part in line)]
+    text = [text_before, *("".join(part.itertext()) + (part.tail or "") for part in line)]
     words = _WORD.findall(" ".join(text).lower())
     linked = _WORD.findall(" ".join(plain_text(link) for link in links).lower())
     unlinked = Counter(words) - Counter(linked)
@@ -257,20 +259,20 @@ def _is_bare_line_of_steps(before: str, line: Collection[Element]) -> bool:
 
 
 def trails(body: Element) -> list[Element]:
-    """Return lists before a page's heading that lead to it from above, and name it."""
+    """Return lists before a page's heading that link to its parents and name the page."""
     heading = next(body.iter("h1"), None)
     if heading is None or not (name := plain_text(heading)):
         return []
     elements = []
-    for element in takewhile(lambda each: each is not heading, body.iter("h1", "ul", "ol")):
+    for element in takewhile(lambda part: part is not heading, body.iter("h1", "ul", "ol")):
         items = [plain_text(item) for item in element]
-        bare = [
+        unlinked = [
             text
             for item, text in zip(element, items, strict=True)
             if text and not any(map(_leads_away, item.iter("a")))
         ]
-        named = any(f" {text} " in f" {name} " for text in bare)
-        if named and (len(bare) < len(items) <= _TRAIL or len(items) == 1):
+        is_named = any(f" {text} " in f" {name} " for text in unlinked)
+        if is_named and (len(unlinked) < len(items) <= _TRAIL or len(items) == 1):
             elements.append(element)
     return elements
 
@@ -286,7 +288,7 @@ def contents(body: Element) -> list[Element]:
     The heading "Contents" is returned too.
     """
     lists: list[Element] = []
-    places: set[str] = set()
+    ids: set[str] = set()
     heading: Element | None = None
     for element in body.iter("ul", "ol", "div", *HEADINGS):
         if element.tag in HEADINGS:
@@ -294,21 +296,21 @@ def contents(body: Element) -> list[Element]:
             continue
         if element.tag == "div" and not _holds_links(element):
             continue
-        named = heading is not None and _is_title(heading)
-        if heading is not None and not named:
+        below_title = heading is not None and _is_title(heading)
+        if heading is not None and not below_title:
             continue
         targets = {(link.get("href") or "").partition("#")[2] for link in element.iter("a")}
-        before = element.getprevious()
-        label = before is not None and _is_title(before) and not (before.tail or "").strip()
+        previous = element.getprevious()
+        label = previous is not None and _is_title(previous) and not (previous.tail or "").strip()
         least = 1 if label else _SITE_LINKS
         if len(targets) < least or not _is_all_linked(element):
             continue
-        places = places or {part.get("id") or part.get("name") or "" for part in body.iter()} - {""}
-        if targets <= places and not any(outer in lists for outer in element.iterancestors()):
-            if named:
+        ids = ids or {part.get("id") or part.get("name") or "" for part in body.iter()} - {""}
+        if targets <= ids and not any(outer in lists for outer in element.iterancestors()):
+            if below_title:
                 lists += [element, heading]
             else:
-                lists += [element, before] if label else [_with_name(element)]
+                lists += [element, previous] if label else [_with_name(element)]
     return lists
 
 
@@ -329,10 +331,10 @@ def _holds_links(element: Element) -> bool:
 
 def _with_name(element: Element) -> Element:
     """Return a table of contents, or the block around it that adds only its title."""
-    around = element.getparent()
-    words = _WORD.findall(plain_text(around).lower())
+    parent = element.getparent()
+    words = _WORD.findall(plain_text(parent).lower())
     title = words[: len(words) - len(_WORD.findall(plain_text(element)))]
-    return around if " ".join(title) in CONTENTS_TITLES else element
+    return parent if " ".join(title) in CONTENTS_TITLES else element
 
 
 def repeated_links(body: Element) -> list[Element]:
@@ -346,7 +348,7 @@ def repeated_links(body: Element) -> list[Element]:
         text = plain_text(table)
         if _WORD.findall(text) == _WORD.findall(link_text):
             rows.setdefault(text, []).append(table)
-    return [table for same in rows.values() if len(same) > 1 for table in same]
+    return [table for tables in rows.values() if len(tables) > 1 for table in tables]
 
 
 def _is_translation(link: Element) -> bool:
@@ -360,13 +362,13 @@ def _is_step(link: Element) -> bool:
 
 def _is_line_of_steps(element: Element, neighbours: Collection[str | None]) -> bool:
     links = [link for link in element.iter("a") if link.get("href")]
-    others = [link for link in links if not _is_translation(link)]
-    if len(others) < min(2, len(links)):
+    own_links = [link for link in links if not _is_translation(link)]
+    if len(own_links) < min(2, len(links)):
         words = len(plain_text(element).split())
         linked = sum(len(plain_text(link).split()) for link in links)
         # the link of the current language may lead to the page itself
-        most = _STEP_WORDS if not others else _OWN_LANGUAGE
-        return words - linked <= most + len(links)
+        limit = _STEP_WORDS if not own_links else _OWN_LANGUAGE
+        return words - linked <= limit + len(links)
     # a single link to a neighbour proves nothing without a relation
     targets = {link.get("href") for link in links} & set(neighbours)
     steps = sum(
@@ -407,9 +409,9 @@ def is_rest_of_menu(around: Element) -> bool:
 def headings_of(menus: Iterable[Element]) -> list[Element]:
     heads = []
     for menu in menus:
-        head, after = menu.getprevious(), menu.getnext()
+        head, following = menu.getprevious(), menu.getnext()
         if head is not None and head.tag in HEADINGS:
-            ends = after is None or HEADINGS.get(after.tag, 9) <= HEADINGS[head.tag]
-            if ends and not ((head.tail or "") + (menu.tail or "")).strip():
+            ends_section = following is None or HEADINGS.get(following.tag, 9) <= HEADINGS[head.tag]
+            if ends_section and not ((head.tail or "") + (menu.tail or "")).strip():
                 heads.append(head)
     return heads

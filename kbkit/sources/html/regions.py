@@ -37,11 +37,11 @@ _LANDMARK_IDS = frozenset(
     {"content", "main-content", "main", "apicontent", "bodycontent", "mw-content-text"}
 )
 _WORD = re.compile(r"\w+")
-_MIN = 3  # fewest pages from which a small site's template is learned
-_SHARED, _SHARED_PAGES = 0.5, 4  # least share and number of pages with a text of the template
+_MIN = 3  # minimum pages from which a small site's template is learned
+_SHARED, _SHARED_PAGES = 0.5, 4  # minimum share and number of pages with a text of the template
 _HEADED = 0.75  # the same share for headings of level 1
 _CONTAINERS = frozenset({"div", "section", "article", "main", "header", "footer", "center", "form"})
-_SHORT = 600  # most characters of a block of the template
+_SHORT = 600  # maximum characters of a block of the template
 _LINKED = 0.5  # share of the words of a menu that are links
 
 
@@ -79,20 +79,20 @@ def region_of(element: Element) -> Region:
 
 def ancestry(element: Element) -> tuple[Region, ...]:
     """Return the element and its ancestors up to the body, innermost first: a page's vote."""
-    around = (element, *element.iterancestors())
-    return tuple(region_of(each) for each in around if each.tag != "html")
+    ancestors = (element, *element.iterancestors())
+    return tuple(region_of(ancestor) for ancestor in ancestors if ancestor.tag != "html")
 
 
 def find_region(body: Element, region: Region) -> Element | None:
     if region.signature[0] == "body":
         return body
-    found = [
+    matches = [
         element
         for element in body.iter(region.signature[0])
         if _signature(element) == region.signature
         and (region_of(element).parent == region.parent or region.parent[0] == "body")
     ]
-    return found[0] if len(found) == 1 else None
+    return matches[0] if len(matches) == 1 else None
 
 
 def landmark(element: Element, body: Element) -> Element:
@@ -100,21 +100,21 @@ def landmark(element: Element, body: Element) -> Element:
 
     ``main``, ``article`` or ``role`` correct a selection that is one level too deep.
     """
-    inside = sum(word_counts(element).values())
+    inner_words = sum(word_counts(element).values())
     best = element
-    for around in takewhile(lambda up: up is not body, element.iterancestors()):
+    for ancestor in takewhile(lambda ancestor: ancestor is not body, element.iterancestors()):
         marked = (
-            around.tag in ("main", "article")
-            or around.get("role") in ("main", "article")
-            or (around.get("id") or "").lower() in _LANDMARK_IDS
-            or around.get("itemprop") == "articleBody"
+            ancestor.tag in ("main", "article")
+            or ancestor.get("role") in ("main", "article")
+            or (ancestor.get("id") or "").lower() in _LANDMARK_IDS
+            or ancestor.get("itemprop") == "articleBody"
             # the page's own heading belongs to its content
-            or (next(best.iter("h1"), None) is None and next(around.iter("h1"), None) is not None)
+            or (next(best.iter("h1"), None) is None and next(ancestor.iter("h1"), None) is not None)
         )
-        if sum(word_counts(around).values()) > inside * 1.25 + 25:
+        if sum(word_counts(ancestor).values()) > inner_words * 1.25 + 25:
             break
         if marked:
-            best = around
+            best = ancestor
     return best
 
 
@@ -124,34 +124,34 @@ def widen(region: Element, body: Element, common: Collection[int]) -> Element:
     For sites without a common region: from a page that is mostly a list, trafilatura may select the
     list without its heading and notes.
     """
-    around = region
-    while around is not body and (parent := around.getparent()) is not None:
-        siblings = [one for one in parent if one is not around and plain_text(one)]
-        own = [one for one in siblings if key_of(_short_text(one)) not in common]
-        if any(linked_share(one) >= _LINKED for one in own):
+    outer = region
+    while outer is not body and (parent := outer.getparent()) is not None:
+        siblings = [part for part in parent if part is not outer and plain_text(part)]
+        unshared = [part for part in siblings if key_of(_short_text(part)) not in common]
+        if any(linked_share(part) >= _LINKED for part in unshared):
             break
-        around = parent
-        if own:
-            region = around
+        outer = parent
+        if unshared:
+            region = outer
     return region
 
 
 def narrow(region: Element, common: Collection[int]) -> Element:
     """Return the page's declared main part, if the rest of its region is menus or shared."""
     marked = region.xpath(".//main | .//*[@role='main']")
-    if not marked or any(marked[0] not in one.iterancestors() for one in marked[1:]):
+    if not marked or any(marked[0] not in child.iterancestors() for child in marked[1:]):
         return region
     inner = marked[0]
     while inner is not region:
-        around = inner.getparent()
-        texts = [around.text, *(one.tail for one in around)]
-        siblings = [one for one in around if one is not inner and plain_text(one)]
-        own = (one for one in siblings if key_of(_short_text(one)) not in common)
+        parent = inner.getparent()
+        texts = [parent.text, *(child.tail for child in parent)]
+        siblings = [child for child in parent if child is not inner and plain_text(child)]
+        unshared = (child for child in siblings if key_of(_short_text(child)) not in common)
         if any(text and text.strip() for text in texts) or any(
-            linked_share(one) < _LINKED for one in own
+            linked_share(child) < _LINKED for child in unshared
         ):
             return region
-        inner = around
+        inner = parent
     return narrow(marked[0], common)
 
 
@@ -189,38 +189,38 @@ def trim(region: Element, common: Collection[int], body: Element) -> None:
             if region not in menu.iterancestors()
         }
         common = set(common) - menus
-    for last in (False, True) if common else ():
-        same: list[Element] = []
-        stop = _outermost(region, common, same, last=last)
-        if last and same and stop is not None and stop.tag in HEADINGS:
+    for from_end in (False, True) if common else ():
+        shared_blocks: list[Element] = []
+        stop = _outermost(region, common, shared_blocks, from_end=from_end)
+        if from_end and shared_blocks and stop is not None and stop.tag in HEADINGS:
             # sections may end with the same text on every page
-            section = same[-1].getparent()
-            same = [block for block in same if block.getparent() is not section]
-        for block in same:
+            section = shared_blocks[-1].getparent()
+            shared_blocks = [block for block in shared_blocks if block.getparent() is not section]
+        for block in shared_blocks:
             drop_tree(block)
 
 
 def _outermost(
-    element: Element, common: Collection[int], same: list[Element], *, last: bool
+    element: Element, common: Collection[int], shared_blocks: list[Element], *, from_end: bool
 ) -> Element | None:
-    if not last and (element.text or "").strip():
+    if not from_end and (element.text or "").strip():
         return element
-    for child in list(element)[:: -1 if last else 1]:
+    for child in list(element)[:: -1 if from_end else 1]:
         tail = (child.tail or "").strip()
-        if last and tail:
+        if from_end and tail:
             return element
         text = _short_text(child)
-        headed = next(child.iter(*HEADINGS), None) is not None
-        if text and not headed and key_of(text) in common:
-            same.append(child)
+        has_heading = next(child.iter(*HEADINGS), None) is not None
+        if text and not has_heading and key_of(text) in common:
+            shared_blocks.append(child)
         elif child.tag in _CONTAINERS:
-            if (stop := _outermost(child, common, same, last=last)) is not None:
+            if (stop := _outermost(child, common, shared_blocks, from_end=from_end)) is not None:
                 return stop
         elif text or plain_text(child):
             return child
         if tail:
             return element
-    return element if last and (element.text or "").strip() else None
+    return element if from_end and (element.text or "").strip() else None
 
 
 def _signature(element: Element) -> Signature:
@@ -289,12 +289,12 @@ class SiteTemplate:
             agreed = [region for region, votes in counts.items() if votes >= need]
             if not agreed:
                 break
-            places = {
+            depths = {
                 region: sum(b.index(region) / len(b) for b in ballots if region in b)
                 / counts[region]
                 for region in agreed
             }
-            best = min(agreed, key=lambda region: (places[region], repr(region)))
+            best = min(agreed, key=lambda region: (depths[region], repr(region)))
             if best.signature[0] == "body":
                 # the whole body is no template: read each page by itself, unless most pages
                 # selected the body
@@ -314,8 +314,8 @@ class SiteTemplate:
 # paragraphs, headings and code.
 _LOST = 0.1  # share of the words under headings that the extract of a site's page may lose
 _LOST_ALONE = 0.6  # the same for a single page, where no template separates teasers from text
-_PLACES = 6  # links from a page to its own anchors, from which it looks like a manual
-_KEPT_WORDS = 20  # fewest words of an extract that is trusted
+_PLACES = 6  # minimum links to its own anchors of a page that looks like a manual
+_KEPT_WORDS = 20  # minimum words of an extract that is trusted
 _TYPE = re.compile(r'"@type"\s*:\s*\[?\s*"(?:\w*Article|\w*BlogPosting|Report)"')
 _TYPES = re.compile(r"(?:Article|BlogPosting)$")
 _DECLARED = etree.XPath(
@@ -325,8 +325,8 @@ _DECLARED = etree.XPath(
 )
 _ARTICLE_NAMES = NAMES["article"]
 _LEADS = frozenset({"p", "div", "section", "h2", "h3"})
-_LEAD_WORDS = 8  # fewest words; bylines and dates have fewer
-_MAX_LEAD = 50  # blocks looked at
+_LEAD_WORDS = 8  # minimum words; bylines and dates have fewer
+_MAX_LEAD = 50  # blocks examined
 _LONG_WORD = re.compile(r"[^\W\d_]{2,}")
 _FIELDS = frozenset({"dt", "dd", "th", "td", "tr"})
 _PREFORMATTED = ("pre", "listing", "xmp")
@@ -372,19 +372,19 @@ def _is_documentation(
     for pre in region.iter(*_PREFORMATTED):
         if not stated or "".join("".join(pre.itertext()).split()) not in text:
             return True
-    places = {part.get("id") or part.get("name") for part in region.iter()}
+    fragments = {part.get("id") or part.get("name") for part in region.iter()}
     targets = {(link.get("href") or "").partition("#")[2] for link in body.iter("a")}
-    return not stated and len((places & targets) - {""}) >= _PLACES
+    return not stated and len((fragments & targets) - {""}) >= _PLACES
 
 
 def _lost_share(region: Element, selected: str) -> float:
     words: list[str] = []
-    headed = False
+    in_section = False
     linked = 0
     for part, begins, text in texts_of(region):
-        headed = headed or part.tag in HEADINGS
+        in_section = in_section or part.tag in HEADINGS
         linked += (part.tag == "a") * (1 if begins else -1)
-        if headed and not linked:
+        if in_section and not linked:
             words += _WORD.findall(text)
     missing = Counter(words) - Counter(_WORD.findall(selected))
     return missing.total() / max(1, len(words))
@@ -396,25 +396,25 @@ def complete(
     """Add anchors of headings, labels of tabs and links that trafilatura left out, in place."""
     if tabs:
         _restore_labels(tree, tabs)
-    places = {plain_text(head): anchor(head, own) for head in region.iter(*HEADINGS)}
+    fragments = {plain_text(head): anchor(head, own) for head in region.iter(*HEADINGS)}
     for heading in tree.iter(*HEADINGS):
-        if place := places.get(plain_text(heading)):
-            heading.set("id", place)
+        if fragment := fragments.get(plain_text(heading)):
+            heading.set("id", fragment)
     text = _fold(selected)
     verdicts: dict[Element, bool] = {}
     links: dict[str, str] = {}
     for link in region.iter("a"):
         block = next((up for up in link.iterancestors() if up.tag in BLOCKS), None)
-        href, named = link.get("href"), plain_text(link)
-        if block is None or not href or not named:
+        href, link_text = link.get("href"), plain_text(link)
+        if block is None or not href or not link_text:
             continue
         if block not in verdicts:
             verdicts[block] = _fold(plain_text(block)) in text
         if verdicts[block]:
-            links.setdefault(href, named)
-    last = etree.SubElement(tree, "ul")
-    for href, named in links.items():
-        etree.SubElement(etree.SubElement(last, "li"), "a", href=href).text = named
+            links.setdefault(href, link_text)
+    link_list = etree.SubElement(tree, "ul")
+    for href, link_text in links.items():
+        etree.SubElement(etree.SubElement(link_list, "li"), "a", href=href).text = link_text
 
 
 def restore_lead(tree: Element, body: Element, title: Element | None, selected: str) -> None:
@@ -429,20 +429,20 @@ def restore_lead(tree: Element, body: Element, title: Element | None, selected: 
             lead.append(words)
     else:
         return  # the selected text is elsewhere
-    for place, words in enumerate(lead):
+    for index, words in enumerate(lead):
         paragraph = etree.Element("p")
         paragraph.text = words
-        tree.insert(place, paragraph)
+        tree.insert(index, paragraph)
 
 
 def _blocks_after(title: Element | None, body: Element) -> Iterator[tuple[Element, str]]:
-    after = title is None
+    past_title = title is None
     for element in body.iter(etree.Element):
-        if after and element.tag in _LEADS and not any(part.tag in BLOCKS for part in element):
+        if past_title and element.tag in _LEADS and not any(part.tag in BLOCKS for part in element):
             text = plain_text(element)
             if len(_LONG_WORD.findall(text)) >= _LEAD_WORDS:
                 yield element, text
-        after = after or element is title
+        past_title = past_title or element is title
 
 
 def _is_prose(element: Element, text: str) -> bool:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 _MEASURABLE = 500_000  # characters of a page; larger ones take too long to measure
-# bytes from which a page is read in a process that can be ended: parsing takes the square of the
+# larger pages (bytes) are read in a process that can be stopped: parsing time is quadratic in the
 # number of attributes of an element, and 150 kB hold 18,000 of them
 LARGE = 32_000
 PAGE_SECONDS = 60.0  # time limit for reading one page
@@ -114,14 +114,14 @@ def _measure(page: ExtractedPage, html: str, task: ExtractTask) -> ExtractedPage
         return page
     keys = figures.keys if figures is not None else frozenset()
     if page.article and not task.template:
-        # articles lose text on purpose; without a template it cannot be told which
+        # articles lose text on purpose; without a template, it is unknown which
         return replace(page, survey=keys)
     return replace(page, survey=keys, fidelity=fidelity.counts())
 
 
 _MEASURED_FIRST, _MEASURED_THEN = 32, 8  # the first pages are measured, then each eighth
 _COMPARED = 4  # surveys after which the site's common texts are found again
-_VOTERS = 512  # most pages that vote on the template
+_VOTERS = 512  # maximum pages that vote on the template
 _AHEAD = 64  # pages in memory
 MANY = 30  # waiting pages that justify starting worker processes
 
@@ -164,11 +164,11 @@ class SiteExtractor:
         self._may_start = processes is None or processes > 1
         self._waiting: deque[_Page] = deque()  # ready to be read
         self._later: list[_Page] = []  # waiting for a template
-        self._places = 0  # next place, if the caller gives none
+        self._next_place = 0  # next position, if the caller gives none
         self._votes: dict[int, _Vote | None] = {}  # by place, until all earlier ones are counted
         self._counted = 0  # places whose vote is counted
         self._readable = LEARNED_FROM  # pages at lower places may be read
-        self._found = False  # whether the template is settled
+        self._settled = False  # whether the template is settled
         self._provisional: list[tuple[_Page, ExtractedPage]] = []  # to be read again
         self._done: queue.SimpleQueue[tuple[_Page, Future[ExtractedPage]]] = queue.SimpleQueue()
         self._running = 0
@@ -199,7 +199,7 @@ class SiteExtractor:
         self, key: Any, url: str, body: bytes, charset: str, *, place: int | None = None
     ) -> None:
         if place is None:
-            place, self._places = self._places, self._places + 1
+            place, self._next_place = self._next_place, self._next_place + 1
         self._enqueue(_Page(key, place, url, body, charset))
 
     def skip(self, place: int) -> None:
@@ -235,11 +235,11 @@ class SiteExtractor:
             self._template.count()
             self._read_again()
         later, self._later = self._later, []
-        for page in sorted(later, key=lambda each: each.place):
+        for page in sorted(later, key=lambda waiting_page: waiting_page.place):
             self._enqueue(page)
 
     def _read_again(self) -> None:
-        self._found = self._template.settled
+        self._settled = self._template.settled
         provisional, self._provisional = self._provisional, []
         if self._template.regions or self._template.common:
             self._waiting.extend(page for page, _ in provisional)
@@ -327,7 +327,7 @@ class SiteExtractor:
             self._common = recurring(self._surveys)
 
     def _finish(self, item: _Page, page: ExtractedPage) -> None:
-        final = self._found or not page.ballot
+        final = self._settled or not page.ballot
         if not final:
             self._provisional.append((item, page))
         self._ready.append(Extraction(item.key, page, final=final))

@@ -30,17 +30,17 @@ def grid(table: Element) -> list[list[Element | None]] | None:
             while column in covered[index]:
                 column += 1
             width = _span(cell.get("colspan"), _MAX_COLUMNS)
-            left = len(sources) - index
-            height = left if cell.get("rowspan") == "0" else _span(cell.get("rowspan"), left)
+            below = len(sources) - index
+            height = below if cell.get("rowspan") == "0" else _span(cell.get("rowspan"), below)
             cells += width * height
             if cells > _MAX_CELLS or column + width > _MAX_COLUMNS:
                 return None
-            for down in range(height):
-                for across in range(width):
-                    covered[index + down].setdefault(column + across, cell)
+            for i in range(height):
+                for j in range(width):
+                    covered[index + i].setdefault(column + j, cell)
             column += width
-    width = max((max(places) + 1 for places in covered if places), default=0)
-    rows = [[places.get(column) for column in range(width)] for places in covered if places]
+    width = max((max(row) + 1 for row in covered if row), default=0)
+    rows = [[row.get(column) for column in range(width)] for row in covered if row]
     return rows or None
 
 
@@ -147,9 +147,9 @@ def flatten_names(region: Element) -> None:
 def wrap_terms(region: Element) -> None:
     """Put loose terms and their definitions into lists, in place."""
     for term in list(region.iter("dt")):
-        around = term.getparent()
-        outer = around.getparent() if around is not None and around.tag == "div" else None
-        if around is None or "dl" in (around.tag, getattr(outer, "tag", "")):
+        parent = term.getparent()
+        outer = parent.getparent() if parent is not None and parent.tag == "div" else None
+        if parent is None or "dl" in (parent.tag, getattr(outer, "tag", "")):
             continue
         terms = etree.Element("dl")
         term.addprevious(terms)
@@ -167,23 +167,23 @@ def write_terms(terms: Sequence[tuple[str, str]], blocks: list[str], out: list[s
     A list item has one anchor, so each further term with an anchor starts an item.
     """
     names: list[str] = []
-    place = ""
-    for text, own in terms:
-        if place and own:
-            out.append(_item(names, place, []))
-            names, place = [], ""
+    fragment = ""
+    for text, term_fragment in terms:
+        if fragment and term_fragment:
+            out.append(_item(names, fragment, []))
+            names, fragment = [], ""
         names.append(text)
-        place = place or own
+        fragment = fragment or term_fragment
     if names:
-        out.append(_item(names, place, blocks))
+        out.append(_item(names, fragment, blocks))
     else:
         out.extend(blocks)
 
 
-def _item(names: list[str], place: str, blocks: list[str]) -> str:
+def _item(names: list[str], fragment: str, blocks: list[str]) -> str:
     head = ", ".join(_COLON.sub("", name.rstrip(": ")) for name in names)
     head = head if head.startswith("`") and head.endswith("`") else bold(head)
-    mark = f" {{#{place}}}" if place else ""
+    mark = f" {{#{fragment}}}" if fragment else ""
     if blocks and not _BLOCK.match(blocks[0]) and not (mark and blocks[0].endswith("}")):
         first, rest = f"-   {head}: {indent(blocks[0], '    ')[4:]}{mark}", blocks[1:]
     else:
@@ -218,10 +218,10 @@ def admonition_title(element: Element) -> Element | None:
 
 
 def is_body(element: Element) -> bool:
-    around = element.getparent()
-    if around is None or ADMONITIONS.isdisjoint(classes(around)):
+    parent = element.getparent()
+    if parent is None or ADMONITIONS.isdisjoint(classes(parent)):
         return False
-    return plain_text(around) == plain_text(element)
+    return plain_text(parent) == plain_text(element)
 
 
 def admonition_kind(element: Element) -> str:
@@ -233,8 +233,8 @@ def only_child(element: Element, tag: str) -> Element | None:
     """Return the only child of an element, if it has that tag and no text beside it."""
     if [child.tag for child in element] != [tag]:
         return None
-    alone = not ((element.text or "") + (element[0].tail or "")).strip()
-    return element[0] if alone else None
+    is_alone = not ((element.text or "") + (element[0].tail or "")).strip()
+    return element[0] if is_alone else None
 
 
 def _first(element: Element) -> Element | None:
@@ -263,17 +263,17 @@ _LEVELS = 3  # ancestors of the labels that are searched for panels
 
 
 def label_tabs(body: Element) -> list[Element]:
-    """Move the labels of tabs, found by roles or radio buttons, in place; return these."""
+    """Move the labels of tabs, found by roles or radio buttons, in place; return the new labels."""
     moved: list[Element] = []
-    named = {each.get("id"): each for each in body.iter() if each.get("id")}
-    for tabs in [each for each in body.iter() if each.get("role") == "tablist"]:
-        labels = [each for each in tabs.iter() if each.get("role") == "tab"]
+    by_id = {element.get("id"): element for element in body.iter() if element.get("id")}
+    for tabs in [element for element in body.iter() if element.get("role") == "tablist"]:
+        labels = [element for element in tabs.iter() if element.get("role") == "tab"]
         moved += _move(
-            labels, _controlled_panels(labels, named) or _beside(tabs, len(labels), by_role=True)
+            labels, _controlled_panels(labels, by_id) or _beside(tabs, len(labels), by_role=True)
         )
     groups: defaultdict[Element, list[Element]] = defaultdict(list)
     for label in body.iter("label"):
-        button = named.get(label.get("for"))
+        button = by_id.get(label.get("for"))
         if button is not None and button.tag == "input" and button.get("type") == "radio":
             groups[label.getparent()].append(label)
     for parent, labels in groups.items():
@@ -286,41 +286,41 @@ def label_tabs(body: Element) -> list[Element]:
 
 def _move(labels: Sequence[Element], panels: Sequence[Element | None]) -> list[Element]:
     texts = [plain_text(label) for label in labels]
-    whole = [panel for panel in panels if panel is not None and panel.getparent() is not None]
-    if not labels or not all(texts) or len(set(whole)) != len(labels):
+    placed = [panel for panel in panels if panel is not None and panel.getparent() is not None]
+    if not labels or not all(texts) or len(set(placed)) != len(labels):
         return []
-    if any(panel in label.iterancestors() for label in labels for panel in whole):
+    if any(panel in label.iterancestors() for label in labels for panel in placed):
         return []
-    above = []
-    for label, text, panel in zip(labels, texts, whole, strict=True):
+    moved = []
+    for label, text, panel in zip(labels, texts, placed, strict=True):
         drop_tree(label)  # but not its parent, which may hold the panels
         paragraph = etree.Element("p")
         etree.SubElement(paragraph, "strong").text = text
         panel.addprevious(paragraph)
-        above.append(paragraph)
-    return above
+        moved.append(paragraph)
+    return moved
 
 
 def _controlled_panels(
-    labels: Sequence[Element], named: dict[str, Element]
+    labels: Sequence[Element], by_id: dict[str, Element]
 ) -> list[Element | None]:
     """Return the panels that labels name, or that name their labels."""
-    by_label = {name: each for each in named.values() if (name := each.get("aria-labelledby"))}
+    by_label = {name: part for part in by_id.values() if (name := part.get("aria-labelledby"))}
     panels = []
     for label in labels:
         names = ("aria-controls", "href", "data-bs-target", "data-target")
         target = next(filter(None, map(label.get, names)), "").rpartition("#")[2]
-        panels.append(named.get(target, by_label.get(label.get("id"))))
+        panels.append(by_id.get(target, by_label.get(label.get("id"))))
     return panels if all(panel is not None for panel in panels) else []
 
 
 def _beside(labels: Element, count: int, *, by_role: bool) -> list[Element | None]:
     """Return as many panels as there are labels, inside or after their ancestors."""
-    for place in islice((labels, *labels.iterancestors()), _LEVELS):
+    for ancestor in islice((labels, *labels.iterancestors()), _LEVELS):
         if by_role:
-            panels = [each for each in place.iter() if each.get("role") == "tabpanel"]
+            panels = [part for part in ancestor.iter() if part.get("role") == "tabpanel"]
         else:
-            panels = list(following) if (following := _next(place)) is not None else []
+            panels = list(following) if (following := _next(ancestor)) is not None else []
         if len(panels) == count:
             return panels
     return []

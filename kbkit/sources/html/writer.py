@@ -68,16 +68,16 @@ class Sections:
 
     def begin(self, heading: Element, text: str, level: int) -> None:
         self.last = level
-        around = heading.getparent()
-        while around is not None and around.getparent() is not None:
-            self._levels[around] = level
-            if around.tag not in ("header", "hgroup") and plain_text(around) != text:
+        parent = heading.getparent()
+        while parent is not None and parent.getparent() is not None:
+            self._levels[parent] = level
+            if parent.tag not in ("header", "hgroup") and plain_text(parent) != text:
                 break
-            around = around.getparent()
+            parent = parent.getparent()
 
     def member(self, name: Element) -> int:
-        around = (self._levels[one] for one in name.iterancestors() if one in self._levels)
-        level = min(_DEEPEST, next(around, max(self.last, 1)) + 1)
+        levels = (self._levels[up] for up in name.iterancestors() if up in self._levels)
+        level = min(_DEEPEST, next(levels, max(self.last, 1)) + 1)
         parent = name.getparent()
         if parent is not None and parent[0] is name:
             self._levels[parent] = level
@@ -91,7 +91,7 @@ class MarkdownWriter:
         self, base: str, own_anchors: dict[Element, str] | None = None, *, relative: bool = False
     ) -> None:
         self._spans = InlineWriter(base, relative=relative)
-        self._own = own_anchors or {}
+        self._anchors = own_anchors or {}
         self._sections = Sections()
         self._holders: set[Element] = set()
         self._no_cells: set[Element] = set()
@@ -118,34 +118,34 @@ class MarkdownWriter:
 
     def _blocks(self, element: Element) -> list[str]:
         out: list[str] = []
-        run: list[str] = [escape(element.text)] if element.text else []
-        before, mark = "", "-"
+        inline_texts: list[str] = [escape(element.text)] if element.text else []
+        previous_tag, mark = "", "-"
         for child in element:
             tag = child.tag
             if tag in BLOCKS or child in self._holders:
-                self._paragraph(run, out)
-                if {before, tag} == {"dl", "ul"}:  # another marker separates the lists
+                self._paragraph(inline_texts, out)
+                if {previous_tag, tag} == {"dl", "ul"}:  # another marker separates the lists
                     mark = "*" if mark == "-" else "-"
                 blocks = self._block(child)
                 out.extend(blocks if mark == "-" else map(_with_stars, blocks))
-                before, mark = (tag, mark) if tag in {"dl", "ul"} else ("", "-")
+                previous_tag, mark = (tag, mark) if tag in {"dl", "ul"} else ("", "-")
             elif (code := broken_code(child)) is not None:
-                self._paragraph(run, out)
+                self._paragraph(inline_texts, out)
                 out.append(fence(code, language(child)))
             else:
                 if tag == "a":
-                    escape_bang(run)
-                run.append(self._spans.write(child))
+                    escape_bang(inline_texts)
+                inline_texts.append(self._spans.write(child))
             if child.tail:
-                run.append(escape(child.tail))
-        self._paragraph(run, out)
+                inline_texts.append(escape(child.tail))
+        self._paragraph(inline_texts, out)
         return out
 
     @staticmethod
-    def _paragraph(run: list[str], out: list[str]) -> None:
-        if text := write_marks(fold_spaces("".join(run))):
+    def _paragraph(inline_texts: list[str], out: list[str]) -> None:
+        if text := write_marks(fold_spaces("".join(inline_texts))):
             out.append(guard(text))
-        run.clear()
+        inline_texts.clear()
 
     def _block(self, element: Element) -> list[str]:
         tag = element.tag
@@ -153,7 +153,7 @@ class MarkdownWriter:
             return self._heading(element, HEADINGS[tag])
         if tag in PREFORMATTED:
             return self._code(element)
-        if tag in ("div", "p") and element in self._own:
+        if tag in ("div", "p") and element in self._anchors:
             return self._signature(element)
         if (code := lines_of_code(element)) is not None:
             return [fence(code, language(element))]
@@ -168,20 +168,20 @@ class MarkdownWriter:
 
     def _note(self, element: Element) -> list[str]:
         """Write a footnote with its sign and anchor in the first paragraph."""
-        first = next(iter(element), None)
-        if first is None or first.tag != "span":
+        sign_element = next(iter(element), None)
+        if sign_element is None or sign_element.tag != "span":
             return self._add_anchors(element)
-        sign = write_marks(fold_spaces(self._spans.write(first)))
+        sign = write_marks(fold_spaces(self._spans.write(sign_element)))
         sign = f"{sign[:-2]}]" if sign.endswith("\\]") else sign
-        drop_tree(first)
+        drop_tree(sign_element)
         blocks = self._add_anchors(element)
         return [f"{sign} {blocks[0]}", *blocks[1:]] if blocks else []
 
     def _add_anchors(self, element: Element) -> list[str]:
         blocks = self._blocks(element)
-        place = opening_anchor(element)
-        if place and blocks and not _NO_PARAGRAPH.match(blocks[0]):
-            blocks[0] += f" {{#{place}}}"
+        fragment = opening_anchor(element)
+        if fragment and blocks and not _NO_PARAGRAPH.match(blocks[0]):
+            blocks[0] += f" {{#{fragment}}}"
         return blocks
 
     def _quotation(self, element: Element) -> list[str]:
@@ -197,33 +197,33 @@ class MarkdownWriter:
     def _heading(self, element: Element, level: int) -> list[str]:
         for part in [part for part in element.iterdescendants() if opens_popup(part)]:
             drop_tree(part)
-        place = anchor(element, self._own)
-        text = self._spans.line(element, place=place)
+        fragment = anchor(element, self._anchors)
+        text = self._spans.line(element, place=fragment)
         if not text:
             return self._images(element)
         if element.getparent() is not None and self._in_cell(element):
             return [bold(text)]
         self._sections.begin(element, text, level)
-        return [self._heading_line(text, level, place)]
+        return [self._heading_line(text, level, fragment)]
 
     def _signature(self, element: Element) -> list[str]:
-        place = valid_anchor(self._own[element])
-        text = self._spans.signature(element, place)
+        fragment = valid_anchor(self._anchors[element])
+        text = self._spans.signature(element, fragment)
         level = self._sections.member(element)
-        return [self._heading_line(text, level, place)] if text else []
+        return [self._heading_line(text, level, fragment)] if text else []
 
     def _images(self, element: Element) -> list[str]:
         return [text for image in element.iter("img") if (text := self._spans.image(image))]
 
     def _in_cell(self, element: Element) -> bool:
         inner = ("div", "p", "span", "a", "li")
-        around = next((up for up in element.iterancestors() if up.tag not in inner), None)
-        return around is not None and around.tag in ("td", "th") and around not in self._no_cells
+        holder = next((up for up in element.iterancestors() if up.tag not in inner), None)
+        return holder is not None and holder.tag in ("td", "th") and holder not in self._no_cells
 
     @staticmethod
-    def _heading_line(text: str, level: int, place: str) -> str:
+    def _heading_line(text: str, level: int, fragment: str) -> str:
         text = re.sub(r"(?<!\\)(#+)$", r"\\\1", text)
-        return "#" * level + f" {text}" + (f" {{#{place}}}" if place else "")
+        return "#" * level + f" {text}" + (f" {{#{fragment}}}" if fragment else "")
 
     def _code(self, element: Element) -> list[str]:
         code = code_text(element)
@@ -270,28 +270,30 @@ class MarkdownWriter:
         api = not _API_LISTS.isdisjoint(classes(element))
         notes = not _NOTE_LISTS.isdisjoint(classes(element))
         groups = tables.definition_groups(element)
-        placed = [any(anchor(term, self._own) for term in terms) for terms, _ in groups if terms]
+        anchored = [
+            any(anchor(term, self._anchors) for term in terms) for terms, _ in groups if terms
+        ]
         # if most terms have anchors; a few lead to letters of the alphabet
-        mostly_placed = sum(placed) * 2 > len(placed)
+        mostly_anchored = sum(anchored) * 2 > len(anchored)
         for terms, definitions in groups:
-            places = [anchor(term, self._own) for term in terms]
+            anchors = [anchor(term, self._anchors) for term in terms]
             signed = api or any("sig" in classes(term) for term in terms)
-            titled = not notes and (signed or (mostly_placed and any(places)))
-            named: list[tuple[str, str]] = []
-            for term, place in zip(terms, places, strict=True):
+            titled = not notes and (signed or (mostly_anchored and any(anchors)))
+            list_terms: list[tuple[str, str]] = []
+            for term, term_anchor in zip(terms, anchors, strict=True):
                 if titled:
                     self._sections.last = min(6, max(base, 1) + 1)
                     line = self._spans.signature if signed else self._spans.line
-                    if text := line(term, place=place):
-                        out.append(self._heading_line(text, self._sections.last, place))
+                    if text := line(term, place=term_anchor):
+                        out.append(self._heading_line(text, self._sections.last, term_anchor))
                 elif text := self._spans.line(term):
-                    named.append((f"[{text.strip('[]')}]" if notes else text, place))
+                    list_terms.append((f"[{text.strip('[]')}]" if notes else text, term_anchor))
             blocks: list[str] = []
             for part in definitions:
                 blocks += self._blocks(part) if part.tag == "dd" else self._block(part)
                 if titled:
                     self._sections.last = min(6, max(base, 1) + 1)
-            tables.write_terms(named, blocks, out)
+            tables.write_terms(list_terms, blocks, out)
         self._sections.last = base
         return out
 
@@ -310,7 +312,7 @@ class MarkdownWriter:
         seen: set[Element] = set()
         for row in rows:
             line: list[str] = []
-            after: list[str] = []
+            blocks_below: list[str] = []
             if row[0] is not None and tables.is_section_title(row):
                 if any(any(line) for line in lines):
                     out.append(pipe_table(lines))
@@ -319,16 +321,16 @@ class MarkdownWriter:
                 lines = [[""] * len(row)] if lines else []
                 continue
             for cell in row:
-                # a spanning cell is written in its first place only
+                # write a spanning cell once, at its first position
                 is_covered = cell is None or cell in seen
-                inside, outside = ("", []) if is_covered else self._cell(cell)
+                cell_text, cell_blocks = ("", []) if is_covered else self._cell(cell)
                 seen.add(cell)
-                line.append(inside)
-                after += outside
+                line.append(cell_text)
+                blocks_below += cell_blocks
             if any(line) or not lines:
                 lines.append(line)
-            if after:  # the table is split after the row, and continues without a head
-                out += [pipe_table(lines), *after]
+            if blocks_below:  # the table is split after the row, and continues without a head
+                out += [pipe_table(lines), *blocks_below]
                 lines = [[""] * len(row)]
         if any(any(line) for line in lines):
             out.append(pipe_table(lines))
@@ -340,30 +342,32 @@ class MarkdownWriter:
 
     def _cell(self, cell: Element) -> tuple[str, list[str]]:
         pieces: list[str] = []
-        after: list[str] = []
+        blocks_below: list[str] = []
         for block in self._blocks(cell):
             fenced = block.startswith("```") and "\n" in block
             code = block.split("\n")[1:-1] if fenced else None
             if block == "---":
                 continue
-            if after or tables.needs_lines(block, code):
-                after.append(block)
+            if blocks_below or tables.needs_lines(block, code):
+                blocks_below.append(block)
             elif code is not None:
                 pieces.append(" ".join(code_span(line) for line in code if line.strip()))
             else:
                 lines = without_text_anchor(block)[0]  # not supported in cells
                 text = re.sub(r"(?m)^\s*(?:-   )+", "• ", lines)
                 pieces.append(" ".join(text.split()))
-        return " ".join(piece for piece in pieces if piece), after
+        return " ".join(piece for piece in pieces if piece), blocks_below
 
     def _admonition(self, element: Element) -> list[str]:
-        named = tables.admonition_title(element)
+        heading = tables.admonition_title(element)
         title: list[str] = []
-        if named is not None:
-            level = HEADINGS.get(named.tag)
-            title = self._heading(named, level) if level else [bold(self._title(element, named))]
-            tables.drop_icons(element, plain_text(named))
-            drop_tree(named)
+        if heading is not None:
+            level = HEADINGS.get(heading.tag)
+            title = (
+                self._heading(heading, level) if level else [bold(self._title(element, heading))]
+            )
+            tables.drop_icons(element, plain_text(heading))
+            drop_tree(heading)
         elif tables.is_body(element):
             return self._blocks(element)
         elif "admonition" not in (element.get("class") or ""):
@@ -375,9 +379,9 @@ class MarkdownWriter:
             inner = self._blocks(element)
         return [quote("\n\n".join(title + inner))] if title + inner else []
 
-    def _title(self, element: Element, named: Element) -> str:
-        text = self._spans.line(named)
-        if " " not in plain_text(named):
+    def _title(self, element: Element, heading: Element) -> str:
+        text = self._spans.line(heading)
+        if " " not in plain_text(heading):
             return text  # a name of the kind, in any language
         return title_of(tables.admonition_kind(element), text)
 

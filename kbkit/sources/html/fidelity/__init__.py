@@ -49,8 +49,8 @@ class Fidelity:
 
         For ``surplus``, the share of the written words that is not content; 0 if there are none.
         """
-        kept = self.kept[kind] / self.wanted[kind] if self.wanted[kind] else 1.0
-        return 1 - kept if kind == "surplus" else kept
+        share = self.kept[kind] / self.wanted[kind] if self.wanted[kind] else 1.0
+        return 1 - share if kind == "surplus" else share
 
     @property
     def score(self) -> float:
@@ -107,11 +107,11 @@ class Fidelity:
         self._headings(page, text)
         self._tables(page, text)
         self._count("links", page.links, _kept_links(page, text))
-        named = "\n".join(text.terms)
+        term_text = "\n".join(text.terms)
         terms = (
-            (term, places)
-            for term, places in page.terms
-            if term in named and (not places or places & text.anchors)
+            (term, fragments)
+            for term, fragments in page.terms
+            if term in term_text and (not fragments or fragments & text.anchors)
         )
         self._count("terms", page.terms, terms)
         return page
@@ -119,22 +119,22 @@ class Fidelity:
     def _headings(self, page: PageContent, text: MarkdownContent) -> None:
         self._count(
             "headings",
-            ((one.level, one.text) for one in page.headings),
+            ((head.level, head.text) for head in page.headings),
             ((level, name) for level, name, _ in text.headings),
         )
-        places: defaultdict[str, set[str]] = defaultdict(set)
+        found_anchors: defaultdict[str, set[str]] = defaultdict(set)
         for _, name, anchor in text.headings:
-            places[name].add(anchor)
-        anchored = [one for one in page.headings if one.anchored]
-        right = (one.text for one in anchored if places[one.text] & one.anchors)
-        self._count("anchors", (one.text for one in anchored), right)
+            found_anchors[name].add(anchor)
+        anchored = [head for head in page.headings if head.anchored]
+        matches = (head.text for head in anchored if found_anchors[head.text] & head.anchors)
+        self._count("anchors", (head.text for head in anchored), matches)
 
     def _codes(self, page: PageContent, text: MarkdownContent) -> None:
         short = [code for code in page.codes if code.strip() in text.spans]
         self._count("code", page.codes, [*text.codes, *short])
         # outside preformatted text, leading white space belongs to the theme
-        bare = (_unindent(code) for code in text.codes)
-        self._count("code", map(_unindent, page.lines), bare)
+        unindented = (_unindent(code) for code in text.codes)
+        self._count("code", map(_unindent, page.lines), unindented)
 
     def _tables(self, page: PageContent, text: MarkdownContent) -> None:
         by_cell: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
@@ -155,10 +155,10 @@ class Fidelity:
     def _count(
         self,
         kind: str,
-        wanted: Iterable[Hashable] | Mapping[Any, int],
+        items: Iterable[Hashable] | Mapping[Any, int],
         actual: Iterable[Hashable] | Mapping[Any, int],
     ) -> None:
-        expected = Counter(wanted)
+        expected = Counter(items)
         missing = expected - Counter(actual)
         self.wanted[kind] += expected.total()
         self.kept[kind] += expected.total() - missing.total()
@@ -180,8 +180,8 @@ def _kept_links(page: PageContent, text: MarkdownContent) -> Iterator[tuple[str,
 
 
 def _in_order(row: tuple[str, ...], line: tuple[str, ...]) -> bool:
-    rest = iter(line)
-    return all(cell in rest for cell in row)
+    remaining = iter(line)
+    return all(cell in remaining for cell in row)
 
 
 _FENCE = re.compile(r"^((?:> ?| )*)(`{3,})[\w+#.-]*$")
@@ -219,10 +219,10 @@ class MarkdownContent:
 
 def parse_content(markdown: str, *, links_last: bool = False) -> MarkdownContent:
     result = MarkdownContent()
-    whole = markdown.rstrip().split("\n")
-    while links_last and whole and _LISTED.fullmatch(whole[-1]):
-        result.links.update(_links(whole.pop()))
-    lines = iter(whole)
+    remaining = markdown.rstrip().split("\n")
+    while links_last and remaining and _LISTED.fullmatch(remaining[-1]):
+        result.links.update(_links(remaining.pop()))
+    lines = iter(remaining)
     for line in lines:
         if fence := _FENCE.match(line):
             prefix, ticks = fence.groups()
@@ -247,11 +247,11 @@ def _read_line(line: str, result: MarkdownContent) -> None:
         line = heading[2]
     result.links.update(_links(line))
     result.spans.update(span for _, span in _SPAN.findall(line))
-    plain = _plain(line if heading else _NUMBER.sub(r"\1", line))
-    text = squash(plain)
+    plain_line = _plain(line if heading else _NUMBER.sub(r"\1", line))
+    text = squash(plain_line)
     if not text:
         return
-    result.words.update(words(plain))
+    result.words.update(words(plain_line))
     result.lines.append(text)
     if heading:
         result.headings.append((len(heading[1]), text, unquote(anchor[1]) if anchor else ""))
@@ -272,8 +272,8 @@ def _links(line: str) -> Iterator[tuple[str, str]]:
 def _plain(text: str) -> str:
     """Return a line without link addresses, with entities as characters."""
     for _ in range(3):
-        bare = _LINK.sub(lambda link: link[2], text)
-        if bare == text:
+        without_links = _LINK.sub(lambda link: link[2], text)
+        if without_links == text:
             break
-        text = bare
+        text = without_links
     return _ENTITY.sub(lambda entity: unescape(entity[0]), text)

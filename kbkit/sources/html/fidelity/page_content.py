@@ -14,7 +14,7 @@ from kbkit.sources.html import HEADINGS, NAMES, Element, resolve_link
 from kbkit.sources.html.fidelity.runs import Runs, TextRun, classes, code_text, read, squash, words
 
 _AROUND = 3  # ancestors of a heading whose ids name it
-# least share and number of pages with a text of the template
+# minimum share and number of pages with a text of the template
 _OFTEN, _FEW_PAGES = 0.3, 4
 _BOILERPLATE_TABLES = frozenset({"presentation", "none"})
 
@@ -61,21 +61,21 @@ class PageContent:
 
 def survey(html: str) -> frozenset[int]:
     runs = read(html)
-    return frozenset() if runs is None else frozenset(run.key for run in runs.runs)
+    return frozenset() if runs is None else frozenset(text_run.key for text_run in runs.runs)
 
 
 def recurring(surveys: Collection[frozenset[int]]) -> frozenset[int]:
     if len(surveys) < _FEW_PAGES:
         return frozenset()
-    counts = Counter(key for one in surveys for key in one)
-    most = max(3, _OFTEN * len(surveys))
-    return frozenset(key for key, count in counts.items() if count >= most)
+    counts = Counter(key for survey in surveys for key in survey)
+    least = max(3, _OFTEN * len(surveys))
+    return frozenset(key for key, count in counts.items() if count >= least)
 
 
-_LANDMARK = 0.25  # least share of the page's own words in a trusted landmark
+_LANDMARK = 0.25  # minimum share of the page's own words in a trusted landmark
 _LINKED, _SAME = 0.6, 0.8  # shares of words that are links, or also on other pages
-_NAMES = 4  # most unlinked words beside links to translations
-_STEPS = 40  # most words of a line of links to neighbours
+_NAMES = 4  # maximum unlinked words beside links to translations
+_STEPS = 40  # maximum words of a line of links to neighbours
 _NAVIGATION_ROLES = frozenset({"navigation", "search", "menu", "menubar", "toolbar", "directory"})
 _NAVIGATION_NAMES = NAMES["menus"]
 _STEP_KEYS = frozenset("nphu")  # next, previous, home and up in DocBook and Texinfo
@@ -102,13 +102,13 @@ class PageStates:
         self._runs = runs.runs
         self._fences = set(runs.codes)
         self._base = base
-        self._own = urlsplit(self._base)._replace(fragment="").geturl()
+        self._page_url = urlsplit(self._base)._replace(fragment="").geturl()
         self.states = [State.CONTENT] * len(self._runs)
-        self._same = [run.key in template for run in self._runs]
+        self._shared = [run.key in template for run in self._runs]
         sizes = [run.size for run in self._runs]
         linked = [run.linked for run in self._runs]
-        same = [run.size if old else 0 for run, old in zip(self._runs, self._same, strict=True)]
-        self._sums = [list(accumulate(part, initial=0)) for part in (sizes, linked, same)]
+        shared = [run.size if old else 0 for run, old in zip(self._runs, self._shared, strict=True)]
+        self._sums = [list(accumulate(counts, initial=0)) for counts in (sizes, linked, shared)]
         self._main = (0, 0)
         self._classify()
 
@@ -123,70 +123,74 @@ class PageStates:
                 continue
             state = self._verdict(element, first, last, fragments)
             if state is not State.CONTENT:
-                self.states[first:last] = [max(state, old) for old in self.states[first:last]]
+                self.states[first:last] = [max(state, prior) for prior in self.states[first:last]]
         self._mark_repeated()
 
     def _verdict(self, element: Element, first: int, last: int, fragments: set[str]) -> State:
         tag, role = element.tag, element.get("role") or ""
-        size, linked, same = self._figures(first, last)
+        size, linked, shared = self._figures(first, last)
         crumbs = (element.get("aria-label") or "").lower() == "breadcrumb"
         if tag == "nav" or role in _NAVIGATION_ROLES or crumbs:
             return State.BOILERPLATE
         if tag in HEADINGS or tag in ("html", "body", "main", "td", "th", "dt", "dd", "tr", "pre"):
             return State.CONTENT
-        named = not _NAVIGATION_NAMES.isdisjoint(classes(element))
-        if tag == "aside" and named and linked >= _LINKED * size:
+        has_navigation_name = not _NAVIGATION_NAMES.isdisjoint(classes(element))
+        if tag == "aside" and has_navigation_name and linked >= _LINKED * size:
             return State.BOILERPLATE  # a menu below the site's name
-        foreign = same >= _SAME * size or linked >= _LINKED * size
-        frames = named or tag == "footer" or (tag == "header" and linked)
+        foreign = shared >= _SAME * size or linked >= _LINKED * size
+        frames = has_navigation_name or tag == "footer" or (tag == "header" and linked)
         if role == "contentinfo" or (foreign and frames):
             return State.BOILERPLATE
         least = 1 if _ends_named(element) else _TOC_LINKS
         if tag in _LISTS and self._is_contents(element, fragments, least):
-            return State.BOILERPLATE if named else State.NEITHER
+            return State.BOILERPLATE if has_navigation_name else State.NEITHER
         leads = size <= _STEPS and (
             self._translates(element, size, linked)
-            or self._is_line_of_steps(element, first, last, named=named)
+            or self._is_line_of_steps(element, first, last, is_named=has_navigation_name)
         )
         return State.BOILERPLATE if leads else State.CONTENT
 
     def _landmark(self) -> Element | None:
         root = self._read_runs.root
-        size, _, same = self._figures(0, len(self._runs))
+        size, _, shared_size = self._figures(0, len(self._runs))
         for xpath in ("//main | //*[@role='main']", "//article"):
-            landmarks = [one for one in root.xpath(xpath) if one in self._read_runs.spans]
+            landmarks = [main for main in root.xpath(xpath) if main in self._read_runs.spans]
             outer = [
-                one for one in landmarks if not any(up in landmarks for up in one.iterancestors())
+                main
+                for main in landmarks
+                if not any(up in landmarks for up in main.iterancestors())
             ]
             if len(outer) != 1:
                 continue
-            inside, _, shared = self._figures(*self._read_runs.spans[outer[0]])
-            if inside - shared >= _LANDMARK * (size - same):
+            inner_size, _, shared_inside = self._figures(*self._read_runs.spans[outer[0]])
+            if inner_size - shared_inside >= _LANDMARK * (size - shared_size):
                 return outer[0]
         return None
 
     def _mark_outside(self, main: Element) -> None:
         first, last = self._read_runs.spans[main]
-        for place, run in enumerate(self._runs):
-            if first <= place < last:
+        for index, run in enumerate(self._runs):
+            if first <= index < last:
                 continue
-            foreign = self._same[place] or run.linked >= _LINKED * run.size
-            self.states[place] = State.BOILERPLATE if foreign else State.NEITHER
+            is_boilerplate = self._shared[index] or run.linked >= _LINKED * run.size
+            self.states[index] = State.BOILERPLATE if is_boilerplate else State.NEITHER
 
     def _is_contents(self, element: Element, fragments: set[str], least: int) -> bool:
-        count = inside = 0
+        count = linked = 0
         first, last = self._read_runs.spans[element]
         size = sum(run.size for run in self._runs[first:last] if not _level(run))
         for link in element.iter("a"):
             href = link.get("href") or ""
             if not href or link.get("data-aside"):
                 continue
-            page, _, place = href.partition("#")
-            if place not in fragments or (page and resolve_link(self._base, page) != self._own):
+            page, _, fragment = href.partition("#")
+            if fragment not in fragments or (
+                page and resolve_link(self._base, page) != self._page_url
+            ):
                 return False
             count += 1
-            inside += len(words("".join(link.itertext())))
-        return count >= least and inside >= 0.75 * size
+            linked += len(words("".join(link.itertext())))
+        return count >= least and linked >= 0.75 * size
 
     def _fragments(self) -> set[str]:
         return set(self._read_runs.root.xpath("//@id | //a/@name")) - {""}
@@ -195,83 +199,79 @@ class PageStates:
     def _translates(element: Element, size: int, linked: int) -> bool:
         if linked == 0:
             return False
-        links = [one for one in element.iter("a") if one.get("href")]
-        translations = sum(1 for one in links if one.get("hreflang"))
+        links = [link for link in element.iter("a") if link.get("href")]
+        translations = sum(1 for link in links if link.get("hreflang"))
         return len(links) > 1 and translations >= len(links) - 1 and size - linked <= _NAMES
 
-    def _is_line_of_steps(self, element: Element, first: int, last: int, *, named: bool) -> bool:
-        """Whether an element is a line of previous and next links; a `named` one needs one step."""
-        links = [one for one in element.iter("a") if one.get("href")]
+    def _is_line_of_steps(self, element: Element, first: int, last: int, *, is_named: bool) -> bool:
+        """Whether an element is a line of previous and next links; if `is_named`, one is enough."""
+        links = [a for a in element.iter("a") if a.get("href")]
         if len(links) < 2 or any(run.code for run in self._runs[first:last]):
             return False
         text = " ".join(run.text for run in self._runs[first:last])
-        rest, linked = len(words(_STEP.sub(" ", text))), self._figures(first, last)[1]
+        remaining, linked = len(words(_STEP.sub(" ", text))), self._figures(first, last)[1]
         related = [
-            one.get("rel") in ("next", "prev", "up", "start") or one.get("accesskey") in _STEP_KEYS
-            for one in links
+            a.get("rel") in ("next", "prev", "up", "start") or a.get("accesskey") in _STEP_KEYS
+            for a in links
         ]
         marked = len(_STEP.findall(text))
-        return sum(related) > 1 or (marked >= (1 if named else 2) and linked >= 0.9 * rest)
+        return sum(related) > 1 or (marked >= (1 if is_named else 2) and linked >= 0.9 * remaining)
 
     def _mark_repeated(self) -> None:
         """Mark template texts, and links before all content."""
-        content = [place for place, state in enumerate(self.states) if state is State.CONTENT]
-        own = [place for place in content if not self._same[place]]
-        heads = [place for place in content if _level(self._runs[place])]
-        top = min(
-            [*heads[:1], *(place for place in own if not self._is_linked(place))][:2], default=0
-        )
-        texts = [place for place in own if place not in heads]
-        # on a page without other text, such as an index, this cannot be told
+        content = [i for i, state in enumerate(self.states) if state is State.CONTENT]
+        unshared = [i for i in content if not self._shared[i]]
+        heads = [i for i in content if _level(self._runs[i])]
+        top = min([*heads[:1], *(i for i in unshared if not self._is_linked(i))][:2], default=0)
+        texts = [i for i in unshared if i not in heads]
+        # cannot be decided on a page without other text, such as an index
         end = texts[-1] if texts else len(self._runs)
-        heading = next((place for place in heads if place > end), len(self._runs))
+        heading = next((i for i in heads if i > end), len(self._runs))
         boilerplate = set()
-        for place, run in enumerate(self._runs):
-            if self.states[place] is not State.CONTENT or run.code or place in heads:
+        for i, run in enumerate(self._runs):
+            if self.states[i] is not State.CONTENT or run.code or i in heads:
                 continue
-            heads_row = self._same[place] and self._heads_row(place)
-            if self._is_linked(place) and (place < top or run.key in boilerplate) and not heads_row:
+            heads_row = self._shared[i] and self._heads_row(i)
+            if self._is_linked(i) and (i < top or run.key in boilerplate) and not heads_row:
                 boilerplate.add(run.key)
-                self.states[place] = State.BOILERPLATE
-            elif self._same[place]:
-                outside = place < top or end < place < heading
+                self.states[i] = State.BOILERPLATE
+            elif self._shared[i]:
+                outside = i < top or end < i < heading
                 # links in a paragraph, in the main part, or on a page without text of its own
                 # are about its subject
-                in_text = (
-                    run.holder.tag == "p" or self._main[0] <= place < self._main[1] or not texts
-                )
-                foreign = outside or (self._is_linked(place) and not in_text)
+                in_text = run.holder.tag == "p" or self._main[0] <= i < self._main[1] or not texts
+                foreign = outside or (self._is_linked(i) and not in_text)
                 foreign = foreign and not heads_row
-                self.states[place] = State.BOILERPLATE if foreign else State.NEITHER
-        for place in heads:
-            if self._same[place] and not self._leads_content(place):
-                self.states[place] = State.NEITHER
+                self.states[i] = State.BOILERPLATE if foreign else State.NEITHER
+        for i in heads:
+            if self._shared[i] and not self._leads_content(i):
+                self.states[i] = State.NEITHER
 
-    def _heads_row(self, place: int) -> bool:
-        holder = self._runs[place].holder
-        cell = next((one for one in (holder, *holder.iterancestors()) if one.tag == "th"), None)
+    def _heads_row(self, index: int) -> bool:
+        holder = self._runs[index].holder
+        cell = next((part for part in (holder, *holder.iterancestors()) if part.tag == "th"), None)
         if cell is None or cell.getprevious() is not None:
             return False
-        cells = (self._read_runs.spans.get(one, (0, 0)) for one in cell.itersiblings("td"))
-        return any(not self._same[other] for first, last in cells for other in range(first, last))
+        cells = (self._read_runs.spans.get(part, (0, 0)) for part in cell.itersiblings("td"))
+        return any(not self._shared[i] for first, last in cells for i in range(first, last))
 
-    def _is_linked(self, place: int) -> bool:
-        return self._runs[place].linked >= _LINKED * self._runs[place].size
+    def _is_linked(self, index: int) -> bool:
+        return self._runs[index].linked >= _LINKED * self._runs[index].size
 
-    def _leads_content(self, place: int) -> bool:
-        level = _level(self._runs[place])
-        after = self.states[place + 1 : place + 2]
-        if after and after[0] is not State.CONTENT and self._is_linked(place + 1):
-            return False  # names a menu
-        for other in range(place + 1, len(self._runs)):
-            if 0 < _level(self._runs[other]) <= level:
+    def _leads_content(self, index: int) -> bool:
+        level = _level(self._runs[index])
+        next_states = self.states[index + 1 : index + 2]
+        if next_states and next_states[0] is not State.CONTENT and self._is_linked(index + 1):
+            return False  # the heading of a menu
+        for i in range(index + 1, len(self._runs)):
+            if 0 < _level(self._runs[i]) <= level:
                 return False
-            if self.states[other] is State.CONTENT and not self._same[other]:
+            if self.states[i] is State.CONTENT and not self._shared[i]:
                 return True
         return False
 
     def _figures(self, first: int, last: int) -> tuple[int, ...]:
-        return tuple(part[last] - part[first] for part in self._sums)
+        return tuple(counts[last] - counts[first] for counts in self._sums)
 
     def is_content(self, element: Element) -> bool:
         """Whether a block is content, judged by its first text."""
@@ -300,7 +300,7 @@ class PageStates:
         page.links = set(self._links())
         page.terms = list(self._terms())
         page.keys = frozenset(run.key for run in self._runs)
-        first = next((one.text for one in page.headings), "")
+        first = next((heading.text for heading in page.headings), "")
         page.names = tuple(dict.fromkeys((squash(self._read_runs.title), first)))
         return page
 
@@ -308,25 +308,25 @@ class PageStates:
         for element in self._read_runs.root.iter(*HEADINGS):
             text = squash(_own_text(element))
             if text and self.is_content(element):
-                own, around = self._anchors(element)
-                places = frozenset(map(unquote, own | around))
-                yield MarkdownHeading(HEADINGS[element.tag], text, places, bool(own))
+                own, section_ids = self._anchors(element)
+                fragments = frozenset(map(unquote, own | section_ids))
+                yield MarkdownHeading(HEADINGS[element.tag], text, fragments, bool(own))
 
     def _anchors(self, heading: Element) -> tuple[frozenset[str], frozenset[str]]:
-        own = {one.get("id") or one.get("name") for one in heading.iter()}
-        around: set[str | None] = set()
+        own = {part.get("id") or part.get("name") for part in heading.iter()}
+        section_ids: set[str | None] = set()
         node = heading
         for _ in range(3):
             before = node.getprevious()
             while before is not None and (self._is_empty(before) or self.is_boilerplate(before)):
                 if self._is_empty(before):
-                    own |= {one.get("id") or one.get("name") for one in before.iter()}
+                    own |= {part.get("id") or part.get("name") for part in before.iter()}
                 before = before.getprevious()
             node = node.getparent()
             if node is None or before is not None or node.tag in ("body", "td", "li"):
                 break
-            (own if node.tag == "section" else around).add(node.get("id"))
-        return frozenset(filter(None, own)), frozenset(filter(None, around))
+            (own if node.tag == "section" else section_ids).add(node.get("id"))
+        return frozenset(filter(None, own)), frozenset(filter(None, section_ids))
 
     @staticmethod
     def _is_empty(element: Element) -> bool:
@@ -342,8 +342,8 @@ class PageStates:
             if block is not None and self.is_content(block):
                 yield element
 
-    def _block(self, around: Iterable[Element]) -> Element | None:
-        return next((each for each in around if each in self._read_runs.spans), None)
+    def _block(self, ancestors: Iterable[Element]) -> Element | None:
+        return next((element for element in ancestors if element in self._read_runs.spans), None)
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         for table in self._read_runs.root.iter("table"):
@@ -354,8 +354,8 @@ class PageStates:
             if sum(len(row) > 1 for row in rows) < 2:
                 continue
             for row in rows:
-                shown = [cell for cell in row if self.is_content(cell)]
-                texts = (squash(self._text(cell)) for cell in shown)
+                content_cells = [cell for cell in row if self.is_content(cell)]
+                texts = (squash(self._text(cell)) for cell in content_cells)
                 yield tuple(text for text in texts if text)
 
     def _text(self, element: Element) -> str:
@@ -379,19 +379,19 @@ class PageStates:
 
     def _leads_to_itself(self, link: Element, address: str) -> bool:
         heading = next(link.iterancestors(*HEADINGS, "dt"), None)
-        page, _, place = address.partition("#")
+        page, _, fragment = address.partition("#")
         if heading is None or page != unquote(self._base.partition("#")[0]):
             return False
-        whole = squash("".join(link.itertext())) == squash("".join(heading.itertext()))
-        around = {one.get("id") for one in islice(heading.iterancestors(), _AROUND)}
-        return not place or whole or place in around.union(*self._anchors(heading))
+        is_whole = squash("".join(link.itertext())) == squash("".join(heading.itertext()))
+        section_ids = {ancestor.get("id") for ancestor in islice(heading.iterancestors(), _AROUND)}
+        return not fragment or is_whole or fragment in section_ids.union(*self._anchors(heading))
 
     def _terms(self) -> Iterator[tuple[str, frozenset[str]]]:
         for term in self._read_runs.root.iter("dt"):
             text = squash(_own_text(term))
             if text and self.is_content(term):
-                inner = (one.get("id") or one.get("name") for one in term.iter("dt", "a", "span"))
-                yield text, frozenset(unquote(place) for place in inner if place)
+                ids = (part.get("id") or part.get("name") for part in term.iter("dt", "a", "span"))
+                yield text, frozenset(unquote(name) for name in ids if name)
 
 
 def content(html: str, url: str, template: Collection[int] = ()) -> PageContent | None:
@@ -427,5 +427,5 @@ def _ends_named(element: Element) -> bool:
 
 
 def _level(run: TextRun) -> int:
-    around = islice((run.holder, *run.holder.iterancestors()), 4)
-    return next((HEADINGS[each.tag] for each in around if each.tag in HEADINGS), 0)
+    ancestors = islice((run.holder, *run.holder.iterancestors()), 4)
+    return next((HEADINGS[element.tag] for element in ancestors if element.tag in HEADINGS), 0)

@@ -34,8 +34,8 @@ _SOURCE_BUTTON = frozenset(str.split("expand view show hide toggle see the sourc
 _LINE_NAMES = frozenset({"line", "code-line", "codeline", "cl", "view-line", "cm-line"})
 _ITEMS = ("ul", "ol", "li", "div")  # each is a line of code
 _PROGRAM = 60  # characters from which an address may hold a program
-_UNFOLDING = 3  # most words of a link to "#" beside a name that unfolds something
-_LINES = 2  # fewest line elements of a code container
+_UNFOLDING = 3  # maximum words of a link to "#" beside a name that unfolds something
+_LINES = 2  # minimum line elements of a code container
 _LOOSE = re.compile("[\\\\*`^_~\xad\u200b\u200c\u200d\u2060\ufeff]")
 _WORD = re.compile(r"\w+")
 
@@ -87,7 +87,7 @@ def read(html: str) -> Runs | None:
         return None
     runs = Runs(root)
     runs.title = " ".join("".join(root.xpath("string(//title)")).split())
-    runs.base = next((one.get("href") or "" for one in root.iter("base")), "")
+    runs.base = next((base_element.get("href") or "" for base_element in root.iter("base")), "")
     sources = _folded_sources(root)
     for element in list(root.iterdescendants()):
         if element in sources or _unseen(element):
@@ -138,8 +138,8 @@ class _Reader:
             self._text(child.tail)
 
     def _inside(self, child: Element, holder: Element, *, code: bool) -> None:
-        drawn = (len(child) == 0 and not child.text) or "classifier" in _classes(child)
-        if child.tag == "span" and child.get("class") and drawn:
+        is_styled = (len(child) == 0 and not child.text) or "classifier" in _classes(child)
+        if child.tag == "span" and child.get("class") and is_styled:
             self._text(" ")  # style sheets may draw something
         link = child.tag == "a" and bool(child.get("href"))
         self._in_link += link
@@ -206,8 +206,8 @@ def _unseen(element: Element) -> bool:
         # rows that a click unfolds count as visible
         return tag != "tr" or element.getparent().find(".//*[@onclick]") is None
     if attributes.get("href") == "#" and len("".join(element.itertext()).split()) <= _UNFOLDING:
-        around = next(element.iterancestors(*HEADINGS, "dd"), None)
-        return around is not None and (around.tag == "dd" or "toggle" in str(_classes(element)))
+        heading = next(element.iterancestors(*HEADINGS, "dd"), None)
+        return heading is not None and (heading.tag == "dd" or "toggle" in str(_classes(element)))
     return tag == "a" and _is_mark(element)
 
 
@@ -245,15 +245,15 @@ def _holds_lines(element: Element) -> bool:
         return False
     if "line-block" in _classes(element):
         return False  # verses and addresses
-    lines = [one for one in element if not _LINE_NAMES.isdisjoint(_classes(one))]
+    lines = [child for child in element if not _LINE_NAMES.isdisjoint(_classes(child))]
     return len(lines) >= _LINES and len(lines) >= 0.8 * len(element)
 
 
 def _has_lines(code: Element) -> bool:
     items = next(code.iter("li"), None) is not None
-    others = next(code.iter("p", "table", "pre", "dl", *HEADINGS), None) is not None
-    linked = any(link.get("href") for link in code.iter("a"))
-    return next(code.iter("br"), None) is not None or (items and not others and not linked)
+    has_blocks = next(code.iter("p", "table", "pre", "dl", *HEADINGS), None) is not None
+    has_link = any(link.get("href") for link in code.iter("a"))
+    return next(code.iter("br"), None) is not None or (items and not has_blocks and not has_link)
 
 
 def code_text(element: Element) -> str:
@@ -287,8 +287,8 @@ def _copied_text(element: Element) -> str:
         elif not _is_marked_source(child):
             inner = _copied_text(child)
             pieces.append(inner)
-            rest = child.tail or child.getnext() is not None
-            if child.tag in _BLOCKS and rest and not inner.endswith("\n"):
+            has_following = child.tail or child.getnext() is not None
+            if child.tag in _BLOCKS and has_following and not inner.endswith("\n"):
                 pieces.append("" if (child.tail or "").startswith("\n") else "\n")
         pieces.append(child.tail or "")
     return "".join(pieces)
