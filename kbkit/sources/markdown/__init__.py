@@ -164,14 +164,14 @@ class _Unfolding:
                 target = match["name"]
                 at += 1
             else:
-                after = self._skip_dropped(at)
-                out += [line] if after == at else []
-                at = max(after, at + 1)
+                next_line = self._skip_dropped(at)
+                out += [line] if next_line == at else []
+                at = max(next_line, at + 1)
         return out
 
     def _skip_dropped(self, at: int) -> int:
-        if self._components and (after := module_end(self._lines, at)):
-            return after
+        if self._components and (end := module_end(self._lines, at)):
+            return end
         line = self._lines[at]
         comment = self._directives and _COMMENT.match(line)
         return at + 1 if comment or _DROPPED.match(line) else at
@@ -203,8 +203,8 @@ class _Unfolding:
         return None
 
     def _indented(self, match: re.Match[str], at: int) -> _Written:
-        body, after = body_below(self._lines, at + 1, width_of(match["lead"]) + 4)
-        return self._inner(body), after
+        body, next_line = body_below(self._lines, at + 1, width_of(match["lead"]) + 4)
+        return self._inner(body), next_line
 
     def _fence(self, match: re.Match[str], at: int) -> _Written | None:
         lines = self._lines
@@ -213,24 +213,24 @@ class _Unfolding:
             return None
         closing = re.compile(rf"[ \t]*{marks[0]}{{{len(marks)},}}[ \t]*$")
         end = next((n for n in range(at + 1, len(lines)) if closing.match(lines[n])), len(lines))
-        after = min(end + 1, len(lines))
+        next_line = min(end + 1, len(lines))
         directive = _DIRECTIVE.match(info)
         if directive and not info.startswith("{."):
             body = dedent_lines(lines[at + 1 : end], width_of(match["lead"]))
             block = self._directive(directive["kind"], directive["title"], body)
-            return indent_block(block, match["lead"]), after
+            return indent_block(block, match["lead"]), next_line
         if info.strip() == "math":
-            inside = dedent_lines(lines[at + 1 : end], width_of(match["lead"]))
-            return indent_block(formula_lines(inside), match["lead"]), after
-        code = lines[at:after]
-        named = _TITLE.search(info) or _LABEL.search(info)
-        if "{" in info or named:
+            content = dedent_lines(lines[at + 1 : end], width_of(match["lead"]))
+            return indent_block(formula_lines(content), match["lead"]), next_line
+        code = lines[at:next_line]
+        title_match = _TITLE.search(info) or _LABEL.search(info)
+        if "{" in info or title_match:
             language = _LANGUAGE.match(info)
             name = language[1] if language and not info.startswith(("[", "{title")) else ""
             code[0] = f"{match['lead']}{marks}{name}"
-        if named and (title := next(filter(None, named.groups()), "")):
-            return [f"{match['lead']}**{title}**", "", *code], after
-        return code, after
+        if title_match and (title := next(filter(None, title_match.groups()), "")):
+            return [f"{match['lead']}**{title}**", "", *code], next_line
+        return code, next_line
 
     def _container(self, match: re.Match[str], at: int) -> _Written | None:
         marks, lead = match["marks"], match["lead"]
@@ -238,10 +238,10 @@ class _Unfolding:
         title = match["title"].strip().removeprefix("|").strip()
         end = self._ends.get(at)
         if end is None:
-            options, after = body_below(self._lines, at + 1, width_of(lead) + 4)
+            options, next_line = body_below(self._lines, at + 1, width_of(lead) + 4)
             if marks[0] != ":" or title or not (options or _PATH.match(kind)):
                 return None
-            return [f"{lead}`{kind}`"], after  # mkdocstrings would insert its documentation
+            return [f"{lead}`{kind}`"], next_line  # mkdocstrings would insert its documentation
         if labelled := re.match(r"\[([^\[\]]*)\]|\{[^{}]*\btitle=\"([^\"]*)\"[^{}]*\}", title):
             title = labelled[1] or labelled[2] or ""
         body = dedent_lines(self._lines[at + 1 : end], width_of(lead))
@@ -259,8 +259,8 @@ class _Unfolding:
             elif fence or not line.lstrip(" \t").startswith(("<", ":::", "///")):
                 continue
             elif end := _CONTAINER_END.match(line) or _CLOSING.match(line):
-                if opened := waiting[end[1]]:
-                    ends[opened.pop()] = number
+                if starts := waiting[end[1]]:
+                    ends[starts.pop()] = number
             elif start := _CONTAINER.match(line):
                 waiting[start["marks"]].append(number)
             elif start := _OPENING.match(line):
@@ -288,8 +288,8 @@ class _Unfolding:
         if kind in KINDS or kind in _FOLDED:
             kind = options.get("type") or (kind if kind in KINDS else "details")
             if kind == "admonition":
-                named = options.get("class", "").split()
-                kind = next((name for name in named if name in KINDS), kind)
+                class_names = options.get("class", "").split()
+                kind = next((name for name in class_names if name in KINDS), kind)
             return quote_block(title_of(kind, title or None), inner)
         return [*(caption(title) if kind not in _UNNAMED else []), *inner]
 
@@ -319,13 +319,13 @@ class _Unfolding:
         while match:
             body, end = body_below(lines, end + 1, len(match["lead"]), lazy=True)
             inner += self._inner([match["text"], *body])
-            more = end
-            while more < len(lines) and not lines[more].strip():
-                more += 1
-            match = _DEFINITION.match(lines[more]) if more < len(lines) else None
+            next_line = end
+            while next_line < len(lines) and not lines[next_line].strip():
+                next_line += 1
+            match = _DEFINITION.match(lines[next_line]) if next_line < len(lines) else None
             if match:
                 inner.append("")
-                end = more
+                end = next_line
         head = ", ".join(terms)
         head = head if re.fullmatch(r"`[^`]+`|\*\*[^*]+\*\*", head) else f"**{head}**"
         return list_item("*", f"{head}: ", inner), end
@@ -354,5 +354,5 @@ _BLOCK_STARTS = frozenset("`~!?=>:/[*<$\\")
 
 def _note(label: str, inner: list[str]) -> list[str]:
     item = list_item("+", f"\\[{label}\\]: ", inner)
-    first = next((n for n, line in enumerate(item) if n and not line.strip()), len(item))
-    return [*item[: first - 1], f"{item[first - 1]} {{#{note_anchor(label)}}}", *item[first:]]
+    blank = next((n for n, line in enumerate(item) if n and not line.strip()), len(item))
+    return [*item[: blank - 1], f"{item[blank - 1]} {{#{note_anchor(label)}}}", *item[blank:]]

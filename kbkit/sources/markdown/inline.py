@@ -81,7 +81,7 @@ _CLOSING_HASHES = re.compile(r"[ \t]+#+[ \t]*$")
 _EMOJI = re.compile(r"(?<![\w:]):(?P<name>[a-z0-9_+-]{1,60}):(?![\w:])")
 _ICON = re.compile(r"(?:material|fontawesome|octicons|simple)-[a-z0-9-]+")
 _ICON_MARK = re.compile(rf":{_ICON.pattern}:(?:\{{[^{{}}\n]*\}})?(?:[ ]+(?=\S))?")
-_ICON_LINK = re.compile(  # leaves nothing to read
+_ICON_LINK = re.compile(  # an icon without text
     rf"\[[ ]*:{_ICON.pattern}:[ ]*\](?:\[[^\[\]\n]*\]|\([^()\n]*\))"
 )
 _MARKED = re.compile(r"(?<![=\w])==(?=[^\s=])([^=\n]{1,300})(?<=\S)==(?![=\w])")
@@ -113,7 +113,7 @@ _CODE = frozenset({"code", "tt", "samp", "kbd"})
 _SILENT, _TAGS = (frozenset(WORDS[name].split()) for name in ("silent_tags", "tags"))
 _REFERENCES = frozenset({"ref", "numref", "std:ref", "std:numref"})
 _DEEPEST = 6
-_REACH = 4_000  # characters up to the end of an element
+_REACH = 4_000  # maximum characters of an element
 
 
 def plain_markup(
@@ -134,8 +134,8 @@ def plain_markup(
         gap, piece = text[at : block.start], text[block.start : block.end]
         out.append(gap)
         at = block.end
-        if block.kind is Kind.HTML and (last := table_end(parsed, number, text)) > number:
-            at = parsed[last].end
+        if block.kind is Kind.HTML and (table_last := table_end(parsed, number, text)) > number:
+            at = parsed[table_last].end
             out.append(writer.convert_mixed(text[block.start : at]) + "\n")
         elif block.kind is Kind.HTML and not PAGE_MARK.match(piece):
             separator = "\n" if text[at : at + 2].strip("\n") else ""
@@ -156,8 +156,8 @@ def plain_markup(
 
 def heading_titles(text: str) -> dict[str, str]:
     headings = (block for block in blocks(text) if block.kind is Kind.HEADING)
-    split = (split_anchor(block.title) for block in headings)
-    return {anchor: re.sub(r"[\[\]]", "", title) for title, anchor in split if anchor}
+    titles = (split_anchor(block.title) for block in headings)
+    return {anchor: re.sub(r"[\[\]]", "", title) for title, anchor in titles if anchor}
 
 
 class _LineWriter(NamedTuple):
@@ -166,11 +166,11 @@ class _LineWriter(NamedTuple):
     targets: Mapping[str, str]
 
     def heading(self, block: Block, piece: str) -> str:
-        bare, anchor = split_anchor(block.title)
+        source, anchor = split_anchor(block.title)
         if not block.outermost or block.markup[0] != "#":
             return self.text(piece, in_line=True)
-        bare = _HEADING_ATTRIBUTES.sub("", bare) if _ATTRIBUTES.search(bare) else bare
-        text = " ".join(self.text(_CLOSING_HASHES.sub("", bare), in_line=True).split())
+        source = _HEADING_ATTRIBUTES.sub("", source) if _ATTRIBUTES.search(source) else source
+        text = " ".join(self.text(_CLOSING_HASHES.sub("", source), in_line=True).split())
         lead = piece[: piece.index("#")]
         return f"{lead}{block.markup} {text}" + (f" {{#{anchor}}}" if anchor else "")
 
@@ -191,8 +191,8 @@ class _LineWriter(NamedTuple):
         from kbkit.sources.html.extract import markdown_of
 
         html = _markdown().render(_MARKED_CELL.sub(_cell, piece))
-        written = markdown_of(html, relative=True)
-        return plain_markup(written, notes=self.notes, components=self.components)
+        markdown = markdown_of(html, relative=True)
+        return plain_markup(markdown, notes=self.notes, components=self.components)
 
     def text(self, text: str, *, in_line: bool = False, depth: int = 0) -> str:
         """Convert inline text; code stays."""
@@ -201,8 +201,8 @@ class _LineWriter(NamedTuple):
         while match := _ACTIVE.search(text, at):
             out.append(text[at : match.start()])
             at = match.start()
-            written, end = self._piece(text, at, in_line, depth, out)
-            out.append(written)
+            replacement, end = self._piece(text, at, in_line, depth, out)
+            out.append(replacement)
             at = end
         return "".join(out) + text[at:]
 
@@ -226,16 +226,16 @@ class _LineWriter(NamedTuple):
             return address
         for mark, pattern, write in _MARKS:
             if char == mark and (match := pattern.match(text, at)):
-                written = write(match, self)
-                if written is not None:
-                    return written, match.end()
+                replacement = write(match, self)
+                if replacement is not None:
+                    return replacement, match.end()
         if char == "{" and self.components and (match := _EXPRESSION.match(text, at)):
             return " " * (match["space"] is not None), match.end()
         if char == "{" and (match := _ATTRIBUTES.match(text, at)):
             before = text[at - 1] if at else ""
-            alone = not text[match.end() :].strip() or text[match.end()] == "\n"
-            if (before in ")`*_]:" and before) or (before == " " and (alone or out[-1:] == [""])):
-                while out and out[-1].endswith(" ") and alone:
+            at_end = not text[match.end() :].strip() or text[match.end()] == "\n"
+            if (before in ")`*_]:" and before) or (before == " " and (at_end or out[-1:] == [""])):
+                while out and out[-1].endswith(" ") and at_end:
                     out[-1] = out[-1].rstrip(" ")
                 return "", match.end()
         return char, at + 1
@@ -251,10 +251,10 @@ class _LineWriter(NamedTuple):
             component = self.components and tag["name"][0].isupper()
             return ("" if component else tag[0]), end
         if name == "br":
-            rest = _LEAD.match(text, end)
-            assert rest is not None
-            broken = text[rest.end() : rest.end() + 1] == "\n"
-            return (" " if in_line else "  " if broken else "  \n"), rest.end()
+            following = _LEAD.match(text, end)
+            assert following is not None
+            is_hard_break = text[following.end() : following.end() + 1] == "\n"
+            return (" " if in_line else "  " if is_hard_break else "  \n"), following.end()
         if name == "img":
             return _picture(_attributes(tag["rest"])), end
         if tag["end"] or depth > _DEEPEST or tag["rest"].endswith("/"):
@@ -267,17 +267,17 @@ class _LineWriter(NamedTuple):
             return "", closing.end()
         if name in _CODE:
             return code_span(unescape(_TAG.sub("", inner))), closing.end()
-        written = self.text(inner, in_line=in_line, depth=depth + 1)
-        bare = written.strip()
+        content = self.text(inner, in_line=in_line, depth=depth + 1)
+        stripped = content.strip()
         if name == "a":
             url = safe_url(_attributes(tag["rest"]).get("href", ""), "", relative=True)
-            return (f"[{bare}]({url})" if url and bare else written), closing.end()
-        if name in _EMPHASIS and bare:
+            return (f"[{stripped}]({url})" if url and stripped else content), closing.end()
+        if name in _EMPHASIS and stripped:
             mark = _EMPHASIS[name]
-            return written.replace(bare, f"{mark}{bare}{mark}", 1), closing.end()
-        if name == "sup" and re.fullmatch(r"[-+]?\w{1,3}", bare):
-            return f"^{bare}", closing.end()
-        return written, closing.end()
+            return content.replace(stripped, f"{mark}{stripped}{mark}", 1), closing.end()
+        if name == "sup" and re.fullmatch(r"[-+]?\w{1,3}", stripped):
+            return f"^{stripped}", closing.end()
+        return content, closing.end()
 
 
 def _attributes(rest: str) -> dict[str, str]:
@@ -341,11 +341,11 @@ def _address(text: str, at: int, out: list[str]) -> tuple[str, int] | None:
     scheme = _ADDRESS_START.search("".join(out[-2:])) if match and out else None
     if match is None or scheme is None or text.rfind("[", 0, at) > text.rfind("]", 0, at):
         return None
-    rest = match[0]
-    if (bare := _ADDRESS_END.sub("", rest)) and bare.count(")") > bare.count("("):
-        bare = bare[: bare.rindex(")")]
+    tail = match[0]
+    if (address := _ADDRESS_END.sub("", tail)) and address.count(")") > address.count("("):
+        address = address[: address.rindex(")")]
     out[-1] = out[-1].removesuffix(scheme[1])
-    return f"<{scheme[1]}{bare}>", at + len(bare)
+    return f"<{scheme[1]}{address}>", at + len(address)
 
 
 _Write = Callable[[re.Match[str], _LineWriter], str | None]

@@ -70,9 +70,9 @@ def dedent_lines(lines: list[str], width: int) -> list[str]:
 
 
 def _cut(line: str, width: int) -> str:
-    bare = line.lstrip(" \t")
-    lead = line[: len(line) - len(bare)].expandtabs(4)
-    return lead[width:] + bare
+    content = line.lstrip(" \t")
+    lead = line[: len(line) - len(content)].expandtabs(4)
+    return lead[width:] + content
 
 
 def options_of(body: list[str]) -> tuple[dict[str, str], list[str]]:
@@ -101,13 +101,13 @@ def toctree(body: list[str]) -> list[str]:
 
 
 def _entry(entry: str) -> str:
-    titled = re.fullmatch(r"(.*\S)[ \t]*<([^<>\s]+)>", entry)
-    place = titled[2] if titled else entry
-    if not entry or entry == "self" or "*" in place or re.search(r"[\s()]", place):
+    match = re.fullmatch(r"(.*\S)[ \t]*<([^<>\s]+)>", entry)
+    target = match[2] if match else entry
+    if not entry or entry == "self" or "*" in target or re.search(r"[\s()]", target):
         return ""
-    name = titled[1] if titled else place.rpartition("/")[2]
-    suffix = "" if "://" in place or re.search(r"\.\w{2,4}$", place) else ".md"
-    return f"-   [{name}]({place}{suffix})"
+    name = match[1] if match else target.rpartition("/")[2]
+    suffix = "" if "://" in target or re.search(r"\.\w{2,4}$", target) else ".md"
+    return f"-   [{name}]({target}{suffix})"
 
 
 def glossary(body: list[str]) -> list[str]:
@@ -167,24 +167,24 @@ def _convert(text: str, level: int) -> str:
         from kbkit.sources.html.extract import markdown_of  # few descriptions need it
 
         text = markdown_of(text) or text
-    written = _UNSAFE_LINK.sub("](", _shift_headings(text.expandtabs(4).strip("\n"), level))
-    return written.strip("\n")
+    markdown = _UNSAFE_LINK.sub("](", _shift_headings(text.expandtabs(4).strip("\n"), level))
+    return markdown.strip("\n")
 
 
 def inline_markdown(text: Any) -> str:
     if not isinstance(text, str):
         return ""
-    written = block_markdown(text, 6)
-    return " ".join(" ".join(_in_line(block, written) for block in blocks(written)).split())
+    markdown = block_markdown(text, 6)
+    return " ".join(" ".join(_in_line(block, markdown) for block in blocks(markdown)).split())
 
 
-def _in_line(block: Block, written: str) -> str:
-    piece = written[block.start : block.end]
+def _in_line(block: Block, markdown: str) -> str:
+    piece = markdown[block.start : block.end]
     if block.kind is Kind.HEADING:
         return f"**{block.title}**" if block.title else ""
     if block.kind is Kind.FENCE:  # a line can hold its code only
         lines = piece.split("\n")
-        return " ".join(lines[1 : -1 if is_closed(block, written) else None])
+        return " ".join(lines[1 : -1 if is_closed(block, markdown) else None])
     return piece
 
 
