@@ -82,31 +82,31 @@ def is_english(texts: Iterable[str]) -> bool:
     more stop words in them than English, without shared ones.
     """
     words: Counter[str] = Counter()
-    letters, foreign, read = 0, 0, 0
+    letters, foreign, length = 0, 0, 0
     for text in texts:
         words_of_text = _WORD.findall(text)
         letters += sum(map(len, words_of_text))
         foreign += len(_OTHER_SCRIPT.findall(text))
         words.update(word.lower() for word in words_of_text)
-        read += len(text)
-        if read >= _MAX_CHARACTERS:
+        length += len(text)
+        if length >= _MAX_CHARACTERS:
             break
     if foreign > _MAX_FOREIGN_SHARE * letters:
         return False
-    english_words, others = _distinct_stop_words()
+    english_words, other_words = _distinct_stop_words()
     english = sum(words[word] for word in english_words)
     return all(
         (count := sum(words[word] for word in common_words)) < _MIN_STOP_WORDS or count <= english
-        for common_words in others
+        for common_words in other_words
     )
 
 
 @cache
 def _distinct_stop_words() -> tuple[frozenset[str], tuple[frozenset[str], ...]]:
     english = stop_words("english")
-    others = [stop_words(language) for language in _COMPARED]
-    shared = english & frozenset().union(*others)
-    return english - shared, tuple(words - english for words in others)
+    foreign_words = [stop_words(language) for language in _COMPARED]
+    shared = english & frozenset().union(*foreign_words)
+    return english - shared, tuple(words - english for words in foreign_words)
 
 
 MAX_KEY_LENGTH = 200
@@ -150,8 +150,8 @@ def subject_key(kind: SubjectKind, name: str) -> str:
 
 
 def _entity(text: str) -> str:
-    while (bare := _CALL.sub("", text).rstrip()) != text:
-        text = bare
+    while (without_call := _CALL.sub("", text).rstrip()) != text:
+        text = without_call
     text = text.rstrip(" ,;!?") or text
     if len(text) > 1 and text[-1] in ".:" and not text.endswith(".."):
         text = text.rstrip(".:") or text
@@ -171,15 +171,15 @@ def is_identifier(text: str) -> bool:
 
 
 def _phrase(text: str) -> str:
-    apart = " " in text or "-" in text
+    is_spaced = " " in text or "-" in text
     words = text.replace("_", " ").replace("-", " ").split()
-    if not apart and len(words) == 1:
+    if not is_spaced and len(words) == 1:
         words = _HUMPS.sub(" ", text).split() if text.isidentifier() else words
         if len(words) == 1:
             return singular(words[0])
-    elif not apart:
+    elif not is_spaced:
         words = [part for word in words for part in _HUMPS.sub(" ", word).split()]
-    if apart and words:
+    if is_spaced and words:
         words[-1] = singular(words[-1])
     return " ".join(words).lower() or text.lower()
 

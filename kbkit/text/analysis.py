@@ -199,7 +199,7 @@ class Analyzer:
         """Return the distinct terms of a query, in order.
 
         Unlike `terms`, it gives one form per word (documents also have forms without accents or
-        apostrophes). Named are also words in quotation marks and, in English, stop words after an
+        apostrophes). Words in quotes are also named and, in English, stop words after an
         article (``the with statement``) or before ``loop``, ``statement``, ``clause`` or
         ``operator``. A query in capitals is lowered. If no term remains, words have their other
         forms, else all are named.
@@ -218,9 +218,9 @@ class Analyzer:
         if _ALONE.fullmatch(token):
             return (token,)
         if "`" in token:
-            written = token.strip("`")
-            folded = fold(written)
-            return self._word(folded, True) if folded in self.stop_words else self._memory[written]
+            stripped = token.strip("`")
+            folded = fold(stripped)
+            return self._word(folded, True) if folded in self.stop_words else self._memory[stripped]
         folded = fold(token)
         if token.isascii() and token.isalnum() and token[1:] in (folded[1:], token[1:].upper()):
             # a plain word, by far the commonest case
@@ -230,9 +230,9 @@ class Analyzer:
         if (
             "'" in folded
             and len(token) <= _MAX_TERM_LENGTH
-            and (cut := _CONTRACTION.fullmatch(token))
+            and (contraction := _CONTRACTION.fullmatch(token))
         ):
-            return self._memory[cut[1]] or self._expand_contraction(folded)
+            return self._memory[contraction[1]] or self._expand_contraction(folded)
         body = token.lstrip("-@#$.")
         sign = token[: len(token) - len(body)]
         end = "".join(_END.findall(body)) if "+" in body or "#" in body else ""
@@ -267,7 +267,7 @@ class Analyzer:
 
     def _segment(self, segment: str) -> tuple[str, ...]:
         pieces = [fold(piece) for piece in _PIECE.split(segment) if piece]
-        named = len(pieces) == 1 and len(pieces[0]) > 1 and segment.isupper()
+        is_named = len(pieces) == 1 and len(pieces[0]) > 1 and segment.isupper()
         terms = []
         joined = _fold_segment(segment)
         if (inner := segment.strip("_")) != segment:  # __init__
@@ -275,9 +275,9 @@ class Analyzer:
         if len(pieces) > 1:
             terms.append(self._stem_word(joined))
             parts = filter(None, _PARTS.split(segment))
-            terms += (self._stem_word(_fold_segment(each)) for each in parts if _PIECE.search(each))
+            terms += (self._stem_word(_fold_segment(part)) for part in parts if _PIECE.search(part))
         for piece in pieces:
-            terms += self._word(piece, named)
+            terms += self._word(piece, is_named)
         return tuple(dict.fromkeys(terms))
 
     def _spaceless(self, token: str) -> tuple[str, ...]:
@@ -289,8 +289,8 @@ class Analyzer:
                 terms += chain.from_iterable(map(self._terms_of, _tokens(run.strip(_JOINTS))))
         return tuple(terms)
 
-    def _word(self, folded: str, named: bool = False) -> tuple[str, ...]:
-        if not folded or (folded in self.stop_words and not named):
+    def _word(self, folded: str, is_named: bool = False) -> tuple[str, ...]:
+        if not folded or (folded in self.stop_words and not is_named):
             return ()
         if folded.isascii() and not (numbered := _NUMBERED.fullmatch(folded)):
             return (self._stem_word(folded),)
@@ -298,8 +298,8 @@ class Analyzer:
         if folded.isascii():
             forms += numbered.groups() if numbered else ()
         elif not self._one_form:
-            others = bare(folded), bare(folded.translate(_SPELLED))
-            forms += (each for each in others if each not in self.stop_words)
+            variants = bare(folded), bare(folded.translate(_SPELLED))
+            forms += (variant for variant in variants if variant not in self.stop_words)
         return tuple(dict.fromkeys(map(self._stem_word, forms)))
 
     def _stem_word(self, folded: str) -> str:

@@ -136,14 +136,14 @@ def same_breaks(content: str) -> str:
     """Normalize line breaks and form feeds to line feeds; the length stays."""
     if "\r" in content or "\f" in content:
         return _BREAKS.sub(
-            lambda found: " \n" if found[0] == "\r\n" else "\n" * len(found[0]), content
+            lambda match: " \n" if match[0] == "\r\n" else "\n" * len(match[0]), content
         )
     return content
 
 
 def is_closed(fence: Block, content: str) -> bool:
-    last = content.rfind("\n", fence.start, fence.end) + 1
-    return last > fence.start and bool(_fence_end(fence.markup).match(content, last - 1))
+    last_line = content.rfind("\n", fence.start, fence.end) + 1
+    return last_line > fence.start and bool(_fence_end(fence.markup).match(content, last_line - 1))
 
 
 def _simple(match: re.Match[str], text: str, at: int) -> Block | None:
@@ -157,8 +157,8 @@ def _simple(match: re.Match[str], text: str, at: int) -> Block | None:
         if "|" in match["title"] and _DASHES.match(text, end):
             return None  # the head of a table
         title = match["title"].strip(" \t")
-        bare = title.rstrip("#")
-        title = (bare if not bare or bare[-1] in " \t" else title).strip()
+        trimmed = title.rstrip("#")
+        title = (trimmed if not trimmed or trimmed[-1] in " \t" else title).strip()
         return Block(Kind.HEADING, at, end, len(match["hashes"]), title, match["hashes"])
     if kind == "fence":
         if "|" in match[0] and _DASHES.match(text, end):
@@ -168,9 +168,9 @@ def _simple(match: re.Match[str], text: str, at: int) -> Block | None:
 
 
 def _is_table(rows: str) -> bool:
-    head, _, rest = rows.partition("\n")
+    head, _, remaining = rows.partition("\n")
     head = head.rstrip(" \t")
-    dashes = _FULL_DASHES.match(rest)
+    dashes = _FULL_DASHES.match(remaining)
     return (
         dashes is not None
         and head[-1] == "|"
@@ -245,8 +245,8 @@ def _parse_blocks(text: str, start: int) -> tuple[list[Block], int]:
         if kind is Kind.HEADING:
             level, title = int(token.tag[1]), tokens[number + 1].content
         markup = token.markup if kind in {Kind.HEADING, Kind.FENCE} else ""
-        place = lines[first], lines[after] - 1
-        parsed.append(Block(kind, *place, level, title, markup, first == item, not token.level))
+        bounds = lines[first], lines[after] - 1
+        parsed.append(Block(kind, *bounds, level, title, markup, first == item, not token.level))
         item = -1
     if parsed and parsed[-1].outermost and parsed[-1].kind in {Kind.FENCE, Kind.HTML}:
         parsed[-1] = _reaching(parsed[-1], text)

@@ -23,7 +23,7 @@ _MAX_BETWEEN = 4  # characters between two equivalent terms: a comma, a bar, an 
 
 def make_definition_lists(tokens: list[Token]) -> list[Token]:
     terms: list[Token] = []
-    for start in reversed([n for n, one in enumerate(tokens) if one.type == "bullet_list_open"]):
+    for start in reversed([n for n, part in enumerate(tokens) if part.type == "bullet_list_open"]):
         items = list(_items(tokens, start))
         lengths = [_term(tokens[item + 1 : item + 4]) for item in items]
         if not items or not all(lengths):
@@ -61,8 +61,8 @@ def _term(begin: Sequence[Token]) -> int:
         return 0
     children = begin[1].children or []
     # markdown-it puts an empty text token before bold text
-    first = next((child.type for child in children if child.type != "text" or child.content), "")
-    if first not in {"strong_open", "code_inline"}:
+    kind = next((child.type for child in children if child.type != "text" or child.content), "")
+    if kind not in {"strong_open", "code_inline"}:
         return 0
     depth = 0
     for number, child in enumerate(children[:-1]):
@@ -78,13 +78,13 @@ def _term(begin: Sequence[Token]) -> int:
 
 def _name(inline: Token, length: int) -> list[Token]:
     children = inline.children or []
-    named = [child for child in children[:length] if not child.type.startswith("strong_")]
-    rest = children[length:]
-    rest[0].content = rest[0].content.removeprefix(":").lstrip()
-    inline.children = rest
-    opened = Token("dt_open", "dt", 1, block=True, level=inline.level - 1)
-    text = Token("inline", "", 0, content="", children=named, level=inline.level)
-    return [opened, text, Token("dt_close", "dt", -1, block=True, level=inline.level - 1)]
+    name_tokens = [child for child in children[:length] if not child.type.startswith("strong_")]
+    definition = children[length:]
+    definition[0].content = definition[0].content.removeprefix(":").lstrip()
+    inline.children = definition
+    opening = Token("dt_open", "dt", 1, block=True, level=inline.level - 1)
+    text = Token("inline", "", 0, content="", children=name_tokens, level=inline.level)
+    return [opening, text, Token("dt_close", "dt", -1, block=True, level=inline.level - 1)]
 
 
 _PREFIX = "fn-"
@@ -101,29 +101,29 @@ def link_notes(tokens: list[Token], used: set[str]) -> None:
         for number, token in enumerate(tokens)
         if token.type == "list_item_open" and str(token.attrGet("id")).startswith(_PREFIX)
     }
-    places: dict[str, list[str]] = {}
+    references: dict[str, list[str]] = {}
     for token in tokens if notes else ():
         for link in token.children or []:
             note = str(link.attrGet("href") or "").removeprefix("#")
             if link.type == "link_open" and note in notes:
-                place = _place(note, used)
-                link.attrSet("id", place)
+                reference = _place(note, used)
+                link.attrSet("id", reference)
                 link.attrSet("class", "kb-note")
-                places.setdefault(note, []).append(place)
+                references.setdefault(note, []).append(reference)
     for note, number in notes.items():
-        inside = reversed(tokens[number : end_of(tokens, number)])
-        text = next((token for token in inside if token.type == "inline"), None)
+        note_tokens = reversed(tokens[number : end_of(tokens, number)])
+        text = next((token for token in note_tokens if token.type == "inline"), None)
         if text is not None:
-            back = "".join(f" {_BACK % place}" for place in places.get(note, ()))
-            text.children = [*(text.children or []), Token("html_inline", "", 0, content=back)]
+            backlinks = "".join(f" {_BACK % reference}" for reference in references.get(note, ()))
+            text.children = [*(text.children or []), Token("html_inline", "", 0, content=backlinks)]
 
 
 def _place(note: str, used: set[str]) -> str:
     number = 1
-    while (place := f"{note}-ref-{number}") in used:
+    while (reference := f"{note}-ref-{number}") in used:
         number += 1
-    used.add(place)
-    return place
+    used.add(reference)
+    return reference
 
 
 _FORMULA = re.compile(r"\$\$(?=[^$])[^$]{1,4000}\$\$|\$(?=[^\s$])[^$\n]{0,500}(?<=[^\s\\])\$(?!\w)")
@@ -147,10 +147,10 @@ _MARKED = re.compile(_MARK % r"([^<]*)")
 
 
 def allowed(kind: str) -> dict[str, Any]:
-    """Return nh3's arguments for what may stay: ``html`` or ``mathml``."""
-    listed = tomllib.loads(Path(__file__).with_name("allowed.toml").read_text("utf-8"))[kind]
-    attributes = {tag: set(names.split()) for tag, names in listed["attributes"].items()}
-    return {"tags": set(listed["tags"].split()), "attributes": attributes}
+    """Return nh3's arguments for allowed elements: ``html`` or ``mathml``."""
+    allowed_names = tomllib.loads(Path(__file__).with_name("allowed.toml").read_text("utf-8"))[kind]
+    attributes = {tag: set(names.split()) for tag, names in allowed_names["attributes"].items()}
+    return {"tags": set(allowed_names["tags"].split()), "attributes": attributes}
 
 
 _ALLOWED = allowed("mathml")
@@ -162,16 +162,16 @@ def formula(state: StateInline, silent: bool) -> bool:
     if match is None:
         return False
     if not silent:
-        before = state.src[state.pos - 1 : state.pos]
+        previous = state.src[state.pos - 1 : state.pos]
         is_tex = "$$" in match[0] or _TEX.search(match[0]) or not _WORD.search(match[0])
-        kind = "formula" if is_tex and not before.isalnum() else "text"
+        kind = "formula" if is_tex and not previous.isalnum() else "text"
         state.push(kind, "", 0).content = html.unescape(match[0])
     state.pos = match.end()
     return True
 
 
 def with_mathml(page: str) -> str:
-    return _MARKED.sub(lambda found: mathml(html.unescape(found[1])) or found[0], page)
+    return _MARKED.sub(lambda match: mathml(html.unescape(match[1])) or match[0], page)
 
 
 def mark_formula(_: object, tokens: Sequence[Token], number: int, *__: object) -> str:
@@ -190,10 +190,10 @@ def mathml(text: str) -> str:
         return ""
     tex = _ENVIRONMENTS.sub(_environment, _UNSEEN.sub("", tex))
     try:
-        written = tex2mathml(tex, as_block=text.startswith("$$"))
+        markup = tex2mathml(tex, as_block=text.startswith("$$"))
     except (ValueError, LookupError, AttributeError, TypeError, RecursionError):
         return ""  # tex2mathml handles few errors in formulas itself
-    return nh3.clean(_BETWEEN.sub("", written), **_ALLOWED)
+    return nh3.clean(_BETWEEN.sub("", markup), **_ALLOWED)
 
 
 def _environment(match: re.Match[str]) -> str:

@@ -65,10 +65,10 @@ def code_block(
 
 
 def colour(page: str, blocks: list[tuple[str, str]]) -> str:
-    rest = iter(blocks)
+    remaining = iter(blocks)
 
     def coloured(match: re.Match[str]) -> str:
-        language, code = next(rest)
+        language, code = next(remaining)
         text = _colour(code, language)
         return match[0] if text is None else f"{match[1]}{text}{match[3]}"
 
@@ -133,10 +133,10 @@ def mark_onwards(tokens: list[Token]) -> None:
     """Put everything after the last rule into an element, in place of the rule."""
     rules = [n for n, token in enumerate(tokens) if token.type == "hr" and token.level == 0]
     if rules:
-        for opened, inline in pairwise(tokens[rules[-1] :]):
+        for opening, inline in pairwise(tokens[rules[-1] :]):
             step = _STEPS.get((inline.children or [inline])[0].content)
-            if opened.type == "paragraph_open" and step:
-                opened.attrSet("class", f"kb-{step}")
+            if opening.type == "paragraph_open" and step:
+                opening.attrSet("class", f"kb-{step}")
                 for link in inline.children or []:
                     if link.type == "link_open":
                         link.attrSet("rel", step)
@@ -220,63 +220,63 @@ def render(
         mark_onwards(tokens)
     mark_breadcrumbs(tokens)
     dirty = parser.renderer.render(tokens, parser.options, env)
-    plain = nh3.clean(
+    plain_html = nh3.clean(
         dirty,
         **_ALLOWED,
         tag_attribute_values={"th": {"style": _STYLES}, "td": {"style": _STYLES}},
         url_schemes=set(SAFE_SCHEMES),
         link_rel=None,
     )
-    shown = with_mathml(colour(plain, env["code"]))
-    shown = _PICTURE.sub(lambda found: pictures[int(found[1])], shown)
-    return Rendered(plain, shown, toc, frozenset(anchors))
+    html = with_mathml(colour(plain_html, env["code"]))
+    html = _PICTURE.sub(lambda match: pictures[int(match[1])], html)
+    return Rendered(plain_html, html, toc, frozenset(anchors))
 
 
 def _with_pictures(children: list[Token], picture: Picture, pictures: list[str]) -> list[Token]:
     """Replace the export's pictures by marks; documents cannot forge them: their HTML is text."""
-    shown: list[Token] = []
+    visible: list[Token] = []
     for token in children:
         svg = picture(str(token.attrGet("src") or "")) if token.type == "image" else None
         if svg is None:
-            shown.append(token)
+            visible.append(token)
         else:
             mark = f'<span class="kb-picture-{len(pictures)}"></span>'
-            shown.append(Token("html_inline", "", 0, content=mark))
+            visible.append(Token("html_inline", "", 0, content=mark))
             pictures.append(svg)
-    return shown
+    return visible
 
 
 def _take_anchors(state: StateCore) -> None:
-    around = None
+    parent = None
     for token, text in pairwise(state.tokens):
         if token.type == "heading_open":
             text.content, anchor = split_anchor(text.content)
             token.attrSet("id", anchor)
         elif token.type == "paragraph_open":
             text.content, anchor = without_text_anchor(text.content)
-            item = around is not None and around.type == "list_item_open"
+            item = parent is not None and parent.type == "list_item_open"
             if anchor:
-                (around if item and around else token).attrSet("id", anchor)
-        around = token
+                (parent if item and parent else token).attrSet("id", anchor)
+        parent = token
 
 
 def _html_as_text(state: StateCore) -> None:
     for number, token in reversed(list(enumerate(state.tokens))):
         if token.type == "html_block":
-            inside = Token("inline", "", 0, content="", level=token.level + 1)
-            inside.children = [Token("text", "", 0, content=token.content.strip())]
-            opened = Token("paragraph_open", "p", 1, block=True, level=token.level)
-            closed = Token("paragraph_close", "p", -1, block=True, level=token.level)
-            state.tokens[number : number + 1] = [opened, inside, closed]
+            inline = Token("inline", "", 0, content="", level=token.level + 1)
+            inline.children = [Token("text", "", 0, content=token.content.strip())]
+            opening = Token("paragraph_open", "p", 1, block=True, level=token.level)
+            closing = Token("paragraph_close", "p", -1, block=True, level=token.level)
+            state.tokens[number : number + 1] = [opening, inline, closing]
 
 
 def _callouts(state: StateCore) -> None:
-    for number, (token, opened) in enumerate(pairwise(state.tokens)):
-        titled = token.type == "blockquote_open" and opened.type == "paragraph_open"
-        if titled and (name := _bold(state.tokens[number + 2])):
+    for number, (token, paragraph) in enumerate(pairwise(state.tokens)):
+        is_callout = token.type == "blockquote_open" and paragraph.type == "paragraph_open"
+        if is_callout and (name := _bold(state.tokens[number + 2])):
             token.tag = state.tokens[end_of(state.tokens, number)].tag = "div"
             token.attrSet("class", f"admonition {admonition_style(name)}")
-            opened.attrSet("class", "admonition-title")
+            paragraph.attrSet("class", "admonition-title")
 
 
 def _bold(inline: Token) -> str:
@@ -284,8 +284,8 @@ def _bold(inline: Token) -> str:
     marks = [child.type for child in children if child.type.startswith("strong_")]
     if marks != ["strong_open", "strong_close"] or len(inline.content) > _MAX_TITLE_LENGTH:
         return ""
-    whole = children[0].type == "strong_open" and children[-1].type == "strong_close"
-    return _name(inline) if whole else ""
+    is_whole = children[0].type == "strong_open" and children[-1].type == "strong_close"
+    return _name(inline) if is_whole else ""
 
 
 def _safe_links(children: list[Token], resolve: ResolvePage, image: ResolvePage) -> list[Token]:
@@ -347,12 +347,12 @@ def _safe_href(href: str, resolve: ResolvePage) -> str | None:
 def _finish_headings(tokens: list[Token]) -> tuple[list[TocEntry], set[str]]:
     toc: list[TocEntry] = []
     stack: list[TocEntry] = []
-    used: set[str] = set()
+    used_ids: set[str] = set()
     headings = [(token, text) for token, text in pairwise(tokens) if token.type == "heading_open"]
     texts = [_name(text) for _, text in headings]
     ids = anchors(texts, [str(token.attrGet("id") or "") for token, _ in headings])
     for (token, text), name, proposed in zip(headings, texts, ids, strict=True):
-        anchor = _choose_anchor(token, text, proposed, used)
+        anchor = _choose_anchor(token, text, proposed, used_ids)
         if _SIGNATURE.match(name):
             token.attrSet("class", "kb-signature")
         level = int(token.tag[1])
@@ -367,21 +367,21 @@ def _finish_headings(tokens: list[Token]) -> tuple[list[TocEntry], set[str]]:
         (stack[-1]["children"] if stack else toc).append(entry)
         stack.append(entry)
     for token in tokens:
-        if token.type in {"paragraph_open", "list_item_open"} and (own := token.attrGet("id")):
-            token.attrSet("id", _unique(str(own), used))
-    return toc, used
+        if token.type in {"paragraph_open", "list_item_open"} and (own_id := token.attrGet("id")):
+            token.attrSet("id", _unique(str(own_id), used_ids))
+    return toc, used_ids
 
 
-def _finish_terms(terms: Sequence[Token], used: set[str]) -> None:
+def _finish_terms(terms: Sequence[Token], used_ids: set[str]) -> None:
     texts = terms[1::2]
     proposed = anchors([_name(text) for text in texts], [""] * len(texts))
-    for opened, text, anchor in zip(terms[::2], texts, proposed, strict=True):
-        _choose_anchor(opened, text, anchor, used)
+    for token, text, anchor in zip(terms[::2], texts, proposed, strict=True):
+        _choose_anchor(token, text, anchor, used_ids)
 
 
-def _choose_anchor(opened: Token, text: Token, proposed: str, used: set[str]) -> str:
-    anchor = _unique(proposed, used)
-    opened.attrSet("id", anchor)
+def _choose_anchor(token: Token, text: Token, proposed: str, used_ids: set[str]) -> str:
+    anchor = _unique(proposed, used_ids)
+    token.attrSet("id", anchor)
     assert text.children is not None
     text.children.append(Token("html_inline", "", 0, content=_PERMALINK % html.escape(anchor)))
     return anchor
@@ -396,13 +396,13 @@ def _name(heading: Token) -> str:
     return " ".join("".join(parts).split())
 
 
-def _unique(anchor: str, used: set[str]) -> str:
+def _unique(anchor: str, used_ids: set[str]) -> str:
     if _THEME_ID.match(anchor):
         # the theme's scripts read #__config and #__search, which documents must not replace
         anchor = f"anchor-{anchor.lstrip('_')}"
     unique, number = anchor, 1
-    while unique in used:
+    while unique in used_ids:
         number += 1
         unique = f"{anchor}_{number}"
-    used.add(unique)
+    used_ids.add(unique)
     return unique

@@ -65,14 +65,14 @@ def prepare(content: str, *, title: str, rewrite: Rewrite) -> Sanitized:
     content = without_controls(same_breaks(content.replace("\r\n", "\n")))
     parsed = list(blocks(content))
     at = 0
-    own, anchor = _find_repeated_title(parsed, content, title)
-    demote = any(block.level == 1 and block.outermost and block is not own for block in parsed)
+    repeated, anchor = _find_repeated_title(parsed, content, title)
+    demote = any(block.level == 1 and block.outermost and block is not repeated for block in parsed)
     parts: list[str] = []
     before: Block | None = None
     for block in parsed:
         parts.append(_between(content[at : block.start], before, rewrite))
         before = block
-        if block is not own:
+        if block is not repeated:
             parts.append(
                 _sanitize_block(block, content[block.start : block.end], rewrite, demote=demote)
             )
@@ -90,11 +90,11 @@ def _find_repeated_title(
     parsed: Sequence[Block], content: str, title: str
 ) -> tuple[Block | None, str]:
     """Return the heading that repeats the title at the start, and its anchor."""
-    own = next((block for block in parsed if block.kind is Kind.HEADING), None)
-    if own and own.outermost and _bare(content[: own.start]):
-        text, anchor = split_anchor(own.title)
+    heading = next((block for block in parsed if block.kind is Kind.HEADING), None)
+    if heading and heading.outermost and _bare(content[: heading.start]):
+        text, anchor = split_anchor(heading.title)
         if _words(text) == _words(title):
-            return own, anchor
+            return heading, anchor
     return None, ""
 
 
@@ -134,12 +134,12 @@ def _cells(row: str, rewrite: Rewrite) -> str:
 
 def html_as_text(block: Block, text: str, escaped: Callable[[str], str]) -> str:
     lead = _MARKS if block.item else _NO_MARKS
-    shown = []
+    safe_lines = []
     for line in text.split("\n"):
         begin = 0 if block.outermost else len(line) - len(lead.sub("", line, count=1))
-        shown.append(line[:begin] + _BLOCK_START.sub(r"\1\\", escaped(line[begin:].strip())))
+        safe_lines.append(line[:begin] + _BLOCK_START.sub(r"\1\\", escaped(line[begin:].strip())))
         lead = _NO_MARKS
-    return "\n".join(shown)
+    return "\n".join(safe_lines)
 
 
 def _heading(heading: Block, text: str, rewrite: Rewrite, *, demote: bool) -> str:

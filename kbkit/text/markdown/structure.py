@@ -77,8 +77,8 @@ def _form_feeds(content: str, parsed: Sequence[Block]) -> Iterator[tuple[int, in
     yield 0, 0, 1
     number = 1
     for match in re.finditer("\f", content):
-        inside = bisect_right(parsed, match.start(), key=lambda block: block.start) - 1
-        if inside < 0 or parsed[inside].end <= match.start() or not parsed[inside].is_verbatim:
+        index = bisect_right(parsed, match.start(), key=lambda block: block.start) - 1
+        if index < 0 or parsed[index].end <= match.start() or not parsed[index].is_verbatim:
             number += 1
             yield match.start(), match.end(), number
 
@@ -139,12 +139,12 @@ def without_anchors(text: str) -> str:
     end = 0
     for block in blocks(text):
         source = text[block.start : block.end]
-        bare = text_anchor(block, source)[0]
+        cleaned = text_anchor(block, source)[0]
         if block.kind is Kind.HEADING and split_anchor(block.title)[1]:
-            bare = _ANCHOR.sub("", source, count=1)
-        if bare != source:
+            cleaned = _ANCHOR.sub("", source, count=1)
+        if cleaned != source:
             parts.append(text[end : block.start])
-            parts.append(bare)
+            parts.append(cleaned)
             end = block.end
     return "".join((*parts, text[end:]))
 
@@ -166,8 +166,8 @@ def slug(text: str) -> str:
 
 def _unique(anchor: str, used: set[str], numbers: dict[str, int]) -> str:
     if not anchor or anchor in used:
-        counted = re.fullmatch(r"(.+)_(\d{1,9})", anchor)
-        stem, number = (counted[1], int(counted[2])) if counted else (anchor, 0)
+        match = re.fullmatch(r"(.+)_(\d{1,9})", anchor)
+        stem, number = (match[1], int(match[2])) if match else (anchor, 0)
         number = max(number, numbers.get(stem, 0)) + 1
         while f"{stem}_{number}" in used:
             number += 1
@@ -179,12 +179,12 @@ def _unique(anchor: str, used: set[str], numbers: dict[str, int]) -> str:
 
 def trim(content: str, start: int, end: int) -> tuple[int, int]:
     """Return the range without white space at both ends; empty if there is no text."""
-    first = _TEXT.search(content, start, end)
-    if first is None:
+    match = _TEXT.search(content, start, end)
+    if match is None:
         return start, start
     while content[end - 1].isspace():
         end -= 1
-    return first.start(), end
+    return match.start(), end
 
 
 _END = 48  # characters of a start or end, as in `assets/snippet.js`
@@ -218,34 +218,34 @@ def passage_ends(markdown: str) -> str:
 def opening_words(markdown: str, *, from_top: bool = False) -> str:
     """Return the first line with enough words, else the first line or the heading."""
     text = markdown[:_MAX_CHARACTERS].replace("\0", "")
-    first, heading = "", ""
+    first_line, heading = "", ""
     for block in blocks(text):
-        if block.kind is Kind.HEADING and not first:
+        if block.kind is Kind.HEADING and not first_line:
             title, anchor = split_anchor(block.title)
             if anchor or (from_top and not heading):
                 return ""
             heading = heading or _shorten(inline_text(title))
             continue
         source, anchor = text_anchor(block, text[block.start : block.end])
-        if anchor and not first and not heading:
+        if anchor and not first_line and not heading:
             return ""
         for line in _lines(block, source):
             words = _shorten(line)
             if len(words.split()) >= _MIN_WORDS or len(words) > MAX_LENGTH // 2:
                 return words
-            first = first or words
-    return first or heading
+            first_line = first_line or words
+    return first_line or heading
 
 
 def snippet_line(markdown: str, shown: str) -> str:
     """Return the first line of a snippet, if it is far below its heading."""
-    seen, above = _SPACE.sub(" ", shown), 0
+    snippet, above = _SPACE.sub(" ", shown), 0
     for block in blocks(markdown[:_MAX_CHARACTERS].replace("\0", "")):
         if block.kind is Kind.HEADING:
             continue
         for line in _lines(block, markdown[block.start : block.end]):
             words = _shorten(line)
-            if above > NEAR and len(words.split()) >= _MIN_WORDS and words in seen:
+            if above > NEAR and len(words.split()) >= _MIN_WORDS and words in snippet:
                 return words
             above += len(line)
     return ""
@@ -255,8 +255,8 @@ def _lines(block: Block, text: str) -> Iterator[str]:
     if block.kind is Kind.TEXT:
         text = _TERM.sub("", _MARKS.sub("", text, count=1), count=1)
         for line in _BREAK.split(text):
-            seen, *unseen = _UNSEEN.split(line, maxsplit=1)
-            yield _plain(_OPENING_MARKS.sub("", seen) if unseen else seen)
+            visible, *hidden = _UNSEEN.split(line, maxsplit=1)
+            yield _plain(_OPENING_MARKS.sub("", visible) if hidden else visible)
     elif block.kind is Kind.TABLE:
         for row in text.split("\n"):
             yield from (inline_text(cell.strip()) for cell in _CELL_END.split(row.strip(" >|")))

@@ -86,7 +86,7 @@ def pipe_table(rows: list[list[str]]) -> str:
 
 
 def _escape_pipes(cell: str) -> str:
-    return _PIPE.sub(lambda found: "\\|" if found[0][-1] == "|" else found[0], cell)
+    return _PIPE.sub(lambda match: "\\|" if match[0][-1] == "|" else match[0], cell)
 
 
 def indent(block: str, prefix: str) -> str:
@@ -111,16 +111,16 @@ _PATH = re.compile(r"(?!(?!https?:)[a-z][a-z0-9+.-]*:)[^?#]*", re.IGNORECASE)
 def safe_url(href: str, base: str, *, relative: bool = False) -> str:
     try:
         url = resolve(base, href.strip())
-        split = urlsplit(url)
+        parts = urlsplit(url)
     except ValueError:
         return ""
-    scheme = split.scheme.lower()
+    scheme = parts.scheme.lower()
     if scheme not in ("http", "https", "mailto") and not (
-        relative and not scheme and not split.netloc
+        relative and not scheme and not parts.netloc
     ):
         return ""
     return re.sub(
-        r"[\s()<>\\\"'`\[\]{}|\x00-\x1f]", lambda found: f"%{ord(found.group()):02X}", url
+        r"[\s()<>\\\"'`\[\]{}|\x00-\x1f]", lambda match: f"%{ord(match.group()):02X}", url
     )[:4000]
 
 
@@ -152,45 +152,45 @@ def write_marks(text: str) -> str:
     """
     if not _MARK.search(text):
         return text
-    drawn: dict[int, str] = {}
-    opened: list[int] = []
+    marks: dict[int, str] = {}
+    stack: list[int] = []
     pairs: dict[int, int] = {}
-    for place, char in enumerate(text):
+    for position, char in enumerate(text):
         if char in _OPENING:
-            opened.append(place)
-        elif char in _CLOSING and opened:
-            pairs[opened.pop()] = place
+            stack.append(position)
+        elif char in _CLOSING and stack:
+            pairs[stack.pop()] = position
     for first, last in sorted(pairs.items()):
         before, above = _beside(text, first, -1)
         inner, _ = _beside(text, first, 1)
         end, _ = _beside(text, last, -1)
         after, below = _beside(text, last, 1)
-        opens = any(drawn.get(one) and text[one] in _OPENING for one in above)
-        closes = any(text[one] in _CLOSING for one in below)
-        touches = any(drawn.get(one) and text[one] in _CLOSING for one in above)
+        opens = any(marks.get(i) and text[i] in _OPENING for i in above)
+        closes = any(text[i] in _CLOSING for i in below)
+        touches = any(marks.get(i) and text[i] in _CLOSING for i in above)
         if touches or opens != closes or last - first == 1:
             continue
         if _flanks(before, inner) and _flanks(after, end):
-            drawn[first] = drawn[last] = "*" if text[first] == _MARKS["*"][0] else "**"
-    return _MARK.sub(lambda mark: drawn.get(mark.start(), ""), text)
+            marks[first] = marks[last] = "*" if text[first] == _MARKS["*"][0] else "**"
+    return _MARK.sub(lambda mark: marks.get(mark.start(), ""), text)
 
 
 def bold(text: str) -> str:
     return write_marks(mark_text(text, "**"))
 
 
-def _beside(text: str, place: int, step: int) -> tuple[str, list[int]]:
-    """Return the next character that is no mark, and the places of the marks before it."""
-    marks = []
-    place += step
-    while 0 <= place < len(text) and _MARK.match(text[place]):
-        marks.append(place)
-        place += step
-    return text[place] if 0 <= place < len(text) else "", marks
+def _beside(text: str, position: int, step: int) -> tuple[str, list[int]]:
+    """Return the next character that is not a mark, and the positions of the marks before it."""
+    positions = []
+    position += step
+    while 0 <= position < len(text) and _MARK.match(text[position]):
+        positions.append(position)
+        position += step
+    return text[position] if 0 <= position < len(text) else "", positions
 
 
-def _flanks(outside: str, inside: str) -> bool:
-    return inside.isalnum() or not outside.isalnum()
+def _flanks(outer: str, inner: str) -> bool:
+    return inner.isalnum() or not outer.isalnum()
 
 
 def formula(text: str) -> str:
@@ -239,8 +239,8 @@ def admonition(title: str, text: str) -> str:
 
 def title_of(kind: str, own: str | None) -> str:
     """Return an admonition's title, with its kind if the kind matters."""
-    first = (own or "").split(" ", maxsplit=1)[0].lower().rstrip(":!.,")
-    if own and _first_word(kind) in _NAMED_KINDS and first not in KINDS:
+    first_word = (own or "").split(" ", maxsplit=1)[0].lower().rstrip(":!.,")
+    if own and _first_word(kind) in _NAMED_KINDS and first_word not in KINDS:
         return f"{_admonition_title(kind)}: {own}"
     return _admonition_title(kind) if own is None else own
 
@@ -298,20 +298,20 @@ def _latex(element: Any, depth: int) -> str:
         return rf"\text{{{text}}}" if name == "mtext" and text else text
     if depth > _MAX_DEPTH or name.startswith("annotation"):
         return ""
-    inner = (each for each in element if isinstance(each.tag, str))
-    parts = [_latex(each, depth + 1) for each in inner if not each.tag.endswith("Pr")]
+    inner = (child for child in element if isinstance(child.tag, str))
+    parts = [_latex(child, depth + 1) for child in inner if not child.tag.endswith("Pr")]
     if name == "msqrt" or (name == "rad" and not any(parts[:-1])):
         return rf"\sqrt{{{''.join(parts)}}}"
     settings = element.iterfind(f"{MATH}{name}Pr/*")
-    signs = {each.tag.rpartition("}")[2]: each.get(f"{MATH}val", "") for each in settings}
+    values = {child.tag.rpartition("}")[2]: child.get(f"{MATH}val", "") for child in settings}
     try:
         return _SHAPES[name].format(
             *parts,
-            accent=_ACCENTS.get(signs.get("chr", ""), "hat"),
-            sign=_plain(signs.get("chr", _INTEGRAL)),
-            begin=_plain(signs.get("begChr", "(")),
-            end=_plain(signs.get("endChr", ")")),
-            inside=signs.get("sepChr", "|").join(parts),
+            accent=_ACCENTS.get(values.get("chr", ""), "hat"),
+            sign=_plain(values.get("chr", _INTEGRAL)),
+            begin=_plain(values.get("begChr", "(")),
+            end=_plain(values.get("endChr", ")")),
+            inside=values.get("sepChr", "|").join(parts),
             cells=" & ".join(parts),
             lines=r" \\ ".join(parts),
         )
