@@ -114,25 +114,25 @@ def _cut(document: Document, spec: KnowledgeBaseSpec) -> CutDocument:
     structure = outline(content)  # parsed once, since this takes half of the time
     line = describe(title, content, document.metadata, structure=structure)
     terms_of = analyzer(spec.language).terms
-    seen: Counter[tuple[tuple[str, ...], str]] = Counter()
-    new: list[NewChunk] = []
+    counts: Counter[tuple[tuple[str, ...], str]] = Counter()
+    chunks: list[NewChunk] = []
     texts: dict[str, str] = {}
     form = str(document.metadata.get("format", ""))
-    gone = document.state is DocumentState.GONE
+    is_gone = document.state is DocumentState.GONE
     spans = (
         []
-        if gone
+        if is_gone
         else chunk(content, document.document_type, spec.chunking, form, structure=structure)
     )
     for position, span in enumerate(spans):
         text = content[span.start : span.end]
-        occurrence = seen[span.heading_path, text]
-        seen[span.heading_path, text] += 1
-        read = embedded_text(title, span.heading_path, text)
-        terms = terms_of(read)
-        key = digest(read)
-        texts[key] = read
-        new.append(
+        occurrence = counts[span.heading_path, text]
+        counts[span.heading_path, text] += 1
+        search_text = embedded_text(title, span.heading_path, text)
+        terms = terms_of(search_text)
+        key = digest(search_text)
+        texts[key] = search_text
+        chunks.append(
             NewChunk(
                 chunk=Chunk(
                     id=chunk_id(document.id, span.heading_path, text, occurrence),
@@ -151,7 +151,7 @@ def _cut(document: Document, spec: KnowledgeBaseSpec) -> CutDocument:
             )
         )
     described = replace(document, description=line)
-    return NewDocument(described, new, None, None, Labels(), is_index(content)), texts
+    return NewDocument(described, chunks, None, None, Labels(), is_index(content)), texts
 
 
 DESCRIPTION_LENGTH = 300
@@ -194,8 +194,8 @@ def describe(
 
 def _first_blocks(structure: Outline) -> Sequence[Block]:
     blocks = structure.blocks
-    first = blocks[: bisect_left(blocks, _START, key=lambda block: block.start)]
-    return [block._replace(end=min(block.end, _START)) for block in first]
+    initial = blocks[: bisect_left(blocks, _START, key=lambda block: block.start)]
+    return [block._replace(end=min(block.end, _START)) for block in initial]
 
 
 def correct_shared(database: Database, kb_id: str) -> None:

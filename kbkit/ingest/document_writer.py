@@ -135,9 +135,9 @@ class DocumentWriter(Batch):
         waiting = {ids[uri]: entry for uri, entry in pending.items()}
         while waiting:
             with self._destination.stores.database.read() as transaction:
-                before = writing.stored_versions(transaction, waiting)
-            same, new = self._split_by_change(waiting, before)
-            if self._store(self._prepare(same, new, before)):
+                versions = writing.stored_versions(transaction, waiting)
+            unchanged, changed = self._split_by_change(waiting, versions)
+            if self._store(self._prepare(unchanged, changed, versions)):
                 break  # otherwise documents or embedder changed meanwhile: try again
 
     def _without_deleted(
@@ -156,11 +156,11 @@ class DocumentWriter(Batch):
         return remaining
 
     def _split_by_change(
-        self, waiting: Mapping[str, _Pending], before: Mapping[str, StoredVersion]
+        self, waiting: Mapping[str, _Pending], versions: Mapping[str, StoredVersion]
     ) -> tuple[list[tuple[Document, Origin]], list[tuple[Document, Origin]]]:
-        same, new = [], []
+        unchanged, changed = [], []
         for known_as, entry in waiting.items():
-            version, stored = before.get(known_as), entry.origin.stored
+            version, stored = versions.get(known_as), entry.origin.stored
             hashed = None if version is None else version.content_hash
             expected = entry.origin.expected if stored is None else stored.content_hash
             if expected is not None and expected != hashed:
@@ -169,25 +169,25 @@ class DocumentWriter(Batch):
             labels = entry.origin.labels or old_labels
             document = self._document(known_as, entry, labels)
             if (hashed, old_labels) == (document.content_hash, labels):
-                same.append((document, entry.origin))
+                unchanged.append((document, entry.origin))
             else:
-                new.append((document, replace(entry.origin, labels=labels)))
-        return same, new
+                changed.append((document, replace(entry.origin, labels=labels)))
+        return unchanged, changed
 
     def _prepare(
         self,
-        same: list[tuple[Document, Origin]],
-        new: list[tuple[Document, Origin]],
-        before: Mapping[str, StoredVersion],
+        unchanged: list[tuple[Document, Origin]],
+        changed: list[tuple[Document, Origin]],
+        versions: Mapping[str, StoredVersion],
     ) -> _Prepared:
         with self._counters.time_stage("chunk"):
-            cut, texts = self._cut(new)
-        texts = self._to_embed(cut, texts)
+            new_documents, texts = self._cut(changed)
+        texts = self._to_embed(new_documents, texts)
         if self._counters.counts["chunks_embedded"] > _MANY:
             self._give_way()
         with self._counters.time_stage("embed"):
             vectors, pending = self._embed(texts)
-        return _Prepared(same, new, before, cut, vectors, pending)
+        return _Prepared(unchanged, changed, versions, new_documents, vectors, pending)
 
     def _embed(self, texts: Mapping[str, str]) -> tuple[dict[str, bytes], bool]:
         """Return vectors of texts, and whether some of them are kept as pending ones."""
@@ -202,11 +202,11 @@ class DocumentWriter(Batch):
         missing = [key for key in missing if key not in pending]
         for start in range(0, len(missing), size):
             keys = missing[start : start + size]
-            made = embed(embedder, {key: texts[key] for key in keys})
-            vectors |= made
+            new_vectors = embed(embedder, {key: texts[key] for key in keys})
+            vectors |= new_vectors
             if start + size < len(missing):  # a later batch may fail
                 with database.write() as transaction:
-                    corpus.add_pending(transaction, kb_id, fingerprint, made)
+                    corpus.add_pending(transaction, kb_id, fingerprint, new_vectors)
         self._counters.counts["chunks_embedded"] += len(missing)
         return vectors, bool(pending) or len(missing) > size
 
@@ -233,69 +233,69 @@ class DocumentWriter(Batch):
 
     def _enter(self, transaction: Transaction, prepared: _Prepared) -> ChunkChanges:
         kb_id, embedder = self._destination.kb_id, self._destination.embedder
-        same, new = prepared.same, prepared.new
+        unchanged, changed = prepared.same, prepared.new
         if prepared.cut:
             row = knowledge_bases.get_by_id(transaction, kb_id)
             if row.embedder != embedder.fingerprint:
                 self._reopen(row)
                 raise _ChangedError
-            ids = [document.id for document, _ in new]
-            now = writing.stored_versions(transaction, ids)
-            if any(now.get(known_as) != prepared.before.get(known_as) for known_as in ids):
+            ids = [document.id for document, _ in changed]
+            current = writing.stored_versions(transaction, ids)
+            if any(current.get(known_as) != prepared.before.get(known_as) for known_as in ids):
                 raise _ChangedError
         changes = writing.replace_documents(transaction, kb_id, prepared.cut, prepared.vectors)
-        writing.forget_deleted(transaction, kb_id, [document.uri for document, _ in new])
+        writing.forget_deleted(transaction, kb_id, [document.uri for document, _ in changed])
         if prepared.pending:
             corpus.remove_pending(transaction, kb_id, embedder.fingerprint, prepared.vectors)
-        for run_id, touches in _by_run(same).items():
+        for run_id, touches in _by_run(unchanged).items():
             writing.touch_documents(transaction, touches, run_id=run_id)
-        _record(transaction, [origin for _, origin in (*same, *new)])
+        _record(transaction, [origin for _, origin in (*unchanged, *changed)])
         return changes
 
     def _count(self, prepared: _Prepared, changes: ChunkChanges) -> None:
-        same, new = prepared.same, prepared.new
-        for document, _ in same:
+        unchanged, changed = prepared.same, prepared.new
+        for document, _ in unchanged:
             self._counters.count(document.id, "same")
-        self._counters.read(document.id for document, _ in (*same, *new))
-        for document, _ in new:
+        self._counters.read(document.id for document, _ in (*unchanged, *changed))
+        for document, _ in changed:
             version = prepared.before.get(document.id)
-            back = version is None or version.state is DocumentState.GONE
-            self._counters.count(document.id, "new" if back else "changed")
+            is_new = version is None or version.state is DocumentState.GONE
+            self._counters.count(document.id, "new" if is_new else "changed")
         self._counters.counts["chunks_added"] += changes.added
         self._counters.counts["chunks_removed"] += changes.removed
         if self._follower is not None:
             self._follower.note_stored(changes.added)
 
     def _cut(
-        self, new: Sequence[tuple[Document, Origin]]
+        self, changed: Sequence[tuple[Document, Origin]]
     ) -> tuple[list[NewDocument], dict[str, str]]:
         spec, engine = self._destination.spec, self._destination.engine
-        documents = [document for document, _ in new]
+        documents = [document for document, _ in changed]
         size = -(-len(documents) // engine.count) or 1
         tasks = (
             CutTask(tuple(documents[start : start + size]), spec)
             for start in range(0, len(documents), size)
         )
         parts: list[CutDocument] = list(chain.from_iterable(perform(engine.pool(), tasks)))
-        cut = [
+        new_documents = [
             replace(
                 document,
                 source_id=origin.source_id,
                 run_id=origin.run_id,
                 labels=origin.labels or Labels(),
             )
-            for (document, _), (_, origin) in zip(parts, new, strict=True)
+            for (document, _), (_, origin) in zip(parts, changed, strict=True)
         ]
-        return cut, {key: text for _, texts in parts for key, text in texts.items()}
+        return new_documents, {key: text for _, texts in parts for key, text in texts.items()}
 
-    def _to_embed(self, cut: list[NewDocument], texts: dict[str, str]) -> dict[str, str]:
+    def _to_embed(self, new_documents: list[NewDocument], texts: dict[str, str]) -> dict[str, str]:
         if self._destination.spec.embedding.text == CHUNK:
             return texts  # vectors of unchanged chunks are found by their texts
-        new = [each for document in cut for each in document.chunks]
+        all_chunks = [part for document in new_documents for part in document.chunks]
         with self._destination.stores.database.read() as transaction:
-            staying = writing.staying(transaction, new)
-        wanted = {each.embed_hash for each in new if each.chunk.id not in staying}
-        return {key: text for key, text in texts.items() if key in wanted}
+            unchanged_ids = writing.staying(transaction, all_chunks)
+        hashes = {part.embed_hash for part in all_chunks if part.chunk.id not in unchanged_ids}
+        return {key: text for key, text in texts.items() if key in hashes}
 
     def _reopen(self, row: KnowledgeBaseRow) -> None:
         """Continue with the embedder that another process has switched to."""
@@ -355,14 +355,14 @@ def _ids(
     ids |= writing.ids_by_uri(transaction, kb_id, uris)
     new = {uri: document_id(kb_id, uri) for uri in uris if uri not in ids}
     # a document with that id may exist under another URI by now
-    taken = writing.states(transaction, list(new.values()))
-    again = {uri: document_id(kb_id, f"{uri}\0") for uri, id_ in new.items() if id_ in taken}
-    return ids | new | again
+    used = writing.states(transaction, list(new.values()))
+    other_ids = {uri: document_id(kb_id, f"{uri}\0") for uri, id_ in new.items() if id_ in used}
+    return ids | new | other_ids
 
 
-def _by_run(same: list[tuple[Document, Origin]]) -> dict[int | None, list[Touch]]:
+def _by_run(unchanged: list[tuple[Document, Origin]]) -> dict[int | None, list[Touch]]:
     touches: dict[int | None, list[Touch]] = {}
-    for document, origin in same:
+    for document, origin in unchanged:
         touch = Touch(document.id, document.state, document.fetched_at)
         touches.setdefault(origin.run_id, []).append(touch)
     return touches

@@ -99,11 +99,11 @@ class RunCounters:
         """Count a document once a run as ``new``, ``changed`` or ``same``: by its first change."""
         self.stored += 1
         if self.outcomes is not None:
-            before = self.outcomes.get(document_id)
-            if before is not None and (before != "same" or outcome == "same"):
+            previous = self.outcomes.get(document_id)
+            if previous is not None and (previous != "same" or outcome == "same"):
                 return
-            if before is not None:
-                self.counts[before] -= 1
+            if previous is not None:
+                self.counts[previous] -= 1
             self.outcomes[document_id] = outcome
         self.counts[outcome] += 1
 
@@ -158,9 +158,9 @@ class RunCounters:
         )
 
 
-def _add_figures(some: Figures, more: Figures) -> Figures:
-    sums = dict(some)
-    for kind, (kept, wanted) in more.items():
+def _add_figures(figures: Figures, added: Figures) -> Figures:
+    sums = dict(figures)
+    for kind, (kept, wanted) in added.items():
         before = sums.get(kind, (0, 0))
         sums[kind] = before[0] + kept, before[1] + wanted
     return sums
@@ -169,22 +169,22 @@ def _add_figures(some: Figures, more: Figures) -> Figures:
 def embedded_texts(
     text: str, document: Document, chunk: Chunk, statements: Sequence[str]
 ) -> tuple[str, ...]:
-    own = embedded_text(document.title, chunk.heading_path, chunk.text)
+    chunk_text = embedded_text(document.title, chunk.heading_path, chunk.text)
     facts = tuple(
         dict.fromkeys(
-            embedded_text(document.title, chunk.heading_path, each) for each in statements if each
+            embedded_text(document.title, chunk.heading_path, fact) for fact in statements if fact
         )
     )
     if text == CHUNK or not facts:
-        return (own,)
-    return facts if text == "normalized" else (own, *facts)
+        return (chunk_text,)
+    return facts if text == "normalized" else (chunk_text, *facts)
 
 
 def texts_of_source(source: Source, document: Document, chunk: Chunk) -> tuple[str, ...]:
     """Return the texts of a chunk's vector for another embedder, from its current annotations."""
-    own = embedded_texts(CHUNK, document, chunk, ())
-    if hash_of(own) == source.embed_hash:
-        return own
+    texts = embedded_texts(CHUNK, document, chunk, ())
+    if hash_of(texts) == source.embed_hash:
+        return texts
     return embedded_texts(source.text or "normalized", document, chunk, source.statements)
 
 
@@ -193,7 +193,7 @@ def hash_of(texts: Sequence[str]) -> str:
 
 
 def embed_sums(embedder: Embedder, texts: Mapping[str, Sequence[str]]) -> dict[str, bytes]:
-    matrix = embedder.embed_passages([each for group in texts.values() for each in group])
+    matrix = embedder.embed_passages([text for group in texts.values() for text in group])
     sizes = [len(group) for group in texts.values()]
     starts = np.cumsum([0, *sizes[:-1]])
     sums: Matrix = np.add.reduceat(matrix, starts, axis=0, dtype=np.float32) if sizes else matrix
@@ -231,27 +231,27 @@ def embed_statements(
             break
         texts: dict[str, tuple[str, ...]] = {}
         hashes: dict[int, str] = {}
-        before: dict[int, Source] = {}
+        read_from: dict[int, Source] = {}
         for seq, source, chunk, document in batch:
-            wanted = embedded_texts(text, document, chunk, source.statements)
-            hashes[seq] = key = hash_of(wanted)
-            before[seq] = source
+            new_texts = embedded_texts(text, document, chunk, source.statements)
+            hashes[seq] = key = hash_of(new_texts)
+            read_from[seq] = source
             if key != source.embed_hash:
-                texts[key] = wanted
+                texts[key] = new_texts
         packed = embed_sums(embedder, texts)
         with database.write() as transaction:
             row = knowledge_bases.get_by_id(transaction, kb_id)
             if (row.embedder, row.embedded_text) != (embedder.fingerprint, text):
                 break
-            now = corpus.vector_sources(transaction, list(hashes))
-            kept = {seq: key for seq, key in hashes.items() if now.get(seq) == before[seq]}
-            changed = {before[seq].id: seq for seq, key in kept.items() if key in packed}
+            current = corpus.vector_sources(transaction, list(hashes))
+            valid = {seq: key for seq, key in hashes.items() if current.get(seq) == read_from[seq]}
+            changed = {read_from[seq].id: seq for seq, key in valid.items() if key in packed}
             version = row.version + 1
-            corpus.put_vectors(transaction, kb_id, kept, packed, text=text, version=version)
+            corpus.put_vectors(transaction, kb_id, valid, packed, text=text, version=version)
             if changed:
                 outbox.add(transaction, kb_id, dict(changed))
                 knowledge_bases.touch(transaction, kb_id)
-        done += len(kept)
+        done += len(valid)
         tell(min(done, total), total)
 
 
@@ -304,11 +304,11 @@ def _embed(
             chunk, document = passages[row.seq]
             texts[row.embed_hash] = texts_of_source(sources[row.seq], document, chunk)
         with counters.time_stage("embed"):
-            made = embed_sums(embedder, texts)
+            vectors = embed_sums(embedder, texts)
         with database.write() as transaction:
             knowledge_bases.get_by_id(transaction, kb_id)
-            corpus.add_pending(transaction, kb_id, fingerprint, made)
-        counters.counts["chunks_embedded"] += len(made)
+            corpus.add_pending(transaction, kb_id, fingerprint, vectors)
+        counters.counts["chunks_embedded"] += len(vectors)
         last = rows[-1].seq
         done += len(rows)
         tell("embed", done, total)

@@ -73,6 +73,6 @@ class SpanParser(NodeParser):
 
 
 def _choose_strategy(structure: Outline, node: BaseNode) -> str:
-    named = node.metadata.get("document_type")
-    document_type = DocumentType(named) if named in set(DocumentType) else DocumentType.OTHER
+    kind = node.metadata.get("document_type")
+    document_type = DocumentType(kind) if kind in set(DocumentType) else DocumentType.OTHER
     return strategy_for(structure, document_type, str(node.metadata.get("format", "")))

@@ -55,13 +55,13 @@ class Pipeline(IngestTarget):
             for row, source in sources:
                 task = f"reading the source {row.location}"
                 with self.stores.locks.hold(row.lock, wait=0, task=task):
-                    failed, read = len(counters.failed), _read(counters)
+                    failed, count_before = len(counters.failed), _read(counters)
                     try:
                         self._run_source(row, source, run)
                     except SourceError as error:
                         counters.failed.append(Problem(row.location, str(error)))
                         counters.judge(row.place)
-                    if len(counters.failed) > failed and _read(counters) == read:
+                    if len(counters.failed) > failed and _read(counters) == count_before:
                         first = counters.failed[failed].reason
                         counters.failed_sources.append(Problem(row.location, first))
                 if counters.interrupted:
@@ -105,7 +105,7 @@ class Pipeline(IngestTarget):
                     documents.add(event.document, Origin())
                 elif event.outcome is not Outcome.SKIPPED:
                     counters.failed.append(Problem(event.uri, event.reason))
-                elif event.reason:  # the source counts others
+                elif event.reason:  # the source counts the rest
                     counters.skipped.append(Problem(event.uri, event.reason))
                 if run.on_progress is not None:
                     run.on_progress(Progress("store", done, None, event.uri, counters.report()))
@@ -160,9 +160,9 @@ class Pipeline(IngestTarget):
             place=disk_place(row),
         )
         done = 0
-        others = EventWriter(self.stores.database, self.kb_id, row.id, run_id, counters)
+        other_events = EventWriter(self.stores.database, self.kb_id, row.id, run_id, counters)
         documents = self._writer(counters, run.follower)
-        with closing(_closable(source.events(context))) as events, others, documents:
+        with closing(_closable(source.events(context))) as events, other_events, documents:
             while True:
                 with counters.time_stage("crawl"):
                     event = next(events, None)
@@ -171,9 +171,9 @@ class Pipeline(IngestTarget):
                 # only one of the two has a batch at a time, which keeps the order of events
                 if event.document is None:
                     documents.flush()
-                    others.add(event)
+                    other_events.add(event)
                 else:
-                    others.flush()
+                    other_events.flush()
                     counters.count_fidelity(event.document)
                     documents.add(event.document, Origin(row.id, run_id, event))
                 done += 1

@@ -103,14 +103,14 @@ def _spans(
             if strategy == "sentence":
                 pieces = _runs(pieces)
             spans = _pack(content, pieces, limit, size)
-        before = -1
+        previous_start = -1
         for low, high in spans:
             first = low
-            if overlaps and before >= 0:
-                earliest = max(low - overlap, high - size, before + 1)
+            if overlaps and previous_start >= 0:
+                earliest = max(low - overlap, high - size, previous_start + 1)
                 first = _reach_back(content, earliest, low, strategy == "sentence")
             yield first, high
-            before = first
+            previous_start = first
 
 
 def _segments(content: str, structure: Outline, strategy: str) -> Iterator[Span]:
@@ -160,7 +160,7 @@ def _span_at(content: str, structure: Outline, start: int, end: int) -> ChunkSpa
     ):
         index += 1
     anchor = headings[index].anchor if index >= 0 else ""
-    own = bisect_right(structure.anchors, start, key=lambda place: place[0]) - 1
+    own = bisect_right(structure.anchors, start, key=lambda pair: pair[0]) - 1
     if own >= 0 and (index < 0 or structure.anchors[own][0] > headings[index].start):
         anchor = structure.anchors[own][1]
     pages = structure.pages
@@ -207,39 +207,39 @@ def _split_loose(content: str, start: int, end: int, loose: Sequence[Block]) -> 
     while position < end:
         blank = _BLANK_LINES.search(content, position, end)
         behind = blank.start() if blank else end
-        held = number
-        while held < len(loose) and loose[held].start < behind:
-            held += 1
+        next_number = number
+        while next_number < len(loose) and loose[next_number].start < behind:
+            next_number += 1
         low, high = trim(content, position, behind)
         if low < high:
-            yield _piece(content, low, high, loose[number:held])
-        number = held
+            yield _piece(content, low, high, loose[number:next_number])
+        number = next_number
         position = blank.end() if blank else end
 
 
-def _piece(content: str, start: int, end: int, held: Sequence[Block]) -> Piece:
-    if held and held[0].item and held[0].start <= start:
-        marks = (block.start for block in held if block.item)
+def _piece(content: str, start: int, end: int, blocks: Sequence[Block]) -> Piece:
+    if blocks and blocks[0].item and blocks[0].start <= start:
+        marks = (block.start for block in blocks if block.item)
         return Piece(start, end, Cut.ITEMS, tuple(max(mark, start) for mark in marks))
     margin = content[content.rfind("\n", 0, start) + 1 : start]
     indented = len(margin) >= 4 or "\t" in margin
-    table = any(block.kind is Kind.TABLE for block in held)
+    table = any(block.kind is Kind.TABLE for block in blocks)
     return Piece(start, end, Cut.LINES if table or indented else Cut.SENTENCES)
 
 
 def _runs(pieces: Iterator[Piece]) -> Iterator[Piece]:
     """Join adjacent paragraphs and lists, so that sentences fill chunks."""
-    run: Piece | None = None
+    joined: Piece | None = None
     for piece in pieces:
         if piece.cut in {Cut.SENTENCES, Cut.ITEMS}:
-            run = Piece(run.start if run else piece.start, piece.end, Cut.SENTENCES)
+            joined = Piece(joined.start if joined else piece.start, piece.end, Cut.SENTENCES)
             continue
-        if run:
-            yield run
-            run = None
+        if joined:
+            yield joined
+            joined = None
         yield piece
-    if run:
-        yield run
+    if joined:
+        yield joined
 
 
 def _pack(content: str, pieces: Iterator[Piece], limit: int, size: int) -> Iterator[Span]:
@@ -296,8 +296,8 @@ def _windows(
     while end - start > limit:
         line = content.rfind("\n", start, start + limit + 1)
         space = content.rfind(" ", start, start + limit + 1)
-        cut = line if lines and line > start else max(line, space)
-        span = trim(content, start, cut if cut > start else start + limit)
+        cut_at = line if lines and line > start else max(line, space)
+        span = trim(content, start, cut_at if cut_at > start else start + limit)
         yield span
         start = trim(content, span[1], end)[0]
     yield start, end
@@ -349,9 +349,9 @@ def _small_pieces(text: str, limit: int) -> list[str]:
             start = 0
             while len(clause) - start > limit:
                 space = clause.rfind(" ", start, start + limit) + 1
-                cut = space if space > start else start + limit
-                pieces.append(clause[start:cut])
-                start = cut
+                cut_at = space if space > start else start + limit
+                pieces.append(clause[start:cut_at])
+                start = cut_at
             pieces.append(clause[start:])
     return pieces
 

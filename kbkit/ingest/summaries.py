@@ -83,9 +83,9 @@ def text_hash(title: str, content: str) -> str:
 
 
 def _first_text(content: str, blocks: Sequence[Block]) -> str:
-    shown = (block for block in blocks if block.kind in (Kind.TEXT, Kind.TABLE))
+    prose = (block for block in blocks if block.kind in (Kind.TEXT, Kind.TABLE))
     texts = (
-        plain_text(content[block.start : min(block.end, block.start + _READ)]) for block in shown
+        plain_text(content[block.start : min(block.end, block.start + _READ)]) for block in prose
     )
     return next(filter(None, texts), "")
 
@@ -138,10 +138,10 @@ class SummaryMaker:
             if not seconds and written <= _SAMPLE:  # single documents, while many others wait
                 missing = {}
         start = time.perf_counter()
-        made = self._embed(self.model, missing, on_progress, stop, seconds)
+        embedded = self._embed(self.model, missing, on_progress, stop, seconds)
         elapsed = time.perf_counter() - start
-        left = self._settle(changed=changed or made > 0)
-        return SummariesLeft(left, left * elapsed / made if made else 0.0)
+        lacking = self._settle(changed=changed or embedded > 0)
+        return SummariesLeft(lacking, lacking * elapsed / embedded if embedded else 0.0)
 
     @property
     def _is_static(self) -> bool:
@@ -158,12 +158,12 @@ class SummaryMaker:
                 expanded = summaries.expansions_of(
                     transaction, [document.id for document in documents]
                 )
-            made = {each.id: _summary(each, expanded.get(each.id)) for each in documents}
+            new_summaries = {each.id: _summary(each, expanded.get(each.id)) for each in documents}
             with self.database.write() as transaction:
                 knowledge_bases.get_by_id(transaction, self.kb_id)
-                put = summaries.put(transaction, self.kb_id, REVISION, made)
-            written += put
-            if put == len(documents) < _BATCH:
+                count = summaries.put(transaction, self.kb_id, REVISION, new_summaries)
+            written += count
+            if count == len(documents) < _BATCH:
                 break
         return written
 
@@ -179,20 +179,20 @@ class SummaryMaker:
         model = self.model.fingerprint
         with self.database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, self.kb_id)
-            total, left = summaries.counts(transaction, self.kb_id, model)
+            total, lacking = summaries.counts(transaction, self.kb_id, model)
         chosen = model
-        if left and (row.summary_embedder != model or left > total * _FEW):
+        if lacking and (row.summary_embedder != model or lacking > total * _FEW):
             try:
                 static = self.static()
             except EmbedderError:  # search uses words alone until the model is done
-                return left
+                return lacking
             changed |= self._embed(static, self._missing(static)) > 0
             chosen = static.fingerprint
         if changed or (chosen, model) != (row.summary_embedder, row.summary_model):
             with self.database.write() as transaction:
                 knowledge_bases.get_by_id(transaction, self.kb_id)
                 summaries.search_with(transaction, self.kb_id, chosen, model)
-        return left
+        return lacking
 
     def _embed(
         self,
@@ -202,19 +202,19 @@ class SummaryMaker:
         stop: Callable[[], bool] = lambda: False,
         seconds: float = math.inf,
     ) -> int:
-        keys, made, start = list(texts), 0, time.perf_counter()
-        while made < len(keys) and not stop():
-            part = keys[made : made + (_BATCH if made else _SAMPLE)]
-            packed = embed(embedder, {key: texts[key] for key in part})
+        keys, embedded, start = list(texts), 0, time.perf_counter()
+        while embedded < len(keys) and not stop():
+            batch_keys = keys[embedded : embedded + (_BATCH if embedded else _SAMPLE)]
+            packed = embed(embedder, {key: texts[key] for key in batch_keys})
             with self.database.write() as transaction:
                 knowledge_bases.get_by_id(transaction, self.kb_id)
                 summaries.add_vectors(transaction, self.kb_id, embedder.fingerprint, packed)
-            made += len(part)
+            embedded += len(batch_keys)
             if on_progress is not None:
-                on_progress(Progress("summaries", made, len(keys), "summaries"))
-            if (len(keys) - made) * (time.perf_counter() - start) / made > seconds:
+                on_progress(Progress("summaries", embedded, len(keys), "summaries"))
+            if (len(keys) - embedded) * (time.perf_counter() - start) / embedded > seconds:
                 break
-        return made
+        return embedded
 
 
 def _summary(document: Document, expansion: ExpansionRow | None) -> NewSummary:
@@ -276,17 +276,17 @@ class Expander:
         return f"{model_key(self.llm)}:{PROMPT_REVISION}:{self.questions}"
 
     def estimate(self) -> Expansion:
-        left = self._unanswered_ids()
+        ids = self._unanswered_ids()
         characters = 0
-        for document in self._documents(left):
+        for document in self._documents(ids):
             characters += sum(map(len, self._messages(document)))
         answer = SUMMARY_LENGTH + self.questions * QUESTION_LENGTH
         return Expansion(
             self.model,
-            len(left),
+            len(ids),
             characters,
             characters // CHARACTERS_PER_TOKEN,
-            len(left) * answer // CHARACTERS_PER_TOKEN,
+            len(ids) * answer // CHARACTERS_PER_TOKEN,
         )
 
     def expand(
@@ -296,20 +296,20 @@ class Expander:
         on_progress: OnProgress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> Expansion:
-        left = self._unanswered_ids()
+        ids = self._unanswered_ids()
         written, in_a_row, failed = 0, 0, list[Problem]()
-        able = self._has_written()
+        has_answered = self._has_written()
         try:
-            for number, document in enumerate(self._documents(left), 1):
+            for number, document in enumerate(self._documents(ids), 1):
                 if stop():
                     break
                 try:
                     written += self._write(document)
-                    able, in_a_row = True, 0
+                    has_answered, in_a_row = True, 0
                 except AnswerError as error:
                     failed.append(Problem(document.uri, str(error)))
                     # a working model's bad answer to one document does not count
-                    in_a_row += not (able and error.answered)
+                    in_a_row += not (has_answered and error.answered)
                 if in_a_row == FAILURES:
                     raise LanguageModelError(
                         f"{self.model}: failed at {FAILURES} documents in a row, the last time: "
@@ -317,7 +317,7 @@ class Expander:
                         "with JSON, then run this again: earlier results are kept"
                     )
                 if on_progress is not None:
-                    on_progress(Progress("expand", number, len(left), document.title))
+                    on_progress(Progress("expand", number, len(ids), document.title))
                 if number % _EXPANDED == 0:
                     make_summaries()
         finally:
@@ -375,9 +375,9 @@ class Expander:
             f"</{mark}>\nGive the JSON object."
         )
 
-    def _ask(self, task: str, given: str) -> str:
+    def _ask(self, task: str, messages: str) -> str:
         try:
-            return ask(self.llm, task, given, timeout=_TIMEOUT).text
+            return ask(self.llm, task, messages, timeout=_TIMEOUT).text
         except AnswerError:
             raise
         except Exception as error:  # a model may raise anything
@@ -406,7 +406,7 @@ def _parse(answer: str, questions: int) -> tuple[str, list[str]]:
     line = plain_line(summary, SUMMARY_LENGTH)
     if not line:
         raise AnswerError("answered with an empty summary")
-    lines = (plain_line(each, QUESTION_LENGTH) for each in asked if isinstance(each, str))
+    lines = (plain_line(item, QUESTION_LENGTH) for item in asked if isinstance(item, str))
     return line, list(dict.fromkeys(filter(None, lines)))[:questions]
 
 
