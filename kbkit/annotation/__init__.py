@@ -78,10 +78,10 @@ class AnnotationMaker:
         if not self._read_names(stop):
             return 0
         with self.database.read() as transaction:
-            given = subjects.given_names(transaction, self.kb_id)
-            before = subjects.annotated_with(transaction, self.kb_id)
-        gazetteer = NameGazetteer(given, {spec.name: spec.aliases for spec in self.curated})
-        stale = self._holding(gazetteer.changes_since(before))
+            names = subjects.given_names(transaction, self.kb_id)
+            old_surfaces = subjects.annotated_with(transaction, self.kb_id)
+        gazetteer = NameGazetteer(names, {spec.name: spec.aliases for spec in self.curated})
+        stale = self._holding(gazetteer.changes_since(old_surfaces))
         done, total = 0, len(stale) + self.count_left()
         for seqs in self._parts(stale):
             if stop():
@@ -89,7 +89,7 @@ class AnnotationMaker:
             done += self._annotate(seqs, gazetteer)
             if on_progress is not None:
                 on_progress(Progress("annotations", min(done, total), total, "chunks"))
-        if gazetteer.surfaces != before:
+        if gazetteer.surfaces != old_surfaces:
             self._note(gazetteer)
         return done
 
@@ -109,10 +109,10 @@ class AnnotationMaker:
         for documents in batches(self.database, unread):
             if stop():
                 return False
-            read = [(document, names_of(document)) for document in documents]
+            names = [(document, names_of(document)) for document in documents]
             with self.database.write() as transaction:
                 knowledge_bases.get_by_id(transaction, self.kb_id)
-                subjects.put_names(transaction, self.kb_id, REVISION, read)
+                subjects.put_names(transaction, self.kb_id, REVISION, names)
         return True
 
     def _holding(self, changed: Callable[[str], bool] | None) -> list[int]:
@@ -139,17 +139,17 @@ class AnnotationMaker:
         annotator = self.annotator.fingerprint
         nothing = Annotation("", "")  # marks a chunk as done
         answers = self.annotator.annotate(passages, gazetteer)
-        made = {
-            seq: [replace(annotation, annotator=annotator) for annotation in each or (nothing,)]
-            for seq, each in zip(chunks, answers, strict=True)
+        annotations = {
+            seq: [replace(annotation, annotator=annotator) for annotation in answer or (nothing,)]
+            for seq, answer in zip(chunks, answers, strict=True)
         }
-        kept, seqs = 0, list(made)
+        stored_count, seqs = 0, list(annotations)
         for start in range(0, len(seqs), _WRITTEN):
-            part = {seq: made[seq] for seq in seqs[start : start + _WRITTEN]}
+            batch = {seq: annotations[seq] for seq in seqs[start : start + _WRITTEN]}
             with self.database.write() as transaction:
                 knowledge_bases.get_by_id(transaction, self.kb_id)
-                kept += chunk_annotations.put(transaction, self.kb_id, part, subject_key)
-        return kept
+                stored_count += chunk_annotations.put(transaction, self.kb_id, batch, subject_key)
+        return stored_count
 
 
 def annotator_of(spec: AnyAnnotation, database: Database, kb_id: str) -> Annotator | None:

@@ -85,8 +85,8 @@ class NameGazetteer:
             return
         self._keys.add(group.key)
         self.types[name] = group.type
-        for written, kind in group.written.items():
-            rules.add(written, name, kind, curated=curated)
+        for spelling, kind in group.written.items():
+            rules.add(spelling, name, kind, curated=curated)
 
     def _alias(self, rules: Spellings, alias: str, name: str) -> None:
         key = subject_key(SubjectKind.ENTITY, alias)
@@ -159,34 +159,34 @@ class NameGazetteer:
 
 def _without_skipped(text: str) -> tuple[str, list[tuple[int, int]]]:
     """Remove parts without names from a text, and return a position map."""
-    places = [(0, 0)]
+    offsets = [(0, 0)]
     parts: list[str] = []
     at = length = 0
     for match in _SKIPPED.finditer(text):
-        kept = match[0][0] if match[0][0] in "]\n" else ""
-        parts += (text[at : match.start()], kept)
-        length += match.start() - at + len(kept)
+        replacement = match[0][0] if match[0][0] in "]\n" else ""
+        parts += (text[at : match.start()], replacement)
+        length += match.start() - at + len(replacement)
         at = match.end()
-        places.append((length, at))
+        offsets.append((length, at))
     if not parts:
-        return text, places
+        return text, offsets
     parts.append(text[at:])
-    return "".join(parts), places
+    return "".join(parts), offsets
 
 
 class _Look:
     """Context of a match."""
 
     def __init__(self, text: str) -> None:
-        self.plain, self._places = _without_skipped(text)
+        self.plain, self._offsets = _without_skipped(text)
         self._length = len(text)
 
     def mention(self, start: int, end: int, name: str) -> Mention:
-        return Mention(self._place(start), self._place(end - 1) + 1, name)
+        return Mention(self._original_position(start), self._original_position(end - 1) + 1, name)
 
-    def _place(self, at: int) -> int:
-        here, there = self._places[bisect_right(self._places, (at, self._length)) - 1]
-        return there + at - here
+    def _original_position(self, at: int) -> int:
+        position, original = self._offsets[bisect_right(self._offsets, (at, self._length)) - 1]
+        return original + at - position
 
     def is_apart(self, start: int, end: int) -> bool:
         plain = self.plain
@@ -256,19 +256,19 @@ class _GroupOf:
         self.name = best.name
         self.type = best.type
         # unconfirmed names of few documents are often accidental
-        sure = [one for one in names if one.confirmed or one.documents >= WITNESSES] or names
-        self.written = {one.name: one.type for one in sure}
+        reliable = [one for one in names if one.confirmed or one.documents >= WITNESSES] or names
+        self.written = {one.name: one.type for one in reliable}
         documents = sum(one.documents for one in names)
-        plain = all(one.name.isalpha() and one.name.islower() for one in names)
-        needed = _MANY_WITNESSES if plain and self.type in CODE else WITNESSES
+        is_plain = all(one.name.isalpha() and one.name.islower() for one in names)
+        needed = _MANY_WITNESSES if is_plain and self.type in CODE else WITNESSES
         self.counts = any(one.confirmed for one in names) or documents >= needed
 
 
 def _groups(names: Iterable[GivenName]) -> Iterator[_GroupOf]:
     by_key: defaultdict[str, list[GivenName]] = defaultdict(list)
-    for given in names:
-        if 0 < len(given.name) <= MAX_NAME_LENGTH:
-            key = subject_key(SubjectKind.ENTITY, given.name)
+    for given_name in names:
+        if 0 < len(given_name.name) <= MAX_NAME_LENGTH:
+            key = subject_key(SubjectKind.ENTITY, given_name.name)
             if key:
-                by_key[key].append(given)
+                by_key[key].append(given_name)
     return (_GroupOf(group) for group in by_key.values())

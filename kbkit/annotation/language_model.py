@@ -99,8 +99,8 @@ def quote_passages(passages: Sequence[Passage]) -> str:
     parts = [
         f"What stands between <{mark}> and </{mark}> is a passage, under its number.",
         *(
-            f"[{n}]\n<{mark}>\n{_format_passage(each)}\n</{mark}>"
-            for n, each in enumerate(passages, 1)
+            f"[{n}]\n<{mark}>\n{_format_passage(passage)}\n</{mark}>"
+            for n, passage in enumerate(passages, 1)
         ),
         "Give the JSON object.",
     ]
@@ -109,34 +109,34 @@ def quote_passages(passages: Sequence[Passage]) -> str:
 
 def read(answer: str, numbers: Sequence[int]) -> tuple[dict[int, list[Any]], list[str]]:
     try:
-        given = json_object(answer, _ANSWER_LENGTH).get("passages")
+        entries = json_object(answer, _ANSWER_LENGTH).get("passages")
     except AnswerError as error:
         return {}, [str(error) if answer.strip() else "gave an empty answer"]
-    if not isinstance(given, list):
+    if not isinstance(entries, list):
         return {}, ['"passages": give a list']
     by_number: dict[int, list[Any]] = {}
     wrong: list[str] = []
-    for place, one in enumerate(given):
-        number = one.get("number") if isinstance(one, Mapping) else None
+    for index, entry in enumerate(entries):
+        number = entry.get("number") if isinstance(entry, Mapping) else None
         if not isinstance(number, int) or isinstance(number, bool) or number not in numbers:
             allowed = ", ".join(map(str, numbers))
-            wrong.append(f'passages[{place}]: "number" must be one of {allowed}')
+            wrong.append(f'passages[{index}]: "number" must be one of {allowed}')
             continue
         try:
-            statements = _STATEMENTS.validate_python(one.get("statements"))
+            statements = _STATEMENTS.validate_python(entry.get("statements"))
         except (ValidationError, RecursionError) as error:
             wrong.append(f"passage {number}: {_problems(error)}")
             continue
-        kept = [clean for each in statements if (clean := _clean(each))][:STATEMENTS]
-        if kept:
-            by_number.setdefault(number, kept)
+        cleaned = [clean for statement in statements if (clean := _clean(statement))][:STATEMENTS]
+        if cleaned:
+            by_number.setdefault(number, cleaned)
         else:
             wrong.append(f"passage {number}: its statements say nothing")
-    named = " ".join(wrong)
+    text = " ".join(wrong)
     wrong += [
         f"passage {number}: is missing"
         for number in numbers
-        if number not in by_number and f"passage {number}:" not in named
+        if number not in by_number and f"passage {number}:" not in text
     ]
     return by_number, wrong
 
@@ -150,53 +150,53 @@ def annotations_of(
     """Convert a model's statements about a passage to annotations, without invented names."""
     text = passage.chunk.text
     folded = text.casefold()
-    standing = gazetteer.find(text)
-    found = {m.name for m in standing}
-    written = {text[m.start : m.end].casefold(): m.name for m in reversed(standing)}
+    mentions = gazetteer.find(text)
+    mentioned = {m.name for m in mentions}
+    by_spelling = {text[m.start : m.end].casefold(): m.name for m in reversed(mentions)}
 
     def canonical_name(name: str) -> str:
         """Return the gazetteer's spelling of a name in the passage, else ``""``."""
-        same = written.get(name.casefold())
-        if same is not None or name.casefold() not in folded:
-            return same or ""
+        canonical = by_spelling.get(name.casefold())
+        if canonical is not None or name.casefold() not in folded:
+            return canonical or ""
         names = [m.name for m in gazetteer.find(name) if m.end - m.start == len(name)]
         return names[0] if names else name
 
-    made: list[Annotation] = []
-    for each in statements:
-        start, end = _span(text, each["quote"])
-        whole = (start, end) == (0, len(text))
-        own = {} if whole else {m.name: None for m in standing if start <= m.start < end}
-        said = {m.name: None for m in gazetteer.find(each["normalized_text"])}
-        own |= {name: None for name in said if name in found}
-        own |= dict.fromkeys(filter(None, map(canonical_name, each["entities"])))
+    annotations: list[Annotation] = []
+    for statement in statements:
+        start, end = _span(text, statement["quote"])
+        is_whole = (start, end) == (0, len(text))
+        names_here = {} if is_whole else {m.name: None for m in mentions if start <= m.start < end}
+        names_in_text = {m.name: None for m in gazetteer.find(statement["normalized_text"])}
+        names_here |= {name: None for name in names_in_text if name in mentioned}
+        names_here |= dict.fromkeys(filter(None, map(canonical_name, statement["entities"])))
         related = tuple(
             StatedRelation(*ends)
-            for source, name, target in each.get("relations", ())
+            for source, name, target in statement.get("relations", ())
             if all(ends := (canonical_name(source), name, canonical_name(target)))
             and ends[0] != ends[2]
         )
-        own |= {name: None for one in related for name in (one.source, one.target)}
-        made.append(
+        names_here |= {name: None for one in related for name in (one.source, one.target)}
+        annotations.append(
             Annotation(
                 text=text[start:end],
-                normalized_text=each["normalized_text"],
-                frame=StatementType(each["frame"]) if each["frame"] else None,
-                domains=tuple(each["domains"]),
-                entities=tuple(own),
-                problems=tuple(each["problems"]),
-                resolutions=tuple(each["resolutions"]),
-                contexts=tuple(each["contexts"]),
-                confidence=each["confidence"],
+                normalized_text=statement["normalized_text"],
+                frame=StatementType(statement["frame"]) if statement["frame"] else None,
+                domains=tuple(statement["domains"]),
+                entities=tuple(names_here),
+                problems=tuple(statement["problems"]),
+                resolutions=tuple(statement["resolutions"]),
+                contexts=tuple(statement["contexts"]),
+                confidence=statement["confidence"],
                 start=start,
                 end=end,
                 annotator=made_by,
                 relations=related,
             )
         )
-    named = {name for each in made for name in each.entities}
-    others = dict.fromkeys(m.name for m in standing if m.name not in named)
-    return [replace(made[0], entities=(*made[0].entities, *others)), *made[1:]]
+    used = {name for statement in annotations for name in statement.entities}
+    unused = dict.fromkeys(m.name for m in mentions if m.name not in used)
+    return [replace(annotations[0], entities=(*annotations[0].entities, *unused)), *annotations[1:]]
 
 
 def bare(passage: Passage) -> list[dict[str, Any]]:
@@ -218,7 +218,7 @@ def _problems(error: ValidationError | RecursionError) -> str:
     if isinstance(error, RecursionError):
         return "is nested too deeply"
     errors = [
-        f"{'.'.join(map(str, each['loc']))}: {fault_reason(each)}" for each in error.errors()[:3]
+        f"{'.'.join(map(str, fault['loc']))}: {fault_reason(fault)}" for fault in error.errors()[:3]
     ]
     return plain("; ".join(errors))[:300]
 
@@ -230,8 +230,8 @@ def _clean(statement: _Statement) -> dict[str, Any]:
         return {}
     names: dict[str, list[str]] = {}
     for kind in ("domains", "entities", "contexts", "problems", "resolutions"):
-        most = STATEMENT_LENGTH if kind in ("problems", "resolutions") else NAME_LENGTH
-        lines = (plain_line(one, most) for one in getattr(statement, kind)[:NAMES])
+        limit = STATEMENT_LENGTH if kind in ("problems", "resolutions") else NAME_LENGTH
+        lines = (plain_line(item, limit) for item in getattr(statement, kind)[:NAMES])
         names[kind] = list(dict.fromkeys(filter(None, lines)))
     return {
         "normalized_text": line,
@@ -239,9 +239,9 @@ def _clean(statement: _Statement) -> dict[str, Any]:
         "frame": statement.frame.value if statement.frame else None,
         "confidence": statement.confidence,
         "relations": [
-            [plain_line(one.source, NAME_LENGTH), name, plain_line(one.target, NAME_LENGTH)]
-            for one in statement.relations[:NAMES]
-            if _RELATION.fullmatch(name := "_".join(one.name.lower().split()))
+            [plain_line(item.source, NAME_LENGTH), name, plain_line(item.target, NAME_LENGTH)]
+            for item in statement.relations[:NAMES]
+            if _RELATION.fullmatch(name := "_".join(item.name.lower().split()))
         ],
         **names,
     }
@@ -288,8 +288,8 @@ class LlmAnnotator:
         annotation is renewed.
         """
         answers = self._stored_answers(passages)
-        left = [passage for passage in passages if self._key(passage) not in answers]
-        for batch in _batches(left, self._spec.batch_size):
+        unanswered = [passage for passage in passages if self._key(passage) not in answers]
+        for batch in _batches(unanswered, self._spec.batch_size):
             answers |= self._ask_about(batch)
         return [
             annotations_of(
@@ -304,16 +304,16 @@ class LlmAnnotator:
     def report(self, passages: Sequence[Passage] = (), annotated: int = 0) -> AnnotationReport:
         """Estimate the cost of new passages, and report the cost so far; send nothing."""
         answered = self._stored_answers(passages)
-        left = [passage for passage in passages if self._key(passage) not in answered]
-        batches = list(_batches(left, self._spec.batch_size))
+        unanswered = [passage for passage in passages if self._key(passage) not in answered]
+        batches = list(_batches(unanswered, self._spec.batch_size))
         characters = sum(len(TASK) + len(quote_passages(batch)) for batch in batches)
         return AnnotationReport(
             annotated,
             model_name(self._llm),
-            len(left),
+            len(unanswered),
             characters,
             characters // CHARACTERS_PER_TOKEN,
-            len(left) * _ANSWER_TOKENS,
+            len(unanswered) * _ANSWER_TOKENS,
             self._requests,
             self._sent,
             self._answered,
@@ -343,29 +343,29 @@ class LlmAnnotator:
             for number, passage in enumerate(batch, 1)
             if number not in statements
         ]
-        made = {self._key(batch[number - 1]): kept for number, kept in statements.items()}
-        self._keep(batch, made)
-        return made
+        by_key = {self._key(batch[number - 1]): usable for number, usable in statements.items()}
+        self._keep(batch, by_key)
+        return by_key
 
     def _answers(self, batch: Sequence[Passage]) -> tuple[dict[int, list[Any]], str]:
-        given, problem = [quote_passages(batch)], ""
+        messages, problem = [quote_passages(batch)], ""
         statements: dict[int, list[Any]] = {}
         for _ in range(2):
-            wanted = [number for number in range(1, len(batch) + 1) if number not in statements]
+            numbers = [number for number in range(1, len(batch) + 1) if number not in statements]
             try:
-                answers = self._ask(*given)
+                answers = self._ask(*messages)
             except AnswerError as error:
                 return statements, str(error)
-            more, wrong = read(answers.text, wanted)
-            statements |= more
-            left = [str(number) for number in wanted if number not in more]
-            if not left:
+            new_statements, wrong = read(answers.text, numbers)
+            statements |= new_statements
+            missing = [str(number) for number in numbers if number not in new_statements]
+            if not missing:
                 break
             problem, details = wrong[0], "\n".join(wrong[:_MAX_PROBLEMS])
-            given += [
+            messages += [
                 answers.text[:_BATCH_LENGTH] or "(nothing)",
                 f"That was not as asked:\n{details}\n"
-                f"Give one JSON object as described, of passages {', '.join(left)} only.",
+                f"Give one JSON object as described, of passages {', '.join(missing)} only.",
             ]
         return statements, problem
 
@@ -387,17 +387,17 @@ class LlmAnnotator:
     def _key(self, passage: Passage) -> str:
         chunk = passage.chunk
         parts = (self.fingerprint, passage.document.title, *chunk.heading_path, chunk.text)
-        asked = "\0".join(parts).encode("utf-8", "surrogatepass")
-        return hashlib.blake2b(asked, digest_size=16).hexdigest()
+        request = "\0".join(parts).encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(request, digest_size=16).hexdigest()
 
     def _stored_answers(self, passages: Sequence[Passage]) -> dict[str, list[Any]]:
         with self._database.read() as transaction:
             keys = [self._key(passage) for passage in passages]
             return chunk_annotations.answers_of(transaction, self._kb_id, keys)
 
-    def _keep(self, batch: Sequence[Passage], made: Mapping[str, list[Any]]) -> None:
+    def _keep(self, batch: Sequence[Passage], by_key: Mapping[str, list[Any]]) -> None:
         chunks = {self._key(passage): passage.chunk.id for passage in batch}
-        rows = {key: (chunks[key], statements) for key, statements in made.items()}
+        rows = {key: (chunks[key], statements) for key, statements in by_key.items()}
         with self._database.write() as transaction:
             chunk_annotations.put_answers(transaction, self._kb_id, rows)
 
@@ -406,11 +406,11 @@ def _batches(passages: Sequence[Passage], size: int) -> Iterator[list[Passage]]:
     batch: list[Passage] = []
     length = 0
     for passage in passages:
-        taken = len(passage.chunk.text)
-        if batch and (len(batch) == size or length + taken > _BATCH_LENGTH):
+        characters = len(passage.chunk.text)
+        if batch and (len(batch) == size or length + characters > _BATCH_LENGTH):
             yield batch
             batch, length = [], 0
         batch.append(passage)
-        length += taken
+        length += characters
     if batch:
         yield batch

@@ -66,27 +66,27 @@ def item_names(block: Block, text: str, path: tuple[str, ...], glossary: bool) -
     if match is None:
         return
     anchor = text_anchor(block, text)[1]
-    written = match["code"] or match["bold"]
+    term = match["code"] or match["bold"]
     if match["code"] and not match["colon"]:
         if not LINK.sub("", text[match.end() :]).strip(" \n()[],\\"):  # item of a list of names
-            yield from name_of_span(written.strip("`"), path, linked=True)
-    elif "`" in written:
-        for span in SPAN.finditer(written):
+            yield from name_of_span(term.strip("`"), path, linked=True)
+    elif "`" in term:
+        for span in SPAN.finditer(term):
             yield from name_of_span(span[2], path, anchor=anchor, defines=True)
     elif match["colon"] or glossary:
-        for part in re.split(r",\s+|\s+\|\s+", inline_text(written).rstrip(": "))[:4]:
+        for part in re.split(r",\s+|\s+\|\s+", inline_text(term).rstrip(": "))[:4]:
             kind = type_of_word(part, path)
             if kind is not None:
                 yield definition(part, kind, anchor)
             elif is_term(part) and (glossary or not part.islower() or " " in part):
-                for one in names_in_term(part):
-                    yield definition(one, EntityType.TERM, anchor, confirmed=glossary)
+                for name in names_in_term(part):
+                    yield definition(name, EntityType.TERM, anchor, confirmed=glossary)
 
 
 def prose_names(text: str, path: tuple[str, ...]) -> Iterator[Mark]:
     yield from span_names(text, path)
-    plain = SPAN.sub(" ", text)
-    for link in LINK.finditer(plain):
+    without_spans = SPAN.sub(" ", text)
+    for link in LINK.finditer(without_spans):
         words = NUMBER.sub("", inline_text(link[1]))
         if ADDRESS.match(words):
             continue
@@ -94,28 +94,28 @@ def prose_names(text: str, path: tuple[str, ...]) -> Iterator[Mark]:
             yield Mark(1, Name(f"{signed}()", type_of(signed) or EntityType.SYMBOL))
         else:
             yield from _candidates(words, path)
-    plain = ADDRESS.sub(" ", LINK.sub(r"\1", plain))
-    for bold in _BOLD.finditer(plain):
+    without_spans = ADDRESS.sub(" ", LINK.sub(r"\1", without_spans))
+    for bold in _BOLD.finditer(without_spans):
         yield from _candidates(inline_text(bold[1]).rstrip(":"), path)
-    yield from _standard_names(plain.replace("\\", "").replace("*", " "), path)
+    yield from _standard_names(without_spans.replace("\\", "").replace("*", " "), path)
 
 
-def _standard_names(plain: str, path: tuple[str, ...]) -> Iterator[Mark]:
-    for written in _WRITTEN_NAME.finditer(plain):
-        word = written[0]
+def _standard_names(text: str, path: tuple[str, ...]) -> Iterator[Mark]:
+    for match in _WRITTEN_NAME.finditer(text):
+        word = match[0]
         if word.isupper() and "_" not in word:
             if word.lower() not in SHOUTED and not word.startswith("PEP"):
                 yield candidate(word, EntityType.TERM)
-        elif written["call"]:
+        elif match["call"]:
             yield Mark(1, Name(word, EntityType.SYMBOL))
         else:
             yield candidate(word, type_of(word, path) or EntityType.SYMBOL)
-    for capitals in _CAPITALS.finditer(plain):
+    for capitals in _CAPITALS.finditer(text):
         if is_term(capitals[1]):
             yield candidate(capitals[1], EntityType.NAME)
-    for flag in _LONG_FLAG.finditer(plain):
+    for flag in _LONG_FLAG.finditer(text):
         yield Mark(1, Name(flag[0], EntityType.FLAG))
-    for standard in _STANDARD.finditer(plain):
+    for standard in _STANDARD.finditer(text):
         yield Mark(1, Name(standard[0].strip(), EntityType.NAME))
 
 
@@ -205,8 +205,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 def names_of(document: Document) -> list[Name]:
     """Return the names of a document, definitions first, each normal form once."""
     best: dict[str, Mark] = {}
-    seen: dict[str, set[str]] = {}
-    whole = len(document.content) >= _WHOLE_MANUAL
+    chapters_by_key: dict[str, set[str]] = {}
+    is_manual = len(document.content) >= _WHOLE_MANUAL
     ordinary = set(_LOWER_WORD.findall(document.content[:_MAX_READ]))
     for mark in _marks(document):
         text = " ".join(_CONTROL.sub(" ", mark.name.name).split())
@@ -219,8 +219,8 @@ def names_of(document: Document) -> list[Name]:
         if text != mark.name.name:
             mark = Mark(mark.rank, replace(mark.name, name=text))  # noqa: PLW2901
         key = subject_key(SubjectKind.ENTITY, text)
-        if whole and mark.rank == 2 and key:  # chapters count as pages
-            chapters = seen.setdefault(key, set())
+        if is_manual and mark.rank == 2 and key:  # chapters count as pages
+            chapters = chapters_by_key.setdefault(key, set())
             chapters.add(mark.chapter)
             if len(chapters) >= _CHAPTERS:
                 mark = Mark(1, replace(mark.name, confirmed=True))  # noqa: PLW2901
@@ -228,8 +228,8 @@ def names_of(document: Document) -> list[Name]:
         if key and (previous is None or mark.rank < previous.rank):
             best[key] = mark
     ranked = sorted(best.values(), key=lambda mark: mark.rank)  # stable: in order of the text
-    most = max(MAX_NAMES, len(document.content) // _CHARACTERS_PER_NAME)
-    names = dict.fromkeys(mark.name.name for mark in ranked[:most])
+    limit = max(MAX_NAMES, len(document.content) // _CHARACTERS_PER_NAME)
+    names = dict.fromkeys(mark.name.name for mark in ranked[:limit])
     by_name = {mark.name.name: mark.name for mark in reversed(ranked)}
     return [by_name[name] for name in names]
 
@@ -249,8 +249,8 @@ def _marks(document: Document) -> Iterator[Mark]:
         if block.kind is Kind.HEADING and block.outermost:
             heading = next(headings)
             above, path = heading.path[:-1], heading.path
-            own = split_anchor(block.title)[1]
-            yield from _heading_names(block, own, above, glossary)
+            own_anchor = split_anchor(block.title)[1]
+            yield from _heading_names(block, own_anchor, above, glossary)
         elif block.kind is Kind.TEXT:
             text = content[block.start : block.end]
             if block.item:
@@ -268,11 +268,11 @@ def _last(uri: str) -> str:
 
 
 def _is_index(document: Document) -> bool:
-    last = _last(document.uri)
+    page_name = _last(document.uri)
     return bool(
         _INDEX.fullmatch(document.title.strip())
         or (_INDEX.match(document.title.strip()) and "–" in document.title)
-        or re.search(r"genindex|modindex|keyword_index|[-_]index\.", last)
+        or re.search(r"genindex|modindex|keyword_index|[-_]index\.", page_name)
     )
 
 
@@ -310,14 +310,14 @@ def _heading_names(
     if signed and (text != signed or looks_like_code(signed) or title.startswith("`")):
         yield definition(signed, type_of(signed, above) or EntityType.SYMBOL, anchor)
         return
-    written = _LOWER_HEADING.match(text)
-    if written and (block.level > 1 or text != written[1] or not text.isalpha()):
+    lower_match = _LOWER_HEADING.match(text)
+    if lower_match and (block.level > 1 or text != lower_match[1] or not text.isalpha()):
         # titles are capitalized, unless they are names
-        if not is_everywhere(written[1]):
-            yield definition(written[1], EntityType.SYMBOL, anchor)
+        if not is_everywhere(lower_match[1]):
+            yield definition(lower_match[1], EntityType.SYMBOL, anchor)
         return
-    if (named := _KIND_TITLE.fullmatch(text)) and (of := _owner_name(named, title, anchor)):
-        yield definition(of, type_of_kind_word(named["kind"]), anchor)
+    if (titled := _KIND_TITLE.fullmatch(text)) and (name := _owner_name(titled, title, anchor)):
+        yield definition(name, type_of_kind_word(titled["kind"]), anchor)
         return
     for span in SPAN.finditer(title):
         yield from name_of_span(span[2], above, anchor=anchor, defines=span[0] == title)
@@ -346,8 +346,8 @@ def _anchor_names(text: str, anchor: str) -> Iterator[Mark]:
         yield definition(bare, EntityType.SYMBOL, anchor)
     elif std and (word := IDENTIFIER.match(text)):
         yield definition(word[0], _STD_KINDS.get(std, EntityType.NAME), anchor)
-    elif (signed := signature(text)) and anchor and (whole := anchor_name(signed, bare)):
-        yield definition(whole, type_of(whole) or EntityType.SYMBOL, anchor)
+    elif (signed := signature(text)) and anchor and (full := anchor_name(signed, bare)):
+        yield definition(full, type_of(full) or EntityType.SYMBOL, anchor)
 
 
 def _owner_name(match: re.Match[str], title: str, anchor: str) -> str:
@@ -370,8 +370,8 @@ def _index_names(content: str) -> Iterator[Mark]:
         if not words or len(words) == 1 or ADDRESS.match(words):
             continue
         signed = signature(words)
-        if signed and target and (whole := anchor_name(signed, target)):
-            yield Mark(1, Name(whole, type_of(whole) or EntityType.SYMBOL))
+        if signed and target and (full_name := anchor_name(signed, target)):
+            yield Mark(1, Name(full_name, type_of(full_name) or EntityType.SYMBOL))
         elif (kind := type_of_word(words)) is not None:
             yield Mark(1, Name(words, kind))
         elif is_term(words) and not is_single(words):

@@ -59,12 +59,12 @@ def problems_and_resolutions(
 
 
 def _limit(labels: dict[str, None]) -> tuple[str, ...]:
-    return tuple(one for one in labels if one)[:_MAX]
+    return tuple(label for label in labels if label)[:_MAX]
 
 
 def _sentence_text(text: str, sentence: Sentence) -> str:
-    bare = text[sentence.start : sentence.end].replace("\0", "")
-    line = " ".join(inline_text(_QUOTE.sub("\n", bare).strip("> ")).split())
+    sentence_text = text[sentence.start : sentence.end].replace("\0", "")
+    line = " ".join(inline_text(_QUOTE.sub("\n", sentence_text).strip("> ")).split())
     return _cut(line, _MAX_LENGTH)
 
 
@@ -98,20 +98,20 @@ _PREFIX = re.compile(r"\A(?:\d+(?:\.\d+)*\.?|[A-Z]\.|Chapter \d+:?)\s+")
 def contexts_of(text: str, path: Sequence[str]) -> tuple[str, ...]:
     whole_text = "\n".join((*path, text))
     contexts = dict.fromkeys((*_versions(whole_text), *_platforms_in(whole_text)))
-    kept = list(contexts)[: _MAX_CONTEXTS - 1]
+    labels = list(contexts)[: _MAX_CONTEXTS - 1]
     if len(path) > 1:
         leaf = _PREFIX.sub("", path[-1])
         if 0 < len(leaf) <= _MAX_LABEL:
-            kept.append(leaf)
-    return tuple(dict.fromkeys(kept))
+            labels.append(leaf)
+    return tuple(dict.fromkeys(labels))
 
 
 def _versions(text: str) -> Iterator[str]:
     for match in _VERSION.finditer(text):
         product = (match["product"] or "").split()
         if not product or product[0] not in _PLACES:
-            known = product and product[0] not in _NO_PRODUCT
-            yield f"{' '.join(product) if known else 'version'} {match['number']}"
+            is_product = product and product[0] not in _NO_PRODUCT
+            yield f"{' '.join(product) if is_product else 'version'} {match['number']}"
 
 
 def _platforms_in(text: str) -> Iterator[str]:
@@ -179,12 +179,12 @@ class RulesAnnotator:
             annotator=self.fingerprint,
         )
         types = reading.types
-        first = types[0] if types else None
-        made = [
+        main_type = types[0] if types else None
+        annotations = [
             of_chunk(
                 text=text,
-                normalized_text=_whole(text, reading, first),
-                frame=first,
+                normalized_text=_whole(text, reading, main_type),
+                frame=main_type,
                 entities=entities,
                 problems=problems,
                 resolutions=resolutions,
@@ -194,19 +194,19 @@ class RulesAnnotator:
         ]
         for type_ in types[1:]:
             key = max(reading.sentences, key=lambda sentence: sentence.weights[type_])
-            inside = [one for one in mentions if key.start <= one.start and one.end <= key.end]
-            made.append(
+            inner = [m for m in mentions if key.start <= m.start and m.end <= key.end]
+            annotations.append(
                 of_chunk(
                     text=text[key.start : key.end],
                     normalized_text=_statement_text(text, [key]),
                     frame=type_,
-                    entities=_distinct(inside),
+                    entities=_distinct(inner),
                     confidence=round(reading.confidence * 0.7, 2),
                     start=key.start,
                     end=key.end,
                 )
             )
-        return tuple(made)
+        return tuple(annotations)
 
 
 def _distinct(mentions: Sequence[Mention]) -> tuple[str, ...]:
@@ -218,16 +218,16 @@ def _whole(text: str, reading: Reading, type_: StatementType | None) -> str:
         return _cut(plain_text(text), _MAX_STATEMENT_LENGTH)
     if type_ is None or len(reading.sentences) <= _MAX_SENTENCES:
         return _statement_text(text, reading.sentences[:_MAX_SENTENCES])
-    ranked = sorted(reading.sentences, key=lambda one: -one.weights[type_])
-    chosen = {id(one) for one in (*ranked[: _MAX_SENTENCES - 1], reading.sentences[0])}
-    return _statement_text(text, [one for one in reading.sentences if id(one) in chosen])
+    ranked = sorted(reading.sentences, key=lambda s: -s.weights[type_])
+    chosen = {id(s) for s in (*ranked[: _MAX_SENTENCES - 1], reading.sentences[0])}
+    return _statement_text(text, [s for s in reading.sentences if id(s) in chosen])
 
 
 def _statement_text(text: str, sentences: Sequence[Sentence]) -> str:
     parts = []
     for sentence in sentences:
-        bare = without_text_anchor(text[sentence.start : sentence.end])[0]
+        clean = without_text_anchor(text[sentence.start : sentence.end])[0]
         parts.append(
-            " ".join(inline_text(" ".join(_MARKS.sub("", bare.replace("\0", "")).split())).split())
+            " ".join(inline_text(" ".join(_MARKS.sub("", clean.replace("\0", "")).split())).split())
         )
     return _cut(" ".join(filter(None, parts)), _MAX_STATEMENT_LENGTH)

@@ -32,8 +32,8 @@ def _automaton() -> tuple[AhoCorasick, list[tuple[StatementType, float]]]:
 def _cues(text: str) -> Iterator[tuple[int, StatementType, float]]:
     """Iterate over the cues of a folded text: place, type and weight."""
     automaton, meaning = _automaton()
-    for number, place in matches_in(automaton, mark_words(text)):
-        yield place, *meaning[number]
+    for number, position in matches_in(automaton, mark_words(text)):
+        yield position, *meaning[number]
 
 
 BEGINNING = re.compile(
@@ -100,9 +100,9 @@ class Reading:
         ranked = [type_ for type_ in ranked if self.scores[type_] >= _MIN]
         if not ranked:
             return []
-        most = {type_: max(one.weights[type_] for one in self.sentences) for type_ in StatementType}
-        strong = [type_ for type_ in StatementType if type_ != ranked[0] and most[type_] >= _SECOND]
-        return [ranked[0], *sorted(strong, key=most.__getitem__, reverse=True)[:2]]
+        peak = {type_: max(s.weights[type_] for s in self.sentences) for type_ in StatementType}
+        strong = [type_ for type_ in StatementType if type_ != ranked[0] and peak[type_] >= _SECOND]
+        return [ranked[0], *sorted(strong, key=peak.__getitem__, reverse=True)[:2]]
 
     @property
     def confidence(self) -> float:
@@ -153,14 +153,14 @@ def _weigh(low: str, sentences: list[Sentence]) -> None:
             continue
         if begin["then"]:
             # an obligation under a condition is a constraint
-            bound = sentence.weights[StatementType.CONSTRAINT] >= 1
-            sentence.weights[StatementType.CAUSAL] += 0.4 if bound else 1.3
+            is_constraint = sentence.weights[StatementType.CONSTRAINT] >= 1
+            sentence.weights[StatementType.CAUSAL] += 0.4 if is_constraint else 1.3
         elif begin["condition"]:
             sentence.weights[StatementType.CAUSAL] += 0.7
         else:
             # "to use it, you must ..." is a constraint rather than a step
-            bound = sentence.weights[StatementType.CONSTRAINT] >= 2
-            sentence.weights[StatementType.PROCEDURE] += 0.8 if bound else 2.0
+            is_constraint = sentence.weights[StatementType.CONSTRAINT] >= 2
+            sentence.weights[StatementType.PROCEDURE] += 0.8 if is_constraint else 2.0
 
 
 def _scores(
@@ -203,13 +203,13 @@ def _is_english(low: str) -> bool:
     words = low.split()
     if len(words) < 4:
         return True
-    own = sum(word in _ENGLISH for word in words)
-    foreign = sum(word in _FOREIGN and word not in _ENGLISH for word in words)
-    if own >= 0.15 * len(words):
-        return own >= foreign
+    english_words = sum(word in _ENGLISH for word in words)
+    foreign_words = sum(word in _FOREIGN and word not in _ENGLISH for word in words)
+    if english_words >= 0.15 * len(words):
+        return english_words >= foreign_words
     if len(_CODE_LIKE.findall(low)) > 0.12 * len(low):
         return False  # code whose fence is in another chunk
-    return own > 0.05 * len(words) or own >= foreign
+    return english_words > 0.05 * len(words) or english_words >= foreign_words
 
 
 _ENGLISH = stop_words("english")

@@ -176,22 +176,22 @@ def signature(text: str) -> str:
     if match := IDENTIFIER.fullmatch(
         stripped.partition("(")[0].partition(" = ")[0].partition(": ")[0].strip()
     ):
-        called = "(" in stripped or " = " in stripped
-        if called or " " not in stripped:
+        is_call = "(" in stripped or " = " in stripped
+        if is_call or " " not in stripped:
             return match[0]
     if match := _SIGNATURE.fullmatch(text):
-        before = match["before"].split()
-        prose = [word for word in before if word.lower() in STOP_WORDS]
+        preceding = match["before"].split()
+        prose = [word for word in preceding if word.lower() in STOP_WORDS]
         glued = text[match.start("call") - 1] != " "
         return match["name"] if glued and not prose else ""
     return ""
 
 
 def anchor_name(signed: str, anchor: str) -> str:
-    last = re.split(r"\.|::|->|#", signed)[-1]
-    ends = tuple(mark + name for mark in (".", "::", "#") for name in (signed, last))
-    same = anchor == signed or anchor.endswith(ends)
-    return anchor if same and IDENTIFIER.fullmatch(anchor) else ""
+    last_part = re.split(r"\.|::|->|#", signed)[-1]
+    ends = tuple(mark + name for mark in (".", "::", "#") for name in (signed, last_part))
+    is_same = anchor == signed or anchor.endswith(ends)
+    return anchor if is_same and IDENTIFIER.fullmatch(anchor) else ""
 
 
 def candidate(name: str, kind: EntityType) -> Mark:
@@ -252,11 +252,11 @@ def matches_in(
     matches = automaton.find_matches_as_indexes(text, overlapping=overlap)
     if overlap:
         matches.sort(key=lambda match: (match[1], -match[2]))
-    at = place = 0
+    at = position = 0
     for number, start, _ in matches:
-        place += start - at - text.count(MARK, at, start)
+        position += start - at - text.count(MARK, at, start)
         at = start
-        yield number, place
+        yield number, position
 
 
 CODE = {
@@ -357,8 +357,8 @@ def _forms(
         return
     if kind in CODE and not curated:
         # an ordinary word, unless it looks like a name
-        plain = is_word and written in {low, low.capitalize()}
-        yield written, Spelling(written, name, exact=True, marked=plain)
+        is_plain = is_word and written in {low, low.capitalize()}
+        yield written, Spelling(written, name, exact=True, marked=is_plain)
         return
     if is_word and is_everywhere(low) and not curated:
         yield written, Spelling(written, name, exact=False, marked=True)
@@ -371,8 +371,8 @@ def _forms(
     if kind in {EntityType.TERM, EntityType.NAME} and written.isascii() and not exact:
         head, space, last = written.rpartition(" ")
         single = singular(last)
-        many = _plural(single)
-        for form in (head + space + single, head + space + many):
+        plural = _plural(single)
+        for form in (head + space + single, head + space + plural):
             if form.lower() != low and len(single) > 2:
                 yield form, Spelling(form, name, exact=False, marked=False)
 
