@@ -228,8 +228,8 @@ def self_links(body: Element) -> dict[Element, str]:
                 title = link.getprevious()
                 if title is not None and title.tag == "div" and _is_short(title, _SIGNATURE):
                     anchors.setdefault(title, href[1:])
-    for block, place in _named_blocks(body):
-        anchors.setdefault(block, place)
+    for block, target in _named_blocks(body):
+        anchors.setdefault(block, target)
     return anchors
 
 
@@ -278,8 +278,8 @@ def anchor(element: Element, own: dict[Element, str]) -> str:
     In this order: its id, the id of an inner element, the target of its permalink, an empty anchor
     right before it, the id of the section that it opens.
     """
-    inside = map(_own_name, element.iter("a", "span"))
-    name = element.get("id") or own.get(element) or next(filter(None, inside), "")
+    inner_names = map(_own_name, element.iter("a", "span"))
+    name = element.get("id") or own.get(element) or next(filter(None, inner_names), "")
     return valid_anchor(name) or _around(element)
 
 
@@ -288,7 +288,7 @@ def _own_name(element: Element) -> str:
 
 
 def opening_anchor(element: Element) -> str:
-    """Return the fragment of a paragraph or list item, or ``""``: its id or its start's."""
+    """Return the fragment of a paragraph or list item, or ``""``: its id, or that of its start."""
     own_anchor = valid_anchor(element.get("id") or "")
     inner = element
     while not own_anchor and not (inner.text or "").strip() and len(inner):

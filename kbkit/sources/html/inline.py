@@ -133,9 +133,9 @@ class InlineWriter:
             _spans(part, None, spans)
         return self._code(spans, self._fragment)
 
-    def _code(self, spans: Spans, place: str | None) -> str:
+    def _code(self, spans: Spans, here: str | None) -> str:
         code_spans = (
-            f"{text[:1].isspace() * ' '}{self._write_link(code_span(text), href, place)}"
+            f"{text[:1].isspace() * ' '}{self._write_link(code_span(text), href, here)}"
             f"{text[-1:].isspace() * ' '}"
             if text.strip()
             else " "
@@ -160,11 +160,11 @@ class InlineWriter:
         page, _, fragment = url.partition("#")
         return "" if page == self._base.partition("#")[0] and fragment in ("", here) else url
 
-    def _write_link(self, text: str, href: str | None, place: str | None = None) -> str:
+    def _write_link(self, text: str, href: str | None, here: str | None = None) -> str:
         inner = text.strip()
         if not inner or not href or self._linkless or self._in_link:
             return text
-        url = self._target(href, place)
+        url = self._target(href, here)
         if not url:
             return text
         leading, trailing = " " * text[0].isspace(), " " * text[-1].isspace()

@@ -55,8 +55,8 @@ def page_title(
     sole = sum(plain_text(head) != "" for head in body.iter("h1")) == 1
     section: Element | None = None  # the first heading of the content, if most pages have it
     bare = bare_title(named, common)
-    for place in (region, body):
-        for heading in place.iter("h1"):
+    for scope in (region, body):
+        for heading in scope.iter("h1"):
             text = plain_text(heading).rstrip("¶# ")
             if not text:
                 continue
@@ -64,12 +64,12 @@ def page_title(
             # must be on nearly all pages
             is_shared = key_of(text) in common and (not sole or heading_key(text) in common)
             if is_shared and text != bare:
-                section = heading if section is None and place is region else section
+                section = heading if section is None and scope is region else section
                 continue
             # a heading outside the content may be the site's name; one after a heading that
             # most pages have may be a section's
             is_first = section is None and not (named and several)
-            if text in named or (place is region and (is_first or _is_title(text, bare, several))):
+            if text in named or (scope is region and (is_first or _is_title(text, bare, several))):
                 return heading, _qualify(text, named, common)[:MAX_LENGTH]
     if named:
         title = bare_title(_EDITION.sub("", named), common) or named

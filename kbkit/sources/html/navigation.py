@@ -30,29 +30,29 @@ _MIN = 2  # minimum other pages in a list of the site's pages
 
 
 def page_navigation(root: Element, base: str, url: str) -> Navigation:
-    own = _page(url)
-    trail, following = _in_list(root, base, own)
-    crumbs = _breadcrumbs(root, base, own)
+    page_url = _page(url)
+    trail, following = _in_list(root, base, page_url)
+    crumbs = _breadcrumbs(root, base, page_url)
     if crumbs is not None and (trail is None or len(crumbs) > len(trail)):
         trail = crumbs
-    return Navigation.of_values(trail, _next(root, base, own) or following)
+    return Navigation.of_values(trail, _next(root, base, page_url) or following)
 
 
-def _next(root: Element, base: str, own: str) -> str:
+def _next(root: Element, base: str, page_url: str) -> str:
     for element in root.iter("link", "a"):
         if "next" in (element.get("rel") or "").lower().split():
             target = _resolve(base, element.get("href"))
-            return target if _page(target) != own else ""
+            return target if _page(target) != page_url else ""
     next_links = (
         _resolve(base, link.get("href"))
         for link in root.iter("a")
         if any(map(_NEXT.search, map(str.lower, classes(link))))
     )
-    candidates = (url for url in next_links if _page(url) != own and _same_site(url, own))
+    candidates = (url for url in next_links if _page(url) != page_url and _same_site(url, page_url))
     return next(candidates, "")
 
 
-def _breadcrumbs(root: Element, base: str, own: str) -> list[tuple[str, str]] | None:
+def _breadcrumbs(root: Element, base: str, page_url: str) -> list[tuple[str, str]] | None:
     for element in root.iter("nav", "div", "ul", "ol", "p"):
         attributes = (*classes(element), *map(element.get, ("id", "aria-label")))
         names = {name.lower() for name in attributes if name}
@@ -75,13 +75,13 @@ def _breadcrumbs(root: Element, base: str, own: str) -> list[tuple[str, str]] | 
             if not any("aside" in name for up in (link, link.getparent()) for name in classes(up))
         ]
         if crumbs := [(text, target) for text, target in crumbs if target]:
-            return [(text, target) for text, target in crumbs if _page(target) != own]
+            return [(text, target) for text, target in crumbs if _page(target) != page_url]
     return None
 
 
-def _in_list(root: Element, base: str, own: str) -> tuple[list[tuple[str, str]] | None, str]:
+def _in_list(root: Element, base: str, page_url: str) -> tuple[list[tuple[str, str]] | None, str]:
     candidates: list[tuple[tuple[int, int], Element, Element]] = []
-    name = own.rpartition("/")[2]
+    name = page_url.rpartition("/")[2]
     pages: dict[Element, list[tuple[Element, str]]] = {}
     for link in islice(root.iter("a"), _MAX_LINKS):
         path, _, fragment = (link.get("href") or "").partition("#")
@@ -89,7 +89,7 @@ def _in_list(root: Element, base: str, own: str) -> tuple[list[tuple[str, str]] 
             continue  # within the page
         if path and name not in path and not path.endswith(("/", ".", "index.html")):
             continue  # avoids slow URL resolution
-        if _page(_resolve(base, link.get("href"))) != own:
+        if _page(_resolve(base, link.get("href"))) != page_url:
             continue
         lists = list(link.iterancestors(*_LISTS))
         if not lists or not _is_navigation(lists[-1]):
@@ -97,7 +97,7 @@ def _in_list(root: Element, base: str, own: str) -> tuple[list[tuple[str, str]] 
         outer = lists[-1]
         if outer not in pages:
             pages[outer] = [(a, _resolve(base, a.get("href"))) for a in outer.iter("a")]
-        count = len({_page(target) for _, target in pages[outer]} - {own, ""})
+        count = len({_page(target) for _, target in pages[outer]} - {page_url, ""})
         rank = len(_items_above(link, outer)), count
         if count >= _MIN or _caption(outer) is not None:
             candidates.append((rank, outer, link))
@@ -107,8 +107,8 @@ def _in_list(root: Element, base: str, own: str) -> tuple[list[tuple[str, str]] 
     steps = (_label(item, base) for item in _items_above(link, outer))
     trail = [step for step in (_caption(outer), *steps) if step]
     after = dropwhile(lambda pair: pair[0] is not link, pages[outer])
-    following = next((target for _, target in after if target and _page(target) != own), "")
-    return trail, following if _same_site(following, own) else ""
+    following = next((target for _, target in after if target and _page(target) != page_url), "")
+    return trail, following if _same_site(following, page_url) else ""
 
 
 def _items_above(link: Element, outer: Element) -> list[Element]:
@@ -157,8 +157,8 @@ def _is_navigation(outer: Element) -> bool:
     return False
 
 
-def _same_site(target: str, own: str) -> bool:
-    return target.split("/")[2:3] == own.split("/")[2:3]
+def _same_site(target: str, page_url: str) -> bool:
+    return target.split("/")[2:3] == page_url.split("/")[2:3]
 
 
 def _page(url: str) -> str:

@@ -364,9 +364,9 @@ def is_article(
 
 
 def _is_documentation(
-    body: Element, region: Element, selected: str, own: dict[Element, str], *, stated: bool
+    body: Element, region: Element, selected: str, anchors: dict[Element, str], *, stated: bool
 ) -> bool:
-    if own or any(term.get("id") for term in region.iter("dt")):
+    if anchors or any(term.get("id") for term in region.iter("dt")):
         return True
     text = "".join(selected.split())
     for pre in region.iter(*_PREFORMATTED):

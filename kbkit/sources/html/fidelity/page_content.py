@@ -107,7 +107,7 @@ class PageStates:
         self._shared = [run.key in template for run in self._runs]
         sizes = [run.size for run in self._runs]
         linked = [run.linked for run in self._runs]
-        shared = [run.size if old else 0 for run, old in zip(self._runs, self._shared, strict=True)]
+        shared = [run.size * flag for run, flag in zip(self._runs, self._shared, strict=True)]
         self._sums = [list(accumulate(counts, initial=0)) for counts in (sizes, linked, shared)]
         self._main = (0, 0)
         self._classify()
@@ -308,25 +308,25 @@ class PageStates:
         for element in self._read_runs.root.iter(*HEADINGS):
             text = squash(_own_text(element))
             if text and self.is_content(element):
-                own, section_ids = self._anchors(element)
-                fragments = frozenset(map(unquote, own | section_ids))
-                yield MarkdownHeading(HEADINGS[element.tag], text, fragments, bool(own))
+                ids, section_ids = self._anchors(element)
+                fragments = frozenset(map(unquote, ids | section_ids))
+                yield MarkdownHeading(HEADINGS[element.tag], text, fragments, bool(ids))
 
     def _anchors(self, heading: Element) -> tuple[frozenset[str], frozenset[str]]:
-        own = {part.get("id") or part.get("name") for part in heading.iter()}
+        ids = {part.get("id") or part.get("name") for part in heading.iter()}
         section_ids: set[str | None] = set()
         node = heading
         for _ in range(3):
             before = node.getprevious()
             while before is not None and (self._is_empty(before) or self.is_boilerplate(before)):
                 if self._is_empty(before):
-                    own |= {part.get("id") or part.get("name") for part in before.iter()}
+                    ids |= {part.get("id") or part.get("name") for part in before.iter()}
                 before = before.getprevious()
             node = node.getparent()
             if node is None or before is not None or node.tag in ("body", "td", "li"):
                 break
-            (own if node.tag == "section" else section_ids).add(node.get("id"))
-        return frozenset(filter(None, own)), frozenset(filter(None, section_ids))
+            (ids if node.tag == "section" else section_ids).add(node.get("id"))
+        return frozenset(filter(None, ids)), frozenset(filter(None, section_ids))
 
     @staticmethod
     def _is_empty(element: Element) -> bool:

@@ -172,8 +172,8 @@ def _folded_sources(root: Element) -> set[Element]:
     unfolds = False
     for element in root.iter("summary", "label", "pre", *HEADINGS):
         if element.tag in ("summary", "label"):
-            own_words = set("".join(element.itertext()).lower().split())
-            unfolds = "source" in own_words and own_words <= _SOURCE_BUTTON
+            label_words = set("".join(element.itertext()).lower().split())
+            unfolds = "source" in label_words and label_words <= _SOURCE_BUTTON
             sources.update([element] * unfolds)
         elif element.tag == "pre" and unfolds:
             sources.add(element)
