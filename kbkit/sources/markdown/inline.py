@@ -147,8 +147,8 @@ def plain_markup(
                 mark = "☐" if task["done"] == " " else "☑"
                 piece = task["lead"] + mark + piece[task.end() :]
             piece, anchor = text_anchor(block, piece)
-            written = writer.text(piece, in_line=block.kind is Kind.TABLE)
-            out.append(f"{written.rstrip()} {{#{anchor}}}" if anchor else written)
+            converted = writer.text(piece, in_line=block.kind is Kind.TABLE)
+            out.append(f"{converted.rstrip()} {{#{anchor}}}" if anchor else converted)
         else:
             out.append(piece)
     return "".join([*out, text[at:]])
