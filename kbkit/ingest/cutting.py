@@ -201,12 +201,12 @@ def _first_blocks(structure: Outline) -> Sequence[Block]:
 def correct_shared(database: Database, kb_id: str) -> None:
     """Replace descriptions that several documents share: they describe the site, not the page."""
     with database.read() as transaction:
-        listed = list(reading.iter_listed(transaction, kb_id))
-    lines = {document.id: _shorten(plain(first_text(document.metadata))) for document in listed}
+        entries = list(reading.iter_listed(transaction, kb_id))
+    lines = {document.id: _shorten(plain(first_text(document.metadata))) for document in entries}
     counts = Counter(line for line in lines.values() if line)
     shared = [
         document.id
-        for document in listed
+        for document in entries
         if counts[lines[document.id]] > 1 and document.description == lines[document.id]
     ]
     for start in range(0, len(shared), _BATCH):

@@ -291,10 +291,10 @@ class DocumentWriter(Batch):
     def _to_embed(self, new_documents: list[NewDocument], texts: dict[str, str]) -> dict[str, str]:
         if self._destination.spec.embedding.text == CHUNK:
             return texts  # vectors of unchanged chunks are found by their texts
-        all_chunks = [part for document in new_documents for part in document.chunks]
+        all_chunks = [chunk for document in new_documents for chunk in document.chunks]
         with self._destination.stores.database.read() as transaction:
             unchanged_ids = writing.staying(transaction, all_chunks)
-        hashes = {part.embed_hash for part in all_chunks if part.chunk.id not in unchanged_ids}
+        hashes = {chunk.embed_hash for chunk in all_chunks if chunk.chunk.id not in unchanged_ids}
         return {key: text for key, text in texts.items() if key in hashes}
 
     def _reopen(self, row: KnowledgeBaseRow) -> None:

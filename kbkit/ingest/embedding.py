@@ -161,8 +161,8 @@ class RunCounters:
 def _add_figures(figures: Figures, added: Figures) -> Figures:
     sums = dict(figures)
     for kind, (kept, wanted) in added.items():
-        before = sums.get(kind, (0, 0))
-        sums[kind] = before[0] + kept, before[1] + wanted
+        total = sums.get(kind, (0, 0))
+        sums[kind] = total[0] + kept, total[1] + wanted
     return sums
 
 

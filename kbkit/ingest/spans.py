@@ -160,9 +160,9 @@ def _span_at(content: str, structure: Outline, start: int, end: int) -> ChunkSpa
     ):
         index += 1
     anchor = headings[index].anchor if index >= 0 else ""
-    own = bisect_right(structure.anchors, start, key=lambda pair: pair[0]) - 1
-    if own >= 0 and (index < 0 or structure.anchors[own][0] > headings[index].start):
-        anchor = structure.anchors[own][1]
+    last = bisect_right(structure.anchors, start, key=lambda pair: pair[0]) - 1
+    if last >= 0 and (index < 0 or structure.anchors[last][0] > headings[index].start):
+        anchor = structure.anchors[last][1]
     pages = structure.pages
     page = bisect_right(pages, start, key=lambda mark: mark[0]) - 1
     while (
@@ -183,8 +183,8 @@ def _span_at(content: str, structure: Outline, start: int, end: int) -> ChunkSpa
 def _pieces(content: str, start: int, end: int, structure: Outline) -> Iterator[Piece]:
     """Iterate over headings, code, raw HTML, and paragraphs of a range in order."""
     first, last = (
-        bisect_left(structure.blocks, place, key=lambda block: block.start)
-        for place in (content.rfind("\n", 0, start) + 1, end)
+        bisect_left(structure.blocks, offset, key=lambda block: block.start)
+        for offset in (content.rfind("\n", 0, start) + 1, end)
     )
     loose: list[Block] = []
     position = start

@@ -400,13 +400,13 @@ def remove_expansions(database: Database, kb_id: str) -> int:
 
 def _parse(answer: str, questions: int) -> tuple[str, list[str]]:
     fields = json_object(answer, _MAX_ANSWER_LENGTH)
-    summary, asked = fields.get("summary"), fields.get("questions")
-    if not isinstance(summary, str) or not isinstance(asked, list):
+    summary, raw_questions = fields.get("summary"), fields.get("questions")
+    if not isinstance(summary, str) or not isinstance(raw_questions, list):
         raise AnswerError("answered JSON without a text as summary and a list as questions")
     line = plain_line(summary, SUMMARY_LENGTH)
     if not line:
         raise AnswerError("answered with an empty summary")
-    lines = (plain_line(item, QUESTION_LENGTH) for item in asked if isinstance(item, str))
+    lines = (plain_line(item, QUESTION_LENGTH) for item in raw_questions if isinstance(item, str))
     return line, list(dict.fromkeys(filter(None, lines)))[:questions]
 
 
