@@ -1,6 +1,6 @@
 """Annotations of chunks: names, statement types, problems and resolutions.
 
-A new document may define a name that old ones use. So chunks that contain an added or removed name
+A new document may define a name that old ones use, so chunks that contain an added or removed name
 are annotated again. The result equals that of annotating all chunks.
 """
 
@@ -129,7 +129,7 @@ class AnnotationMaker:
         fingerprint = self.annotator.fingerprint
         yield from batches(
             self.database,
-            lambda read: chunk_annotations.lacking(read, self.kb_id, fingerprint, self.at_once),
+            lambda tx: chunk_annotations.lacking(tx, self.kb_id, fingerprint, self.at_once),
         )
 
     def _annotate(self, seqs: Sequence[int], gazetteer: NameGazetteer) -> int:

@@ -44,7 +44,7 @@ _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 _SENTENCE_START = re.compile(
     r"(?:\A|[.!?:]\s+|\n\s*(?:[-*+>#]+|\d+[.)])?\s*|[-*+|]\s+)[\"'“(*_\[]*\Z"
 )
-# signs that join a name to a word before it
+# characters that join a name to the preceding word
 _TIES = ".-/\\:@"
 _TIED = {".": ")]", "-": "- \n\t`", "/": "/.~", "\\": "\\", ":": ":", "@": ""}
 
@@ -225,8 +225,8 @@ class _Look:
 
     def is_subject(self, start: int, end: int) -> bool:
         """Whether a verb follows (``Go is compiled``), or the match is a single letter (``R``)."""
-        alone = end - start == 1 and self.plain[start] not in "AI"
-        return alone or _FINITE.match(self.plain, end) is not None
+        is_letter = end - start == 1 and self.plain[start] not in "AI"
+        return is_letter or _FINITE.match(self.plain, end) is not None
 
     @cached_property
     def headings(self) -> frozenset[tuple[int, int]]:
@@ -251,17 +251,17 @@ def _wordy(text: str, at: int) -> bool:
 
 class _GroupOf:
     def __init__(self, names: list[GivenName]) -> None:
-        best = max(names, key=lambda one: (one.defined, one.documents, one.confirmed, one.name))
+        best = max(names, key=lambda n: (n.defined, n.documents, n.confirmed, n.name))
         self.key = subject_key(SubjectKind.ENTITY, best.name)
         self.name = best.name
         self.type = best.type
         # unconfirmed names of few documents are often accidental
-        reliable = [one for one in names if one.confirmed or one.documents >= WITNESSES] or names
-        self.written = {one.name: one.type for one in reliable}
-        documents = sum(one.documents for one in names)
-        is_plain = all(one.name.isalpha() and one.name.islower() for one in names)
+        reliable = [n for n in names if n.confirmed or n.documents >= WITNESSES] or names
+        self.written = {n.name: n.type for n in reliable}
+        documents = sum(n.documents for n in names)
+        is_plain = all(n.name.isalpha() and n.name.islower() for n in names)
         needed = _MANY_WITNESSES if is_plain and self.type in CODE else WITNESSES
-        self.counts = any(one.confirmed for one in names) or documents >= needed
+        self.counts = any(n.confirmed for n in names) or documents >= needed
 
 
 def _groups(names: Iterable[GivenName]) -> Iterator[_GroupOf]:

@@ -322,9 +322,9 @@ def _heading_names(
     for span in SPAN.finditer(title):
         yield from name_of_span(span[2], above, anchor=anchor, defines=span[0] == title)
     if is_term(text) and len(text.split()) <= 4 and not (is_single(text) and above):
-        first = block.level == 1 and not above and not is_single(text)
+        is_title = block.level == 1 and not above and not is_single(text)
         for part in names_in_term(text):
-            yield definition(part, EntityType.TERM, anchor, confirmed=first)
+            yield definition(part, EntityType.TERM, anchor, confirmed=is_title)
 
 
 def _anchor_names(text: str, anchor: str) -> Iterator[Mark]:

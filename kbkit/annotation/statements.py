@@ -169,7 +169,7 @@ def _scores(
     scores = _no_weights()
     length = 1 + _DILUTION * (len(sentences) - 1)
     for type_ in StatementType:
-        weights = sorted((one.weights[type_] for one in sentences), reverse=True)[:_TELLING]
+        weights = sorted((s.weights[type_] for s in sentences), reverse=True)[:_TELLING]
         total = sum(weight * _FADING**rank for rank, weight in enumerate(weights))
         scores[type_] = (total + 0.3 * sentences[0].weights[type_]) / length
     leaf = path[-1] if path else ""

@@ -305,7 +305,7 @@ class Spellings:
         for form, rule in _forms(written, name, kind, curated):
             fold = fold_and_mark(form)
             if MARK not in fold:
-                continue  # signs alone cannot be recognized in a text
+                continue  # punctuation alone cannot be recognized in a text
             rules = self.by_fold.setdefault(fold, [])
             if rule not in rules:
                 rules.append(rule)
