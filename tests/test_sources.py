@@ -64,7 +64,7 @@ def test_mistyped_source_is_corrected(kb):
     assert kb.refresh().new == 2
     assert kb.documents["docs/a.md"].tags == ("ours",)
     assert kb.sources.update("docs", tags=None).options["tags"] == []
-    with pytest.raises(ConflictError, match="another source reads that"):
+    with pytest.raises(ConflictError, match="another source already reads that"):
         kb.sources.update("docs", path="more")
     with pytest.raises(ConfigError, match="limit"):
         kb.sources.update("docs", limit=0)

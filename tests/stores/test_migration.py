@@ -349,7 +349,7 @@ def test_existing_files_are_not_replaced(folder, tmp_path, postgres, monkeypatch
     (tmp_path / "new" / "files" / "notes").mkdir(parents=True)
     theirs = tmp_path / "new" / "files" / "notes" / "tea.md"
     theirs.write_text("mine")
-    with pytest.raises(WorkspaceError, match=r"another file than .*; move it away"):
+    with pytest.raises(WorkspaceError, match=r"differs from .*; move it away"):
         kbkit.migrate(folder, to=tmp_path / "new")
     assert theirs.read_text() == "mine"
     theirs.unlink()

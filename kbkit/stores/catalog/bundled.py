@@ -1,7 +1,7 @@
-"""Rows of a catalog as JSON values for a bundle. Functions of the caller's transaction.
+"""Rows of a catalog as JSON values for a bundle. All in the caller's transaction.
 
-`note` records in the transaction that the restored files belong to it, so that the next process
-knows after a kill whether to keep them.
+`note` records in the transaction that the restored files belong to it, so that after a
+kill the next process knows whether to keep them.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ _LARGEST = 2**62
 
 def tables() -> list[Table]:
     first = (knowledge_bases, name_uses, sources, runs, documents, chunks)
-    rest = (table for table in copying.tables() if table not in first)
-    return [*first, *(table for table in rest if table.name not in LEFT_OUT)]
+    other_tables = (table for table in copying.tables() if table not in first)
+    return [*first, *(table for table in other_tables if table.name not in LEFT_OUT)]
 
 
 def rows(
@@ -88,19 +88,19 @@ def rows(
             return columns.source_id.in_(of_sources)
         if "kb_id" not in columns:
             return columns.chunk_seq.in_(of_chunks)
-        own: Condition = columns.kb_id.in_(kb_ids)
+        of_kbs: Condition = columns.kb_id.in_(kb_ids)
         if table is ratings:  # ratings of entries are in their folders
-            own &= columns.target_type != _ENTRY
+            of_kbs &= columns.target_type != _ENTRY
         if table is deleted_documents:
-            own &= columns.source_id.in_(sa.select(sources.c.id))
-        return own
+            of_kbs &= columns.source_id.in_(sa.select(sources.c.id))
+        return of_kbs
 
     for table in tables():
         if table is name_uses:
             yield table.name, _uses(transaction, kb_ids)
         else:
-            stored = copying.rows(transaction, table, condition(table))
-            yield table.name, map(partial(_values, table), stored)
+            table_rows = copying.rows(transaction, table, condition(table))
+            yield table.name, map(partial(_values, table), table_rows)
 
 
 _OF_SUBJECTS = (workspace_schema.subjects, workspace_schema.entities, workspace_schema.merges)
@@ -112,11 +112,11 @@ def _graph(
     """Return the subjects and relations that knowledge bases mention."""
     relations, subjects = workspace_schema.relations.c, workspace_schema.subjects.c
     evidence = workspace_schema.relation_evidence.c
-    named = workspace_schema.annotation_subjects.c
-    own = sa.select(chunks.c.seq).where(chunks.c.kb_id.in_(kb_ids))
-    query = sa.select(named.subject_id).where(named.chunk_seq.in_(own)).distinct()
+    mentions = workspace_schema.annotation_subjects.c
+    chunk_seqs = sa.select(chunks.c.seq).where(chunks.c.kb_id.in_(kb_ids))
+    query = sa.select(mentions.subject_id).where(mentions.chunk_seq.in_(chunk_seqs)).distinct()
     entity_ids = set(transaction.scalars(query))
-    query = sa.select(evidence.relation_id).where(evidence.chunk_seq.in_(own)).distinct()
+    query = sa.select(evidence.relation_id).where(evidence.chunk_seq.in_(chunk_seqs)).distinct()
     related = set(transaction.scalars(query))
     places = set(kb_ids)
     for table in (documents, chunks):
@@ -131,29 +131,29 @@ def _graph(
         relations.target_id,
     )
     for row in transaction.execute(ends):
-        both = {(row[2], row[3]), (row[4], row[5])}
-        if row.by_hand and (whole or all(end in entity_ids or end in places for _, end in both)):
+        pairs = {(row[2], row[3]), (row[4], row[5])}
+        if row.by_hand and (whole or all(end in entity_ids or end in places for _, end in pairs)):
             related.add(row.id)
         if row.id in related:
-            entity_ids.update(end for kind, end in both if kind == "entity")
+            entity_ids.update(end for kind, end in pairs if kind == "entity")
     if whole:
-        made = workspace_schema.entities.c
-        by_hand = sa.select(made.subject_id).where(made.by_hand)
+        columns = workspace_schema.entities.c
+        by_hand = sa.select(columns.subject_id).where(columns.by_hand)
         entity_ids.update(transaction.scalars(by_hand))
     names = sa.select(subjects.id, subjects.alias_of)
-    alias = transaction.mapping(names)
-    for each in list(entity_ids):
-        while (each := alias.get(each) or "") and each not in entity_ids:
-            entity_ids.add(each)
+    main_of = transaction.mapping(names)
+    for id_ in list(entity_ids):
+        while (id_ := main_of.get(id_) or "") and id_ not in entity_ids:
+            entity_ids.add(id_)
     return entity_ids, related
 
 
 def _uses(transaction: Transaction, kb_ids: Sequence[str]) -> Iterator[Values]:
     for row in transaction.execute(sa.select(name_uses).order_by(name_uses.c.name)):
-        made = (uuid5(NAMESPACE_URL, f"urn:kbkit:{row.name}:{n + 1}").hex for n in range(row.times))
-        own = [n for n, each in enumerate(made, 1) if each in kb_ids]
-        if own:
-            yield {"name": row.name, "times": own[-1]}
+        ids = (uuid5(NAMESPACE_URL, f"urn:kbkit:{row.name}:{n + 1}").hex for n in range(row.times))
+        numbers = [n for n, id_ in enumerate(ids, 1) if id_ in kb_ids]
+        if numbers:
+            yield {"name": row.name, "times": numbers[-1]}
 
 
 def _values(table: Table, row: Row) -> Values:
@@ -178,7 +178,7 @@ def row_of(table: Table, values: Any) -> dict[str, Any]:
         ValueError: A value is invalid.
     """
     if not isinstance(values, dict) or values.keys() != set(table.c.keys()):
-        raise ValueError(f"has not the columns {', '.join(table.c.keys())}")
+        raise ValueError(f"does not have the columns {', '.join(table.c.keys())}")
     return {column.name: _check_value(column, values[column.name]) for column in table.c}
 
 
@@ -187,32 +187,32 @@ def _check_value(column: Column[Any], value: Any) -> Any:
         if column.nullable:
             return None
         raise ValueError(f"{column.name} is missing")
-    fine = True
+    is_valid = True
     kind = column.type
     try:
         if isinstance(kind, Json):
             json.dumps(check_shape(value, kind.shape), allow_nan=False).encode()
         elif isinstance(kind, UtcDateTime):
             value = datetime.fromisoformat(value)
-            fine = value.tzinfo is not None
+            is_valid = value.tzinfo is not None
         elif kind.python_type is bytes:
             value = base64.b64decode(value, validate=True)
         elif kind.python_type is float:
-            fine = type(value) in (int, float)
+            is_valid = type(value) in (int, float)
             value = float(value)
         else:
-            fine = type(value) is kind.python_type
-            fine &= not isinstance(value, int) or abs(value) < _LARGEST
+            is_valid = type(value) is kind.python_type
+            is_valid &= not isinstance(value, int) or abs(value) < _LARGEST
             str(value).encode()  # lone surrogates cannot be stored
     except (ValueError, TypeError, RecursionError, OverflowError):
-        fine = False
-    if not fine:
+        is_valid = False
+    if not is_valid:
         raise ValueError(f"{column.name} has an invalid value")
     return value
 
 
 JOURNAL = "restoring.json"
-"""A workspace's journal of files that belong to a note."""
+"""File in a workspace that lists the files of an unfinished restore, with its token."""
 _MARK = ".restored."
 """Prefix of notes in `name_uses`; invalid in names of knowledge bases."""
 

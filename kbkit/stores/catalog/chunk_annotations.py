@@ -1,4 +1,4 @@
-"""Annotations of chunks. Functions of the caller's transaction.
+"""Annotations of chunks. All functions use the caller's transaction.
 
 Answers of a language model cost money: they stay when annotations are renewed, or a chunk is
 removed and returns.
@@ -70,9 +70,9 @@ def put(
         for position, annotation in enumerate(made[seq]):
             place = {"chunk_seq": seq, "position": position}
             rows.append({**place, "kb_id": kb_id, **_values(annotation)})
-            own = dict(_subjects_of(annotation, key_of))
-            links += [{**place, "subject_id": subject_id} for subject_id in own]
-            names |= own
+            by_id = dict(_subjects_of(annotation, key_of))
+            links += [{**place, "subject_id": subject_id} for subject_id in by_id]
+            names |= by_id
     subjects.add(transaction, names.values())
     transaction.insert(_rows, rows)
     transaction.insert(annotation_subjects, links)
@@ -82,23 +82,23 @@ def put(
 def summaries(
     transaction: Transaction, chunk_ids: Sequence[str], limit: int = 3
 ) -> dict[str, ChunkSummary]:
-    links, named = annotation_subjects.c, workspace_schema.subjects.c
+    links, names = annotation_subjects.c, workspace_schema.subjects.c
     frames = transaction.execute(
         sa.select(chunks.c.id, chunks.c.seq, _rows.c.frame)
         .join(_rows, _rows.c.chunk_seq == chunks.c.seq)
         .where(chunks.c.id.in_(chunk_ids), _rows.c.position == 0)
     ).all()
     entities = transaction.execute(
-        sa.select(links.chunk_seq, named.id, named.name)
-        .join(workspace_schema.subjects, named.id == links.subject_id)
+        sa.select(links.chunk_seq, names.id, names.name)
+        .join(workspace_schema.subjects, names.id == links.subject_id)
         .where(
-            links.chunk_seq.in_([row.seq for row in frames]), named.kind == SubjectKind.ENTITY.value
+            links.chunk_seq.in_([row.seq for row in frames]), names.kind == SubjectKind.ENTITY.value
         )
         .distinct()
     ).all()
-    named_here = transaction.is_in(links.subject_id, {row.id for row in entities})
-    often = subjects.chunk_counts(transaction, named_here)
-    rarest = sorted(entities, key=lambda row: (often[row.id], row.name))
+    is_mention = transaction.is_in(links.subject_id, {row.id for row in entities})
+    counts = subjects.chunk_counts(transaction, is_mention)
+    rarest = sorted(entities, key=lambda row: (counts[row.id], row.name))
     return {
         row.id: ChunkSummary(
             StatementType(row.frame) if row.frame else None,
@@ -116,8 +116,8 @@ def remove(transaction: Transaction, seqs: Collection[int]) -> None:
 
 def remove_of_documents(transaction: Transaction, document_ids: Collection[str]) -> None:
     if document_ids:
-        own = sa.select(chunks.c.seq).where(transaction.is_in(chunks.c.document_id, document_ids))
-        remove(transaction, transaction.scalars(own))
+        query = sa.select(chunks.c.seq).where(transaction.is_in(chunks.c.document_id, document_ids))
+        remove(transaction, transaction.scalars(query))
 
 
 def annotations_of(
@@ -125,7 +125,7 @@ def annotations_of(
 ) -> dict[int, tuple[Annotation, ...]]:
     """Return the annotations of chunks by ``seq``, in order."""
     by_chunk: dict[int, list[Annotation]] = {}
-    named = _names(transaction, seqs)
+    names = _names(transaction, seqs)
     query = (
         sa.select(*_rows.c, chunks.c.text)
         .join(chunks, chunks.c.seq == _rows.c.chunk_seq)
@@ -133,9 +133,9 @@ def annotations_of(
         .order_by(_rows.c.chunk_seq, _rows.c.position)
     )
     for row in transaction.execute(query):
-        annotation = _annotation(row, named.get((row.chunk_seq, row.position), {}))
+        annotation = _annotation(row, names.get((row.chunk_seq, row.position), {}))
         by_chunk.setdefault(row.chunk_seq, []).append(annotation)
-    return {seq: tuple(made) for seq, made in by_chunk.items()}
+    return {seq: tuple(annotations) for seq, annotations in by_chunk.items()}
 
 
 def stated_relations(transaction: Transaction, kb_id: str) -> dict[int, list[StatedRelation]]:
@@ -161,10 +161,10 @@ def iter_all(
         .order_by(documents.c.uri, chunks.c.position)
     )
     for part in in_parts(transaction.scalars(query)):
-        made = annotations_of(transaction, part)
+        by_chunk = annotations_of(transaction, part)
         passages = reading.get_chunks(transaction, part)
         for seq in part:
-            if seq in made and seq in passages:
+            if seq in by_chunk and seq in passages:
                 chunk, document = passages[seq]
                 yield AnnotatedChunk(
                     chunk_id=chunk.id,
@@ -172,7 +172,7 @@ def iter_all(
                     uri=document.uri,
                     position=chunk.position,
                     heading_path=chunk.heading_path,
-                    annotations=made[seq],
+                    annotations=by_chunk[seq],
                 )
 
 
@@ -235,12 +235,12 @@ def _subjects_of(
 def _names(
     transaction: Transaction, seqs: Sequence[int]
 ) -> dict[tuple[int, int], dict[str, list[str]]]:
-    table, named = annotation_subjects.c, workspace_schema.subjects
+    table, subject = annotation_subjects.c, workspace_schema.subjects
     query = (
-        sa.select(table.chunk_seq, table.position, named.c.kind, named.c.name)
-        .join(named, named.c.id == table.subject_id)
+        sa.select(table.chunk_seq, table.position, subject.c.kind, subject.c.name)
+        .join(subject, subject.c.id == table.subject_id)
         .where(transaction.is_in(table.chunk_seq, seqs))
-        .order_by(named.c.name)
+        .order_by(subject.c.name)
     )
     names_of: dict[tuple[int, int], dict[str, list[str]]] = {}
     for row in transaction.execute(query):
@@ -249,7 +249,7 @@ def _names(
     return names_of
 
 
-def _annotation(row: Any, named: Mapping[str, Sequence[str]]) -> Annotation:
+def _annotation(row: Any, names: Mapping[str, Sequence[str]]) -> Annotation:
     return Annotation(
         text=row.text[row.start : row.end],
         normalized_text=row.normalized_text,
@@ -259,7 +259,7 @@ def _annotation(row: Any, named: Mapping[str, Sequence[str]]) -> Annotation:
         end=row.end,
         annotator=row.annotator,
         relations=tuple(StatedRelation(*each) for each in json.loads(row.relations or "[]")),
-        **{field: tuple(named.get(kind.value, ())) for kind, field in _FIELDS.items()},
+        **{field: tuple(names.get(kind.value, ())) for kind, field in _FIELDS.items()},
     )
 
 
@@ -267,11 +267,11 @@ def put_answers(
     transaction: Transaction, kb_id: str, answers: Mapping[str, tuple[str, Sequence[Any]]]
 ) -> None:
     knowledge_bases.get_by_id(transaction, kb_id)
-    stored = answers_of(transaction, kb_id, answers)
+    existing = answers_of(transaction, kb_id, answers)
     rows = [
         {"kb_id": kb_id, "key": key, "chunk_id": chunk_id, "statements": list(statements)}
         for key, (chunk_id, statements) in answers.items()
-        if key not in stored
+        if key not in existing
     ]
     transaction.insert(annotator_answers, rows)
 

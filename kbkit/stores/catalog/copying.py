@@ -28,12 +28,12 @@ from kbkit.stores.catalog.database import UNFINISHED, VERSION, Condition, Databa
 from kbkit.stores.catalog.schema import HEAD, metadata
 from kbkit.stores.catalog.schema import knowledge_bases as bases
 
-_SHOWN = 3
+_MAX_NAMES = 3
 _MAX_MESSAGE = 500
 
 
 class _DifferentRowsError(WorkspaceError):
-    """The copied rows are not those of the source."""
+    """The copied rows differ from those of the source."""
 
 
 @dataclass
@@ -54,25 +54,25 @@ class Copier:
         with self.source.write():  # needs write permission, to lock out other writers
             pass
         self._require_free_destination()
-        with self.source.write() as held, self.source.read() as transaction:
+        with self.source.write() as lock, self.source.read() as transaction:
             self._require_no_readers(transaction)
-            with self.destination.write() as filled:
-                mark(filled, self.address)
+            with self.destination.write() as copy:
+                mark(copy, self.address)
             try:
                 compared = self._copy_tables(transaction)
             except _DifferentRowsError:
                 if not self.kept:
                     raise
                 # the source changed since the copy was interrupted
-                with self.destination.write() as filled:
-                    empty(filled)
+                with self.destination.write() as copy:
+                    empty(copy)
                 compared = self._copy_tables(transaction)
             before_end()
-            held.execute(sa.select(sa.literal(1)))  # fails if the write lock was lost
-            with self.destination.write() as filled:
+            lock.execute(sa.select(sa.literal(1)))  # fails if the write lock was lost
+            with self.destination.write() as copy:
                 for column in numbered_columns():
-                    filled.number_after(column, transaction.last_number(column))
-                finish(filled)
+                    copy.number_after(column, transaction.last_number(column))
+                finish(copy)
         return compared
 
     def _require_free_destination(self) -> None:
@@ -87,9 +87,9 @@ class Copier:
             if mark or is_empty(transaction):
                 return
             names = knowledge_bases.names(transaction)
-        shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+        text = ", ".join(names[:_MAX_NAMES]) + (", ..." if len(names) > _MAX_NAMES else "")
         raise ConflictError(
-            f"{self.place}: a whole workspace exists there{f' (with {shown})' if shown else ''} "
+            f"{self.place}: a whole workspace exists there{f' (with {text})' if text else ''} "
             "and was not changed; use it, or name an empty place to migrate to"
         )
 
@@ -106,27 +106,27 @@ class Copier:
         self._total = sum(counts.values())
         self._done = self.kept = 0
         for table, count in counts.items():
-            with self.destination.read() as filled:
-                copied = filled.count(table)
+            with self.destination.read() as copy:
+                copied = copy.count(table)
             if copied == count:
                 self.kept += count
                 self._advance("copy", count, table)
             else:
                 if copied:
-                    with self.destination.write() as filled:
-                        filled.delete(table)
+                    with self.destination.write() as copy:
+                        copy.delete(table)
                 self._copy(transaction, table)
             if self_references(table):
                 for batch in batches(rows(transaction, table)):
-                    with self.destination.write() as filled:
-                        set_self_references(filled, table, batch)
+                    with self.destination.write() as copy:
+                        set_self_references(copy, table, batch)
         return self._compare(transaction)
 
     def _copy(self, transaction: Transaction, table: sa.Table) -> None:
         for batch in batches(rows(transaction, table)):
             try:
-                with self.destination.write() as filled:
-                    insert(filled, table, batch)
+                with self.destination.write() as copy:
+                    insert(copy, table, batch)
             except sa.exc.DBAPIError as error:
                 message = " ".join(str(error.orig).split())[:_MAX_MESSAGE]
                 does_not_fit = isinstance(error, sa.exc.IntegrityError)
@@ -142,8 +142,8 @@ class Copier:
         self._done = 0
         for table in tables():
             expected = digest(rows(transaction, table))
-            with self.destination.read() as filled:
-                count, text = digest(rows(filled, table))
+            with self.destination.read() as copy:
+                count, text = digest(rows(copy, table))
             if (count, text) != expected:
                 raise _DifferentRowsError(
                     f"{self.place}: the table {table.name} came to {count:,} rows ({text}) and "
@@ -177,8 +177,7 @@ def copy_folder(source: Path, destination: Path) -> None:
                     draft.unlink(missing_ok=True)
             elif not _is_same(entry, target):
                 raise WorkspaceError(
-                    f"{target}: another file than {entry} is there; move it away, and run this "
-                    "again"
+                    f"{target}: exists and differs from {entry}; move it away, and run this again"
                 )
     except OSError as error:
         raise WorkspaceError(
@@ -186,16 +185,16 @@ def copy_folder(source: Path, destination: Path) -> None:
         ) from error
 
 
-def _is_same(one: Path, other: Path) -> bool:
-    if one.is_symlink() or other.is_symlink():
-        return one.is_symlink() and other.is_symlink() and one.readlink() == other.readlink()
-    return other.is_file() and filecmp.cmp(one, other, shallow=False)
+def _is_same(first: Path, second: Path) -> bool:
+    if first.is_symlink() or second.is_symlink():
+        return first.is_symlink() and second.is_symlink() and first.readlink() == second.readlink()
+    return second.is_file() and filecmp.cmp(first, second, shallow=False)
 
 
 _INDEX_TABLES = ("outbox", "dropped_collections")
-"""Pending work of the source's vector index; the copy has an index of its own."""
+"""Pending work of the source's vector index; the copy has its own index."""
 _FETCHED = 50
-"""Rows per fetch; those of some tables are long."""
+"""Rows per fetch; some tables have long rows."""
 _BATCH_BYTES = 4_000_000
 _BATCH_ROWS = 5_000
 
@@ -236,20 +235,20 @@ def batches(rows_read: Iterable[Row]) -> Iterator[list[Row]]:
 
 def insert(transaction: Transaction, table: Table, batch: Sequence[Row]) -> None:
     """Insert rows; `set_self_references` sets their self-references later."""
-    later = self_references(table)
-    shown = [{name: value for name, value in row.items() if name not in later} for row in batch]
-    transaction.insert(table, shown)
+    refs = self_references(table)
+    values = [{name: value for name, value in row.items() if name not in refs} for row in batch]
+    transaction.insert(table, values)
 
 
 def set_self_references(transaction: Transaction, table: Table, batch: Sequence[Row]) -> None:
     keys = table.primary_key.columns.keys()
     for reference in self_references(table):
-        named = [
+        updates = [
             {name: row[name] for name in (*keys, reference)}
             for row in batch
             if row[reference] is not None
         ]
-        transaction.update_each(table, keys, named)
+        transaction.update_each(table, keys, updates)
 
 
 @cache

@@ -61,7 +61,7 @@ def vectors_by_id(
     transaction: Transaction, dimensions: int, ids: Sequence[str]
 ) -> NDArray[np.float32]:
     seqs = seqs_by_id(transaction, ids)
-    return vectors_of(transaction, dimensions, [seqs[one] for one in ids])
+    return vectors_of(transaction, dimensions, [seqs[id_] for id_ in ids])
 
 
 class ChunkTerms(NamedTuple):
@@ -130,8 +130,8 @@ def count_chunks(transaction: Transaction, kb_id: str, *, after: int = 0, until:
 
 
 def some_chunks(transaction: Transaction, kb_id: str, limit: int) -> int:
-    some = sa.select(chunks.c.seq).where(chunks.c.kb_id == kb_id).limit(limit)
-    return transaction.count(some.subquery())
+    query = sa.select(chunks.c.seq).where(chunks.c.kb_id == kb_id).limit(limit)
+    return transaction.count(query.subquery())
 
 
 def titles(
@@ -140,8 +140,8 @@ def titles(
     """Map document ids to titles; optionally only of documents with chunks in a range."""
     query = sa.select(documents.c.id, documents.c.title).where(documents.c.kb_id == kb_id)
     if after or until != LAST:
-        later = sa.select(chunks.c.document_id).where(*_between(kb_id, after, until))
-        query = query.where(documents.c.id.in_(later))
+        document_ids = sa.select(chunks.c.document_id).where(*_between(kb_id, after, until))
+        query = query.where(documents.c.id.in_(document_ids))
     return transaction.mapping(query)
 
 
@@ -219,10 +219,10 @@ def put_vectors(
     text: str,
     version: int,
 ) -> None:
-    own = transaction.is_in(rows.c.chunk_seq, made)
-    query = sa.select(rows.c.chunk_seq, rows.c.version).where(own)
+    of_chunks = transaction.is_in(rows.c.chunk_seq, made)
+    query = sa.select(rows.c.chunk_seq, rows.c.version).where(of_chunks)
     version_of: dict[int, int] = transaction.mapping(query)
-    transaction.delete(rows, own)
+    transaction.delete(rows, of_chunks)
     values: list[dict[str, Any]] = [
         {
             "chunk_seq": seq,
@@ -259,9 +259,9 @@ def changed_vectors(transaction: Transaction, kb_id: str, version: int) -> dict[
 def _lacking(kb_id: str, text: str) -> sa.Select[tuple[int]]:
     if text == CHUNK:
         return sa.select(rows.c.chunk_seq).where(rows.c.kb_id == kb_id, rows.c.text != text)
-    columns = _statements.c
-    done = sa.exists().where(rows.c.chunk_seq == columns.chunk_seq, rows.c.text == text)
-    return sa.select(columns.chunk_seq).where(columns.kb_id == kb_id, columns.position == 0, ~done)
+    table = _statements.c
+    has_vector = sa.exists().where(rows.c.chunk_seq == table.chunk_seq, rows.c.text == text)
+    return sa.select(table.chunk_seq).where(table.kb_id == kb_id, table.position == 0, ~has_vector)
 
 
 def stored_vectors(
@@ -342,21 +342,21 @@ def take_over(transaction: Transaction, kb_id: str, embedder: str, keep: str = "
         )
         .scalar_subquery()
     )
-    own = sa.select(chunks.c.seq).where(chunks.c.kb_id == kb_id)
+    seqs = sa.select(chunks.c.seq).where(chunks.c.kb_id == kb_id)
     if keep:
         _keep(transaction, kb_id, keep)
-    transaction.update(vectors, vectors.c.chunk_seq.in_(own), vector=vector)
+    transaction.update(vectors, vectors.c.chunk_seq.in_(seqs), vector=vector)
     transaction.delete(embedded, embedded.c.kb_id == kb_id, embedded.c.embedder != keep)
 
 
 def _keep(transaction: Transaction, kb_id: str, embedder: str) -> None:
-    known = sa.select(embedded.c.embed_hash).where(*_pending_of(kb_id, embedder))
-    own = chunks.c.kb_id == kb_id
-    first = sa.select(sa.func.min(chunks.c.seq)).where(own).group_by(EMBED_HASH)
+    pending = sa.select(embedded.c.embed_hash).where(*_pending_of(kb_id, embedder))
+    of_kb = chunks.c.kb_id == kb_id
+    first = sa.select(sa.func.min(chunks.c.seq)).where(of_kb).group_by(EMBED_HASH)
     query = (
         sa.select(sa.literal(kb_id), sa.literal(embedder), EMBED_HASH, vectors.c.vector)
         .join(vectors, vectors.c.chunk_seq == chunks.c.seq)
-        .where(chunks.c.seq.in_(first), EMBED_HASH.not_in(known))
+        .where(chunks.c.seq.in_(first), EMBED_HASH.not_in(pending))
     )
     names = ["kb_id", "embedder", "embed_hash", "vector"]
     transaction.execute(embedded.insert().from_select(names, query))

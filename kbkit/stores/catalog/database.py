@@ -49,9 +49,9 @@ _VARIABLES = 5_000
 
 
 def containing(column: sa.ColumnElement[str], text: str) -> Condition:
-    """Whether a column contains a text, in any case; SQLite's LIKE takes 50,000 bytes."""
-    found = column.icontains(text.lower(), autoescape=True)
-    return found if len(text) <= _MAX_LIKE_LENGTH else sa.false()
+    """Whether a column contains a text, ignoring case; SQLite's LIKE takes 50,000 bytes."""
+    condition = column.icontains(text.lower(), autoescape=True)
+    return condition if len(text) <= _MAX_LIKE_LENGTH else sa.false()
 
 
 def pack(matrix: NDArray[np.float32]) -> list[bytes]:
@@ -99,13 +99,13 @@ class Transaction(ABC):
         self.execute(table.update().where(*conditions).values(**values))
 
     def update_each(self, table: sa.Table, keys: Sequence[str], rows: Sequence[Row]) -> None:
-        """Update rows, each found by the values of its keys."""
+        """Update rows, each selected by its keys."""
         if not rows:
             return
         bound = {name: sa.bindparam(f"of_{name}", type_=table.c[name].type) for name in rows[0]}
-        found = (table.c[key] == bound.pop(key) for key in keys)
+        conditions = (table.c[key] == bound.pop(key) for key in keys)
         self.execute(
-            table.update().where(*found).values(bound),
+            table.update().where(*conditions).values(bound),
             [{f"of_{name}": value for name, value in row.items()} for row in rows],
         )
 
@@ -188,7 +188,7 @@ class Database(Protocol):
 
 
 _MAX_REPEATS = 20
-"""Times that a batch may come again, because others change its rows meanwhile."""
+"""Times that a batch may repeat, because other writers change its rows meanwhile."""
 
 
 def batches(
@@ -199,22 +199,22 @@ def batches(
     The caller finishes a batch before it asks for the next one.
 
     Raises:
-        WorkspaceError: A batch came too often, because an index of the catalog is damaged.
+        WorkspaceError: A batch repeated too often, because an index of the catalog is damaged.
     """
-    before: Sequence[_T] = ()
+    previous: Sequence[_T] = ()
     repeats = 0
     while True:
         with database.read() as transaction:
             batch = read(transaction)
         if not batch:
             return
-        repeats = repeats + 1 if batch == before else 0
+        repeats = repeats + 1 if batch == previous else 0
         if repeats > _MAX_REPEATS:
             raise WorkspaceError(
                 f"the catalog is damaged: rows that were just written are not found; {DAMAGED}"
             )
         yield batch
-        before = batch
+        previous = batch
 
 
 class byte_length(sa.sql.functions.GenericFunction[int]):  # noqa: N801 - an SQL function
@@ -306,7 +306,7 @@ def migrate(connection: sa.Connection) -> None:
 
 
 _OLD_TABLE = re.compile(r"lexical_[0-9a-z]+(_terms)?|replayed_answers")
-"""Tables of older versions; SQLite drops those that it made beside tables of words."""
+"""Tables of older versions; SQLite itself drops the shadow tables of full-text indexes."""
 
 
 def _old_tables(connection: sa.Connection) -> list[str]:
@@ -367,8 +367,8 @@ def upgrade(connection: sa.Connection) -> None:
         text = json.dumps(config)
         for name in ("embedding", "weight"):
             text = text.replace(f'"card_{name}":', f'"summary_{name}":')
-        own = knowledge_bases.c.id == kb_id
-        connection.execute(knowledge_bases.update().where(own).values(config=json.loads(text)))
+        of_kb = knowledge_bases.c.id == kb_id
+        connection.execute(knowledge_bases.update().where(of_kb).values(config=json.loads(text)))
     connection.execute(VERSION.update().values(version_num=HEAD))
 
 

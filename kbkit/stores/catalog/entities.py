@@ -33,14 +33,14 @@ def aliases_of(transaction: Transaction) -> dict[str, str]:
 def find(transaction: Transaction, named: SubjectName) -> str | None:
     canonical = sa.func.coalesce(subjects.c.alias_of, subjects.c.id)
     query = sa.select(canonical).outerjoin(entities, entities.c.subject_id == canonical)
-    called = subjects.c.kind == _KIND, subjects.c.id.in_([named.name, named.id])
+    is_match = subjects.c.kind == _KIND, subjects.c.id.in_([named.name, named.id])
     alive = entities.c.deleted_at.is_(None)
-    return transaction.execute(query.where(*called, alive).order_by(subjects.c.id)).scalar()
+    return transaction.execute(query.where(*is_match, alive).order_by(subjects.c.id)).scalar()
 
 
 def group(transaction: Transaction, ids: Collection[str]) -> set[str]:
-    below = sa.select(subjects.c.id).where(transaction.is_in(subjects.c.alias_of, list(ids)))
-    return {*ids, *transaction.scalars(below)}
+    alias_ids = sa.select(subjects.c.id).where(transaction.is_in(subjects.c.alias_of, list(ids)))
+    return {*ids, *transaction.scalars(alias_ids)}
 
 
 def get(transaction: Transaction, entity_id: str) -> Entity:
@@ -146,9 +146,9 @@ def delete(transaction: Transaction, entity_id: str, *, seen: Entity | None, mad
 
 
 def _check_seen(transaction: Transaction, entity_id: str, seen: Entity | None) -> None:
-    now = get(transaction, entity_id)
+    current = get(transaction, entity_id)
     if seen is not None:
-        check_unchanged(now.name, now.updated_at, now.made_by, seen.updated_at)
+        check_unchanged(current.name, current.updated_at, current.made_by, seen.updated_at)
 
 
 def check_unchanged(
@@ -181,8 +181,8 @@ def _with_counts(
     names = alias_names(transaction, ids)
     counts: dict[str, tuple[int, int]] = {}
     if ids and counted:
-        named = transaction.is_in(OWN.c.id, ids) | transaction.is_in(OWN.c.alias_of, ids)
-        for id_, in_chunks, in_documents in transaction.execute(COUNTED.where(named)):
+        members = transaction.is_in(OWN.c.id, ids) | transaction.is_in(OWN.c.alias_of, ids)
+        for id_, in_chunks, in_documents in transaction.execute(COUNTED.where(members)):
             counts[id_] = (int(in_chunks), int(in_documents))
     return [
         Entity(
@@ -210,8 +210,8 @@ def _put(transaction: Transaction, entity_id: str, made_by: str, values: Mapping
         "by_hand": True,
         "updated_at": datetime.now(UTC),
     }
-    own = entities.c.subject_id == entity_id
-    if not transaction.execute(entities.update().where(own).values(new_values)).rowcount:
+    of_entity = entities.c.subject_id == entity_id
+    if not transaction.execute(entities.update().where(of_entity).values(new_values)).rowcount:
         empty = {"type": "", "description": "", "properties": {}}
         transaction.insert_one(entities, subject_id=entity_id, **empty | new_values)
 
@@ -230,25 +230,25 @@ def _add_subject(transaction: Transaction, named: SubjectName, alias_of: str | N
                 f"{named.name!r} already names another entity; merge the two, or choose another "
                 "name"
             )
-        group = (subjects.c.id == named.id) | (subjects.c.alias_of == named.id)
-        transaction.update(subjects, group, alias_of=alias_of)
+        members = (subjects.c.id == named.id) | (subjects.c.alias_of == named.id)
+        transaction.update(subjects, members, alias_of=alias_of)
     elif alias_of is None:
-        own = subjects.c.id == named.id
-        transaction.update(subjects, own, name=named.name, alias_of=None)
+        of_subject = subjects.c.id == named.id
+        transaction.update(subjects, of_subject, name=named.name, alias_of=None)
 
 
 def _set_aliases(transaction: Transaction, entity_id: str, aliases: Iterable[SubjectName]) -> None:
-    wanted = {named.id: named for named in aliases if named.id != entity_id}
+    new_aliases = {alias.id: alias for alias in aliases if alias.id != entity_id}
     query = sa.select(subjects.c.id, subjects.c.name).where(subjects.c.alias_of == entity_id)
-    stored = transaction.mapping(query)
-    removed = [id_ for id_ in stored if id_ not in wanted]
+    stored_names = transaction.mapping(query)
+    removed_ids = [id_ for id_ in stored_names if id_ not in new_aliases]
     merged = sa.select(merges.c.merged_id).where(
-        merges.c.merged_id.in_(removed), merges.c.kept_id == entity_id, merges.c.applied
+        merges.c.merged_id.in_(removed_ids), merges.c.kept_id == entity_id, merges.c.applied
     )
     for id_ in transaction.scalars(merged):
-        raise ConflictError(f"{stored[id_]!r} was merged into this entity; undo that instead")
-    transaction.update(subjects, subjects.c.id.in_(removed), alias_of=None)
-    sweep(transaction, removed)
-    for id_, named in wanted.items():
-        if id_ not in stored:
-            _add_subject(transaction, named, entity_id)
+        raise ConflictError(f"{stored_names[id_]!r} was merged into this entity; undo that instead")
+    transaction.update(subjects, subjects.c.id.in_(removed_ids), alias_of=None)
+    sweep(transaction, removed_ids)
+    for id_, alias in new_aliases.items():
+        if id_ not in stored_names:
+            _add_subject(transaction, alias, entity_id)

@@ -68,7 +68,7 @@ class DefinedName(NamedTuple):
 
 
 class DocumentFacts(NamedTuple):
-    """What relations need of a document."""
+    """Fields of a document from which relations are read."""
 
     id: str
     uri: str
@@ -79,8 +79,8 @@ class DocumentFacts(NamedTuple):
 def places(transaction: Transaction, kb_id: str) -> list[ChunkPlace]:
     """List the places of chunks, ordered by document URI."""
     # two queries: a join would read the text of the document for each chunk
-    listed = sa.select(documents.c.id, documents.c.uri).where(*alive(kb_id))
-    uris: dict[str, str] = transaction.mapping(listed)
+    live_documents = sa.select(documents.c.id, documents.c.uri).where(*alive(kb_id))
+    uris: dict[str, str] = transaction.mapping(live_documents)
     query = sa.select(
         chunks.c.seq,
         chunks.c.document_id,
@@ -140,18 +140,18 @@ def texts(transaction: Transaction, seqs: Sequence[int]) -> dict[int, str]:
 
 def waits(transaction: Transaction, kb_id: str) -> bool:
     """Whether annotations changed since relations were read."""
-    gone = sa.select(documents.c.id).where(
+    gone_ids = sa.select(documents.c.id).where(
         documents.c.kb_id == kb_id, documents.c.state == DocumentState.GONE.value
     )
     of_kb = sa.select(chunks.c.seq).where(
-        chunks.c.kb_id == kb_id, chunks.c.document_id.not_in(gone)
+        chunks.c.kb_id == kb_id, chunks.c.document_id.not_in(gone_ids)
     )
     annotated = sa.exists().where(workspace_schema.annotations.c.chunk_seq == chunks.c.seq)
     if transaction.execute(of_kb.where(~annotated).limit(1)).first():
         return False
-    read = sa.exists().where(related_chunks.c.chunk_seq == chunks.c.seq)
-    same = built_version(transaction, kb_id) == version(transaction, kb_id)
-    return not same or transaction.execute(of_kb.where(~read).limit(1)).first() is not None
+    is_read = sa.exists().where(related_chunks.c.chunk_seq == chunks.c.seq)
+    is_built = built_version(transaction, kb_id) == version(transaction, kb_id)
+    return not is_built or transaction.execute(of_kb.where(~is_read).limit(1)).first() is not None
 
 
 def version(transaction: Transaction, kb_id: str) -> int:
@@ -202,9 +202,9 @@ class BadQuery(NamedTuple):
 def named_entities(
     transaction: Transaction, kb_ids: Collection[str]
 ) -> tuple[list[Entity], Mapping[str, set[str]]]:
-    """List entities of knowledge bases and those made by hand, counted there, and their documents.
+    """Return entities of knowledge bases and those made by hand, with counts, and documents.
 
-    Lists such as indexes do not count.
+    Index pages are not counted.
     """
     query = (
         sa.select(
@@ -224,8 +224,8 @@ def named_entities(
         in_documents[aliases.get(id_, id_)].add(document_id)
     ids = sorted(in_documents.keys() | entities.ids_by_hand(transaction))
     counted = [
-        replace(each, chunks=in_chunks[each.id], documents=len(in_documents.get(each.id, ())))
-        for each in entities.entities_of(transaction, ids, counted=False)
+        replace(entity, chunks=in_chunks[entity.id], documents=len(in_documents.get(entity.id, ())))
+        for entity in entities.entities_of(transaction, ids, counted=False)
     ]
     return counted, in_documents
 
@@ -234,7 +234,7 @@ def defining_documents(transaction: Transaction) -> dict[str, set[str]]:
     query = sa.select(relations.c.source_id, relations.c.target_id).where(
         relations.c.name == "defined_in", LISTED
     )
-    return {id_: set(documents) for id_, documents in transaction.grouped(query).items()}
+    return {id_: set(ids) for id_, ids in transaction.grouped(query).items()}
 
 
 def defining_chunks(transaction: Transaction, entity_id: str, limit: int) -> list[tuple[int, str]]:
@@ -259,7 +259,7 @@ def headings(transaction: Transaction, kb_ids: Collection[str]) -> set[str]:
     of_chunks = sa.select(path).where(chunks.c.kb_id.in_(list(kb_ids)))
     paths = map(json.loads, transaction.scalars(of_chunks.distinct()))
     titles = sa.select(documents.c.title).where(documents.c.kb_id.in_(list(kb_ids)))
-    return {*transaction.scalars(titles), *(each for path in paths for each in path)}
+    return {*transaction.scalars(titles), *(heading for path in paths for heading in path)}
 
 
 def _lists(kb_ids: Collection[str]) -> sa.Select[tuple[str]]:
@@ -269,13 +269,13 @@ def _lists(kb_ids: Collection[str]) -> sa.Select[tuple[str]]:
 
 
 def nameless_documents(transaction: Transaction, kb_ids: Collection[str]) -> list[NamelessDocument]:
-    named = (
+    is_named = (
         sa.exists()
         .where(annotation_subjects.c.chunk_seq == chunks.c.seq)
         .where(subjects.c.id == annotation_subjects.c.subject_id)
         .where(subjects.c.kind == SubjectKind.ENTITY.value)
     )
-    with_names = sa.select(chunks.c.document_id).where(chunks.c.kb_id.in_(list(kb_ids)), named)
+    with_names = sa.select(chunks.c.document_id).where(chunks.c.kb_id.in_(list(kb_ids)), is_named)
     query = (
         sa.select(documents.c.id, documents.c.title, sa.func.count(chunks.c.seq))
         .join(chunks, chunks.c.document_id == documents.c.id)
@@ -319,8 +319,8 @@ def first_chunks(transaction: Transaction, kind: TargetKind, id_: str, limit: in
     if kind is TargetKind.DOCUMENT:
         query = query.where(chunks.c.document_id == id_).order_by(chunks.c.position)
     else:
-        own = subjects.alias("own")
-        ids = sa.select(own.c.id).where((own.c.id == id_) | (own.c.alias_of == id_))
+        subject = subjects.alias("own")
+        ids = sa.select(subject.c.id).where((subject.c.id == id_) | (subject.c.alias_of == id_))
         annotated = sa.select(annotation_subjects.c.chunk_seq).where(
             annotation_subjects.c.subject_id.in_(ids)
         )

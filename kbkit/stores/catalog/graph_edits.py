@@ -1,6 +1,6 @@
 """Merges of entities, and edits of the graph by people, for undo.
 
-An edit stores the changed rows before and after. Undo restores the former unless they were changed
+An edit stores the changed rows before and after. Undo restores the former, unless they changed
 since.
 """
 
@@ -48,24 +48,24 @@ def record_edit(
     pair: tuple[str, str] | None = None,
 ) -> Iterator[None]:
     """Record changes within the block, so that `undo` can revert them."""
-    about = {
+    scope = {
         "entity": entity,
         "names": sorted({entity, *names}) if entity else [],
         "relation": list(relation),
         "pair": list(pair or ()),
     }
-    before = _rows(transaction, about)
+    before = _rows(transaction, scope)
     yield
     values = {
         "what": what,
         "made_by": made_by,
         "made_at": datetime.now(UTC),
-        "before": about | before,
-        "after": _rows(transaction, about),
+        "before": scope | before,
+        "after": _rows(transaction, scope),
         "built": _built_versions(transaction),
     }
-    made = transaction.execute(graph_edits.insert().values(**values).returning(graph_edits.c.id))
-    transaction.delete(graph_edits, graph_edits.c.id <= made.scalar_one() - _LIMIT)
+    result = transaction.execute(graph_edits.insert().values(**values).returning(graph_edits.c.id))
+    transaction.delete(graph_edits, graph_edits.c.id <= result.scalar_one() - _LIMIT)
 
 
 def list_edits(
@@ -80,8 +80,8 @@ def list_edits(
 
 def undo(transaction: Transaction, made_by: str, edit_id: int | None = None) -> GraphEdit:
     query = sa.select(*graph_edits.c).order_by(graph_edits.c.id.desc()).limit(1)
-    own = graph_edits.c.made_by == made_by if edit_id is None else graph_edits.c.id == edit_id
-    row = transaction.execute(query.where(own)).first()
+    selected = graph_edits.c.made_by == made_by if edit_id is None else graph_edits.c.id == edit_id
+    row = transaction.execute(query.where(selected)).first()
     if row is None:
         raise NotFoundError(
             f"{made_by} changed nothing in the graph that can be undone"
@@ -103,31 +103,31 @@ def undo(transaction: Transaction, made_by: str, edit_id: int | None = None) -> 
     return _edit(row)
 
 
-def _rows(transaction: Transaction, about: Rows) -> dict[str, Any]:
+def _rows(transaction: Transaction, scope: Rows) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    if about["entity"]:
-        own = sa.select(*entities.c).where(entities.c.subject_id == about["entity"])
-        values["entity_row"] = _to_json(transaction.execute(own).first())
-        named = sa.select(*subjects.c).where(transaction.is_in(subjects.c.id, about["names"]))
-        values["subjects"] = {row.id: _to_json(row) for row in transaction.execute(named)}
-    if about["relation"]:
-        same = _same(about["relation"])
-        row = transaction.execute(sa.select(*relations.c).where(same)).first()
+    if scope["entity"]:
+        query = sa.select(*entities.c).where(entities.c.subject_id == scope["entity"])
+        values["entity_row"] = _to_json(transaction.execute(query).first())
+        query = sa.select(*subjects.c).where(transaction.is_in(subjects.c.id, scope["names"]))
+        values["subjects"] = {row.id: _to_json(row) for row in transaction.execute(query)}
+    if scope["relation"]:
+        condition = _is_relation(scope["relation"])
+        row = transaction.execute(sa.select(*relations.c).where(condition)).first()
         values["relation_row"] = _to_json(row)
-    if about["pair"]:
-        rows = _decisions(transaction, about["pair"])
+    if scope["pair"]:
+        rows = _decisions(transaction, scope["pair"])
         values["decisions"] = [_to_json(row) for row in rows]
     return values
 
 
 def _check_unchanged(transaction: Transaction, row: Any) -> None:
-    now, after = _rows(transaction, row.before), dict(row.after)
+    current, after = _rows(transaction, row.before), dict(row.after)
     # unused subjects may have been deleted since
-    names, names_after = now.pop("subjects", {}), after.pop("subjects", {})
-    if now == after and all(names_after.get(id_, each) == each for id_, each in names.items()):
+    names, names_after = current.pop("subjects", {}), after.pop("subjects", {})
+    if current == after and all(names_after.get(id_, each) == each for id_, each in names.items()):
         return
-    changed = now.get("entity_row") or now.get("relation_row") or {}
-    by = changed.get("made_by") if now != after else ""
+    changed = current.get("entity_row") or current.get("relation_row") or {}
+    by = changed.get("made_by") if current != after else ""
     raise ConflictError(
         f"{row.what}: that was changed again{f' by {by}' if by else ''} since; undo that "
         "first, or change it yourself"
@@ -135,29 +135,29 @@ def _check_unchanged(transaction: Transaction, row: Any) -> None:
 
 
 def _restore_entity(transaction: Transaction, before: Rows) -> None:
-    entity_id, old = before["entity"], before["subjects"]
+    entity_id, rows = before["entity"], before["subjects"]
     present = transaction.existing(subjects.c.id, before["names"])
-    missing = [old[each] | {"alias_of": None} for each in old if each not in present]
+    missing = [rows[id_] | {"alias_of": None} for id_ in rows if id_ not in present]
     transaction.insert(subjects, missing)
-    for each in before["names"]:  # aliases added by the edit lose their entity
-        values = {key: old[each][key] for key in ("name", "alias_of")} if each in old else {}
-        own = subjects.c.id == each
-        transaction.update(subjects, own, **{"alias_of": None} | values)
+    for id_ in before["names"]:  # aliases added by the edit lose their entity
+        values = {key: rows[id_][key] for key in ("name", "alias_of")} if id_ in rows else {}
+        of_subject = subjects.c.id == id_
+        transaction.update(subjects, of_subject, **{"alias_of": None} | values)
     transaction.delete(entities, entities.c.subject_id == entity_id)
     if before["entity_row"] is not None:
         transaction.insert_one(entities, **row_of(entities, before["entity_row"]))
-    sweep(transaction, [each for each in before["names"] if each not in old])
+    sweep(transaction, [id_ for id_ in before["names"] if id_ not in rows])
 
 
 def _restore_relation(transaction: Transaction, before: Rows) -> None:
-    same = _same(before["relation"])
+    condition = _is_relation(before["relation"])
     row = before["relation_row"]
     if row is not None and row["by_hand"]:
-        transaction.update(relations, same, **row_of(relations, row))
+        transaction.update(relations, condition, **row_of(relations, row))
         return
     values = {"by_hand": False, "made_by": graph_writing.BUILDER, "note": "", "deleted_at": None}
     relation_id = transaction.execute(
-        relations.update().where(same).values(**values).returning(relations.c.id)
+        relations.update().where(condition).values(**values).returning(relations.c.id)
     ).scalar_one()
     graph_writing.settle(transaction, [relation_id])
 
@@ -172,7 +172,7 @@ def _built_versions(transaction: Transaction) -> dict[str, int]:
     return transaction.mapping(sa.select(built_graphs.c.kb_id, built_graphs.c.version))
 
 
-def _same(ends: Collection[str]) -> sa.ColumnElement[bool]:
+def _is_relation(ends: Collection[str]) -> sa.ColumnElement[bool]:
     return sa.and_(*(relations.c[name] == end for name, end in zip(ENDS, ends, strict=True)))
 
 
@@ -186,8 +186,8 @@ def _to_json(row: Any) -> dict[str, Any] | None:
 
 def merge(transaction: Transaction, kept_id: str, merged_id: str, *, made_by: str) -> None:
     """Make the entity ``merged_id`` an alias of ``kept_id``."""
-    below = sa.select(subjects.c.id).where(subjects.c.alias_of == merged_id)
-    moved = sorted(transaction.scalars(below))
+    query = sa.select(subjects.c.id).where(subjects.c.alias_of == merged_id)
+    moved = sorted(transaction.scalars(query))
     _decide(transaction, kept_id, merged_id, made_by, applied=True, moved=moved)
     transaction.update(subjects, subjects.c.id.in_([merged_id, *moved]), alias_of=kept_id)
 
@@ -205,9 +205,9 @@ def _undo_merge(transaction: Transaction, pair: tuple[str, str]) -> None:
             raise ConflictError(
                 "the entity that was kept has been merged into another since; undo that first"
             )
-        own = subjects.c.alias_of == row.kept_id
-        transaction.update(subjects, own, subjects.c.id.in_(row.moved), alias_of=row.merged_id)
-        transaction.update(subjects, own, subjects.c.id == row.merged_id, alias_of=None)
+        of_kept = subjects.c.alias_of == row.kept_id
+        transaction.update(subjects, of_kept, subjects.c.id.in_(row.moved), alias_of=row.merged_id)
+        transaction.update(subjects, of_kept, subjects.c.id == row.merged_id, alias_of=None)
     transaction.delete(merges, _is_pair(pair))
 
 

@@ -100,32 +100,32 @@ def read(transaction: Transaction, kb_id: str) -> GraphTable:
     edges: defaultdict[tuple[TargetKind, TargetKind], list[Edge]] = defaultdict(list)
     for edge in relations.edges(transaction, kb_ids=[kb_id]):
         edges[edge.source.kind, edge.target.kind].append(edge)
-    between = sorted(edges[_ENTITY, _ENTITY], key=lambda edge: (-edge.weight, edge.id))
+    entity_edges = sorted(edges[_ENTITY, _ENTITY], key=lambda edge: (-edge.weight, edge.id))
     aliases = entities.aliases_of(transaction)
     counts: Counter[str] = Counter()
     for id_, count in chunk_counts(transaction, IS_ENTITY, chunks.c.kb_id == kb_id).items():
         counts[aliases.get(id_, id_)] += count
-    ids = {*counts, *(end.id for edge in between for end in (edge.source, edge.target))}
-    listed = [
+    ids = {*counts, *(end.id for edge in entity_edges for end in (edge.source, edge.target))}
+    entity_rows = [
         EntityRow(
-            each.id,
-            each.name,
-            each.type,
-            each.description if each.by_hand else "",
-            each.aliases,
-            counts[each.id],
+            entity.id,
+            entity.name,
+            entity.type,
+            entity.description if entity.by_hand else "",
+            entity.aliases,
+            counts[entity.id],
         )
-        for each in entities.entities_of(transaction, sorted(ids), counted=False)
+        for entity in entities.entities_of(transaction, sorted(ids), counted=False)
     ]
-    rows = {entity.id: row for row, entity in enumerate(listed)}
+    rows = {entity.id: row for row, entity in enumerate(entity_rows)}
     rows |= {alias: rows[root] for alias, root in aliases.items() if root in rows}
     defining = [edge for edge in edges[_ENTITY, _DOCUMENT] if edge.name == "defined_in"]
     return GraphTable(
-        entities=listed,
+        entities=entity_rows,
         rows=rows,
         relations=[
             RelationRow(edge.id, rows[edge.source.id], edge.name, rows[edge.target.id], edge.weight)
-            for edge in between
+            for edge in entity_edges
         ],
         definitions=_definitions(transaction, defining, rows),
         links=[(e.source.id, e.target.id, e.weight) for e in edges[_DOCUMENT, _DOCUMENT]],
@@ -145,12 +145,12 @@ def _definitions(
 
 
 _LONG = 0.04
-"""Processor seconds from which changes by documents are read in the background."""
+"""CPU seconds from which a graph is large: changes by documents are read in the background."""
 _PAUSE = 199
 """Pause after reading a large graph, as a multiple of that time, because it slows down searches."""
 
 
-class _Held(NamedTuple):
+class _CachedGraph(NamedTuple):
     graph: GraphTable
     changes: int
     edits: int | None
@@ -162,37 +162,37 @@ class _Held(NamedTuple):
 class GraphTables:
     """Caches the graphs of knowledge bases.
 
-    Edits by people show at once. Changes of large graphs by documents are read in the background.
+    Edits by people are visible at once. Other changes of large graphs are read in the background.
     """
 
     database: Database
-    _held: dict[str, _Held] = field(default_factory=dict)
+    _cache: dict[str, _CachedGraph] = field(default_factory=dict)
     _reading: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, kb_id: str) -> GraphTable:
         # read before the graph, so that the next call notices later changes
         changes = self.database.changes()
-        held = self._held.get(kb_id)
-        if held is not None and held.changes == changes:
-            return held.graph
+        cached = self._cache.get(kb_id)
+        if cached is not None and cached.changes == changes:
+            return cached.graph
         with self._reading, self.database.read() as transaction:
-            held = self._held.get(kb_id)
-            if held is None or held.edits != _last_edit(transaction):
+            cached = self._cache.get(kb_id)
+            if cached is None or cached.edits != _last_edit(transaction):
                 return self._read(transaction, kb_id, changes)
-            if not held.due and held.changes != changes:
+            if not cached.due and cached.changes != changes:
                 return self._read(transaction, kb_id, changes)
-            if held.due and time.monotonic() >= held.due:
-                self._held[kb_id] = held._replace(due=math.inf)
+            if cached.due and time.monotonic() >= cached.due:
+                self._cache[kb_id] = cached._replace(due=math.inf)
                 task = partial(self._renew, kb_id)
                 threading.Thread(target=task, name="kbkit-graph", daemon=True).start()
-            return held.graph
+            return cached.graph
 
     def _read(self, transaction: Transaction, kb_id: str, changes: int) -> GraphTable:
         began = time.thread_time()
         graph = read(transaction, kb_id)
         took = time.thread_time() - began
         due = time.monotonic() + _PAUSE * took if took > _LONG else 0.0
-        self._held[kb_id] = _Held(graph, changes, _last_edit(transaction), due)
+        self._cache[kb_id] = _CachedGraph(graph, changes, _last_edit(transaction), due)
         return graph
 
     def _renew(self, kb_id: str) -> None:
@@ -210,8 +210,8 @@ class GraphTables:
             query = sa.select(table.subject_id, table.chunk_seq)
             chunks_of: dict[int, set[int]] = {row: set() for row in missing}
             with self.database.read() as transaction:
-                named = query.where(transaction.is_in(table.subject_id, list(ids)))
-                for subject_id, seq in transaction.execute(named):
+                mentions = query.where(transaction.is_in(table.subject_id, list(ids)))
+                for subject_id, seq in transaction.execute(mentions):
                     chunks_of[ids[subject_id]].add(seq)
             graph.naming.update({row: tuple(sorted(seqs)) for row, seqs in chunks_of.items()})
         return graph.naming

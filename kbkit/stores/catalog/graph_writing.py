@@ -34,7 +34,7 @@ Described = Mapping[str, tuple[str, str]]
 """Type and description of entities, by id."""
 
 BUILDER = "kbkit"
-"""Author of relations that were read from documents."""
+"""Author of relations read from documents."""
 _EQUAL = 1e-9
 """Weights that differ by less are equal."""
 _Number = TypeVar("_Number", float, sa.ColumnElement[float])
@@ -47,10 +47,10 @@ def put(
     counted = sa.exists().where(
         relations.c.id == relation_evidence.c.relation_id, relations.c.name == CO_OCCURS
     )
-    own = transaction.is_in(relation_evidence.c.chunk_seq, read)
-    transaction.delete(relation_evidence, own, ~counted)
-    own = transaction.is_in(related_chunks.c.chunk_seq, read)
-    transaction.delete(related_chunks, own)
+    of_chunks = transaction.is_in(relation_evidence.c.chunk_seq, read)
+    transaction.delete(relation_evidence, of_chunks, ~counted)
+    of_chunks = transaction.is_in(related_chunks.c.chunk_seq, read)
+    transaction.delete(related_chunks, of_chunks)
     _add(transaction, [fact for fact in facts if fact.seq in existing])
     transaction.insert(
         related_chunks,
@@ -73,15 +73,15 @@ def co_occurrence_changes(
         .join(chunks, chunks.c.seq == relation_evidence.c.chunk_seq)
         .where(chunks.c.kb_id == kb_id, relations.c.name == CO_OCCURS)
     )
-    wanted = {(fact.seq, fact.source_id, fact.target_id): fact for fact in facts}
-    gone: list[Evidence] = []
+    facts_by_key = {(fact.seq, fact.source_id, fact.target_id): fact for fact in facts}
+    outdated: list[Evidence] = []
     for row in transaction.execute(query):
         key = (row.chunk_seq, row.source_id, row.target_id)
-        if key in wanted and abs(wanted[key].weight - row.weight) < _EQUAL:
-            del wanted[key]
+        if key in facts_by_key and abs(facts_by_key[key].weight - row.weight) < _EQUAL:
+            del facts_by_key[key]
         else:
-            gone.append((row.relation_id, row.chunk_seq))
-    return gone, list(wanted.values())
+            outdated.append((row.relation_id, row.chunk_seq))
+    return outdated, list(facts_by_key.values())
 
 
 def drop_evidence(transaction: Transaction, gone: Sequence[Evidence]) -> None:
@@ -147,8 +147,8 @@ def weight_of(total: _Number) -> _Number:
 
 def differing_entities(transaction: Transaction, kb_id: str, described: Described) -> list[str]:
     """Return the ids of entities that `put_entities` would change, sorted."""
-    new, changed, gone = _entity_changes(transaction, kb_id, described)
-    return sorted({*new, *changed, *gone})
+    added, changed, removed = _entity_changes(transaction, kb_id, described)
+    return sorted({*added, *changed, *removed})
 
 
 def put_entities(
@@ -162,18 +162,18 @@ def put_entities(
 
     Deletes descriptions of entities that are no longer mentioned or defined.
     """
-    new, changed, gone = _entity_changes(transaction, kb_id, described, ids)
+    added, changed, removed = _entity_changes(transaction, kb_id, described, ids)
     add_subjects(transaction, names)
-    existing = transaction.existing(subjects.c.id, new)
+    existing = transaction.existing(subjects.c.id, added)
     now = datetime.now(UTC)
     rows = {
         id_: {"subject_id": id_, "type": kind, "description": text, "updated_at": now}
         for id_, (kind, text) in described.items()
     }
     unsigned = {"properties": {}, "made_by": "", "by_hand": False}
-    transaction.insert(entities, [rows[id_] | unsigned for id_ in new if id_ in existing])
+    transaction.insert(entities, [rows[id_] | unsigned for id_ in added if id_ in existing])
     transaction.update_each(entities, ["subject_id"], [rows[id_] for id_ in changed])
-    transaction.delete(entities, transaction.is_in(entities.c.subject_id, gone))
+    transaction.delete(entities, transaction.is_in(entities.c.subject_id, removed))
 
 
 def _entity_changes(
@@ -189,19 +189,19 @@ def _entity_changes(
         query, unused = (each.where(table.subject_id.in_(ids)) for each in (query, unused))
     rows = {row.subject_id: row for row in transaction.execute(query)}
     elsewhere = _defined_elsewhere(transaction, kb_id, ids)
-    own = described.keys() if ids is None else [id_ for id_ in ids if id_ in described]
+    candidates = described.keys() if ids is None else [id_ for id_ in ids if id_ in described]
     changed = [
         id_
-        for id_ in own
+        for id_ in candidates
         if id_ in rows
         and not rows[id_].by_hand
         and (rows[id_].type, rows[id_].description) != described[id_]
         and (described[id_][1] or id_ not in elsewhere)
     ]
-    gone = [
+    removed = [
         id_ for id_ in transaction.scalars(unused) if id_ not in described and id_ not in elsewhere
     ]
-    return [id_ for id_ in own if id_ not in rows], changed, gone
+    return [id_ for id_ in candidates if id_ not in rows], changed, removed
 
 
 def put_aliases(transaction: Transaction, aliases: Sequence[tuple[SubjectName, str]]) -> None:
@@ -218,26 +218,26 @@ def alias_changes(
 
     Leaves out names that are already used for another entity, and entities that people changed.
     """
-    wanted = {name.id: (name, id_of_entity) for name, id_of_entity in aliases.items() if name.key}
-    ids = {*wanted, *(id_of_entity for _, id_of_entity in wanted.values())}
+    by_id = {name.id: (name, id_of_entity) for name, id_of_entity in aliases.items() if name.key}
+    ids = {*by_id, *(id_of_entity for _, id_of_entity in by_id.values())}
     query = sa.select(subjects.c.id, subjects.c.alias_of)
     existing: dict[str, str | None] = transaction.mapping(
         query.where(transaction.is_in(subjects.c.id, ids))
     )
-    own = sa.select(entities.c.subject_id, entities.c.by_hand)
-    described = transaction.execute(own.where(transaction.is_in(entities.c.subject_id, ids))).all()
+    rows = sa.select(entities.c.subject_id, entities.c.by_hand)
+    described = transaction.execute(rows.where(transaction.is_in(entities.c.subject_id, ids))).all()
     by_hand = {row.subject_id for row in described if row.by_hand}
-    taken = {row.subject_id for row in described}
-    taken |= transaction.existing(annotation_subjects.c.subject_id, ids)
-    canonical = {id_of_entity: of or id_of_entity for id_of_entity, of in existing.items()}
-    new: dict[SubjectName, str] = {}
-    for id_, (name, id_of_entity) in wanted.items():
+    used_ids = {row.subject_id for row in described}
+    used_ids |= transaction.existing(annotation_subjects.c.subject_id, ids)
+    canonical = {id_of_entity: root or id_of_entity for id_of_entity, root in existing.items()}
+    changes: dict[SubjectName, str] = {}
+    for id_, (name, id_of_entity) in by_id.items():
         target = canonical.get(id_of_entity)
-        if target is None or target in by_hand or target == id_ or id_ in taken:
+        if target is None or target in by_hand or target == id_ or id_ in used_ids:
             continue
         if existing.get(id_) is None:
-            new[name] = target
-    return new
+            changes[name] = target
+    return changes
 
 
 def _defined_elsewhere(transaction: Transaction, kb_id: str, ids: Sequence[str] | None) -> set[str]:
@@ -262,12 +262,12 @@ def _add(transaction: Transaction, facts: Sequence[ChunkRelation]) -> None:
     for fact in facts:
         key = (fact[1:6], fact.seq)
         weights[key] = weights.get(key, 0.0) + fact.weight
-    wanted = dict.fromkeys(key for key, _ in weights)
-    id_of = _ids(transaction, wanted)
+    keys = dict.fromkeys(key for key, _ in weights)
+    id_of = _ids(transaction, keys)
     now = datetime.now(UTC)
-    missing = [key for key in wanted if key not in id_of]
+    missing = [key for key in keys if key not in id_of]
     if missing:
-        same = {
+        defaults = {
             "weight": 0.0,
             "made_by": BUILDER,
             "by_hand": False,
@@ -275,7 +275,7 @@ def _add(transaction: Transaction, facts: Sequence[ChunkRelation]) -> None:
             "created_at": now,
             "seen_at": now,
         }
-        rows = [dict(zip(ENDS, key, strict=True)) | same for key in missing]
+        rows = [dict(zip(ENDS, key, strict=True)) | defaults for key in missing]
         transaction.execute(relations.insert(), rows)
         id_of |= _ids(transaction, missing)
     transaction.insert(
@@ -288,10 +288,10 @@ def _add(transaction: Transaction, facts: Sequence[ChunkRelation]) -> None:
 
 
 def _ids(transaction: Transaction, keys: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], int]:
-    wanted = set(keys)
-    table, sources = relations.c, sorted({key[1] for key in wanted})
+    key_set = set(keys)
+    table, sources = relations.c, sorted({key[1] for key in key_set})
     query = sa.select(table.id, *(table[name] for name in ENDS)).where(
         table.source_kind.in_(["entity", "document"]), transaction.is_in(table.source_id, sources)
     )
     rows = map(tuple, transaction.execute(query))
-    return {row[1:]: row[0] for row in rows if row[1:] in wanted}
+    return {row[1:]: row[0] for row in rows if row[1:] in key_set}

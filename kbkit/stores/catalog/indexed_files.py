@@ -1,4 +1,4 @@
-"""Indexed state of files and entries, links and votes. Functions of the caller's transaction."""
+"""Indexed state of files and entries, links and votes. All in the caller's transaction."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def move(transaction: Transaction, kb_id: str, paths: Mapping[str, str]) -> None
             of_uri = documents.c.kb_id == kb_id, documents.c.uri == uri
             transaction.update(documents, *of_uri, uri=new_uri)
         knowledge_bases.touch(transaction, kb_id)
-    new = [
+    new_records = [
         record._replace(
             path=paths[path],
             uris=[renamed[uri] for uri in record.uris],
@@ -116,7 +116,7 @@ def move(transaction: Transaction, kb_id: str, paths: Mapping[str, str]) -> None
         for path, record in moved.items()
     ]
     forget(transaction, list(moved))
-    transaction.insert(files, [record._asdict() for record in new])
+    transaction.insert(files, [record._asdict() for record in new_records])
 
 
 def names(transaction: Transaction, paths: Sequence[str]) -> set[str]:
@@ -282,12 +282,12 @@ def list_entries(
     matches = []
     for *values, content in rows:
         record = EntryRecord(*values)
-        names = [each.casefold() for each in record.tags]
-        shown = (record.slug, record.title, record.description, record.category, *names)
+        folded_tags = [each.casefold() for each in record.tags]
+        texts = (record.slug, record.title, record.description, record.category, *folded_tags)
         if (
-            (tag is None or tag.casefold() in names)
+            (tag is None or tag.casefold() in folded_tags)
             and (category is None or record.category.casefold() == category.casefold())
-            and text.casefold() in " ".join((*shown, content or "")).casefold()
+            and text.casefold() in " ".join((*texts, content or "")).casefold()
         ):
             matches.append(record)
     return matches
@@ -338,13 +338,13 @@ def put_votes(transaction: Transaction, kb_id: str, entry_id: str, now: Sequence
     New votes are appended. If earlier votes were removed or inserted, all are written again,
     because search uses the last vote of each rater.
     """
-    stored = votes(transaction, kb_id, entry_id)
-    if stored == list(now):
+    logged = votes(transaction, kb_id, entry_id)
+    if logged == list(now):
         return
-    if stored != list(now[: len(stored)]):
+    if logged != list(now[: len(logged)]):
         transaction.delete(ratings, *_votes_for(kb_id, entry_id))
-        stored = []
-    rating_log.add_votes(transaction, kb_id, Target(TargetKind.ENTRY, entry_id), now[len(stored) :])
+        logged = []
+    rating_log.add_votes(transaction, kb_id, Target(TargetKind.ENTRY, entry_id), now[len(logged) :])
 
 
 def document_ratings(

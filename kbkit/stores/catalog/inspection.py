@@ -1,4 +1,4 @@
-"""Check the catalog's content: tables, rows, vectors and terms. Functions of a transaction."""
+"""Check the catalog's content: tables, rows, vectors and terms. All in one transaction."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kbkit.text.analysis import analyzer
 
 _AT_ONCE = 2_000
 _TEXTS = 100
-_LENGTH = 0.01
+_TOLERANCE = 0.01
 """Tolerance of a 16-bit unit vector's length."""
 
 
@@ -46,14 +46,14 @@ def unreadable(transaction: Transaction) -> Iterator[str]:
         except Exception as error:
             existing.remove(table.name)
             yield f"the table {table.name} cannot be read ({_message(error)})"
-    for column, odd in _odd():
+    for column, is_impossible in _impossible_values():
         if column.table.name in existing:
-            for value in transaction.scalars(sa.select(column).where(odd).limit(1)):
+            for value in transaction.scalars(sa.select(column).where(is_impossible).limit(1)):
                 where = f"the table {column.table.name}"
                 yield f"{where} has an impossible {column.name}: {str(value)[:40]!r}"
 
 
-def _odd() -> Iterator[tuple[sa.Column[Any], sa.ColumnElement[bool]]]:
+def _impossible_values() -> Iterator[tuple[sa.Column[Any], sa.ColumnElement[bool]]]:
     """Yield columns and the condition of their impossible values."""
     for column, kind in (
         (documents.c.state, DocumentState),
@@ -71,8 +71,8 @@ def _odd() -> Iterator[tuple[sa.Column[Any], sa.ColumnElement[bool]]]:
         (chunks.c.start, 0, None),
         (chunks.c.length, 0, (1 << 31) - 1),
     ):
-        odd = number < least
-        yield number, odd if most is None else sa.or_(odd, number > most)
+        is_impossible = number < least
+        yield number, is_impossible if most is None else sa.or_(is_impossible, number > most)
     yield chunks.c.end, chunks.c.end < chunks.c.start
 
 
@@ -81,7 +81,7 @@ def _message(error: Exception) -> str:
 
 
 def misfits(transaction: Transaction) -> Iterator[str]:
-    """Iterate over readable values that are impossible."""
+    """Find values that are readable, but impossible."""
     for row in [knowledge_bases.get(transaction, x) for x in knowledge_bases.names(transaction)]:
         problems = (*wrong_config(row), *wrong_vectors(transaction, row))
         for problem in problems:
@@ -97,19 +97,19 @@ def wrong_vectors(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[s
     )
     missing = short = wrong = 0
     rows = transaction.execute(query.execution_options(yield_per=_AT_ONCE))
-    for part in rows.partitions(_AT_ONCE):
-        packed = [each.vector for each in part if isinstance(each.vector, bytes)]
-        missing += len(part) - len(packed)
-        whole = [each for each in packed if len(each) == 2 * row.dimensions]
-        short += len(packed) - len(whole)
-        if whole:
-            lengths = np.linalg.norm(unpack(whole, row.dimensions), axis=1)
+    for batch in rows.partitions(_AT_ONCE):
+        packed = [each.vector for each in batch if isinstance(each.vector, bytes)]
+        missing += len(batch) - len(packed)
+        complete = [each for each in packed if len(each) == 2 * row.dimensions]
+        short += len(packed) - len(complete)
+        if complete:
+            lengths = np.linalg.norm(unpack(complete, row.dimensions), axis=1)
             # text without a known word has a zero vector
-            wrong += int(np.count_nonzero(~((np.abs(lengths - 1) <= _LENGTH) | (lengths == 0))))
+            wrong += int(np.count_nonzero(~((np.abs(lengths - 1) <= _TOLERANCE) | (lengths == 0))))
     if missing:
         yield f"{missing:,} chunks have no vector"
     if short:
-        yield f"{short:,} vectors are not of {row.dimensions:,} numbers"
+        yield f"{short:,} vectors do not have {row.dimensions:,} numbers"
     if wrong:
         yield f"{wrong:,} vectors are not finite, or not of length 1"
 
@@ -117,8 +117,8 @@ def wrong_vectors(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[s
 def wrong_places(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str]:
     wrong = 0
     texts = sa.select(documents.c.id, documents.c.content).where(documents.c.kb_id == row.id)
-    for part in transaction.execute(texts.execution_options(yield_per=_TEXTS)).partitions(_TEXTS):
-        contents = {each.id: each.content for each in part}
+    for batch in transaction.execute(texts.execution_options(yield_per=_TEXTS)).partitions(_TEXTS):
+        contents = {each.id: each.content for each in batch}
         columns = (chunks.c.document_id, chunks.c.start, chunks.c.end, chunks.c.text)
         query = sa.select(*columns).where(chunks.c.document_id.in_(contents))
         wrong += sum(
@@ -143,13 +143,13 @@ def file_faults(path: Path) -> list[str]:
         rows = connection.execute("PRAGMA integrity_check(20)")
         reported = [row[0].removeprefix("*** in database main ***\n") for row in rows]
         problems = [
-            f"the file is damaged ({'; '.join(each.splitlines())})"
-            for each in reported
-            if each != "ok"
+            f"the file is damaged ({'; '.join(message.splitlines())})"
+            for message in reported
+            if message != "ok"
         ]
         if problems:
             return problems
         lost = Counter(row[0] for row in connection.execute("PRAGMA foreign_key_check"))
         return [
-            f"{count:,} rows of the table {table} belong to none" for table, count in lost.items()
+            f"{count:,} rows of the table {table} have no parent" for table, count in lost.items()
         ]

@@ -1,4 +1,4 @@
-"""Knowledge bases of a workspace. Functions of the caller's transaction."""
+"""Knowledge bases of a workspace. All functions use the caller's transaction."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from kbkit.stores.catalog.schema import (
 from kbkit.text.analysis import REVISION
 
 MAX_DIMENSIONS = 100_000
-"""Greater numbers show that the catalog is damaged."""
+"""Greater numbers mean that the catalog is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,8 @@ class KnowledgeBaseRow:
     def waits(self) -> bool:
         """Whether static vectors are used until another embedder has finished."""
         embedding = self.config.get("embedding", {})
-        wanted = embedding.get("model" if embedding.get("type") == "auto" else "type", "static")
-        return wanted != "static" and self.embedder.startswith("static:")
+        model = embedding.get("model" if embedding.get("type") == "auto" else "type", "static")
+        return model != "static" and self.embedder.startswith("static:")
 
 
 def create(
@@ -92,10 +92,10 @@ def create(
     known_as: str = "",
 ) -> KnowledgeBaseRow:
     """Add a knowledge base."""
-    taken = transaction.execute(
+    namesake = transaction.execute(
         sa.select(knowledge_bases.c.id).where(knowledge_bases.c.name == name)
     ).first()
-    if taken:
+    if namesake:
         raise ConflictError(
             f"a knowledge base named {name!r} exists; choose another name, or delete it first"
         )
@@ -136,8 +136,8 @@ def get(transaction: Transaction, name: str) -> KnowledgeBaseRow:
         sa.select(knowledge_bases).where(knowledge_bases.c.name == valid(name), _NOT_DELETED)
     ).first()
     if row is None:
-        others = names(transaction)
-        hint = did_you_mean(name, others) if others else "the workspace is empty"
+        kb_names = names(transaction)
+        hint = did_you_mean(name, kb_names) if kb_names else "the workspace is empty"
         raise NotFoundError(f"no knowledge base named {name!r}; {hint}")
     return KnowledgeBaseRow(**row._mapping)
 
@@ -165,12 +165,12 @@ def names(transaction: Transaction) -> list[str]:
 
 def state(transaction: Transaction, name: str) -> str:
     existing = names(transaction)
-    own: tuple[int, ...] = ()
+    parts: tuple[int, ...] = ()
     if name in existing:
         row = get(transaction, name)
-        own = (row.version, *ratings.extent(transaction, row.id))
+        parts = (row.version, *ratings.extent(transaction, row.id))
     digest = hashlib.sha256("\n".join(existing).encode()).hexdigest()
-    return "-".join([*map(str, own), digest[:16]])
+    return "-".join([*map(str, parts), digest[:16]])
 
 
 def update(
@@ -282,8 +282,8 @@ def some_unannotated(transaction: Transaction, row: KnowledgeBaseRow, limit: int
         return 0
     columns = workspace_schema.annotations.c
     annotated = sa.exists().where(columns.chunk_seq == chunks.c.seq)
-    lacking = sa.select(chunks.c.seq).where(chunks.c.kb_id == row.id, ~annotated)
-    return transaction.count(lacking.order_by(chunks.c.seq.desc()).limit(limit).subquery())
+    unannotated = sa.select(chunks.c.seq).where(chunks.c.kb_id == row.id, ~annotated)
+    return transaction.count(unannotated.order_by(chunks.c.seq.desc()).limit(limit).subquery())
 
 
 def _wants_annotations(row: KnowledgeBaseRow) -> bool:
@@ -301,8 +301,8 @@ def _annotations_waiting(transaction: Transaction, row: KnowledgeBaseRow, count:
 def _chunks_waiting(transaction: Transaction, row: KnowledgeBaseRow, count: int) -> int:
     if not row.waits:
         return corpus.count_lacking_vectors(transaction, row.id, row.embedded_text)
-    others = embedded.c.kb_id == row.id, embedded.c.embedder != row.embedder
-    finished = transaction.count(embedded, *others)
+    conditions = embedded.c.kb_id == row.id, embedded.c.embedder != row.embedder
+    finished = transaction.count(embedded, *conditions)
     return max(0, count - finished) or min(1, count)  # at least 1 until the vectors are replaced
 
 
@@ -338,7 +338,7 @@ def spec_of(row: KnowledgeBaseRow) -> KnowledgeBaseSpec:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "all of it"
         raise WorkspaceVersionError(
-            f"{row.name}: its configuration cannot be followed ({place}: {fault_reason(first)}), "
+            f"{row.name}: its configuration cannot be used ({place}: {fault_reason(first)}), "
             "so a newer kbkit made it, or the catalog is damaged; upgrade kbkit, or restore the "
             "workspace from a backup"
         ) from error

@@ -262,12 +262,12 @@ def undelete_knowledge_base(transaction: Transaction, name: str, to: str) -> Kno
 
 
 def empty(transaction: Transaction) -> tuple[int, list[str]]:
-    """Empty the trash; return the number of documents and the ids of knowledge knowledge_base_rows.
+    """Empty the trash; return the number of documents and the ids of knowledge bases.
 
     Documents of existing sources keep a row without text, so that no refresh restores them.
     """
-    gone = [kb.id for kb in knowledge_bases_in_trash(transaction)]
-    transaction.delete(knowledge_bases, knowledge_bases.c.id.in_(gone))
+    kb_ids = [kb.id for kb in knowledge_bases_in_trash(transaction)]
+    transaction.delete(knowledge_bases, knowledge_bases.c.id.in_(kb_ids))
     columns = deleted_documents.c
     count = transaction.count(deleted_documents, columns.content != "")
     source_ids = sa.select(sources.c.id)
@@ -276,4 +276,4 @@ def empty(transaction: Transaction) -> tuple[int, list[str]]:
     )
     transaction.execute(deleted_documents.update().values(content="", metadata={}))
     chunk_annotations.remove_unused_answers(transaction)
-    return count, gone
+    return count, kb_ids

@@ -1,7 +1,7 @@
-"""Ratings, an append-only log, and what is learned from them. Functions of a transaction.
+"""Ratings, an append-only log, and the encoders and questions learned from them.
 
 Query encoders are fitted for chunks and summaries; learned questions have vectors. `remove` lets
-raters undo a rating by mistake.
+raters undo a mistake.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def add(
     rater: str,
     note: str,
 ) -> Rating:
-    """Append a rating, dated after the rater's other ones of the target even by a slow clock."""
+    """Append a rating, dated after the rater's earlier ones, even if the clock is slow."""
     last = transaction.execute(
         sa.select(sa.func.max(ratings.c.created_at)).where(
             ratings.c.kb_id == kb_id, ratings.c.target == target.id, ratings.c.rater == rater
@@ -55,8 +55,8 @@ def add(
     now = datetime.now(UTC)
     vote = Vote(now if last is None else max(now, last + _TICK), rater, score)
     values = _values(kb_id, target, vote) | {"query": query, "note": note}
-    made = ratings.insert().values(values).returning(ratings.c.id)
-    rating_id = transaction.execute(made).scalar_one()
+    statement = ratings.insert().values(values).returning(ratings.c.id)
+    rating_id = transaction.execute(statement).scalar_one()
     add_up(transaction, kb_id, target.id)
     row = transaction.execute(_RATINGS.where(ratings.c.id == rating_id)).one()
     return _rating(row)
@@ -188,9 +188,9 @@ def add_up(transaction: Transaction, kb_id: str, target: str) -> None:
     of_target = (ratings.c.kb_id == kb_id, ratings.c.target == target)
     newest = (ratings.c.created_at.desc(), ratings.c.id.desc())
     place = sa.func.row_number().over(partition_by=ratings.c.rater, order_by=newest)
-    each = sa.select(ratings.c.score, place.label("place")).where(*of_target).subquery()
+    ranked = sa.select(ratings.c.score, place.label("place")).where(*of_target).subquery()
     raters, average = transaction.execute(
-        sa.select(sa.func.count(), sa.func.avg(each.c.score)).where(each.c.place == 1)
+        sa.select(sa.func.count(), sa.func.avg(ranked.c.score)).where(ranked.c.place == 1)
     ).one()
     transaction.delete(
         rating_totals, rating_totals.c.kb_id == kb_id, rating_totals.c.target == target
@@ -212,7 +212,7 @@ _STATE = ("embedder", "fitted_at", "version", "chunks", "report")
 
 @dataclass(frozen=True, slots=True)
 class EncoderState:
-    """What a query encoder was fitted to; `report` has choice and quality of the fit."""
+    """Origin of a fitted query encoder; `report` has choice and quality of the fit."""
 
     embedder: str
     fitted_at: datetime
@@ -331,12 +331,12 @@ def learned_questions(transaction: Transaction, kb_id: str) -> dict[str, tuple[i
     good = {
         fold_query(query): [
             chunk
-            for chunk, scores in chunks.items()
+            for chunk, scores in scores_of.items()
             if sum(scores.values()) >= MIN_SCORE * len(scores)
         ]
-        for query, chunks in latest_of(ratings_of_chunks).items()
+        for query, scores_of in latest_of(ratings_of_chunks).items()
     }
-    seq_of = corpus.seqs_by_id(transaction, sorted({each for ids in good.values() for each in ids}))
+    seq_of = corpus.seqs_by_id(transaction, sorted({id_ for ids in good.values() for id_ in ids}))
     by_query = {
         query: tuple(sorted(seq_of[chunk] for chunk in ids if chunk in seq_of))
         for query, ids in list(good.items())[-MAX_QUESTIONS:]
@@ -345,16 +345,16 @@ def learned_questions(transaction: Transaction, kb_id: str) -> dict[str, tuple[i
 
 
 def unembedded_questions(transaction: Transaction, kb_id: str, embedder: str) -> list[str]:
-    asked = sa.select(ratings.c.query).where(
+    rated = sa.select(ratings.c.query).where(
         ratings.c.kb_id == kb_id,
         ratings.c.target_type == TargetKind.CHUNK.value,
         ratings.c.score >= MIN_SCORE,
     )
-    wanted = {fold_query(query) for query in transaction.scalars(asked.distinct())}
+    questions = {fold_query(query) for query in transaction.scalars(rated.distinct())}
     embedded = sa.select(question_vectors.c.question).where(
         question_vectors.c.kb_id == kb_id, question_vectors.c.embedder == embedder
     )
-    return sorted(wanted - {""} - set(transaction.scalars(embedded)))
+    return sorted(questions - {""} - set(transaction.scalars(embedded)))
 
 
 def put_questions(
@@ -387,7 +387,7 @@ def question_vectors_of(transaction: Transaction, kb_id: str) -> QuestionVectors
     rows = transaction.execute(query.where(columns.kb_id == kb_id)).all()
     if not rows:
         return QuestionVectors("", {})
-    most = mode(row.embedder for row in rows)
-    packed = {row.question: row.vector for row in rows if row.embedder == most}
+    main_embedder = mode(row.embedder for row in rows)
+    packed = {row.question: row.vector for row in rows if row.embedder == main_embedder}
     vectors = unpack([*packed.values()], len(next(iter(packed.values()))) // 2)
-    return QuestionVectors(most, dict(zip(packed, vectors, strict=True)))
+    return QuestionVectors(main_embedder, dict(zip(packed, vectors, strict=True)))

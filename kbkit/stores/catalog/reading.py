@@ -1,4 +1,4 @@
-"""Read documents and chunks. Functions of the caller's transaction."""
+"""Read documents and chunks. All functions use the caller's transaction."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def iter_documents(
     content: bool = True,
     gone: bool = True,
 ) -> Iterator[Document]:
-    """Iterate over documents with a greater URI, by URI; ``among`` are document ids."""
-    columns = DOCUMENT_COLUMNS if content else _SHOWN
+    """Iterate over documents by URI, from after a URI; ``among`` are document ids."""
+    columns = DOCUMENT_COLUMNS if content else _WITHOUT_CONTENT
     query = sa.select(*columns).where(documents.c.kb_id == kb_id, documents.c.uri > after)
     if not gone:
         query = query.where(documents.c.state != DocumentState.GONE.value)
@@ -116,8 +116,8 @@ def kind_of(transaction: Transaction, kb_id: str, target: str) -> str | None:
 
 
 def find_entry(transaction: Transaction, name: str) -> str | None:
-    called = sa.or_(entries.c.id == name, entries.c.slug == name)
-    query = sa.select(entries.c.id).where(called).order_by(entries.c.slug != name)
+    is_match = sa.or_(entries.c.id == name, entries.c.slug == name)
+    query = sa.select(entries.c.id).where(is_match).order_by(entries.c.slug != name)
     return transaction.execute(query.limit(1)).scalar()
 
 
@@ -175,18 +175,18 @@ def neighbours(
     transaction: Transaction, kb_id: str, chunk_id: str, before: int, after: int
 ) -> list[Chunk]:
     """Return a chunk with its neighbours in the document."""
-    own = transaction.execute(
+    place = transaction.execute(
         sa.select(chunks.c.document_id, chunks.c.position).where(
             chunks.c.id == chunk_id, chunks.c.kb_id == kb_id
         )
     ).first()
-    if own is None:
+    if place is None:
         raise NotFoundError(f"no chunk with id {chunk_id!r}")
     rows = transaction.execute(
         sa.select(*CHUNK_COLUMNS)
         .where(
-            chunks.c.document_id == own.document_id,
-            chunks.c.position.between(own.position - before, own.position + after),
+            chunks.c.document_id == place.document_id,
+            chunks.c.position.between(place.position - before, place.position + after),
         )
         .order_by(chunks.c.position)
     )
@@ -208,23 +208,23 @@ def places_by_id(
 
 def get_chunks(transaction: Transaction, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
     """Return existing chunks by ``seq``, with their documents (``content`` empty)."""
-    found: dict[str, Document] = {}
+    by_id: dict[str, Document] = {}
     passages: dict[int, tuple[Chunk, Document]] = {}
     for row in transaction.execute(_PASSAGES.where(transaction.is_in(chunks.c.seq, seqs))):
-        if row[2] not in found:
-            found[row[2]] = document_of(row[10:])
-        passages[row[0]] = (_chunk(row[1:10]), found[row[2]])
+        if row[2] not in by_id:
+            by_id[row[2]] = document_of(row[10:])
+        passages[row[0]] = (_chunk(row[1:10]), by_id[row[2]])
     return passages
 
 
 def iter_listed(transaction: Transaction, kb_id: str) -> Iterator[Document]:
     """Iterate over documents by URI; ``content`` is empty."""
-    query = sa.select(*_SHOWN).where(documents.c.kb_id == kb_id).order_by(documents.c.uri)
+    query = sa.select(*_WITHOUT_CONTENT).where(documents.c.kb_id == kb_id).order_by(documents.c.uri)
     for row in transaction.execute(_with_index(query)):
         yield document_of(row)
 
 
-_SHOWN = [
+_WITHOUT_CONTENT = [
     sa.literal("").label("content") if column.name == "content" else column
     for column in DOCUMENT_COLUMNS
 ]
@@ -236,7 +236,7 @@ def _with_index(query: sa.Select[Any]) -> sa.Select[Any]:
 
 
 _PASSAGES = _with_index(
-    sa.select(chunks.c.seq, *CHUNK_COLUMNS, *_SHOWN).join(
+    sa.select(chunks.c.seq, *CHUNK_COLUMNS, *_WITHOUT_CONTENT).join(
         documents,
         sa.and_(documents.c.kb_id == chunks.c.kb_id, documents.c.id == chunks.c.document_id),
     )
@@ -353,19 +353,19 @@ class NamedSubject(NamedTuple):
 
 def state(transaction: Transaction, kb_id: str) -> str:
     """Return a digest of annotations, gazetteer, aliases and edited entities."""
-    own = _rows.c.kb_id == kb_id
+    of_kb = _rows.c.kb_id == kb_id
     seq, place = _rows.c.chunk_seq, _rows.c.position + 1
     total = sa.cast(sa.func.sum(seq * place), sa.BigInteger)
-    made = sa.select(_rows.c.annotator, _rows.c.frame, sa.func.count(), total).where(own)
+    frames = sa.select(_rows.c.annotator, _rows.c.frame, sa.func.count(), total).where(of_kb)
     gazetteer = workspace_schema.gazetteers
-    named = sa.select(gazetteer.c.names).where(gazetteer.c.kb_id == kb_id)
-    other = sa.select(subjects.c.id, subjects.c.alias_of).where(subjects.c.alias_of > "")
-    changed = workspace_schema.entities
-    by_hand = sa.select(changed.c.subject_id, changed.c.updated_at).where(changed.c.by_hand)
+    packed_names = sa.select(gazetteer.c.names).where(gazetteer.c.kb_id == kb_id)
+    aliases = sa.select(subjects.c.id, subjects.c.alias_of).where(subjects.c.alias_of > "")
+    edited = workspace_schema.entities
+    by_hand = sa.select(edited.c.subject_id, edited.c.updated_at).where(edited.c.by_hand)
     parts = [
-        sorted(map(tuple, transaction.execute(made.group_by(_rows.c.annotator, _rows.c.frame)))),
-        transaction.scalars(named),
-        sorted(map(tuple, transaction.execute(other))),
+        sorted(map(tuple, transaction.execute(frames.group_by(_rows.c.annotator, _rows.c.frame)))),
+        transaction.scalars(packed_names),
+        sorted(map(tuple, transaction.execute(aliases))),
         sorted((row[0], row[1].isoformat()) for row in transaction.execute(by_hand)),
     ]
     return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()

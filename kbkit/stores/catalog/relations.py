@@ -136,11 +136,11 @@ def relate(
         "seen_at": now,
         "deleted_at": None,
     }
-    same = sa.and_(*(relations.c[column] == value for column, value in values.items()))
-    row = transaction.execute(sa.select(*relations.c).where(same)).first()
+    same_ends = sa.and_(*(relations.c[column] == value for column, value in values.items()))
+    row = transaction.execute(sa.select(*relations.c).where(same_ends)).first()
     if row is None:
-        made = relations.insert().values(**values, **new_values, created_at=now)
-        relation_id = transaction.execute(made.returning(relations.c.id)).scalar_one()
+        statement = relations.insert().values(**values, **new_values, created_at=now)
+        relation_id = transaction.execute(statement.returning(relations.c.id)).scalar_one()
         return get(transaction, relation_id)
     is_of_another = row.deleted_at is None and row.by_hand and row.made_by != made_by
     if is_of_another and (row.weight, row.note) != (weight, note):
@@ -174,15 +174,15 @@ def relations_of(transaction: Transaction, ids: Sequence[int], evidence: int = 5
         .order_by(relation_evidence.c.weight.desc(), chunks.c.id)
     )
     for relation_id, chunk_id in transaction.execute(supporting):
-        listed_ = support.setdefault(relation_id, [])
-        if len(listed_) < evidence:
-            listed_.append(chunk_id)
+        chunk_ids = support.setdefault(relation_id, [])
+        if len(chunk_ids) < evidence:
+            chunk_ids.append(chunk_id)
     aliases = entities.aliases_of(transaction)
     ordered = [_relation(rows[id_], aliases, support.get(id_, ())) for id_ in ids if id_ in rows]
-    named = labels(transaction, {end for each in ordered for end in (each.source, each.target)})
+    names = labels(transaction, {end for item in ordered for end in (item.source, item.target)})
     return [
-        replace(each, source_name=named[each.source][0], target_name=named[each.target][0])
-        for each in ordered
+        replace(item, source_name=names[item.source][0], target_name=names[item.target][0])
+        for item in ordered
     ]
 
 
@@ -227,9 +227,9 @@ def ends(transaction: Transaction, relation_id: int) -> tuple[str, ...]:
     return tuple(transaction.execute(query.where(relations.c.id == relation_id)).one())
 
 
-def _end(kind: str, id_: str, aliases: Mapping[str, str]) -> Target:
-    of = TargetKind(kind)
-    return Target(of, aliases.get(id_, id_) if of is TargetKind.ENTITY else id_)
+def _end(kind_value: str, id_: str, aliases: Mapping[str, str]) -> Target:
+    kind = TargetKind(kind_value)
+    return Target(kind, aliases.get(id_, id_) if kind is TargetKind.ENTITY else id_)
 
 
 def _relation(row: Any, aliases: Mapping[str, str], evidence: Sequence[str]) -> Relation:
@@ -282,8 +282,8 @@ def _target_names(
 ) -> Iterator[tuple[Target, Any]]:
     for kind, query in _TARGETS.items():
         ids = [target.id for target in targets if target.kind is kind]
-        own = transaction.is_in(query.selected_columns[0], ids)
-        for row in transaction.execute(query.where(own)) if ids else ():
+        is_target = transaction.is_in(query.selected_columns[0], ids)
+        for row in transaction.execute(query.where(is_target)) if ids else ():
             yield Target(kind, row.id), row
 
 
@@ -291,10 +291,10 @@ def labels(transaction: Transaction, targets: Collection[Target]) -> dict[Target
     """Map targets to label and kind (the type of an entity)."""
     label_of = {target: (target.id, target.kind.value) for target in targets}
     for target, row in _target_names(transaction, targets):
-        name, shown = row[1], target.kind.value
+        name, label_kind = row[1], target.kind.value
         if target.kind is TargetKind.CHUNK:
             name = " > ".join(row.heading_path) or name
         elif target.kind is TargetKind.ENTITY:
-            shown = row.type or shown
-        label_of[target] = (name, shown)
+            label_kind = row.type or label_kind
+        label_of[target] = (name, label_kind)
     return label_of

@@ -76,7 +76,7 @@ class Restorer:
 
     @cached_property
     def _subjects(self) -> dict[str, str | None]:
-        """Main names of the catalog's subjects; ``None`` for a main name."""
+        """Main names of the catalog's subjects; ``None`` for main names."""
         subjects = workspace_schema.subjects.c
         return self.transaction.mapping(sa.select(subjects.id, subjects.alias_of))
 
@@ -95,19 +95,19 @@ class Restorer:
             if table is bases:
                 self._store_bases()
                 continue
-            stored = self._store(table, steps.get(table.name) or self._step(table))
-            if table.name == "vectors" and stored != sum(b.chunks for b in self._bases.values()):
-                raise _bad(table, stored, "chunks lack their vectors")
+            count = self._store(table, steps.get(table.name) or self._step(table))
+            if table.name == "vectors" and count != sum(b.chunks for b in self._bases.values()):
+                raise _bad(table, count, "chunks lack their vectors")
         if self._relations:
             graph_writing.settle(self.transaction)
         return tuple(self._finish(base) for base in self._bases.values())
 
     def _store(self, table: Table, step: Callable[[Values], Values | None]) -> int:
-        later: list[Row] = []
-        stored = 0
+        referring: list[Row] = []
+        count = 0
         converted = (step(values) for values in self._check_rows(table))
         for batch in copying.batches(values for values in converted if values is not None):
-            stored += len(batch)
+            count += len(batch)
             try:
                 copying.insert(self.transaction, table, batch)
             except sa.exc.IntegrityError as error:
@@ -116,12 +116,12 @@ class Restorer:
                     f"({error.orig}); nothing was changed"
                 ) from None
             if copying.self_references(table):
-                later += batch
-        copying.set_self_references(self.transaction, table, later)
+                referring += batch
+        copying.set_self_references(self.transaction, table, referring)
         for column in copying.numbered_columns():
             if column.table is table and table in self._numbers:
                 self.transaction.number_after(column, self._numbers[table])
-        return stored
+        return count
 
     def _check_rows(self, table: Table) -> Iterator[Values]:
         for number, values in enumerate(self.rows(table.name), 1):
@@ -162,7 +162,7 @@ class Restorer:
     def _fault_of_vector(self, kind: Any, packed: bytes) -> str:
         length = len(packed) // 2
         expected = self._dimensions.setdefault(kind, length)
-        return "" if length and length == expected else "vector has not the length of the others"
+        return "" if length and length == expected else "vector differs in length from the others"
 
     # ---- knowledge bases
 
@@ -191,15 +191,15 @@ class Restorer:
             return _Base(kb_id, row, values)
         if name in knowledge_bases.names(self.transaction):
             raise ConflictError(
-                f"another knowledge base named {name!r} is there; choose a name for the one of "
+                f"another knowledge base named {name!r} exists; choose a name for the one in "
                 "the bundle with --as"
             )
-        # other processes may still know versions of a deleted namesake
+        # other processes may still cache versions of a deleted namesake
         shift = self.transaction.last_number(chunks.c.seq) + 1
         base = _Base(kb_id, None, values, shift=shift)
-        shown = values | {"name": name, "collection": f"{name}.{kb_id[:8]}"}
-        shown["version"] += base.shift
-        copying.insert(self.transaction, bases, [shown])
+        new_row = values | {"name": name, "collection": f"{name}.{kb_id[:8]}"}
+        new_row["version"] += base.shift
+        copying.insert(self.transaction, bases, [new_row])
         return base
 
     def _name_use(self, values: Values) -> Values:
@@ -235,10 +235,10 @@ class Restorer:
     def _rating(self, values: Values) -> Values | None:
         base = self._bases[values["kb_id"]]
         if base.row is not None:
-            same = (
+            conditions = (
                 column == values[column.name] for column in all_ratings.c if column.name != "id"
             )
-            query = sa.select(all_ratings.c.id).where(*same).limit(1)
+            query = sa.select(all_ratings.c.id).where(*conditions).limit(1)
             if self.transaction.execute(query).first():
                 return None
         base.ratings += 1
@@ -247,8 +247,8 @@ class Restorer:
 
     def _relation(self, values: Values) -> Values | None:
         relations = workspace_schema.relations.c
-        same = (relations[name] == values[name] for name in workspace_schema.ENDS)
-        existing = self.transaction.execute(sa.select(relations.id).where(*same)).scalar()
+        conditions = (relations[name] == values[name] for name in workspace_schema.ENDS)
+        existing = self.transaction.execute(sa.select(relations.id).where(*conditions)).scalar()
         if existing is not None:
             self._relations[values["id"]] = existing
             return None
@@ -258,7 +258,7 @@ class Restorer:
     def _subject(self, values: Values) -> Values | None:
         if values["id"] in self._subjects:
             return None
-        main_id = values["alias_of"]  # perhaps another name of an entity here
+        main_id = values["alias_of"]  # may be an alias in this catalog
         return values | {"alias_of": self._subjects.get(main_id) or main_id}
 
     def _step(self, table: Table) -> Callable[[Values], Values | None]:
@@ -271,22 +271,22 @@ class Restorer:
             "run_id": self._runs,
             "relation_id": self._relations,
         }
-        numbers = {name: new for name, new in numbers.items() if name in table.c}
-        stored: dict[str, Collection[Any]] = {
+        numbers = {name: number_of for name, number_of in numbers.items() if name in table.c}
+        known_ids: dict[str, Collection[Any]] = {
             "document_id": self._documents,
             "source_id": self._sources,
         }
-        stored = numbers | {name: ids for name, ids in stored.items() if name in table.c}
+        known_ids = numbers | {name: ids for name, ids in known_ids.items() if name in table.c}
 
         def step(values: Values) -> Values | None:
-            if any(values[name] not in ids for name, ids in stored.items()):
+            if any(values[name] not in ids for name, ids in known_ids.items()):
                 return None
-            new = values | {name: ids[values[name]] for name, ids in numbers.items()}
-            if "version" in new and table.name not in ("summaries", "summary_vectors"):
-                new["version"] += self._bases[new["kb_id"]].shift
+            row = values | {name: ids[values[name]] for name, ids in numbers.items()}
+            if "version" in row and table.name not in ("summaries", "summary_vectors"):
+                row["version"] += self._bases[row["kb_id"]].shift
             if table is runs:
-                new["id"] = self._runs[values["id"]] = self._next(runs.c.id)
-            return None if tuple(new[key.name] for key in keys) in existing else new
+                row["id"] = self._runs[values["id"]] = self._next(runs.c.id)
+            return None if tuple(row[key.name] for key in keys) in existing else row
 
         return step
 
@@ -308,17 +308,17 @@ class Restorer:
 
 
 def _fault_of_base(values: Values) -> str:
-    old_id, name = values["id"], values["name"]
-    if old_id in BUILT_IN or name in BUILT_IN:
-        return "" if old_id == name else "its name is of one that is built in"
-    if not _ID.fullmatch(old_id):  # becomes part of a table name
+    kb_id, name = values["id"], values["name"]
+    if kb_id in BUILT_IN or name in BUILT_IN:
+        return "" if kb_id == name else "its name is reserved"
+    if not _ID.fullmatch(kb_id):  # becomes part of a table name
         return "id is invalid for a knowledge base"
     try:
         check_name(name)
     except ValueError as error:
         return str(error)
-    fine = values["deleted_at"] is None and values["version"] >= 0
-    return "" if fine and 0 < values["dimensions"] <= MAX_DIMENSIONS else "its figures are invalid"
+    valid = values["deleted_at"] is None and values["version"] >= 0
+    return "" if valid and 0 < values["dimensions"] <= MAX_DIMENSIONS else "its figures are invalid"
 
 
 def _bad(table: Table, number: int, reason: str) -> BundleError:

@@ -23,7 +23,7 @@ from kbkit.stores.catalog.workspace_schema import jobs, tokens
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """A row of ``sources``; `name` stands for a local path in URIs."""
+    """A row of ``sources``; `name` replaces a local path in URIs."""
 
     id: str
     kb_id: str
@@ -39,7 +39,7 @@ class SourceRow:
     @property
     def location(self) -> str:
         names = (self.spec.get(name) for name in ("url", "path", "name"))
-        return next((str(one) for one in names if one), self.type)
+        return next((str(value) for value in names if value), self.type)
 
     @property
     def version(self) -> str:
@@ -57,7 +57,7 @@ class SourceRow:
 
 
 def source_key(spec: Mapping[str, Any], place: tuple[str, ...]) -> str:
-    """Identify a source by its type and place, so that changed options keep its memory."""
+    """Identify a source by its type and place, so that its pages stay known if options change."""
     text = json.dumps([spec["type"], *(spec.get(name) for name in place)])
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -74,10 +74,10 @@ def save_source(
 ) -> SourceRow:
     """Add a source, or change the options (not the name) of the one with this key."""
     options = {"spec": dict(spec), "base": base, "from_recipe": from_recipe}
-    renewed = transaction.execute(
+    result = transaction.execute(
         sources.update().where(sources.c.kb_id == kb_id, sources.c.key == key).values(options)
     )
-    if not renewed.rowcount:
+    if not result.rowcount:
         values = {"id": uuid4().hex, "kb_id": kb_id, "key": key, "type": spec["type"], "name": name}
         values |= options
         transaction.insert_one(sources, created_at=datetime.now(UTC), **values)
@@ -96,13 +96,13 @@ def change_source(
     name: str | None = None,
     enabled: bool | None = None,
 ) -> None:
-    given = {"key": key, "spec": spec and dict(spec), "name": name, "enabled": enabled}
-    values = {column: value for column, value in given.items() if value is not None}
-    others = sa.select(sources.c.id).where(
+    changes = {"key": key, "spec": spec and dict(spec), "name": name, "enabled": enabled}
+    values = {column: value for column, value in changes.items() if value is not None}
+    same_key = sa.select(sources.c.id).where(
         sources.c.kb_id == row.kb_id, sources.c.key == key, sources.c.id != row.id
     )
-    if key is not None and transaction.execute(others).first():
-        raise ConflictError("another source reads that already; remove one of the two")
+    if key is not None and transaction.execute(same_key).first():
+        raise ConflictError("another source already reads that; remove one of the two")
     transaction.execute(sources.update().where(sources.c.id == row.id).values(values))
 
 
@@ -162,7 +162,7 @@ def end_run(transaction: Transaction, run_id: int, report: Mapping[str, Any]) ->
 def history(
     transaction: Transaction, kb_id: str
 ) -> list[tuple[str, datetime, datetime | None, Mapping[str, Any]]]:
-    """Return source, start, end and report of each run, last first."""
+    """Return source, start, end and report of each run, newest first."""
     query = sa.select(runs.c.source_id, runs.c.started_at, runs.c.finished_at, runs.c.report)
     rows = transaction.execute(query.where(runs.c.kb_id == kb_id).order_by(runs.c.id.desc()))
     return [(row.source_id, row.started_at, row.finished_at, row.report or {}) for row in rows]
@@ -288,7 +288,7 @@ def arguments_of(transaction: Transaction, job_id: str) -> Mapping[str, Any]:
 
 
 def list_jobs(transaction: Transaction, *, ended: bool | None = None) -> list[Job]:
-    """List jobs, newest first; `ended` selects ended or unended ones."""
+    """List jobs, newest first; `ended` selects ended or unfinished ones."""
     query = sa.select(jobs).order_by(jobs.c.created_at.desc(), jobs.c.id)
     if ended is not None:
         has_ended = jobs.c.state.in_(_ENDED)
@@ -344,10 +344,10 @@ def is_cancelled(transaction: Transaction, job_id: str) -> bool:
 
 def forget(transaction: Transaction, age: timedelta) -> list[str]:
     """Delete jobs that ended longer ago than `age`; return their ids."""
-    old = sa.select(jobs.c.id).where(
+    expired = sa.select(jobs.c.id).where(
         jobs.c.state.in_(_ENDED), jobs.c.ended_at < datetime.now(UTC) - age
     )
-    job_ids = transaction.scalars(old)
+    job_ids = transaction.scalars(expired)
     transaction.delete(jobs, transaction.is_in(jobs.c.id, job_ids))
     return job_ids
 
@@ -392,13 +392,13 @@ def list_tokens(transaction: Transaction) -> list[TokenInfo]:
 
 
 def delete_token(transaction: Transaction, name: str) -> TokenInfo:
-    stored = list_tokens(transaction)
-    for token in stored:
+    existing = list_tokens(transaction)
+    for token in existing:
         if name in (token.name, token.id):
             transaction.delete(tokens, tokens.c.id == token.id)
             return token
-    named = ", ".join(token.name for token in stored)
-    raise NotFoundError(f"no token {name!r}; {f'there are {named}' if named else 'none exist'}")
+    names = ", ".join(token.name for token in existing)
+    raise NotFoundError(f"no token {name!r}; {f'there are {names}' if names else 'none exist'}")
 
 
 def note_uses(transaction: Transaction, used: Mapping[str, datetime]) -> None:

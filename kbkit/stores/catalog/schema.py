@@ -29,7 +29,7 @@ from sqlalchemy.engine import Dialect
 HEAD = "0027"
 """Revision of the newest migration."""
 OLDEST = "0024"
-"""Revision that can be migrated; no release had another one."""
+"""Revision that can be migrated; no release had another."""
 
 
 Int64 = Integer().with_variant(BigInteger(), "postgresql")
@@ -129,7 +129,7 @@ sources = Table(
     # from the recipe: deleted when the recipe no longer names it
     Column("from_recipe", Boolean, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
-    # stands for a local path in URIs, so that they do not contain the path itself
+    # replaces a local path in URIs, so that they do not reveal it
     Column("name", Text, nullable=False, server_default=""),
     # whether a refresh reads the source
     Column("enabled", Boolean, nullable=False, server_default=sa.true()),
@@ -143,7 +143,7 @@ runs = Table(
     reference("kb_id", "knowledge_bases.id"),
     reference("source_id", "sources.id"),
     Column("started_at", UtcDateTime, nullable=False),
-    # empty while the run continues, and if it was killed
+    # empty for running and killed runs
     Column("finished_at", UtcDateTime),
     Column("report", Json(dict, optional=True)),
     Index("runs_by_source", "source_id", "id"),
@@ -192,7 +192,7 @@ documents = Table(
     Column("is_index", Boolean),
     UniqueConstraint("kb_id", "uri"),
     Index("documents_by_source", "source_id"),
-    # in a row, state and type come after the text, which may be long
+    # rows have state and type after the text, which is slow to skip if long
     Index("documents_by_type", "kb_id", "state", "document_type"),
     Index("documents_by_index", "kb_id", "is_index", "id"),
     # covers all columns that hits and filters read, so that SQLite does not read the text;

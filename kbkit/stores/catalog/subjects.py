@@ -55,11 +55,11 @@ def entity_id(name: str) -> str:
 
 def add(transaction: Transaction, names: Iterable[SubjectName]) -> None:
     """Add missing subjects."""
-    wanted = {each.id: each for each in names}
-    existing = transaction.existing(subjects.c.id, wanted)
+    by_id = {subject.id: subject for subject in names}
+    existing = transaction.existing(subjects.c.id, by_id)
     rows = [
-        {"id": id_, "kind": each.kind.value, "key": each.key, "name": each.name}
-        for id_, each in wanted.items()
+        {"id": id_, "kind": subject.kind.value, "key": subject.key, "name": subject.name}
+        for id_, subject in by_id.items()
         if id_ not in existing
     ]
     transaction.insert(subjects, rows)
@@ -74,24 +74,24 @@ def sweep(transaction: Transaction, ids: Sequence[str]) -> None:
 
 
 def _is_unused(ids: Sequence[str] | None = None) -> sa.ColumnElement[bool]:
-    own, other = subjects.c.id, subjects.alias("other")
+    id_, other = subjects.c.id, subjects.alias("other")
     return sa.and_(
         subjects.c.alias_of.is_(None),
-        ~sa.exists().where(annotation_subjects.c.subject_id == own),
-        ~sa.exists().where(entities.c.subject_id == own),
-        ~sa.exists().where(other.c.alias_of == own),
-        ~sa.exists().where((merges.c.kept_id == own) | (merges.c.merged_id == own)),
-        own.not_in(ends_by_hand(ids)),
+        ~sa.exists().where(annotation_subjects.c.subject_id == id_),
+        ~sa.exists().where(entities.c.subject_id == id_),
+        ~sa.exists().where(other.c.alias_of == id_),
+        ~sa.exists().where((merges.c.kept_id == id_) | (merges.c.merged_id == id_)),
+        id_.not_in(ends_by_hand(ids)),
     )
 
 
 def ends_by_hand(ids: Sequence[str] | None = None) -> sa.CompoundSelect[tuple[str]]:
     kind, table = SubjectKind.ENTITY.value, relations.c
-    made = table.by_hand & table.deleted_at.is_(None)
+    by_person = table.by_hand & table.deleted_at.is_(None)
     ends = (table.source_kind, table.source_id), (table.target_kind, table.target_id)
     source, target = (
         sa.select(id_column).where(
-            kinds == kind, made, sa.true() if ids is None else id_column.in_(ids)
+            kinds == kind, by_person, sa.true() if ids is None else id_column.in_(ids)
         )
         for kinds, id_column in ends
     )
@@ -133,8 +133,8 @@ def list_subjects(
         counted = counted.where(chunks.c.kb_id.in_(list(kb_ids)))
     if like:
         matches = containing(subjects.c.name, like)
-        named = sa.select(sa.func.coalesce(subjects.c.alias_of, subjects.c.id)).where(matches)
-        counted = counted.where(canonical.in_(named))
+        roots = sa.select(sa.func.coalesce(subjects.c.alias_of, subjects.c.id)).where(matches)
+        counted = counted.where(canonical.in_(roots))
     if ids is not None:
         counted = counted.where(transaction.is_in(own.c.id, ids) | own.c.alias_of.in_(list(ids)))
     totals = counted.subquery()
@@ -168,9 +168,9 @@ def beside(
     in_chunks = Counter(chunk_counts(transaction, IS_ENTITY, mentioned))
     for id_ in without:
         in_chunks.pop(id_, None)
-    often = [id_ for id_, _ in in_chunks.most_common(20 * limit)]
-    in_all = chunk_counts(transaction, transaction.is_in(table.subject_id, often))
-    scores = {id_: in_chunks[id_] / in_all[id_] ** 0.5 for id_ in often}
+    frequent = [id_ for id_, _ in in_chunks.most_common(20 * limit)]
+    in_all = chunk_counts(transaction, transaction.is_in(table.subject_id, frequent))
+    scores = {id_: in_chunks[id_] / in_all[id_] ** 0.5 for id_ in frequent}
     return sorted(scores, key=lambda id_: (-scores[id_], id_))[:limit]
 
 
@@ -178,7 +178,7 @@ IS_ENTITY = subjects.c.kind == SubjectKind.ENTITY.value
 
 
 def chunk_counts(transaction: Transaction, *mentions: Condition) -> dict[str, int]:
-    """Count the chunks that mention each subject, in some mentions."""
+    """Count the chunks that mention each subject; conditions select the mentions."""
     table = annotation_subjects.c
     query = (
         sa.select(table.subject_id, sa.func.count(sa.distinct(table.chunk_seq)))
@@ -201,8 +201,8 @@ def ids_of(transaction: Transaction, ids: Collection[str]) -> set[str]:
     query = sa.select(subjects.c.id, subjects.c.alias_of)
     rows = transaction.execute(query.where(transaction.is_in(subjects.c.id, all_ids)))
     roots = {row.alias_of or row.id for row in rows}
-    below = query.where(transaction.is_in(subjects.c.alias_of, roots))
-    return roots | {row.id for row in transaction.execute(below)}
+    members = query.where(transaction.is_in(subjects.c.alias_of, roots))
+    return roots | {row.id for row in transaction.execute(members)}
 
 
 def chunk_seqs(
@@ -230,7 +230,7 @@ def _subject(row: Any, names: tuple[str, ...]) -> Subject:
 
 
 _COMMON = 0.02
-"""Subjects in a greater share of a knowledge base's chunks relate nothing."""
+"""Subjects in a greater share of a knowledge base's chunks are ignored."""
 _FEW = 20
 """Subjects with at most this many chunks always count."""
 
@@ -252,12 +252,12 @@ def related_chunks(
     if chunk is None:
         return []
     total = transaction.count(chunks, chunks.c.kb_id == kb_id)
-    own = sa.select(table.subject_id).where(table.chunk_seq == chunk.seq)
+    subject_ids = sa.select(table.subject_id).where(table.chunk_seq == chunk.seq)
     query = (
         sa.select(table.subject_id, subjects.c.name, chunks.c.seq, chunks.c.document_id)
         .join(chunks, chunks.c.seq == table.chunk_seq)
         .join(subjects, subjects.c.id == table.subject_id)
-        .where(table.subject_id.in_(own), chunks.c.kb_id == kb_id)
+        .where(table.subject_id.in_(subject_ids), chunks.c.kb_id == kb_id)
         .distinct()
     )
     places_of: dict[tuple[str, str], list[tuple[int, str]]] = {}
@@ -320,8 +320,8 @@ def put_names(
             transaction.is_in(documents.c.id, list(by_id))
         )
     )
-    same = [row.id for row in rows if by_id[row.id][0] == row.content_hash]
-    remove_names(transaction, same)
+    unchanged_ids = [row.id for row in rows if by_id[row.id][0] == row.content_hash]
+    remove_names(transaction, unchanged_ids)
     names = [
         {
             "document_id": document_id,
@@ -332,7 +332,7 @@ def put_names(
             "anchor": name.anchor,
             "confirmed": name.confirmed,
         }
-        for document_id in same
+        for document_id in unchanged_ids
         for name in {name.name: name for name in by_id[document_id][1]}.values()
     ]
     transaction.insert(document_names, names)
@@ -340,7 +340,7 @@ def put_names(
         named_documents,
         [
             {"document_id": document_id, "kb_id": kb_id, "revision": revision}
-            for document_id in same
+            for document_id in unchanged_ids
         ],
     )
 
@@ -383,10 +383,10 @@ def given_names(transaction: Transaction, kb_id: str) -> list[GivenName]:
 
 def defining(transaction: Transaction, kb_id: str, names: Collection[str]) -> set[str]:
     table = document_names.c
-    wanted = [name.lower() for name in names]
+    lowered = [name.lower() for name in names]
     rows = transaction.execute(
         sa.select(table.document_id).where(
-            table.kb_id == kb_id, table.defines, sa.func.lower(table.name).in_(wanted)
+            table.kb_id == kb_id, table.defines, sa.func.lower(table.name).in_(lowered)
         )
     )
     return set(rows.scalars())
@@ -395,8 +395,8 @@ def defining(transaction: Transaction, kb_id: str, names: Collection[str]) -> se
 def annotated_with(transaction: Transaction, kb_id: str) -> dict[str, tuple[str, ...]]:
     """Map spellings to the names that chunks were last searched for."""
     query = sa.select(gazetteers.c.names).where(gazetteers.c.kb_id == kb_id)
-    stored = transaction.execute(query).scalar()
-    text = zlib.decompress(stored).decode("utf-8", "surrogatepass") if stored else ""
+    packed = transaction.execute(query).scalar()
+    text = zlib.decompress(packed).decode("utf-8", "surrogatepass") if packed else ""
     rows = (row.split(_FIELDS) for row in text.split(_ROWS) if row)
     return {spelling: tuple(names) for spelling, *names in rows}
 

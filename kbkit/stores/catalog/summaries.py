@@ -1,6 +1,6 @@
-"""Document summaries, their vectors, and texts of language models about documents.
+"""Document summaries, their vectors, and texts by language models about documents.
 
-Storing a document deletes its summary; the end of an ingest makes a new one. Searches use static
+Storing a document deletes its summary; the end of an ingest creates a new one. Searches use static
 vectors (``summary_embedder``) until the model has embedded all summaries.
 """
 
@@ -117,18 +117,18 @@ def lacking(transaction: Transaction, kb_id: str, embedder: str) -> dict[str, st
 
 
 def counts(transaction: Transaction, kb_id: str, embedder: str) -> tuple[int, int]:
-    all_ = transaction.count(documents, *alive(kb_id))
-    return all_, all_ - transaction.count(_WITH_VECTORS, *_is_of(kb_id, embedder))
+    total = transaction.count(documents, *alive(kb_id))
+    return total, total - transaction.count(_WITH_VECTORS, *_is_of(kb_id, embedder))
 
 
 def add_vectors(
     transaction: Transaction, kb_id: str, embedder: str, packed: Mapping[str, bytes]
 ) -> None:
-    stored = sa.select(summary_vectors.c.embed_hash).where(
+    query = sa.select(summary_vectors.c.embed_hash).where(
         *_is_of(kb_id, embedder), transaction.is_in(summary_vectors.c.embed_hash, list(packed))
     )
     version = _next_version(transaction, kb_id)
-    existing = set(transaction.scalars(stored))  # perhaps from another process
+    existing = set(transaction.scalars(query))  # perhaps from another process
     rows = [
         {
             "kb_id": kb_id,
@@ -187,19 +187,19 @@ def changed_since(transaction: Transaction, row: KnowledgeBaseRow, version: int)
 
 
 def _select_changed(row: KnowledgeBaseRow, version: int) -> tuple[sa.Select[Any], sa.Select[Any]]:
-    same = _SAME_TEXT & (summary_vectors.c.embedder == row.summary_embedder)
+    has_vector = _SAME_TEXT & (summary_vectors.c.embedder == row.summary_embedder)
     columns = summaries.c.document_id, summary_vectors.c.vector
-    later = sa.select(summary_vectors.c.embed_hash).where(
+    changed_hashes = sa.select(summary_vectors.c.embed_hash).where(
         summary_vectors.c.kb_id == row.id, summary_vectors.c.version > version
     )
     return (  # two queries, so that each uses an index
         sa.select(*columns)
-        .select_from(summaries.outerjoin(summary_vectors, same))
+        .select_from(summaries.outerjoin(summary_vectors, has_vector))
         .where(summaries.c.kb_id == row.id, summaries.c.version > version),
         # IN makes SQLite scan the summaries once, not once per vector
         sa.select(*columns)
-        .select_from(summaries.join(summary_vectors, same))
-        .where(summaries.c.kb_id == row.id, summaries.c.embed_hash.in_(later)),
+        .select_from(summaries.join(summary_vectors, has_vector))
+        .where(summaries.c.kb_id == row.id, summaries.c.embed_hash.in_(changed_hashes)),
     )
 
 
@@ -214,7 +214,7 @@ def _is_of(kb_id: str, embedder: str) -> tuple[sa.ColumnElement[bool], ...]:
 
 @dataclass(frozen=True, slots=True)
 class ExpansionRow:
-    """Text of a language model about a document; `model` includes the version of the prompt."""
+    """Text by a language model about a document; `model` includes the version of the prompt."""
 
     text_hash: str
     model: str
@@ -225,12 +225,12 @@ class ExpansionRow:
 def put_expansion(
     transaction: Transaction, kb_id: str, document: Document, row: ExpansionRow, description: str
 ) -> bool:
-    same = (documents.c.id == document.id) & (documents.c.content_hash == document.content_hash)
-    if transaction.execute(sa.select(documents.c.id).where(same)).first() is None:
+    match = (documents.c.id == document.id) & (documents.c.content_hash == document.content_hash)
+    if transaction.execute(sa.select(documents.c.id).where(match)).first() is None:
         return False
     if not document.description:
         undescribed = documents.c.description == ""
-        transaction.update(documents, same, undescribed, description=description)
+        transaction.update(documents, match, undescribed, description=description)
         touch(transaction, kb_id)
     transaction.delete(expansions, expansions.c.document_id == document.id)
     values = asdict(row) | {"questions": list(row.questions)}
@@ -260,7 +260,7 @@ def remove_expansions(transaction: Transaction, kb_id: str, described: Collectio
     transaction.delete(expansions, expansions.c.kb_id == kb_id)
     outdate(transaction, document_ids)
     if described:
-        gone = documents.update().where(transaction.is_in(documents.c.id, described))
-        transaction.execute(gone.values(description=""))
+        statement = documents.update().where(transaction.is_in(documents.c.id, described))
+        transaction.execute(statement.values(description=""))
         touch(transaction, kb_id)
     return len(document_ids)

@@ -62,7 +62,7 @@ annotations = Table(
     # number of the annotation in its chunk, from 0
     Column("position", Int64, primary_key=True),
     reference("kb_id", "knowledge_bases.id"),
-    # offsets in characters of the chunk
+    # character offsets in the chunk
     *required_columns(Int64, "start", "end"),
     Column("normalized_text", Text, nullable=False),
     # empty if the type of statement is unknown
@@ -165,7 +165,7 @@ relation_evidence = Table(
     metadata,
     reference("relation_id", "relations.id", primary_key=True),
     reference("chunk_seq", "chunks.seq", primary_key=True),
-    # what the chunk adds to the relation's weight
+    # weight that the chunk adds to the relation
     Column("weight", Float, nullable=False),
     Index("relation_evidence_by_chunk", "chunk_seq"),
 )
@@ -208,7 +208,7 @@ graph_edits = Table(
     metadata,
     # edits by people, with the rows before and after
     Column("id", Int64, primary_key=True, autoincrement=True),
-    # description for people
+    # readable description
     Column("what", Text, nullable=False),
     Column("made_by", String, nullable=False),
     Column("made_at", UtcDateTime, nullable=False),
@@ -285,7 +285,7 @@ file_names = Table(
 file_links = Table(
     "file_links",
     metadata,
-    # links of a file: as written, the normalized name, and the path that it currently means
+    # links of a file: as written, the normalized name, and the path to which it currently leads
     Column("path", Text, primary_key=True),
     Column("target", Text, primary_key=True),
     Column("key", Text, nullable=False),

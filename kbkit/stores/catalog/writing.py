@@ -52,7 +52,7 @@ class NewDocument:
 
 @dataclass(frozen=True, slots=True)
 class StoredVersion:
-    """Decides whether a document must be stored again."""
+    """State of a stored document, which decides whether to store it again."""
 
     content_hash: str
     state: DocumentState
@@ -129,17 +129,17 @@ def replace_documents(
     transaction.update_each(documents, ["id"], changes)
     _forget_derived(transaction, [entry.document.id for entry in existing])
     added = [chunk for entry in fresh for chunk in entry.chunks]
-    kept: dict[str, int | None] = {}
+    relabelled: dict[str, int | None] = {}
     removed = 0
     for entry in existing:
-        old, document = before[entry.document.id], entry.document
-        new_chunks, same, gone = _difference(transaction, kb_id, document.id, entry.chunks)
+        row, document = before[entry.document.id], entry.document
+        new_chunks, unchanged, dropped = _difference(transaction, kb_id, document.id, entry.chunks)
         added += new_chunks
-        removed += gone
-        if (old.document_type, old.tags) != (document.document_type, list(document.tags)):
-            kept |= same
+        removed += dropped
+        if (row.document_type, row.tags) != (document.document_type, list(document.tags)):
+            relabelled |= unchanged
     _add_chunks(transaction, kb_id, added, packed)
-    outbox.add(transaction, kb_id, kept)
+    outbox.add(transaction, kb_id, relabelled)
     knowledge_bases.touch(transaction, kb_id)
     return ChunkChanges(added=len(added), removed=removed)
 
@@ -150,17 +150,17 @@ def _forget_derived(transaction: Transaction, document_ids: Sequence[str]) -> No
     chunk_annotations.remove_of_documents(transaction, document_ids)
 
 
-def _values(kb_id: str, new: NewDocument) -> dict[str, Any]:
-    document = new.document
+def _values(kb_id: str, entry: NewDocument) -> dict[str, Any]:
+    document = entry.document
     return {
         **{column.name: getattr(document, column.name) for column in DOCUMENT_COLUMNS},
         "metadata": dict(document.metadata),
         "kb_id": kb_id,
-        "source_id": new.source_id,
-        "run_id": new.run_id,
-        "is_index": new.is_index,
-        "given_type": new.labels.document_type,
-        "given_tags": None if new.labels.tags is None else list(new.labels.tags),
+        "source_id": entry.source_id,
+        "run_id": entry.run_id,
+        "is_index": entry.is_index,
+        "given_type": entry.labels.document_type,
+        "given_tags": None if entry.labels.tags is None else list(entry.labels.tags),
     }
 
 
@@ -176,16 +176,16 @@ class Touch:
 def touch_documents(
     transaction: Transaction, touches: Iterable[Touch], *, run_id: int | None
 ) -> None:
-    seen: list[dict[str, Any]] = []
-    unread: list[dict[str, Any]] = []
+    read_rows: list[dict[str, Any]] = []
+    unread_rows: list[dict[str, Any]] = []
     for touch in touches:
         row = {"id": touch.document_id, "state": touch.state.value, "run_id": run_id}
         if touch.fetched_at is None:
-            unread.append(row)
+            unread_rows.append(row)
         else:
-            seen.append({**row, "fetched_at": touch.fetched_at})
-    transaction.update_each(documents, ["id"], seen)
-    transaction.update_each(documents, ["id"], unread)
+            read_rows.append({**row, "fetched_at": touch.fetched_at})
+    transaction.update_each(documents, ["id"], read_rows)
+    transaction.update_each(documents, ["id"], unread_rows)
 
 
 def describe_documents(transaction: Transaction, kb_id: str, lines: Mapping[str, str]) -> None:
@@ -258,7 +258,7 @@ class NewChunk:
 
 
 def staying(transaction: Transaction, new_chunks: Sequence[NewChunk]) -> set[str]:
-    by_id = {new.chunk.id: (new.terms, new.embed_hash) for new in new_chunks}
+    by_id = {item.chunk.id: (item.terms, item.embed_hash) for item in new_chunks}
     query = sa.select(chunks.c.id, chunks.c.terms, chunks.c.embed_hash)
     rows = transaction.execute(query.where(transaction.is_in(chunks.c.id, by_id)))
     return {row.id for row in rows if by_id[row.id] == (row.terms, row.embed_hash)}
@@ -267,12 +267,12 @@ def staying(transaction: Transaction, new_chunks: Sequence[NewChunk]) -> set[str
 def _difference(
     transaction: Transaction, kb_id: str, document_id: str, new_chunks: Sequence[NewChunk]
 ) -> tuple[list[NewChunk], dict[str, int | None], int]:
-    """Remove chunks that the document no longer has, and move those that stay.
+    """Remove chunks that the document no longer has, and move those that remain.
 
     Returns:
-        New chunks, ``seq`` by id of those that stay, and the number of removed ones.
+        New chunks, ``seq`` by id of those that remain, and the number of removed ones.
     """
-    old = {
+    stored_rows = {
         row.id: row
         for row in transaction.execute(
             sa.select(
@@ -282,20 +282,20 @@ def _difference(
     }
     added: list[NewChunk] = []
     moved: list[dict[str, Any]] = []
-    kept: dict[str, int | None] = {}
-    for new in new_chunks:
-        row = old.get(new.chunk.id)
-        if row is None or (row.terms, row.embed_hash) != (new.terms, new.embed_hash):
-            added.append(new)
+    unchanged: dict[str, int | None] = {}
+    for item in new_chunks:
+        row = stored_rows.get(item.chunk.id)
+        if row is None or (row.terms, row.embed_hash) != (item.terms, item.embed_hash):
+            added.append(item)
             continue
-        del old[new.chunk.id]
-        place = {name: getattr(new.chunk, name) for name in _PLACE}
+        del stored_rows[item.chunk.id]
+        place = {name: getattr(item.chunk, name) for name in _PLACE}
         if any(getattr(row, name) != value for name, value in place.items()):
             moved.append({"seq": row.seq, **place})
-        kept[row.id] = row.seq
-    _remove_chunks(transaction, kb_id, list(old.values()))
+        unchanged[row.id] = row.seq
+    _remove_chunks(transaction, kb_id, list(stored_rows.values()))
     transaction.update_each(chunks, ["seq"], moved)
-    return added, kept, len(old)
+    return added, unchanged, len(stored_rows)
 
 
 _PLACE = ("position", "start", "end", "anchor", "page")
@@ -309,23 +309,23 @@ def _add_chunks(
         return
     numbered = list(enumerate(added, transaction.reserve_seqs(len(added))))
     rows = []
-    for seq, new in numbered:
+    for seq, item in numbered:
         rows.append(
             {
-                **{column.name: getattr(new.chunk, column.name) for column in CHUNK_COLUMNS},
+                **{column.name: getattr(item.chunk, column.name) for column in CHUNK_COLUMNS},
                 "seq": seq,
                 "kb_id": kb_id,
-                "terms": new.terms,
-                "length": new.length,
-                "embed_hash": new.embed_hash,
+                "terms": item.terms,
+                "length": item.length,
+                "embed_hash": item.embed_hash,
             }
         )
     transaction.execute(chunks.insert(), rows)
     transaction.execute(
         vectors.insert(),
-        [{"chunk_seq": seq, "vector": packed[new.embed_hash]} for seq, new in numbered],
+        [{"chunk_seq": seq, "vector": packed[item.embed_hash]} for seq, item in numbered],
     )
-    outbox.add(transaction, kb_id, {new.chunk.id: seq for seq, new in numbered})
+    outbox.add(transaction, kb_id, {item.chunk.id: seq for seq, item in numbered})
 
 
 def _remove_chunks(transaction: Transaction, kb_id: str, rows: Sequence[Any]) -> None:
@@ -393,7 +393,7 @@ def list_deleted(transaction: Transaction, kb_id: str) -> list[DeletedDocument]:
 def get_deleted(
     transaction: Transaction, kb_id: str, names: Collection[str]
 ) -> TrashedDocument | None:
-    """Return the deleted document whose id or URI is among some names."""
+    """Return the deleted document with one of these ids or URIs."""
     columns = deleted_documents.c
     row = transaction.execute(
         sa.select(deleted_documents, sources.c.id.label("source"))
