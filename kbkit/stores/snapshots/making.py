@@ -45,7 +45,7 @@ def make(
 ) -> Snapshot:
     """Read the chunks with ``after < seq <= until``, and all documents or those of the chunks.
 
-    Further terms of chunks, by ``seq``, are ``added``.
+    ``added`` has further terms of chunks, by ``seq``.
     """
     titles = corpus.titles(transaction, row.id, after=after, until=until)
     packed: list[bytes] = []
@@ -142,9 +142,9 @@ def _terms_of(text: str, language: str) -> frozenset[str]:
 
 
 LARGEST = 100_000
-"""Chunks from which a segment is not merged any more."""
+"""Chunks from which a segment is no longer merged."""
 _TIER = 8
-"""Neighbouring segments of about the same size that are merged."""
+"""Number of neighbouring segments of similar size that are merged."""
 _SMALLEST = 1_000
 """Chunks up to which all segments are of the lowest tier."""
 _MAX_REMOVED = 0.3
@@ -182,25 +182,25 @@ def _tier(size: int) -> int:
 
 
 def merge_segments(segments: Sequence[Segment]) -> Snapshot:
-    kept = [segment.kept for segment in segments]
-    firsts = np.cumsum([0, *map(len, kept)])
+    live = [segment.kept for segment in segments]
+    firsts = np.cumsum([0, *map(len, live)])
     terms = sorted(set[str]().union(*(segment.snapshot.terms for segment in segments)))
     numbers = {term: i for i, term in enumerate(terms)}
     documents: dict[str, tuple[int, int]] = {}
     headings: dict[str, tuple[int, int]] = {}
     of_terms, owners, heads, posted = [], [], [], []
     for i, segment in enumerate(segments):
-        s, rows = segment.snapshot, kept[i]
+        s, rows = segment.snapshot, live[i]
         of_terms.append(np.fromiter((numbers[term] for term in s.terms), np.int64, len(s.terms)))
         ids, texts = s.document_ids, list(s.heading_texts)
-        own = s.owners[rows]
-        for own_number in np.unique(own).tolist():
-            documents[ids[own_number]] = i, own_number  # the last segment has the current title
-        owners.append([ids[own_number] for own_number in own.tolist()])
-        of = s.headings[rows]
-        for own_number in np.unique(of).tolist():
-            headings.setdefault(texts[own_number], (i, own_number))
-        heads.append([texts[own_number] for own_number in of.tolist()])
+        local_owners = s.owners[rows]
+        for local in np.unique(local_owners).tolist():
+            documents[ids[local]] = i, local  # the last segment has the current title
+        owners.append([ids[local] for local in local_owners.tolist()])
+        local_headings = s.headings[rows]
+        for local in np.unique(local_headings).tolist():
+            headings.setdefault(texts[local], (i, local))
+        heads.append([texts[local] for local in local_headings.tolist()])
         places = np.full(len(s), -1, np.int64)
         places[rows] = np.arange(len(rows)) + firsts[i]
         of_posting = places[s.rows]
@@ -210,28 +210,28 @@ def merge_segments(segments: Sequence[Segment]) -> Snapshot:
     term_ids, rows, counts = map(np.concatenate, zip(*posted, strict=True))
     used = np.bincount(term_ids, minlength=len(terms)) > 0
     renumbered = np.cumsum(used) - 1
-    document_numbers = {own_number: i for i, own_number in enumerate(documents)}
+    document_numbers = {local: i for i, local in enumerate(documents)}
     heading_numbers = {text: i for i, text in enumerate(headings)}
-    owner = np.array([document_numbers[own_number] for own_number in chain(*owners)], np.int32)
-    lengths = np.concatenate([s.snapshot.lengths[k] for s, k in zip(segments, kept, strict=True)])
+    owner = np.array([document_numbers[local] for local in chain(*owners)], np.int32)
+    lengths = np.concatenate([s.snapshot.lengths[k] for s, k in zip(segments, live, strict=True)])
     snapshots = [segment.snapshot for segment in segments]
-    titles = [snapshots[i].titles[own_number] for i, own_number in documents.values()]
+    titles = [snapshots[i].titles[local] for i, local in documents.values()]
 
-    def lists(name: str, which: Iterable[tuple[int, int]]) -> Lists:
+    def lists(name: str, sources: Iterable[tuple[int, int]]) -> Lists:
         parts = []
-        for i, number in which:
-            old_lists = getattr(snapshots[i], name)
-            part = slice(int(old_lists.starts[number]), int(old_lists.starts[number + 1]))
-            of = of_terms[i][old_lists.values[part]]
-            parts.append(renumbered[of[used[of]]].tolist())
+        for i, number in sources:
+            source = getattr(snapshots[i], name)
+            part = slice(int(source.starts[number]), int(source.starts[number + 1]))
+            ids = of_terms[i][source.values[part]]
+            parts.append(renumbered[ids[used[ids]]].tolist())
         return _lists(parts)
 
     return Snapshot(
         embedder=snapshots[-1].embedder,
-        seqs=np.concatenate([s.seqs[k] for s, k in zip(snapshots, kept, strict=True)]),
-        ids=[s.ids[i] for s, k in zip(snapshots, kept, strict=True) for i in k.tolist()],
+        seqs=np.concatenate([s.seqs[k] for s, k in zip(snapshots, live, strict=True)]),
+        ids=[s.ids[i] for s, k in zip(snapshots, live, strict=True) for i in k.tolist()],
         headings=np.array([heading_numbers[text] for text in chain(*heads)], np.int32),
-        vectors=np.concatenate([s.vectors[k] for s, k in zip(snapshots, kept, strict=True)]),
+        vectors=np.concatenate([s.vectors[k] for s, k in zip(snapshots, live, strict=True)]),
         document_ids=list(documents),
         titles=titles,
         heading_texts=list(headings),
@@ -243,7 +243,7 @@ def merge_segments(segments: Sequence[Segment]) -> Snapshot:
 
 
 MAX = 1_000
-"""Most new chunks, and most summaries, that stay in memory."""
+"""Maximum of new chunks, and of summaries, that stay in memory."""
 SLICE = 25_000
 """Chunks read at once, to limit memory."""
 
@@ -285,26 +285,26 @@ def advance(
     """Update segments to the transaction's state; ``None`` if they must be rebuilt."""
     if not follows(transaction, row, before):
         return None
-    gone = outbox.removed_since(transaction, row.id, before.about.removed)
-    if gone is None:
+    removals = outbox.removed_since(transaction, row.id, before.about.removed)
+    if removals is None:
         return None
     last_seq = int(before.segments[-1].snapshot.seqs[-1]) if len(before) else 0
     added = corpus.count_chunks(transaction, row.id, after=last_seq)
     segments = [segment for segment in before.segments if len(segment.snapshot)]
-    if gone.seqs:
-        seqs = np.array(sorted(gone.seqs), np.int64)
+    if removals.seqs:
+        seqs = np.array(sorted(removals.seqs), np.int64)
         segments = [segment.without(seqs) for segment in segments]
     changed = corpus.changed_vectors(transaction, row.id, before.about.version)
     if changed:
         vectors = {seq: unpack([packed], row.dimensions)[0] for seq, packed in changed.items()}
         segments = [segment.with_vectors(vectors) for segment in segments]
     for low, high in slices(transaction, row, last_seq) if added else ():
-        made = Segment(make(transaction, row, after=low, until=high))
-        segments.append(keep(made) if added > MAX else made)
+        new_segment = Segment(make(transaction, row, after=low, until=high))
+        segments.append(keep(new_segment) if added > MAX else new_segment)
     segments = _with_merged_end(segments)
     before.numbers.add(segments)
     return join_segments(
-        SnapshotVersion.of(row, gone.last),
+        SnapshotVersion.of(row, removals.last),
         segments,
         before.numbers,
         _summaries(transaction, row, before),
@@ -350,30 +350,30 @@ def _summaries(
     )
     if not vectors.size:
         return before.summaries
-    stored = [part for part in before.summaries if part.file]
+    in_files = [part for part in before.summaries if part.file]
     newest = SummaryPart(before.numbers.of_ids(changed.document_ids), vectors)
     in_memory = [part for part in before.summaries if not part.file]
-    return (*stored, merge_summaries([*in_memory, newest]))
+    return (*in_files, merge_summaries([*in_memory, newest]))
 
 
 def _all_summaries(
     transaction: Transaction, row: KnowledgeBaseRow, numbers: DocumentNumbers
 ) -> tuple[SummaryPart, ...]:
-    stored = summaries.vectors_of(transaction, row)
-    if not stored.vectors.size:
+    embedded = summaries.vectors_of(transaction, row)
+    if not embedded.vectors.size:
         return ()
-    return (SummaryPart(numbers.of_ids(stored.document_ids), stored.vectors),)
+    return (SummaryPart(numbers.of_ids(embedded.document_ids), embedded.vectors),)
 
 
 def build(
     transaction: Transaction, row: KnowledgeBaseRow, *, keep: Keep = _in_memory
 ) -> SegmentedSnapshot:
     last = outbox.last_removed(transaction, row.id)
-    made = [
+    segments = [
         keep(Segment(make(transaction, row, after=low, until=high)))
         for low, high in slices(transaction, row, 0)
     ]
     numbers = DocumentNumbers()
-    numbers.add(made)
-    kept = _all_summaries(transaction, row, numbers)
-    return join_segments(SnapshotVersion.of(row, last), made, numbers, kept)
+    numbers.add(segments)
+    parts = _all_summaries(transaction, row, numbers)
+    return join_segments(SnapshotVersion.of(row, last), segments, numbers, parts)

@@ -30,12 +30,12 @@ def near_chunks(
     snapshot: SegmentedSnapshot, vector: NDArray[np.float32], limit: int, score: Score
 ) -> tuple[Rows, NDArray[np.float32]]:
     rows, scores = [np.zeros(0, np.int64)], [np.zeros(0, np.float32)]
-    for i, own, near in _by_segment(snapshot, vector, limit, score):
+    for i, local, similarity in _by_segment(snapshot, vector, limit, score):
         places = snapshot.places[i]
-        placed = own if places is None else places[own].astype(np.int64)
+        placed = local if places is None else places[local].astype(np.int64)
         alive = placed >= 0
         rows.append(placed[alive] + snapshot.firsts[i])
-        scores.append(near[alive])
+        scores.append(similarity[alive])
     return np.concatenate(rows), np.concatenate(scores)
 
 
@@ -54,12 +54,12 @@ def _by_segment(
     if not coded:
         return
     joined = _join_codes(snapshot, codes)
-    gone = sum(len(snapshot.segments[i].gone) for i in coded)
-    rows, near = joined.nearest(vector, limit + min(limit, gone))
-    which = np.searchsorted(joined.firsts, rows, "right") - 1
+    removed = sum(len(snapshot.segments[i].gone) for i in coded)
+    rows, similarity = joined.nearest(vector, limit + min(limit, removed))
+    segment_of = np.searchsorted(joined.firsts, rows, "right") - 1
     for n, i in enumerate(coded):
-        of = which == n
-        yield i, rows[of] - joined.firsts[n], near[of]
+        mask = segment_of == n
+        yield i, rows[mask] - joined.firsts[n], similarity[mask]
 
 
 def _join_codes(snapshot: SegmentedSnapshot, codes: list[VectorCodes]) -> JoinedCodes:
@@ -116,10 +116,10 @@ def near_summaries(snapshot: SegmentedSnapshot) -> NearSummaries | None:
     if not available():
         return None
     codes = tuple(map(codes_of, snapshot.summaries))
-    kept: tuple[object, NearSummaries | None] | None = snapshot.kept.get(_SUMMARIES_KEY)
-    if kept is None or kept[0] != codes:
-        kept = snapshot.kept[_SUMMARIES_KEY] = codes, _near_summaries(snapshot, codes)
-    return kept[1]
+    cached: tuple[object, NearSummaries | None] | None = snapshot.kept.get(_SUMMARIES_KEY)
+    if cached is None or cached[0] != codes:
+        cached = snapshot.kept[_SUMMARIES_KEY] = codes, _near_summaries(snapshot, codes)
+    return cached[1]
 
 
 def _near_summaries(
@@ -139,8 +139,8 @@ def _near_summaries(
     total, count = np.zeros(parts[0].vectors.shape[1]), 0
     for i, part in enumerate(parts):
         used = (holders[part.numbers] == i) & (rows[part.numbers] == np.arange(len(part.numbers)))
-        _, whole = _sum_vectors(part)
-        total += whole - part.vectors[~used].sum(axis=0, dtype=np.float64)
+        _, part_sum = _sum_vectors(part)
+        total += part_sum - part.vectors[~used].sum(axis=0, dtype=np.float64)
         count += int(used.sum())
     with_codes = [(part, c) for part, c in zip(parts, codes, strict=True) if c is not None]
     return NearSummaries(

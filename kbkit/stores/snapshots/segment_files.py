@@ -1,7 +1,7 @@
 """Files of a knowledge base's segments, and their list.
 
-A segment's file is written once, under a new name. The list is replaced atomically. Files on no
-list are removed later.
+A segment's file is written once, under a new name. The list is replaced atomically. Files that
+are not on it are removed later.
 """
 
 from __future__ import annotations
@@ -107,17 +107,17 @@ class SegmentFiles:
     def _keep_summaries(self, kb_id: str, snapshot: SegmentedSnapshot) -> tuple[SummaryPart, ...]:
         """Return summaries mapped from files; those in memory become one file.
 
-        It takes in the last files that are not much larger, so that there are few.
+        It absorbs the last files that are not much larger, to keep their number small.
         """
         files = [part for part in snapshot.summaries if part.file]
-        later = [part for part in snapshot.summaries if not part.file]
-        if not later:
+        pending = [part for part in snapshot.summaries if not part.file]
+        if not pending:
             return snapshot.summaries
-        size = sum(len(part.numbers) for part in later)
+        size = sum(len(part.numbers) for part in pending)
         while files and len(files[-1].numbers) <= _TIER * size:
-            later.insert(0, files.pop())
-            size += len(later[0].numbers)
-        merged = merge_summaries(later)
+            pending.insert(0, files.pop())
+            size += len(pending[0].numbers)
+        merged = merge_summaries(pending)
         path = self.folder / f"{kb_id}.{uuid4().hex}.summaries{_FILE}"
         ids = [snapshot.document_ids[number] for number in merged.numbers.tolist()]
         save_summaries(path, snapshot.summary_embedder, ids, merged.vectors)
@@ -220,10 +220,10 @@ class SegmentFiles:
         with contextlib.suppress(OSError):
             used = {self.path(kb_id).name for kb_id in kb_ids}
             used = used.union(*map(self._names_on_list, kb_ids))
-            before = time.time() - _OLD_SECONDS
+            oldest = time.time() - _OLD_SECONDS
             for file in list(self.folder.iterdir()):
                 is_ours = file.name.partition(".")[0] in kb_ids
-                if is_ours and (file.name in used or file.stat().st_mtime > before):
+                if is_ours and (file.name in used or file.stat().st_mtime > oldest):
                     continue
                 self._mapped.pop(file.name, None)
                 file.unlink(missing_ok=True)

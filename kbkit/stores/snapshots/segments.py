@@ -64,21 +64,21 @@ class Segment:
 
     @property
     def kept(self) -> Rows:
-        left = np.ones(len(self.snapshot), np.bool_)
-        left[self.gone] = False
-        return np.flatnonzero(left)
+        is_kept = np.ones(len(self.snapshot), np.bool_)
+        is_kept[self.gone] = False
+        return np.flatnonzero(is_kept)
 
     def without(self, seqs: Rows) -> Segment:
         rows = np.flatnonzero(np.isin(self.snapshot.seqs, seqs, assume_unique=True))
         return replace(self, gone=np.union1d(self.gone, rows)) if len(rows) else self
 
     def with_vectors(self, changed: dict[int, NDArray[np.float32]]) -> Segment:
-        own = self.snapshot.seqs
-        rows = np.flatnonzero(np.isin(own, list(changed), assume_unique=True))
+        all_seqs = self.snapshot.seqs
+        rows = np.flatnonzero(np.isin(all_seqs, list(changed), assume_unique=True))
         if not len(rows):
             return self
         vectors = np.array(self.snapshot.vectors)
-        vectors[rows] = [changed[seq] for seq in own[rows].tolist()]
+        vectors[rows] = [changed[seq] for seq in all_seqs[rows].tolist()]
         return replace(self, snapshot=replace(self.snapshot, vectors=vectors), file="")
 
 
@@ -123,7 +123,7 @@ class DocumentNumbers:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotVersion:
-    """A version of a knowledge base; `removed` is the last entry read of removed chunks."""
+    """A version of a knowledge base; `removed` is the last entry read in the log of removals."""
 
     version: int
     embedder: str
@@ -181,15 +181,15 @@ class SegmentedSnapshot(ChunkTable):
         return np.array([row_of[id_] for id_ in ids if id_ in row_of], np.int64)
 
     def holding(self, terms: Iterable[str]) -> dict[str, Postings]:
-        wanted = tuple(terms)
-        parts: dict[str, list[Postings]] = {term: [] for term in wanted}
+        keys = tuple(terms)
+        parts: dict[str, list[Postings]] = {term: [] for term in keys}
         for i, segment in enumerate(self.segments):
             places, first = self.places[i], np.int32(self.firsts[i])
-            for term, (own, times) in segment.snapshot.holding(wanted).items():
-                rows, counts = own, times
+            for term, (local, times) in segment.snapshot.holding(keys).items():
+                rows, counts = local, times
                 if places is not None:
-                    alive = places[own] >= 0
-                    rows, counts = places[own][alive], times[alive]
+                    alive = places[local] >= 0
+                    rows, counts = places[local][alive], times[alive]
                 if len(rows):
                     parts[term].append((rows + first if first else rows, counts))
         return {
@@ -212,28 +212,28 @@ class SegmentedSnapshot(ChunkTable):
     def vectors_of(self, rows: Rows) -> NDArray[np.float32]:
         width = max((s.snapshot.vectors.shape[1] for s in self.segments), default=0)
         vectors = np.empty((len(rows), width), np.float32)
-        for of, snapshot, own in self._by_segment(rows):
-            vectors[of] = snapshot.vectors[own]
+        for mask, snapshot, local in self._by_segment(rows):
+            vectors[mask] = snapshot.vectors[local]
         return vectors
 
     def scores_of(self, rows: Rows, score: Score) -> NDArray[np.float32]:
         scores = np.empty(len(rows), np.float32)
-        for of, snapshot, own in self._by_segment(rows):
-            scores[of] = snapshot.scores_of(own, score)
+        for mask, snapshot, local in self._by_segment(rows):
+            scores[mask] = snapshot.scores_of(local, score)
         return scores
 
     def coverage(self, rows: Rows, terms: Iterable[str]) -> tuple[Rows, Rows]:
-        wanted = tuple(terms)
+        keys = tuple(terms)
         titles, headings = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
-        for of, snapshot, own in self._by_segment(rows):
-            term_ids = snapshot.numbers(wanted).values()
-            headings[of] = snapshot.heading_terms.holding(term_ids, snapshot.headings[own])
+        for mask, snapshot, local in self._by_segment(rows):
+            term_ids = snapshot.numbers(keys).values()
+            headings[mask] = snapshot.heading_terms.holding(term_ids, snapshot.headings[local])
         owners = self.owners[rows]
         latest = self.latest[owners]
         for i in _distinct(latest):
-            snapshot, of = self.segments[i].snapshot, latest == i
-            term_ids = snapshot.numbers(wanted).values()
-            titles[of] = snapshot.title_terms.holding(term_ids, self.titled[owners[of]])
+            snapshot, mask = self.segments[i].snapshot, latest == i
+            term_ids = snapshot.numbers(keys).values()
+            titles[mask] = snapshot.title_terms.holding(term_ids, self.titled[owners[mask]])
         return titles, headings
 
     def summary_scores(self, score: Score) -> NDArray[np.float32]:
@@ -244,21 +244,21 @@ class SegmentedSnapshot(ChunkTable):
         return scores
 
     def _concatenate(
-        self, of: Callable[[Snapshot], NDArray[Any]], dtype: type[np.generic]
+        self, column_of: Callable[[Snapshot], NDArray[Any]], dtype: type[np.generic]
     ) -> NDArray[Any]:
         parts = [np.zeros(0, dtype)]
         for i, segment in enumerate(self.segments):
-            column = of(segment.snapshot)
+            column = column_of(segment.snapshot)
             places = self.places[i]
             parts.append(column if places is None else column[places >= 0])
         return np.concatenate(parts)
 
     def _by_segment(self, rows: Rows) -> Iterable[tuple[NDArray[np.bool_], Snapshot, Rows]]:
-        which = np.searchsorted(self.firsts, rows, "right") - 1
-        for i in _distinct(which):
-            of = which == i
-            segment, own = self.segments[i], rows[of] - self.firsts[i]
-            yield of, segment.snapshot, segment.kept[own] if len(segment.gone) else own
+        segment_of = np.searchsorted(self.firsts, rows, "right") - 1
+        for i in _distinct(segment_of):
+            mask = segment_of == i
+            segment, local = self.segments[i], rows[mask] - self.firsts[i]
+            yield mask, segment.snapshot, segment.kept[local] if len(segment.gone) else local
 
 
 def _distinct(segments: NDArray[np.integer[Any]]) -> list[int]:
@@ -282,16 +282,16 @@ def join_segments(
         snapshot = segment.snapshot
         latest[placed[i]] = i
         titled[placed[i]] = np.arange(len(placed[i]), dtype=np.int32)
-        kept: Any = slice(None)
+        live: Any = slice(None)
         row_of = None
         if len(segment.gone):
-            kept = segment.kept
+            live = segment.kept
             row_of = np.full(len(snapshot), -1, np.int32)
-            row_of[kept] = np.arange(len(kept), dtype=np.int32)
+            row_of[live] = np.arange(len(live), dtype=np.int32)
         places.append(row_of)
-        owners.append(placed[i][snapshot.owners[kept]])
-        seqs.append(snapshot.seqs[kept])
-        lengths.append(snapshot.lengths[kept])
+        owners.append(placed[i][snapshot.owners[live]])
+        seqs.append(snapshot.seqs[live])
+        lengths.append(snapshot.lengths[live])
     numbers.forget(parts)
     owner, length = np.concatenate(owners), np.concatenate(lengths)
     return SegmentedSnapshot(

@@ -1,6 +1,6 @@
 """One version of a knowledge base as arrays, its file, and codes of its vectors.
 
-Codes are quantized vectors, two bits a number, to scan a million in milliseconds. Pairs of
+Codes are quantized vectors, two bits per number, to scan a million in milliseconds. Pairs of
 neighbouring numbers are rounded to one of 16 centroids (product quantization: Jégou, Douze and
 Schmid, 2011), which faiss scans in registers (André, Kermarrec and Le Scouarnec, 2015). Callers
 score the candidates again by the vectors. Without faiss, searches use Chroma.
@@ -81,13 +81,13 @@ class MappedTexts(Sequence[str]):
         return [self[i].encode() for i in range(0, len(self), _BLOCK)]
 
     def place(self, text: str) -> int:
-        wanted = text.encode()
-        first = (bisect_right(self._firsts, wanted) - 1) * _BLOCK
+        encoded = text.encode()
+        first = (bisect_right(self._firsts, encoded) - 1) * _BLOCK
         if first < 0:
             return 0
         start = int(self._ends[first - 1]) + 1 if first else 0
         end = int(self._ends[min(first + _BLOCK, len(self)) - 1])
-        return first + bisect_left(self._data[start:end].tobytes().split(b"\0"), wanted)
+        return first + bisect_left(self._data[start:end].tobytes().split(b"\0"), encoded)
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -101,9 +101,9 @@ class MappedTexts(Sequence[str]):
     def __getitem__(self, index: int | slice) -> str | list[str]:
         if isinstance(index, slice):
             return list(self)[index]
-        which = range(len(self))[index]
-        start = int(self._ends[which - 1]) + 1 if which else 0
-        return self._data[start : int(self._ends[which])].tobytes().decode()
+        position = range(len(self))[index]
+        start = int(self._ends[position - 1]) + 1 if position else 0
+        return self._data[start : int(self._ends[position])].tobytes().decode()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._data.tobytes().decode().split("\0")[:-1])
@@ -167,14 +167,14 @@ class Snapshot(ChunkTable):
 
     def numbers(self, terms: Iterable[str]) -> dict[str, int]:
         """Map terms to their index in `terms`; absent ones are left out."""
-        kept: dict[str, int | None] = self.kept.setdefault("numbers", {})
-        if len(kept) > _MAX_CACHED:
-            kept.clear()
+        cached: dict[str, int | None] = self.kept.setdefault("numbers", {})
+        if len(cached) > _MAX_CACHED:
+            cached.clear()
         number_of: dict[str, int] = {}
         for term in terms:
-            number = kept.get(term, -1)
+            number = cached.get(term, -1)
             if number == -1:
-                number = kept[term] = self._number(term)
+                number = cached[term] = self._number(term)
             if number is not None:
                 number_of[term] = number
         return number_of
@@ -289,12 +289,14 @@ class VectorCodes:
         import faiss
 
         parts = codes.shape[1] * 8 // _BITS
-        of = faiss.IndexPQ(centroids.size // 2**_BITS, parts, _BITS, faiss.METRIC_INNER_PRODUCT)
-        faiss.copy_array_to_vector(centroids.ravel(), of.pq.centroids)
-        faiss.copy_array_to_vector(codes.ravel(), of.codes)
-        of.ntotal, of.is_trained = len(codes), True
+        quantized = faiss.IndexPQ(
+            centroids.size // 2**_BITS, parts, _BITS, faiss.METRIC_INNER_PRODUCT
+        )
+        faiss.copy_array_to_vector(centroids.ravel(), quantized.pq.centroids)
+        faiss.copy_array_to_vector(codes.ravel(), quantized.codes)
+        quantized.ntotal, quantized.is_trained = len(codes), True
         scan: Any = faiss.IndexPQFastScan
-        self.index = scan(of)
+        self.index = scan(quantized)
 
 
 class JoinedCodes:
@@ -314,10 +316,8 @@ class JoinedCodes:
     def nearest(
         self, vector: NDArray[np.float32], limit: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        wanted = min(limit, self._index.ntotal)
-        similarity, rows = self._index.search(
-            np.ascontiguousarray(vector[None], np.float32), wanted
-        )
+        count = min(limit, self._index.ntotal)
+        similarity, rows = self._index.search(np.ascontiguousarray(vector[None], np.float32), count)
         return rows[0], similarity[0]
 
 
@@ -328,7 +328,7 @@ def write_codes(path: Path, vectors: NDArray[np.float32]) -> None:
         return
     import faiss
 
-    faiss.omp_set_num_threads(1)  # of this thread, because more of them busy-wait
+    faiss.omp_set_num_threads(1)  # in this thread; more threads would busy-wait
     quantiser = faiss.ProductQuantizer(dimensions, dimensions // 2, _BITS)
     quantiser.cp.max_points_per_centroid = _SAMPLE
     step = max(1, number // _SAMPLE)

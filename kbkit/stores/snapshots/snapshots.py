@@ -1,7 +1,7 @@
 """Snapshots in memory, and their updates.
 
-All searches read a snapshot of the catalog's version. A missing one is made from the catalog, an
-older one is updated by what changed.
+All searches read a snapshot of the catalog's version. A missing one is built from the catalog, an
+older one is updated with the changes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Snapshots:
     database: Database
     _files: SegmentFiles = field(init=False)
     _cached: dict[str, SegmentedSnapshot] = field(default_factory=dict)
-    _listed: dict[str, tuple[_Stamp, SnapshotVersion | None]] = field(default_factory=dict)
+    _lists: dict[str, tuple[_Stamp, SnapshotVersion | None]] = field(default_factory=dict)
     _saving: threading.Lock = field(default_factory=threading.Lock)
     _locks: dict[str, threading.RLock] = field(default_factory=dict)
 
@@ -61,7 +61,7 @@ class Snapshots:
 
     @contextlib.contextmanager
     def read(self, kb_id: str) -> Iterator[tuple[Transaction, SegmentedSnapshot]]:
-        """Open a transaction, and give it with the snapshot of its version."""
+        """Open a transaction; yield it and the snapshot of its version."""
         with contextlib.ExitStack() as stack:
             with self._lock(kb_id):
                 self._take_stored(kb_id)  # first, so that it is not newer than the transaction
@@ -83,22 +83,24 @@ class Snapshots:
 
     def _take_stored(self, kb_id: str) -> None:
         stamp = self._files.stamp(kb_id)
-        if kb_id in self._listed and self._listed[kb_id][0] == stamp:
+        if kb_id in self._lists and self._lists[kb_id][0] == stamp:
             return
         cached = self._cached.get(kb_id)
-        stored = self._files.read(kb_id, cached.numbers if cached else None)
-        self._listed[kb_id] = stamp, None if stored is None else stored.about
-        if stored is not None and (cached is None or cached.about.version < stored.about.version):
-            self._cached[kb_id] = stored
+        snapshot = self._files.read(kb_id, cached.numbers if cached else None)
+        self._lists[kb_id] = stamp, None if snapshot is None else snapshot.about
+        if snapshot is not None and (
+            cached is None or cached.about.version < snapshot.about.version
+        ):
+            self._cached[kb_id] = snapshot
 
     def _update(self, transaction: Transaction, row: KnowledgeBaseRow) -> SegmentedSnapshot:
         before, keep = self._cached.get(row.id), partial(self._map, row.id)
-        made = None if before is None else advance(transaction, row, before, keep=keep)
-        snapshot = build(transaction, row, keep=keep) if made is None else made
+        advanced = None if before is None else advance(transaction, row, before, keep=keep)
+        snapshot = build(transaction, row, keep=keep) if advanced is None else advanced
         self._cached[row.id] = snapshot
         summaries = sum(len(part.numbers) for part in snapshot.summaries if not part.file)
         added = len(snapshot) - len(before) if before is not None else 0
-        if made is None or added > MAX or summaries > MAX:
+        if advanced is None or added > MAX or summaries > MAX:
             with contextlib.suppress(OSError):  # the disk is full or read-only
                 snapshot = self._write(row.id, snapshot)  # other processes need it, too
         return snapshot
@@ -106,7 +108,7 @@ class Snapshots:
     def _write(self, kb_id: str, snapshot: SegmentedSnapshot) -> SegmentedSnapshot:
         written = self._files.write(kb_id, snapshot)
         with self._lock(kb_id):
-            self._listed[kb_id] = self._files.stamp(kb_id), written.about
+            self._lists[kb_id] = self._files.stamp(kb_id), written.about
             cached = self._cached.get(kb_id)
             if cached is not None and cached.about == written.about:
                 self._cached[kb_id] = written
@@ -120,47 +122,47 @@ class Snapshots:
     def save(self, kb_id: str, *, merging: bool = False) -> None:
         with self._saving, contextlib.suppress(OSError):  # the disk is full or read-only
             snapshot = self.renew(kb_id)
-            most = LARGEST if merging else _SOON + 2 * snapshot.later
-            whole = self._merge(kb_id, snapshot, most)
+            limit = LARGEST if merging else _SOON + 2 * snapshot.later
+            merged = self._merge(kb_id, snapshot, limit)
             stamp = self._files.stamp(kb_id)
-            is_listed = stamp is not None and self._listed.get(kb_id) == (stamp, whole.about)
-            if not is_listed or whole is not snapshot:
-                whole = self._write(kb_id, whole)
-            self._files.write_codes(whole)
+            is_listed = stamp is not None and self._lists.get(kb_id) == (stamp, merged.about)
+            if not is_listed or merged is not snapshot:
+                merged = self._write(kb_id, merged)
+            self._files.write_codes(merged)
             with self.database.read() as transaction:
                 kb_ids = knowledge_bases.ids(transaction)
-                long = outbox.is_removal_log_long(transaction, kb_id)
-            if long:
+                is_long = outbox.is_removal_log_long(transaction, kb_id)
+            if is_long:
                 with self.database.write() as transaction:
                     outbox.forget_oldest_removals(transaction, kb_id)
             self._files.sweep(kb_ids)
 
     def _merge(self, kb_id: str, snapshot: SegmentedSnapshot, limit: int) -> SegmentedSnapshot:
         while (part := to_merge(snapshot.segments, limit)) is not None:
-            one = merge_segments(snapshot.segments[part])
+            merged = merge_segments(snapshot.segments[part])
             segments = list(snapshot.segments)
             for segment in segments[part]:
                 forget_pages(segment.snapshot.vectors)
-            segments[part] = [self._map(kb_id, Segment(one))] if len(one) else []
-            del one
+            segments[part] = [self._map(kb_id, Segment(merged))] if len(merged) else []
+            del merged
             snapshot = join_segments(snapshot.about, segments, snapshot.numbers, snapshot.summaries)
         return snapshot
 
     def faults(self, kb_id: str) -> list[str]:
-        """Compare the snapshot's files with the catalog; none are no fault."""
+        """Compare the snapshot's files with the catalog; missing files are no fault."""
         files = SegmentFiles(self.folder)
         if not files.has_list(kb_id):
             return []
         if damaged := files.damaged(kb_id):
             return [f"its snapshot is damaged ({reason})" for reason in damaged]
-        stored = files.read(kb_id)
-        if stored is None:
+        snapshot = files.read(kb_id)
+        if snapshot is None:
             return ["its snapshot cannot be read"]
         with self.database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, kb_id)
             seqs = corpus.chunk_seqs(transaction, kb_id)
-        if stored.shows(row) and not np.array_equal(stored.seqs, seqs):
-            return ["its snapshot has other chunks than the catalog"]
+        if snapshot.shows(row) and not np.array_equal(snapshot.seqs, seqs):
+            return ["the chunks in its snapshot differ from the catalog"]
         return []
 
     def rebuild(self, kb_id: str) -> None:
@@ -173,7 +175,7 @@ class Snapshots:
         return cached is not None and near_chunks.is_coded(cached)
 
     def drop(self, kb_id: str) -> None:
-        for cache in (self._cached, self._listed):
+        for cache in (self._cached, self._lists):
             cache.pop(kb_id, None)
         self._files.drop(kb_id)
 
