@@ -71,16 +71,16 @@ class FolderLocks(Locks):
     @contextmanager
     def hold(self, name: str, *, wait: float, task: str = "", poll: float = 0.05) -> Iterator[None]:
         path = self._folder / f"{name}.lock"
-        until = time.monotonic() + wait
+        deadline = time.monotonic() + wait
         # threads of this process wake each other, so only one of them polls the file
         turn = self._turns.setdefault(name, threading.Lock())
-        taken = turn.acquire(timeout=wait)
+        acquired = turn.acquire(timeout=wait)
         lock = FileLock(path)
         try:
             try:
-                if not taken:
+                if not acquired:
                     raise Timeout(str(path))
-                lock.acquire(timeout=max(0.0, until - time.monotonic()), poll_interval=poll)
+                lock.acquire(timeout=max(0.0, deadline - time.monotonic()), poll_interval=poll)
             except Timeout:
                 raise ConflictError(
                     f"another process is {task or f'holding {path.name}'}; wait for it to end, "
@@ -96,7 +96,7 @@ class FolderLocks(Locks):
             finally:
                 lock.release()
         finally:
-            if taken:
+            if acquired:
                 turn.release()
 
 
@@ -159,7 +159,7 @@ class VectorStore:
         """Record that writes are complete, before others open the store."""
 
     def damage(self) -> str:
-        """Return why `reopen` would drop all, as ``has a file not as it was written``, or ``""``.
+        """Return why `reopen` would drop all (``has a file not as it was written``), or ``""``.
 
         The caller holds the write lock.
         """

@@ -88,14 +88,14 @@ class ChromaCollections(VectorStore):
 
     def items(self, name: str) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
         with self._explain_errors():
-            collection, most = self._collection(name), min(_BATCH, self._max_batch())
+            collection, size = self._collection(name), min(_BATCH, self._max_batch())
             start = 0
             while True:
-                part = collection.get(limit=most, offset=start, include=["embeddings"])
+                part = collection.get(limit=size, offset=start, include=["embeddings"])
                 if not part["ids"]:
                     return
                 yield list(part["ids"]), np.asarray(part["embeddings"], np.float32)
-                start += most
+                start += size
 
     def upsert(
         self,
@@ -107,12 +107,12 @@ class ChromaCollections(VectorStore):
         """Store vectors, replacing those with the same ids; payloads make this 3 times slower."""
         with self._changing():
             for part in self._parts(len(ids)):
-                beside = [self._fitting(each) for each in payloads[part]] if payloads else None
+                fitted = [self._fitting(each) for each in payloads[part]] if payloads else None
                 self._collection(name).upsert(
                     ids=list(ids[part]),
                     embeddings=vectors[part],
-                    metadatas=[_metadata(each) for each in beside] if beside else None,
-                    documents=[each.text for each in beside] if beside else None,
+                    metadatas=[_metadata(each) for each in fitted] if fitted else None,
+                    documents=[each.text for each in fitted] if fitted else None,
                 )
 
     def delete(self, name: str, ids: Sequence[str]) -> None:
@@ -139,8 +139,8 @@ class ChromaCollections(VectorStore):
         return collection
 
     def _parts(self, count: int) -> Iterator[slice]:
-        most = self._max_batch()
-        return (slice(start, start + most) for start in range(0, count, most))
+        size = self._max_batch()
+        return (slice(start, start + size) for start in range(0, count, size))
 
 
 def _metadata(payload: VectorPayload) -> dict[str, Any]:
@@ -178,7 +178,7 @@ _ANSWER_SECONDS = 30.0
 class ChromaServer(ChromaCollections):
     """A `kbkit.stores.backend.VectorStore` on a server.
 
-    Collections stay if the server does not answer; faulty ones are rebuilt from the catalog.
+    Collections are kept if the server does not answer; faulty ones are rebuilt from the catalog.
     ``chromadb.HttpClient`` has no timeouts and leaks memory, so this uses a lower layer.
     """
 
@@ -187,7 +187,7 @@ class ChromaServer(ChromaCollections):
         self.address = address
         self.suffix = hashlib.blake2b(workspace.encode(), digest_size=6).hexdigest()
         self._api: Any = None
-        self._most = _RECORDS
+        self._batch_limit = _RECORDS
         self._place: dict[str, str] = {}
 
     def close(self) -> None:
@@ -231,7 +231,7 @@ class ChromaServer(ChromaCollections):
             "database": address.database or chromadb.config.DEFAULT_DATABASE,
         }
         try:
-            self._most = min(_RECORDS, int(api.get_max_batch_size()))
+            self._batch_limit = min(_RECORDS, int(api.get_max_batch_size()))
             api.get_database(self._place["database"], self._place["tenant"])
         except BaseException:
             api._session.close()
@@ -241,13 +241,13 @@ class ChromaServer(ChromaCollections):
 
     def _max_batch(self) -> int:
         self._connect()
-        return self._most
+        return self._batch_limit
 
     def _create_collection(self, name: str) -> Collection:
         # the upper layer would add this key
-        wanted = {**HNSW, "embedding_function": None}
+        config = {**HNSW, "embedding_function": None}
         api = self._connect()
-        return self._wrap(api.create_collection(name, configuration=wanted, **self._place))
+        return self._wrap(api.create_collection(name, configuration=config, **self._place))
 
     def _open_collection(self, name: str) -> Collection:
         api = self._connect()
@@ -264,11 +264,11 @@ class ChromaServer(ChromaCollections):
         return Wrapper(client=self._api, model=model, embedding_function=None)
 
     def _fitting(self, payload: VectorPayload) -> VectorPayload:
-        fitting, left = {}, _METADATA_BYTES
+        fitting, remaining = {}, _METADATA_BYTES
         for name, value in payload.metadata.items():
             values = value if isinstance(value, list) else [value]
-            left -= len(name) + sum(len(str(each).encode()) for each in values)
-            if left < 0:
+            remaining -= len(name) + sum(len(str(each).encode()) for each in values)
+            if remaining < 0:
                 break
             fitting[name] = value
         return VectorPayload(

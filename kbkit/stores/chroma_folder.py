@@ -71,7 +71,7 @@ class ChromaStore(ChromaCollections):
         """Open the client again.
 
         Damaged files would crash Chroma's native code, so checksums are compared first. A folder
-        that changed, as by a write that was interrupted, is deleted; the catalog has all data.
+        that changed, such as by an interrupted write, is deleted; the catalog has all data.
         """
         with suppress(WorkspaceError):  # a failed client may fail again
             self.close()
@@ -256,21 +256,21 @@ class FolderChecksums:
     """Checksums of the files in a folder since kbkit's last write; callers hold the write lock."""
 
     folder: Path
-    _read: dict[str, tuple[_Stamp, tuple[Span, ...], int]] = field(default_factory=dict)
+    _cached: dict[str, tuple[_Stamp, tuple[Span, ...], int]] = field(default_factory=dict)
 
     def fault(self) -> str:
         """Return a fault of the files, empty if they match; unchanged files are read once."""
-        files, noted = set(self._files()), self._read_checksums()
+        files, checksums = set(self._files()), self._read_checksums()
         if not files:
             return ""
-        if noted is None:
+        if checksums is None:
             return "has no checksums that can be read"
-        for name in sorted(noted.keys() | files):
+        for name in sorted(checksums.keys() | files):
             if name not in files:
                 return f"lacks {name}"
-            if name not in noted:
+            if name not in checksums:
                 return f"has {name}, which kbkit did not write"
-            if self._crc(name, noted[name][1]) != noted[name][0]:
+            if self._crc(name, checksums[name][1]) != checksums[name][0]:
                 return f"has {name} not as it was written"
         return ""
 
@@ -292,8 +292,8 @@ class FolderChecksums:
         for name in self._files():
             left_out = _ignored_spans(self.folder / name) if name == _DATABASE else ()
             values[name] = (self._crc(name, left_out), left_out)
-        for name in self._read.keys() - values.keys():
-            del self._read[name]
+        for name in self._cached.keys() - values.keys():
+            del self._cached[name]
         text = json.dumps({"format": _FORMAT, "files": values})
         path = self.folder / _LIST
         if not path.exists() or path.read_text(encoding="utf-8") != text:
@@ -319,7 +319,7 @@ class FolderChecksums:
         path = self.folder / name
         stamp = _stamp(path)
         spans = tuple(left_out)
-        cached = self._read.get(name)
+        cached = self._cached.get(name)
         if cached is not None and cached[:2] == (stamp, spans):
             return cached[2]
         crc = start = 0
@@ -330,7 +330,7 @@ class FolderChecksums:
                     data[inside] = bytes(len(data[inside]))
                 crc = zlib.crc32(data, crc)
                 start += len(data)
-        self._read[name] = stamp, spans, crc
+        self._cached[name] = stamp, spans, crc
         return crc
 
 

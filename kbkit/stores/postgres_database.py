@@ -70,13 +70,13 @@ class PostgresDatabase:
             isolation_level="REPEATABLE READ", postgresql_readonly=True
         )
         self._writing = self._engine.execution_options(isolation_level="READ COMMITTED")
-        self._alone = self._engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._autocommit = self._engine.execution_options(isolation_level="AUTOCOMMIT")
         self._watcher: sa.Connection | None = None
         self._watching = threading.Lock()
         try:
             with explain_errors(self._place):
                 self._schema = self._find_schema()
-                self.locks = PostgresLocks(self._alone, self._schema, self._place)
+                self.locks = PostgresLocks(self._autocommit, self._schema, self._place)
                 self._write_lock = lock_number(self._schema, "write")
                 with self._engine.connect() as connection:
                     prepare(connection, self._place, self._write_lock, to_fill=to_fill)
@@ -85,7 +85,7 @@ class PostgresDatabase:
             raise
 
     def _find_schema(self) -> str:
-        with self._alone.connect() as connection:
+        with self._autocommit.connect() as connection:
             version = connection.dialect.server_version_info
             if version is None or int(version[0]) < OLDEST:
                 text = ".".join(map(str, version or ("of an unknown version",)))
@@ -104,7 +104,7 @@ class PostgresDatabase:
 
     @cached_property
     def identity(self) -> str:
-        with explain_errors(self._place), self._alone.connect() as connection:
+        with explain_errors(self._place), self._autocommit.connect() as connection:
             return f"postgresql {connection.execute(_IDENTITY).scalar_one()}"
 
     def vector_store(self) -> PgVectorStore | None:
@@ -118,7 +118,7 @@ class PostgresDatabase:
 
     def compact(self) -> int:
         """Vacuum the tables; return 0, because the server keeps the space."""
-        with explain_errors(self._place), self._alone.connect() as connection:
+        with explain_errors(self._place), self._autocommit.connect() as connection:
             names = connection.execute(
                 sa.text("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
             ).scalars()
@@ -144,11 +144,11 @@ class PostgresDatabase:
                         raise
                     self._watcher.close()
             self._watcher = None  # the server restarted
-            self._watcher = self._alone.connect()
+            self._watcher = self._autocommit.connect()
             return int(self._watcher.scalar(_COUNT))
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
-        with explain_errors(self._place), self._alone.connect() as connection:
+        with explain_errors(self._place), self._autocommit.connect() as connection:
             return reading.get_chunks(PostgresTransaction(connection), seqs)
 
     @contextmanager

@@ -57,21 +57,21 @@ def _decode_cached(text: str) -> Any:
 class _Checked(sa.types.TypeEngine[Any]):
     """Checks the type of values, because SQLite stores any type in any column."""
 
-    odd: tuple[type, ...]
+    wrong_types: tuple[type, ...]
 
     def result_processor(self, dialect: sa.Dialect, coltype: object) -> Any:
-        inner, odd = super().result_processor(dialect, coltype), self.odd
+        inner, wrong_types = super().result_processor(dialect, coltype), self.wrong_types
 
         def checked(value: Any) -> Any:
-            if isinstance(value, odd):
+            if isinstance(value, wrong_types):
                 raise ValueError(f"{str(value)[:40]!r} in a column of another type")
             return inner(value) if inner else value
 
         return checked
 
 
-def _checked(kind: type[sa.types.TypeEngine[Any]], *odd: type) -> type[Any]:
-    return type(f"Checked{kind.__name__}", (_Checked, kind), {"odd": odd})
+def _checked(kind: type[sa.types.TypeEngine[Any]], *wrong_types: type) -> type[Any]:
+    return type(f"Checked{kind.__name__}", (_Checked, kind), {"wrong_types": wrong_types})
 
 
 _CHECKED = {
@@ -143,10 +143,10 @@ class SqliteDatabase:
         copy = self.path.with_name(f"catalog-{revision}.db")
         draft = copy.with_suffix(".part")
         with (
-            closing(sqlite3.connect(self.path)) as before,
+            closing(sqlite3.connect(self.path)) as original,
             closing(sqlite3.connect(draft)) as backup,
         ):
-            before.backup(backup)
+            original.backup(backup)
         draft.replace(copy)
         _log.warning(
             "%s: upgrading the catalog of an older kbkit (revision %s); %s is a copy of it, which "
@@ -204,13 +204,13 @@ class SqliteDatabase:
     @contextmanager
     def write(self) -> Iterator[Transaction]:
         # threads wait here, because SQLite would let them sleep and poll
-        taken = self._writing.acquire(timeout=BUSY_SECONDS)
+        acquired = self._writing.acquire(timeout=BUSY_SECONDS)
         try:
             with explain_errors(self.path), self._connect(writes=True) as connection:
                 began = time.monotonic()
                 yield SqliteTransaction(connection)
         finally:
-            if taken:
+            if acquired:
                 self._writing.release()
         if self.pauses:
             time.sleep(min(time.monotonic() - began, _MAX_PAUSE))
@@ -244,8 +244,8 @@ def explain_errors(path: Path) -> Iterator[None]:
 def _check(path: Path, error: Exception) -> None:
     try:
         problems = inspection.file_faults(path) or _unreadable(path)
-    except Exception as another:  # a file that cannot be checked is damaged
-        problems = [" ".join(str(another).split())[:200]]
+    except Exception as failure:  # a file that cannot be checked is damaged
+        problems = [" ".join(str(failure).split())[:200]]
     if problems:
         raise WorkspaceError(f"{path}: {problems[0]}; {DAMAGED}") from error
 
@@ -325,5 +325,5 @@ class SqliteTransaction(Transaction):
 
     def is_in(self, column: sa.ColumnElement[Any], values: Collection[Any]) -> Condition:
         # one bound parameter, so that the statement is compiled once
-        each = sa.func.json_each(json.dumps(list(values))).table_valued("value")
-        return column.in_(sa.select(each.c.value))
+        element = sa.func.json_each(json.dumps(list(values))).table_valued("value")
+        return column.in_(sa.select(element.c.value))

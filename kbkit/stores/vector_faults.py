@@ -32,28 +32,28 @@ def _faults(store: VectorStore, transaction: Transaction, row: KnowledgeBaseRow)
     if not expected:
         return
     seen: set[int] = set()
-    wrong = more = 0
+    wrong = extra = 0
     for ids, vectors in store.items(row.collection):
         seq_of = corpus.seqs_by_id(transaction, ids)
         indexed = [place for place, each in enumerate(ids) if each in seq_of]
-        more += sum(each not in seq_of and each not in waiting for each in ids)
+        extra += sum(each not in seq_of and each not in waiting for each in ids)
         if not indexed:
             continue
         seqs = [seq_of[ids[place]] for place in indexed]
         seen.update(seqs)
-        own = corpus.vectors_of(transaction, row.dimensions, seqs)
+        in_catalog = corpus.vectors_of(transaction, row.dimensions, seqs)
         if vectors.shape[1] != row.dimensions:
             wrong += len(indexed)
             continue
-        stored = vectors[indexed]
-        lengths = np.linalg.norm(stored, axis=1) * np.linalg.norm(own, axis=1)
-        near = np.einsum("ij,ij->i", stored, own) >= _SAME * lengths
-        fresh = np.array([ids[place] in waiting for place in indexed])
-        wrong += int(np.count_nonzero(~near & ~fresh))
-    lacks = expected - seen - set(corpus.seqs_by_id(transaction, sorted(waiting)).values())
-    if lacks:
-        yield f"its index of vectors lacks {len(lacks):,} of {len(expected):,} chunks"
-    if more:
-        yield f"its index of vectors has {more:,} chunks that are gone"
+        in_index = vectors[indexed]
+        lengths = np.linalg.norm(in_index, axis=1) * np.linalg.norm(in_catalog, axis=1)
+        is_close = np.einsum("ij,ij->i", in_index, in_catalog) >= _SAME * lengths
+        is_pending = np.array([ids[place] in waiting for place in indexed])
+        wrong += int(np.count_nonzero(~is_close & ~is_pending))
+    missing = expected - seen - set(corpus.seqs_by_id(transaction, sorted(waiting)).values())
+    if missing:
+        yield f"its index of vectors lacks {len(missing):,} of {len(expected):,} chunks"
+    if extra:
+        yield f"its index of vectors has {extra:,} chunks that are gone"
     if wrong:
-        yield f"its index of vectors has another vector of {wrong:,} chunks"
+        yield f"its index of vectors has wrong vectors for {wrong:,} chunks"

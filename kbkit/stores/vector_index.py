@@ -95,28 +95,28 @@ class VectorIndex:
 
         With batches, changes for an unreachable server stay pending.
         """
-        done = 0
+        applied = 0
         self._waiting.discard(kb_id)
         with self._database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, kb_id)
             if outbox.is_empty(transaction, kb_id) and self._is_own(row.collection):
-                return done
+                return applied
         try:
             if self.gathers and self._is_away:
                 self._waiting.add(kb_id)
-                return done
+                return applied
             with self._locks.hold("chroma", wait=wait, task=_TASK), self._settle_after():
                 while count := self._apply_next(kb_id):
-                    done += count
+                    applied += count
                     if on_progress is not None:
-                        on_progress(done)
+                        on_progress(applied)
         except StoreUnreachableError as error:
             self._state.forget()  # its collections may have changed meanwhile
             if not self.gathers:
                 raise
             self._waiting.add(kb_id)
             self._note_unavailable(error)
-        return done
+        return applied
 
     def apply_gathered(self, kb_id: str) -> None:
         """Apply pending changes, or leave them to a batch unless the store also has texts."""
@@ -155,7 +155,7 @@ class VectorIndex:
             with self._database.read() as transaction:
                 row = knowledge_bases.get_by_id(transaction, kb_id)
                 if not self._is_own(row.collection):
-                    return ["its index of vectors is in another place than settings name"]
+                    return ["its index of vectors is not in the place that the settings name"]
                 return vector_faults.faults(self._store, transaction, row)
 
     def rebuild(self, kb_id: str) -> None:
@@ -303,8 +303,8 @@ class VectorIndex:
     def _rebuild_collection(self, row: KnowledgeBaseRow) -> KnowledgeBaseRow:
         """Rebuild a collection under a new name; return the changed row."""
         with self._database.write() as transaction:
-            fresh = knowledge_bases.get_by_id(transaction, row.id)
-            outbox.restart(transaction, fresh, self._store.suffix)
+            current_row = knowledge_bases.get_by_id(transaction, row.id)
+            outbox.restart(transaction, current_row, self._store.suffix)
         row = self._row(row.id)
         self._store.create(row.collection, row.dimensions)
         self._state.seqs[row.collection] = 0

@@ -191,7 +191,7 @@ def test_doctor_checks_each_vector(tmp_path, pgvector, url):
             f" WHERE id = (SELECT max(id) FROM {table})",
         )
         problems = [finding.problem for finding in workspace.doctor(repair=True).findings]
-        assert problems == ["its index of vectors has another vector of 1 chunks"]
+        assert problems == ["its index of vectors has wrong vectors for 1 chunks"]
         assert workspace.doctor().sound
         workspace.rebuild(["drinks"])
         assert named(workspace) == len(DRINKS)

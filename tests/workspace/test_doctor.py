@@ -89,12 +89,12 @@ def another_snapshot(folder):
 
 DERIVED = {
     "a vector of Chroma": (lose_a_vector, "index", "lacks 1 of 2"),
-    "another vector of Chroma": (change_a_vector, "index", "another vector of 1"),
+    "another vector of Chroma": (change_a_vector, "index", "wrong vectors for 1"),
     "the folder of Chroma": (lose_chroma, "index", "Chroma has no collection"),
     "a file of Chroma": (damage_chroma, "index", "chroma.sqlite3 not as it was written"),
     "a graph of Chroma": (change_a_graph, "index", "data_level0.bin not as it was written"),
     "a bit of a snapshot": (flip_a_snapshot, "snapshot", "is damaged"),
-    "a snapshot of something else": (another_snapshot, "snapshot", "other chunks than the catalog"),
+    "a snapshot of something else": (another_snapshot, "snapshot", "differ from the catalog"),
 }
 
 
