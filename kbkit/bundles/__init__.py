@@ -87,8 +87,8 @@ class BundleWriter:
         return count
 
     def finish(self, values: Mapping[str, Any], sign: Callable[[bytes], bytes] | None) -> str:
-        about = {"format": FORMAT, **values, "members": dict(sorted(self._members.items()))}
-        manifest = json.dumps(about, indent=1, ensure_ascii=False).encode() + b"\n"
+        contents = {"format": FORMAT, **values, "members": dict(sorted(self._members.items()))}
+        manifest = json.dumps(contents, indent=1, ensure_ascii=False).encode() + b"\n"
         with self._open(MANIFEST) as stream:
             stream.write(manifest)
         if sign is not None:
@@ -105,7 +105,7 @@ class BundleWriter:
 
     @contextmanager
     def _open(self, name: str) -> Iterator[IO[bytes]]:
-        entry = _about(name)
+        entry = _member_info(name)
         with unwritten(self.path), self._zip.open(entry, "w", force_zip64=True) as stream:
             yield stream
 
@@ -120,13 +120,13 @@ class BundleWriter:
         self._draft.unlink(missing_ok=True)
 
 
-def _about(name: str) -> zipfile.ZipInfo:
-    about = zipfile.ZipInfo(name, _BEGIN)
-    about.compress_type = zipfile.ZIP_DEFLATED
-    about._compresslevel = _LEVEL  # type: ignore[attr-defined]  # public from 3.13 on
-    about.external_attr = 0o644 << 16
-    about.create_system = 3  # the same on all systems
-    return about
+def _member_info(name: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name, _BEGIN)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    info._compresslevel = _LEVEL  # type: ignore[attr-defined]  # public from 3.13 on
+    info.external_attr = 0o644 << 16
+    info.create_system = 3  # the same on all systems
+    return info
 
 
 @contextmanager
@@ -182,9 +182,9 @@ class BundleReader:
         try:
             with self._unreadable():
                 self._zip = zipfile.ZipFile(self._file)
-            self._about = self._members()
+            self._infos = self._members()
             self.manifest_bytes = self._small(MANIFEST)
-            self.signature = self._small(SIGNATURE) if SIGNATURE in self._about else None
+            self.signature = self._small(SIGNATURE) if SIGNATURE in self._infos else None
             self.manifest = self._parse_manifest(revision)
             self._check_members()
         except BaseException:
@@ -203,20 +203,20 @@ class BundleReader:
     def rows(self, table: str) -> Iterator[Any]:
         """Iterate over the rows of a table, if it exists; check its digest again."""
         name = f"tables/{table}.jsonl"
-        if name not in self._about:
+        if name not in self._infos:
             return
-        rest = b""
+        partial = b""
         number = 0
         for block in self.blocks(name):
-            lines = (rest + block).split(b"\n")
-            rest = lines.pop()
-            if len(rest) > _MAX_LENGTH:
+            lines = (partial + block).split(b"\n")
+            partial = lines.pop()
+            if len(partial) > _MAX_LENGTH:
                 raise self._bad(f"{name}: line {number + 1:,} is too long")
             for line in lines:
                 number += 1
                 yield self._row(name, number, line)
-        if rest:
-            yield self._row(name, number + 1, rest)
+        if partial:
+            yield self._row(name, number + 1, partial)
 
     def _row(self, name: str, number: int, line: bytes) -> Any:
         try:
@@ -225,7 +225,7 @@ class BundleReader:
             raise self._bad(f"{name}: line {number:,} is not JSON") from None
 
     def names(self, folder: str) -> list[str]:
-        return sorted(n.partition("/")[2] for n in self._about if n.startswith(f"{folder}/"))
+        return sorted(n.partition("/")[2] for n in self._infos if n.startswith(f"{folder}/"))
 
     def read(self, name: str) -> bytes:
         return b"".join(self.blocks(name))
@@ -233,7 +233,7 @@ class BundleReader:
     def blocks(self, name: str) -> Iterator[bytes]:
         member, digest, size = self.manifest.members[name], hashlib.sha256(), 0
         try:
-            with self._zip.open(self._about[name]) as stream:
+            with self._zip.open(self._infos[name]) as stream:
                 while block := stream.read(_BLOCK):
                     digest.update(block)
                     size += len(block)
@@ -246,59 +246,59 @@ class BundleReader:
             raise self._bad(f"{name}: differs from the manifest (size or SHA-256)")
 
     def _members(self) -> dict[str, zipfile.ZipInfo]:
-        listed = self._zip.infolist()
-        members = {about.filename: about for about in listed}
-        if len(members) != len(listed):
-            raise self._bad("has two members of one name")
+        infos = self._zip.infolist()
+        members = {info.filename: info for info in infos}
+        if len(members) != len(infos):
+            raise self._bad("has two members with the same name")
         if len(members) > _MAX_MEMBERS:
             raise self._bad("has too many members")
-        for name, about in members.items():
-            if about.orig_filename != name or not _is_known(name):
-                raise self._bad(f"has a member {ascii(about.orig_filename)[:100]}")
-            stored = about.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-            if about.flag_bits & 1 or not stored:
-                raise self._bad(f"{name}: is encrypted, or packed in another way")
-        size = sum(about.file_size for about in listed)
+        for name, info in members.items():
+            if info.orig_filename != name or not _is_known(name):
+                raise self._bad(f"has a member {ascii(info.orig_filename)[:100]}")
+            is_supported = info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+            if info.flag_bits & 1 or not is_supported:
+                raise self._bad(f"{name}: is encrypted, or compressed in an unsupported way")
+        size = sum(info.file_size for info in infos)
         if size > _FREE + _RATIO * self.path.stat().st_size:
             raise self._bad(f"would unpack to {size / 1e6:,.0f} MB, far more than any bundle")
         return members
 
     def _small(self, name: str) -> bytes:
-        about = self._about.get(name)
-        if about is None:
+        info = self._infos.get(name)
+        if info is None:
             raise self._bad(f"has no {name}")
-        if about.file_size > _LARGEST_MANIFEST:
+        if info.file_size > _LARGEST_MANIFEST:
             raise self._bad(f"{name}: is too large")
         try:
-            with self._zip.open(about) as stream:
+            with self._zip.open(info) as stream:
                 return stream.read(_LARGEST_MANIFEST)
         except _DAMAGED as error:
             raise self._bad(f"{name}: cannot be read ({error})") from None
 
     def _parse_manifest(self, revision: str) -> BundleManifest:
-        known = FORMAT, revision
+        current = FORMAT, revision
         try:
             values = json.loads(self.manifest_bytes)
-            made = values["format"], values["revision"]
-            newer = made > known
-            if made == known:
+            actual = values["format"], values["revision"]
+            is_newer = actual > current
+            if actual == current:
                 return BundleManifest.model_validate_json(self.manifest_bytes)
         except (ValueError, TypeError, KeyError, RecursionError):
             raise self._bad(f"{MANIFEST}: is not a manifest") from None
         raise BundleError(
-            f"{self.path}: made by {'a newer' if newer else 'an older'} kbkit "
+            f"{self.path}: made by {'a newer' if is_newer else 'an older'} kbkit "
             f"({ascii(values.get('kbkit'))[1:20]}); "
-            f"{'upgrade kbkit' if newer else 'restore it with that one'}; nothing was changed"
+            f"{'upgrade kbkit' if is_newer else 'restore it with that one'}; nothing was changed"
         )
 
     def _check_members(self) -> None:
-        names = self._about.keys() - {MANIFEST, SIGNATURE}
+        names = self._infos.keys() - {MANIFEST, SIGNATURE}
         if missing := self.manifest.members.keys() - names:
             raise self._bad(f"lacks {ascii(min(missing))[:100]}")
         if unknown := names - self.manifest.members.keys():
             raise self._bad(f"{min(unknown)}: the manifest does not name it")
         for name, member in self.manifest.members.items():
-            if self._about[name].file_size != member.bytes:
+            if self._infos[name].file_size != member.bytes:
                 raise self._bad(f"{name}: differs from the manifest (size or SHA-256)")
             for _ in self.blocks(name):
                 pass

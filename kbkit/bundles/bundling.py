@@ -47,8 +47,8 @@ class Placement:
     """The files of one bundle.
 
     Attributes:
-        placed: Paths that were placed.
-        kept: Paths that exist with other content, and stay.
+        placed: Paths that were added.
+        kept: Paths that exist with different content, and are kept.
     """
 
     bundle: BundleReader
@@ -132,9 +132,9 @@ def settle(stores: Stores) -> None:
     except (OSError, ValueError, TypeError, KeyError):
         return
     with stores.database.write() as transaction:
-        counts = bundled.counts(transaction, token)
+        is_committed = bundled.counts(transaction, token)
         bundled.forget(transaction, token)
-        if not counts:
+        if not is_committed:
             for place, digest in files.items():
                 with suppress(OSError):
                     _remove(stores.folder, place, digest)
@@ -153,10 +153,10 @@ def _remove(folder: Path, place: str, digest: str) -> None:
     if path.is_symlink() or hashlib.sha256(path.read_bytes()).hexdigest() != digest:
         return
     path.unlink()
-    for above in list(path.parents):
-        if above.parent == folder:
+    for ancestor in list(path.parents):
+        if ancestor.parent == folder:
             return
-        above.rmdir()
+        ancestor.rmdir()
 
 
 def _missing(store: FileStore, folder: str, name: str) -> bool:
@@ -191,12 +191,12 @@ def restore_bundle(
             verify(bundle.signature, bundle.manifest_bytes, key_file)
         _check(bundle, name, trust)
         images = bundle.names("images")
-        for each in images:  # before anything is stored
-            _image(bundle, each)
+        for image_name in images:  # before anything is stored
+            _image(bundle, image_name)
         with stores.locks.hold(LOCK, wait=0, task="restoring a bundle"):
             settle(stores)  # cleans up after a killed restoration
-            for each in images:  # invisible until a document shows them
-                stores.images.add(_image(bundle, each))
+            for image_name in images:  # invisible until a document shows them
+                stores.images.add(_image(bundle, image_name))
             files = Placement(bundle, stores)
             with files.ready(), stores.database.write() as transaction:
                 restored = Restorer(transaction, bundle.rows, name, trust).run()
@@ -240,7 +240,7 @@ def _check(bundle: BundleReader, name: str, trust: bool) -> None:
             )
     if sorted(map(str, names)) != sorted(manifest.knowledge_bases):
         raise BundleError(
-            f"{bundle.path}: contains other knowledge bases than it says; nothing was changed"
+            f"{bundle.path}: its knowledge bases differ from its manifest; nothing was changed"
         )
     for row in bundle.rows("sources"):
         try:
@@ -305,8 +305,8 @@ def make_bundle(
         ids = [knowledge_bases.get(transaction, name).id for name in names]
         images: set[str] = set()
         for table, rows in bundled.rows(transaction, ids, whole=kbs is None):
-            seen = _count_rows(rows, table, images, tell)
-            counts[table] = writer.add_rows(f"tables/{table}.jsonl", seen)
+            counted = _count_rows(rows, table, images, tell)
+            counts[table] = writer.add_rows(f"tables/{table}.jsonl", counted)
         for name in sorted(images):
             data = stores.images.read(name)
             if data is None:
