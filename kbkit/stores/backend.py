@@ -221,7 +221,7 @@ class ImageStore(Protocol):
         """Return the names of all stored pictures."""
 
     def now(self) -> float:
-        """Return the storage's time, perhaps of another machine, in seconds since the epoch."""
+        """Return the storage's time, possibly of another machine, in seconds since the epoch."""
 
     def sweep(self, used: Collection[str], before: float) -> tuple[int, int]:
         """Remove unused pictures stored before a time; return their number and bytes."""

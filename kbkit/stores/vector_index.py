@@ -44,7 +44,7 @@ _users_mutex = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class NearestIds:
-    """Ids of the nearest chunks, some perhaps removed; `known` is the last indexed ``seq``."""
+    """Ids of the nearest chunks, some possibly removed; `known` is the last indexed ``seq``."""
 
     ids: Sequence[str]
     known: int
@@ -266,7 +266,7 @@ class VectorIndex:
             self._open()
         sound = self._is_sound(row)
         if not sound and row.applied_seq > 0:
-            self._open()  # perhaps only this process's view is outdated
+            self._open()  # this process's view may be outdated
             sound = self._is_sound(row)
         if not sound:
             if row.applied_seq > 0 or not self._is_own(row.collection):

@@ -74,7 +74,7 @@ def list_entities(
     counted = mentioned.subquery()
     query = _LISTED.join(counted, counted.c.canonical == subjects.c.id, isouter=kb_ids is None)
     if kb_ids is None:
-        # entities without chunks stay if a document defines them or a person made them
+        # entities without chunks are listed if a document defines them or a person made them
         defined = sa.exists().where(
             relations.c.source_kind == _KIND,
             relations.c.source_id == subjects.c.id,

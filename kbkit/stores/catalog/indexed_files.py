@@ -97,7 +97,7 @@ def forget(transaction: Transaction, paths: Sequence[str]) -> None:
 
 
 def move(transaction: Transaction, kb_id: str, paths: Mapping[str, str]) -> None:
-    """Move files and their documents; document ids stay."""
+    """Move files and their documents; keep document ids."""
     moved = records_of(transaction, paths)
     renamed = {
         uri: paths[path] + uri[len(path) :] for path, record in moved.items() for uri in record.uris
@@ -307,12 +307,12 @@ def note_entries(transaction: Transaction, stored: Sequence[EntryRecord]) -> Non
 
 
 def forget_entries(transaction: Transaction, slugs: Collection[str]) -> None:
-    """Delete the rows of removed entries; their ratings stay."""
+    """Delete the rows of removed entries; keep their ratings."""
     transaction.delete(entries, transaction.is_in(entries.c.slug, slugs))
 
 
 def rename_document(transaction: Transaction, kb_id: str, slug: str, to: str) -> None:
-    """Rename an entry's document with its folder; id and ratings stay."""
+    """Rename an entry's document with its folder; keep id and ratings."""
     transaction.update(documents, documents.c.kb_id == kb_id, documents.c.uri == slug, uri=to)
     knowledge_bases.touch(transaction, kb_id)
 

@@ -128,7 +128,7 @@ def add_vectors(
         *_is_of(kb_id, embedder), transaction.is_in(summary_vectors.c.embed_hash, list(packed))
     )
     version = _next_version(transaction, kb_id)
-    existing = set(transaction.scalars(query))  # perhaps from another process
+    existing = set(transaction.scalars(query))  # possibly from another process
     rows = [
         {
             "kb_id": kb_id,

@@ -225,7 +225,7 @@ entries = Table(
     metadata,
     # name of the folder
     Column("slug", String, primary_key=True),
-    # stays when the folder is renamed
+    # does not change when the folder is renamed
     Column("id", String, nullable=False),
     # id of the searched document; empty until it is stored
     Column("document_id", String, nullable=False),

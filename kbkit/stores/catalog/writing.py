@@ -74,7 +74,7 @@ def states(transaction: Transaction, document_ids: Sequence[str]) -> dict[str, D
 
 
 def ids_by_uri(transaction: Transaction, kb_id: str, uris: Collection[str]) -> dict[str, str]:
-    """Map URIs to ids, which are derived from the first URI and stay when it changes."""
+    """Map URIs to ids, which are derived from the first URI and do not change with it."""
     query = sa.select(documents.c.uri, documents.c.id).where(
         documents.c.kb_id == kb_id, transaction.is_in(documents.c.uri, uris)
     )
@@ -197,7 +197,7 @@ def describe_documents(transaction: Transaction, kb_id: str, lines: Mapping[str,
 
 
 def retire_document(transaction: Transaction, kb_id: str, document_id: str) -> ChunkChanges:
-    """Mark a document as gone and remove its chunks; text and ratings stay."""
+    """Mark a document as gone and remove its chunks; keep text and ratings."""
     rows = transaction.execute(
         sa.select(chunks.c.seq, chunks.c.id).where(chunks.c.document_id == document_id)
     ).all()
