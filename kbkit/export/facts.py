@@ -272,8 +272,8 @@ class Manifest:
         while waiting:
             above, item = waiting.pop()
             sections.setdefault(item["path"], above)
-            here = f"{above} › {item['title']}" if above else item["title"]
-            waiting += [(here, inner) for inner in item.get("children", ())]
+            trail = f"{above} › {item['title']}" if above else item["title"]
+            waiting += [(trail, inner) for inner in item.get("children", ())]
         return sections
 
     def top(self) -> list[dict[str, Any]]:

@@ -73,22 +73,22 @@ class EntityMentions:
 
 
 def entity_mentions(transaction: Transaction, kb_id: str, snapshot: Snapshot) -> EntityMentions:
-    mentioned = reading.mentions(transaction, kb_id)
-    subjects = reading.names(transaction) if mentioned else {}
+    seqs_of = reading.mentions(transaction, kb_id)
+    subjects = reading.names(transaction) if seqs_of else {}
     groups: dict[str, list[str]] = {}
-    for subject_id in mentioned:
+    for subject_id in seqs_of:
         subject = subjects.get(subject_id)
         if subject and subject.kind is SubjectKind.ENTITY and plain(subject.name):
             groups.setdefault(subject.root, []).append(subject_id)
     names, aliases, documents = {}, {}, {}
     for root, members in groups.items():
-        main, *others = sorted(members, key=lambda id_: (-len(mentioned[id_]), id_ != root, id_))
-        if root in members and 2 * len(mentioned[root]) >= len(mentioned[main]):
-            main, others = root, [subject_id for subject_id in members if subject_id != root]
+        main, *minor = sorted(members, key=lambda id_: (-len(seqs_of[id_]), id_ != root, id_))
+        if root in members and 2 * len(seqs_of[root]) >= len(seqs_of[main]):
+            main, minor = root, [subject_id for subject_id in members if subject_id != root]
         names[root] = plain(subjects[main].name)
-        aliases[root] = tuple(sorted({plain(subjects[subject_id].name) for subject_id in others}))
+        aliases[root] = tuple(sorted({plain(subjects[subject_id].name) for subject_id in minor}))
         seqs = np.array(
-            sorted({seq for subject_id in members for seq in mentioned[subject_id]}), np.int64
+            sorted({seq for subject_id in members for seq in seqs_of[subject_id]}), np.int64
         )
         rows = np.minimum(np.searchsorted(snapshot.seqs, seqs), max(len(snapshot.seqs) - 1, 0))
         rows = rows[snapshot.seqs[rows] == seqs] if len(snapshot.seqs) else rows[:0]
@@ -111,7 +111,7 @@ FURTHER = 100_000
 _MAX_LENGTH = 200  # characters of a property's value
 
 _Triple = tuple[Target, str, Target]
-_Defined = Mapping[str, Sequence[tuple[str, str]]]
+_Definitions = Mapping[str, Sequence[tuple[str, str]]]
 """Defining documents and anchors of entities, by id."""
 
 
@@ -145,17 +145,17 @@ def graph_facts(
     drawn = [node for node in view.layout.nodes if node.target.id in mentions.names]
     numbers = {node.target: number for number, node in enumerate(drawn)}
     entity_of = {
-        each.id: each
-        for each in entities.entities_of(
+        entity.id: entity
+        for entity in entities.entities_of(
             transaction, [node.target.id for node in drawn], counted=False
         )
     }
-    of_gaps = [gap.target.id for gap in view.gaps if gap.target.kind is TargetKind.ENTITY]
-    defined = _definitions(transaction, kb_id, {*mentions.names, *of_gaps})
+    gap_ids = [gap.target.id for gap in view.gaps if gap.target.kind is TargetKind.ENTITY]
+    definitions = _definitions(transaction, kb_id, {*mentions.names, *gap_ids})
     descriptions = _descriptions(
-        transaction, kb_id, {each: defined[each] for each in entity_of if each in defined}
+        transaction, kb_id, {id_: definitions[id_] for id_ in entity_of if id_ in definitions}
     )
-    places = _Places(transaction, snapshot, mentions, defined)
+    places = _Places(transaction, snapshot, mentions, definitions)
     nodes = [
         _node(node, entity_of.get(node.target.id), mentions, places, descriptions) for node in drawn
     ]
@@ -169,10 +169,10 @@ def graph_facts(
         if edge.source.id in mentions.names and edge.target.id in mentions.names
     ]
     edges.sort(key=lambda e: ((e.source, e.name, e.target) not in pictured, -e.weight, e.id))
-    shown = [edge for edge in edges if edge.source in numbers and edge.target in numbers]
-    others = [edge for edge in edges if not (edge.source in numbers and edge.target in numbers)]
-    undrawn = _undrawn(transaction, others[:FURTHER], numbers, mentions)
-    numbers |= {target: len(numbers) + place for place, target in enumerate(undrawn)}
+    inside = [edge for edge in edges if edge.source in numbers and edge.target in numbers]
+    outside = [edge for edge in edges if not (edge.source in numbers and edge.target in numbers)]
+    undrawn = _undrawn(transaction, outside[:FURTHER], numbers, mentions)
+    numbers |= {target: len(numbers) + offset for offset, target in enumerate(undrawn)}
     nodes += [
         GraphNode(
             name=mentions.names[target.id],
@@ -186,7 +186,7 @@ def graph_facts(
     return GraphFacts(
         tuple(nodes),
         len(drawn),
-        tuple(_edge(edge, numbers, pictured) for edge in (*shown[:EDGES], *others[:FURTHER])),
+        tuple(_edge(edge, numbers, pictured) for edge in (*inside[:EDGES], *outside[:FURTHER])),
         tuple(_gaps(view.gaps, mentions, places)),
         max(view.layout.total, len(drawn)),
         view.state,
@@ -201,7 +201,7 @@ def _undrawn(
 ) -> dict[Target, str]:
     ends = {end for edge in edges for end in (edge.source, edge.target)} - set(drawn)
     labels = target_rows.labels(transaction, list(ends))
-    order = sorted(labels, key=lambda each: (mentions.names[each.id], each.id))
+    order = sorted(labels, key=lambda end: (mentions.names[end.id], end.id))
     return {target: plain(labels[target][1]) for target in order}
 
 
@@ -244,7 +244,7 @@ def _node(
     )
 
 
-def _definitions(transaction: Transaction, kb_id: str, ids: set[str]) -> _Defined:
+def _definitions(transaction: Transaction, kb_id: str, ids: set[str]) -> _Definitions:
     aliases = entities.aliases_of(transaction)
     definitions: dict[str, list[tuple[str, str]]] = {}
     for name in graph.given_names(transaction, kb_id):
@@ -256,12 +256,12 @@ def _definitions(transaction: Transaction, kb_id: str, ids: set[str]) -> _Define
     return definitions
 
 
-def _descriptions(transaction: Transaction, kb_id: str, defined: _Defined) -> dict[str, str]:
+def _descriptions(transaction: Transaction, kb_id: str, places: _Definitions) -> dict[str, str]:
     """Return the first sentence of each entity's first defining section."""
     anchored = {
         place: id_
-        for id_, definitions in reversed(list(defined.items()))
-        for place in reversed(definitions)
+        for id_, id_places in reversed(list(places.items()))
+        for place in reversed(id_places)
         if place[1]
     }
     seqs: dict[str, int] = {}
@@ -279,20 +279,20 @@ class _Places:
         transaction: Transaction,
         snapshot: Snapshot,
         mentions: EntityMentions,
-        defined: _Defined,
+        definitions: _Definitions,
     ) -> None:
-        self._snapshot, self._mentions, self._defined = snapshot, mentions, defined
+        self._snapshot, self._mentions, self._definitions = snapshot, mentions, definitions
         self._uris = reading.uris_of(transaction, snapshot.document_ids)
 
     def of_entity(self, id_: str) -> tuple[GraphPlace, ...]:
         anchors: dict[str, str] = {}
-        for document, anchor in self._defined.get(id_, ()):
+        for document, anchor in self._definitions.get(id_, ()):
             anchors.setdefault(document, anchor)
         defining = set(anchors)
         owners = self._mentions.documents[id_][0][: PLACES + len(anchors)].tolist()
         for owner in owners:
             anchors.setdefault(self._snapshot.document_ids[owner], "")
-        chosen = [each for each in anchors.items() if each[0] in self._uris][:PLACES]
+        chosen = [place for place in anchors.items() if place[0] in self._uris][:PLACES]
         return tuple(
             GraphPlace(self._uris[document], anchor, document in defining)
             for document, anchor in chosen
@@ -306,8 +306,8 @@ def _gaps(gaps: Sequence[Gap], mentions: EntityMentions, places: _Places) -> Ite
     for gap in gaps:
         id_ = gap.target.id
         if gap.target.kind is TargetKind.DOCUMENT:
-            where = places.of_document(id_)
-            if where:
-                yield GraphGap(plain(gap.name), gap.kind.value, gap.reason, where)
+            document_places = places.of_document(id_)
+            if document_places:
+                yield GraphGap(plain(gap.name), gap.kind.value, gap.reason, document_places)
         elif id_ in mentions.names:
             yield GraphGap(mentions.names[id_], gap.kind.value, gap.reason, places.of_entity(id_))

@@ -63,10 +63,10 @@ def indexed_annotations(
 def _subjects(
     transaction: Transaction, kb_id: str, numbers: dict[int, int], curated_ids: AbstractSet[str]
 ) -> list[IndexedSubject]:
-    mentioned = reading.mentions(transaction, kb_id)
+    seqs_of = reading.mentions(transaction, kb_id)
     names = reading.names(transaction)
     rows: dict[str, Integers] = {}
-    for subject_id, chunk_seqs in mentioned.items():
+    for subject_id, chunk_seqs in seqs_of.items():
         indexed = [numbers[seq] for seq in chunk_seqs if seq in numbers]
         if indexed and subject_id in names:
             rows[subject_id] = np.sort(np.array(indexed, np.int64))
@@ -124,17 +124,15 @@ def index_state(
         totals = ratings.totals(transaction, kb_id)
         questions = _published_questions(transaction, row)
         # dates of fetches do not change the version
-        listed = list(reading.iter_listed(transaction, kb_id))
-        annotated = reading.state(transaction, kb_id)
+        rows = list(reading.iter_listed(transaction, kb_id))
+        annotation_state = reading.state(transaction, kb_id)
     parts: list[object] = [version("kbkit"), row.id, row.name, row.version, row.embedder]
     parts += [row.summary_embedder, row.summaries_version]
     parts += [encoder and encoder.fitted_at.isoformat() for encoder in encoders]
-    parts += [row.config, manifest.title, model, annotated]
+    parts += [row.config, manifest.title, model, annotation_state]
     parts += [sorted(manifest.documents.items()), sorted(manifest.sections().items())]
     parts += [sorted(totals.chunks.items()), sorted(totals.documents.items()), questions]
-    parts += sorted(
-        (each.id, each.fetched_at.date().isoformat(), str(each.state)) for each in listed
-    )
+    parts += sorted((each.id, each.fetched_at.date().isoformat(), str(each.state)) for each in rows)
     return hashlib.blake2b(repr(parts).encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
@@ -149,43 +147,43 @@ def index_content(
         words = words_of_questions(questions, config.language)
         snapshot = make(transaction, row, added=words)
         summary_vectors = summaries.vectors_of(transaction, row)
-        stored = {target: ratings.load_encoder(transaction, kb_id, target) for target in _TARGETS}
+        loaded = {target: ratings.load_encoder(transaction, kb_id, target) for target in _TARGETS}
         totals = ratings.totals(transaction, kb_id)
-        lists = set(corpus.indexes(transaction, kb_id))
-        of_documents = {
+        index_ids = set(corpus.indexes(transaction, kb_id))
+        indexed = {
             document.id: replace(
                 _document(document, pages, totals.documents.get(document.id, _NONE)),
-                is_index=document.id in lists,
+                is_index=document.id in index_ids,
                 section=sections.get(pages[document.uri], ""),
             )
             for document in reading.iter_documents(transaction, kb_id, gone=False)
             if document.uri in pages
         }
         uris = {path: uri for uri, path in pages.items()}
-        labels = disambiguate({uris[each.path]: each.title for each in of_documents.values()})
+        labels = disambiguate({uris[page.path]: page.title for page in indexed.values()})
         ids: list[str] = []
         chunks: list[IndexedChunk] = []
         owners: list[str] = []
         for chunk in reading.iter_chunks(transaction, kb_id):
-            if chunk.document_id in of_documents:
+            if chunk.document_id in indexed:
                 ids.append(chunk.id)
                 owners.append(chunk.document_id)
-                chunks.append(_chunk(chunk, of_documents[chunk.document_id].title))
+                chunks.append(_chunk(chunk, indexed[chunk.document_id].title))
         rows = snapshot.rows_of(ids)
         curated = config.annotation.names
         annotations = indexed_annotations(transaction, kb_id, snapshot.seqs[rows].tolist(), curated)
     if not len(rows):
         return None
-    of = analyzer(config.language)
+    text_analyzer = analyzer(config.language)
     texts = [
-        f"{of_documents[owner].title}\n{chunk.heading}\n{chunk.text}"
+        f"{indexed[owner].title}\n{chunk.heading}\n{chunk.text}"
         for owner, chunk in zip(owners, chunks, strict=True)
     ]
     fitted = to_fit(row)
-    static = None if len(fitted) == len(_TARGETS) else word_encoder(texts, of.terms)
+    static = None if len(fitted) == len(_TARGETS) else word_encoder(texts, text_analyzer.terms)
     encoders: dict[EncoderTarget, FittedEncoder | None] = {}
     for target, embedder in zip(_TARGETS, (row.embedder, row.summary_embedder), strict=True):
-        encoder = _stored_encoder(stored[target], embedder) if target in fitted else static
+        encoder = _stored_encoder(loaded[target], embedder) if target in fitted else static
         encoders[target] = encoder if encoder and encoder.embedder == embedder else None
     rated = [
         totals.chunks.get(seq, totals.documents.get(owner, _NONE))
@@ -203,16 +201,16 @@ def index_content(
         prior=prior,
         documents=[
             replace(
-                of_documents[owner],
+                indexed[owner],
                 chunks=sum(1 for _ in parts),
-                label=labels[uris[of_documents[owner].path]],
+                label=labels[uris[indexed[owner].path]],
             )
             for owner, parts in groupby(owners)
         ],
         chunks=chunks,
         encoder=encoders["chunks"],
         summaries=_summaries(summary_vectors, list(dict.fromkeys(owners)), encoders["summaries"]),
-        stop_words=sorted(of.stop_words),
+        stop_words=sorted(text_analyzer.stop_words),
         retrieval=config.retrieval,
         model=_model() if (config.site.model if model is None else model) else "",
         annotations=annotations,
@@ -242,17 +240,17 @@ def _stored_encoder(row: EncoderRow | None, embedder: str) -> FittedEncoder | No
 
 
 def _summaries(
-    stored: SummaryVectors, document_ids: Sequence[str], encoder: FittedEncoder | None
+    summary_vectors: SummaryVectors, document_ids: Sequence[str], encoder: FittedEncoder | None
 ) -> IndexedSummaries | None:
-    if encoder is None or encoder.embedder != stored.embedder:
+    if encoder is None or encoder.embedder != summary_vectors.embedder:
         return None
-    vector_of = dict(zip(stored.document_ids, stored.vectors, strict=True))
-    missing = np.zeros(stored.vectors.shape[1], np.float32)
-    vectors = np.stack([vector_of.get(each, missing) for each in document_ids])
-    return IndexedSummaries(vectors, stored.embedder, encoder)
+    vector_of = dict(zip(summary_vectors.document_ids, summary_vectors.vectors, strict=True))
+    zero = np.zeros(summary_vectors.vectors.shape[1], np.float32)
+    vectors = np.stack([vector_of.get(document_id, zero) for document_id in document_ids])
+    return IndexedSummaries(vectors, summary_vectors.embedder, encoder)
 
 
-def _document(document: Document, pages: Mapping[str, str], rated: RatingTotal) -> IndexedDocument:
+def _document(document: Document, pages: Mapping[str, str], rating: RatingTotal) -> IndexedDocument:
     return IndexedDocument(
         path=pages[document.uri],
         title=plain(document.title) or plain(document.uri),
@@ -260,7 +258,7 @@ def _document(document: Document, pages: Mapping[str, str], rated: RatingTotal) 
         tags=tuple(map(plain, document.tags)),
         day=(document.fetched_at - _EPOCH).days,
         stale=document.state is not DocumentState.CURRENT,
-        rating=rated.average,
+        rating=rating.average,
         chunks=0,
     )
 

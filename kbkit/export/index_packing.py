@@ -44,15 +44,15 @@ def decode_shard(data: bytes) -> dict[str, Any]:
 
 def encode_varints(numbers: Whole) -> str:
     """Encode non-negative numbers."""
-    rest = np.asarray(numbers, np.int64)
-    lengths = np.ones(len(rest), np.int64)
+    values = np.asarray(numbers, np.int64)
+    lengths = np.ones(len(values), np.int64)
     for bits in range(7, 63, 7):
-        lengths += rest >> bits > 0
+        lengths += values >> bits > 0
     ends = np.cumsum(lengths)
     out = np.zeros(int(lengths.sum()), np.uint8)
     for place in range(int(lengths.max(initial=0))):
         more = lengths > place
-        part = (rest[more] >> (7 * place)) & 0x7F
+        part = (values[more] >> (7 * place)) & 0x7F
         out[(ends - lengths)[more] + place] = part | np.where(lengths[more] > place + 1, 0x80, 0)
     return to_base64(out)
 
@@ -151,8 +151,8 @@ def quantize(
     rows = np.arange(len(vectors)) if rows is None else rows
     sample = vectors[rows[:: max(1, len(rows) // _SAMPLE)]].astype(np.float64)
     _, axes = np.linalg.eigh(sample.T @ sample)
-    even = vectors.shape[1] // 2 * 2
-    projection = axes[:, ::-1][:, : min(form.dimensions, even)].astype(np.float32)
+    even_width = vectors.shape[1] // 2 * 2
+    projection = axes[:, ::-1][:, : min(form.dimensions, even_width)].astype(np.float32)
     projected = np.empty((len(rows), projection.shape[1]), np.float32)
     for part in _parts(len(rows)):
         projected[part] = vectors[rows[part]] @ projection

@@ -152,10 +152,10 @@ def term_shards(
     snapshot = content.snapshot
     postings = Postings(content)
     # terms only of excluded chunks are excluded
-    used = [(n, term) for n, term in enumerate(snapshot.terms) if postings.counts[n]]
-    used.sort(key=lambda entry: utf16_key(entry[1]))
-    names = [term for _, term in used]
-    numbers = np.array([n for n, _ in used], np.int64)
+    used_terms = [(n, term) for n, term in enumerate(snapshot.terms) if postings.counts[n]]
+    used_terms.sort(key=lambda entry: utf16_key(entry[1]))
+    names = [term for _, term in used_terms]
+    numbers = np.array([n for n, _ in used_terms], np.int64)
     tables = {}
     if content.encoder is not None and chunks is not None:
         tables[""] = _term_vectors(content.encoder, chunks, names)
@@ -180,12 +180,12 @@ def term_shards(
 
 def split_by_size(sizes: Integers, limit: int) -> list[int]:
     """Return the starts of groups of consecutive items below a total size, and the end."""
-    starts, room = [], -1
+    starts, remaining = [], -1
     for number, size in enumerate(sizes.tolist()):
-        if size > room:
+        if size > remaining:
             starts.append(number)
-            room = limit
-        room -= size
+            remaining = limit
+        remaining -= size
     return [*starts, len(sizes)]
 
 
@@ -220,10 +220,10 @@ class Postings:
         indexed = np.lexsort((rows, order))
         indexed = indexed[rows[indexed] >= 0]
         span, order, rows = span[indexed], order[indexed], rows[indexed]
-        terms, old = numbers[order], snapshot.rows[span]
+        terms, chunks = numbers[order], snapshot.rows[span]
         marks = 4 * (snapshot.counts[span].astype(np.int64) - 1)
-        marks += 2 * _contains(self._titles, snapshot.title_terms, snapshot.owners[old], terms)
-        marks += _contains(self._headings, snapshot.heading_terms, snapshot.headings[old], terms)
+        marks += 2 * _contains(self._titles, snapshot.title_terms, snapshot.owners[chunks], terms)
+        marks += _contains(self._headings, snapshot.heading_terms, snapshot.headings[chunks], terms)
         steps = np.diff(rows, prepend=0)
         first = np.flatnonzero(np.diff(order, prepend=-1))
         steps[first] = rows[first]
@@ -253,9 +253,9 @@ def _term_vectors(
     row_of = {term: row for row, term in enumerate(encoder.terms)}
     rows = np.array([row_of.get(term, -1) for term in terms], np.int64)
     values = np.zeros((len(terms), quantized.projection.shape[1]), np.int8)
-    known = np.flatnonzero(rows >= 0)
-    for start in range(0, len(known), _BATCH_ROWS):
-        part = known[start : start + _BATCH_ROWS]
+    matches = np.flatnonzero(rows >= 0)
+    for start in range(0, len(matches), _BATCH_ROWS):
+        part = matches[start : start + _BATCH_ROWS]
         projected = encoder.vectors[rows[part]] @ quantized.projection
         values[part], scales[part] = quantize_rows(projected)
     return values, scales
@@ -292,7 +292,7 @@ return (word) => stems.get(word) ?? word;"""
 
 
 def check_stemmers() -> None:
-    """Fail before the work of an export is done."""
+    """Raise the error for missing stemmers, before an export does any work."""
     if find_spec("sphinx") is None:
         raise missing("site", "sphinx", "The search of an exported site")
 
@@ -317,7 +317,7 @@ def stem_table(texts: Iterable[str], language: str) -> dict[str, str]:
     table: dict[str, str] = {}
     analyzer = Analyzer(language, lambda word: table.setdefault(word, snowball(word)))
     snowball = cache(Stemmer.Stemmer(language, 0).stemWord)
-    # a query may name a stop word that no text names
+    # a query may contain a stop word that no text contains
     for text in chain(texts, (f"`{word}`" for word in analyzer.stop_words)):
         analyzer.terms(text)
     return {word: stem for word, stem in table.items() if stem and stem != word}
@@ -335,14 +335,14 @@ def _script(language: str, body: str) -> str:
 
 
 def _snowball_script(language: str) -> str:
-    base, own, stem = _file("base"), _file(language), _STEM
-    if language == "english" and _ENGLISH_SINCE_3_1[1] not in own:
-        own = _replace_once(own, *_ENGLISH_SINCE_3_1)
+    base, stemmer, stem = _file("base"), _file(language), _STEM
+    if language == "english" and _ENGLISH_SINCE_3_1[1] not in stemmer:
+        stemmer = _replace_once(stemmer, *_ENGLISH_SINCE_3_1)
         stem = stem.replace("=> {\n", '=> {\n  if (word === "skis") return "ski";\n', 1)
     name = "".join(part.capitalize() for part in language.split("_"))
     return (
         # modules are strict, so the first file's assignment needs a declaration
-        f"let BaseStemmer;\n{base.strip()}\n{own.strip()}\n"
+        f"let BaseStemmer;\n{base.strip()}\n{stemmer.strip()}\n"
         f"const stemmer = new {name}Stemmer();\n{stem}"
     )
 
@@ -350,8 +350,8 @@ def _snowball_script(language: str) -> str:
 def _replace_once(text: str, old: str, new: str) -> str:
     if text.count(old) != 1:
         raise ExportError(
-            "the English stemmer of the installed sphinx is not one that kbkit knows; "
-            "install one that it does: pip install --force-reinstall 'sphinx>=9,<9.2'"
+            "the English stemmer of the installed sphinx is not supported; "
+            "install a supported version: pip install --force-reinstall 'sphinx>=9,<9.2'"
         )
     return text.replace(old, new)
 

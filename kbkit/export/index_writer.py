@@ -92,7 +92,7 @@ def annotation_shards(annotations: IndexedAnnotations) -> Iterator[tuple[str, by
     commonest = sorted(
         annotations.subjects, key=lambda each: (-len(each.rows), utf16_key(each.name), each.kind)
     )
-    about = {
+    values = {
         "frames": [frame.value for frame in StatementType],
         "f": encode_varints(annotations.masks),
         "firsts": [groups[start][0].name.lower() for start in starts[:-1]],
@@ -101,7 +101,7 @@ def annotation_shards(annotations: IndexedAnnotations) -> Iterator[tuple[str, by
             [each.name, KINDS.index(each.kind), len(each.rows)] for each in commonest[:COMMONEST]
         ],
     }
-    yield "a", encode_shard(about)
+    yield "a", encode_shard(values)
 
 
 def _size(subject: IndexedSubject) -> int:
@@ -153,8 +153,8 @@ def write_index(content: IndexContent, directory: Path, state: str = "") -> Path
         else:
             shutil.rmtree(top / name, ignore_errors=True)
             (top / _DRAFT).replace(top / name)
-        about = {"format": FORMAT, "folder": name, "state": state}
-        write_changed(top / DESCRIPTOR, json.dumps(about))
+        descriptor = {"format": FORMAT, "folder": name, "state": state}
+        write_changed(top / DESCRIPTOR, json.dumps(descriptor))
         for other in top.iterdir():
             if other.is_dir() and other.name != name:
                 shutil.rmtree(other)
@@ -193,11 +193,11 @@ def index_folder(directory: Path) -> Path:
 
 def _read_descriptor(top: Path) -> dict[str, Any]:
     try:
-        about: dict[str, Any] = json.loads((top / DESCRIPTOR).read_bytes())
-        complete = about["format"] == FORMAT and (top / about["folder"] / "core.js").is_file()
+        values: dict[str, Any] = json.loads((top / DESCRIPTOR).read_bytes())
+        complete = values["format"] == FORMAT and (top / values["folder"] / "core.js").is_file()
     except (OSError, ValueError, KeyError, TypeError):
         return {}
-    return about if complete else {}
+    return values if complete else {}
 
 
 def _shards(content: IndexContent) -> Iterator[tuple[str, bytes]]:
@@ -214,8 +214,8 @@ def _shards(content: IndexContent) -> Iterator[tuple[str, bytes]]:
         yield f"t/{number}", encode_shard(values)
     yield from _vector_shards("v", chunks, np.arange(len(content.rows)))
     yield from _vector_shards("c", summaries, summarized)
-    if about := _model_axes(content, chunks, summaries):
-        yield "m", encode_shard(about)
+    if axes := _model_axes(content, chunks, summaries):
+        yield "m", encode_shard(axes)
     texts = np.array([len(chunk.text) for chunk in content.chunks], np.int64)
     places = split_by_size(texts, TEXT_BYTES)
     yield from _text_shards(content, places)
@@ -223,9 +223,9 @@ def _shards(content: IndexContent) -> Iterator[tuple[str, bytes]]:
         yield from annotation_shards(content.annotations)
     core = _core(content, chunks, summaries, summarized, firsts=firsts, places=places)
     yield "core", encode_shard(core)
-    shown = (f"{chunk.heading}\n{chunk.text}" for chunk in content.chunks)
+    chunk_texts = (f"{chunk.heading}\n{chunk.text}" for chunk in content.chunks)
     titles = (document.title for document in content.documents)
-    yield "stem", stemmer_source(content.language, chain(titles, shown)).encode()
+    yield "stem", stemmer_source(content.language, chain(titles, chunk_texts)).encode()
 
 
 def _is_of_model(content: IndexContent, embedder: str) -> bool:
@@ -235,12 +235,12 @@ def _is_of_model(content: IndexContent, embedder: str) -> bool:
 def _model_axes(
     content: IndexContent, chunks: QuantizedVectors | None, summaries: QuantizedVectors | None
 ) -> dict[str, Any]:
-    about = {}
+    axes = {}
     if chunks is not None and _is_of_model(content, content.snapshot.embedder):
-        about["vectors"] = _axes(chunks)
+        axes["vectors"] = _axes(chunks)
     if summaries and content.summaries and _is_of_model(content, content.summaries.embedder):
-        about["summaries"] = _axes(summaries)
-    return about
+        axes["summaries"] = _axes(summaries)
+    return axes
 
 
 def _axes(vectors: QuantizedVectors) -> dict[str, Any]:
@@ -309,13 +309,13 @@ def _core(
     if content.annotations is not None:
         values["frames"] = frame_counts(content.annotations)
     if chunks is not None:
-        about = _about_vectors(chunks, np.arange(len(content.rows)), len(content.rows))
-        values["vectors"] = {**about, "model": _is_of_model(content, snapshot.embedder)}
+        description = _about_vectors(chunks, np.arange(len(content.rows)), len(content.rows))
+        values["vectors"] = {**description, "model": _is_of_model(content, snapshot.embedder)}
     if summaries is not None and content.summaries is not None:
         embedder = content.summaries.embedder
-        about = _about_vectors(summaries, summarized, len(documents))
-        about |= {"embedder": embedder, "model": _is_of_model(content, embedder)}
-        values["summaries"] = about
+        description = _about_vectors(summaries, summarized, len(documents))
+        description |= {"embedder": embedder, "model": _is_of_model(content, embedder)}
+        values["summaries"] = description
     return values
 
 

@@ -132,10 +132,10 @@ class IndexVectors:
         if not query.any():
             return Near(np.zeros(0, np.int64), np.zeros(self._rows), vectors)
         query = query / np.linalg.norm(query)
-        near = self._centroids @ query
-        cosines = np.append(near, 0.0)[self._clusters]
+        similarities = self._centroids @ query
+        cosines = np.append(similarities, 0.0)[self._clusters]
         parts = [np.zeros(0, np.int64)]
-        for number in self._to_read(near, best, read):
+        for number in self._to_read(similarities, best, read):
             rows, values = self._cluster(number)
             cosines[rows] = values @ query
             norms = np.linalg.norm(values, axis=1, keepdims=True)
@@ -143,16 +143,16 @@ class IndexVectors:
             parts.append(rows)
         return Near(np.sort(np.concatenate(parts)), cosines, vectors)
 
-    def _to_read(self, near: NDArray[np.float64], best: Integers, read: Clusters) -> list[int]:
-        weights = np.zeros(len(near))
+    def _to_read(self, cosines: NDArray[np.float64], best: Integers, limits: Clusters) -> list[int]:
+        weights = np.zeros(len(cosines))
         for position, row in enumerate(best[:FIRST].tolist()):
             if self._clusters[row] >= 0:
                 weights[self._clusters[row]] += 1 / (10 + position)
         # rounded, since browsers sum in another order
-        nearest = np.argsort(-np.rint(near * 1e9), kind="stable")
-        chosen: list[int] = nearest[: read.near].tolist()
+        nearest = np.argsort(-np.rint(cosines * 1e9), kind="stable")
+        chosen: list[int] = nearest[: limits.near].tolist()
         for number in np.argsort(-weights, kind="stable").tolist():
-            if len(chosen) == read.near + read.further or not weights[number]:
+            if len(chosen) == limits.near + limits.further or not weights[number]:
                 break
             if number not in chosen:
                 chosen.append(number)
@@ -231,16 +231,16 @@ class PublishedIndex:
         scores = self._lexical(terms, statistics)
         matching = np.flatnonzero(scores)
         lexical = matching[top_indices(scores[matching], size)]
-        counted = list(terms.values())[:ASKED]
-        query_vector = sum((term.vector for term in counted), np.zeros(self._vectors.dimensions))
+        embedded = list(terms.values())[:ASKED]
+        query_vector = sum((term.vector for term in embedded), np.zeros(self._vectors.dimensions))
         if vector is not None and self._vectors.modelled:
             query_vector = self._vectors.project(vector, self._shard("m")["vectors"])
-        near = self._vectors.near(query_vector, lexical, _OF_CHUNKS)
-        dense = near.rows[top_indices(near.cosines[near.rows].astype(np.float32), size)]
-        documents = self._documents(terms, counted, vector)
+        nearest = self._vectors.near(query_vector, lexical, _OF_CHUNKS)
+        dense = nearest.rows[top_indices(nearest.cosines[nearest.rows].astype(np.float32), size)]
+        documents = self._documents(terms, embedded, vector)
         best = documents.best_rows(
             columns,
-            lambda rows: near.cosines[rows],
+            lambda rows: nearest.cosines[rows],
             lambda rows: scores[rows],
             float(scores.max(initial=0.0)),
             mask=None,
@@ -261,13 +261,13 @@ class PublishedIndex:
             seqs=chosen,
             ranked=ranked,
             document_ids=[str(owner) for owner in owners.tolist()],
-            vectors=near.vectors[chosen],
+            vectors=nearest.vectors[chosen],
             words=TermCounts(counts, columns.lengths[chosen].tolist(), statistics),
             pages=pages,
             which=which,
             embedder=documents.summaries.embedder,
             columns={
-                "cosine": near.cosines[chosen],
+                "cosine": nearest.cosines[chosen],
                 "title": title / term_count,
                 "heading": heading / term_count,
                 "sizes": columns.sizes[owners].astype(np.float64),
@@ -307,16 +307,16 @@ class PublishedIndex:
         scores = DocumentScores.of_words(self._columns, postings if weights.page_weight else {})
         if not weights.summary_weight:
             return scores
-        summaries, read = self._summaries, _OF_SUMMARIES
+        summaries, limits = self._summaries, _OF_SUMMARIES
         query = sum((term.summary_vector for term in counted), np.zeros(summaries.dimensions))
         if vector is not None and summaries.modelled:
-            query, read = summaries.project(vector, self._shard("m")["summaries"]), _OF_MODEL
+            query, limits = summaries.project(vector, self._shard("m")["summaries"]), _OF_MODEL
         matching = np.flatnonzero(scores.page)
         best = matching[np.argsort(-scores.page[matching], kind="stable")]
-        summary = summaries.near(query, best, read).cosines
-        known = summaries.has_vector
-        summary[~known] = summary[known].mean() if known.any() else 0.0
-        summary_scores = SummaryScores(summary.astype(np.float32), self._columns.summary_embedder)
+        cosines = summaries.near(query, best, limits).cosines
+        present = summaries.has_vector
+        cosines[~present] = cosines[present].mean() if present.any() else 0.0
+        summary_scores = SummaryScores(cosines.astype(np.float32), self._columns.summary_embedder)
         return replace(scores, summaries=summary_scores)
 
     def _term(self, term: str) -> _Term | None:
@@ -341,10 +341,10 @@ class PublishedIndex:
 
     def _hit(self, row: int, score: float) -> PublishedHit:
         number = bisect_right(self._columns.texts, row) - 1
-        shown = self._shard(f"x/{number}")
-        text, heading, anchor = shown["x"][row - self._columns.texts[number]]
+        shard = self._shard(f"x/{number}")
+        text, heading, anchor = shard["x"][row - self._columns.texts[number]]
         owner = int(self._columns.owners[row])
-        page, title = next((page, title) for n, page, title, *_ in shown["d"] if n == owner)
+        page, title = next((page, title) for n, page, title, *_ in shard["d"] if n == owner)
         return PublishedHit(self._columns.name, row, score, page, title, heading, anchor, text)
 
     def _shard(self, name: str) -> Mapping[str, Any]:

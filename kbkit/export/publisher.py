@@ -121,15 +121,15 @@ class StoredDocuments:
             href = quote(posixpath.relpath(target, posixpath.dirname(path) or "."))
             return f"{href}#{quote(slug(heading))}" if heading else href
 
-        about = WIKI_LINK.sub(lambda match: match[3] or match[1], document.description)
+        description = WIKI_LINK.sub(lambda match: match[3] or match[1], document.description)
         content = resolve_wiki_links(document.content, address)
-        return replace(document, content=content, description=about)
+        return replace(document, content=content, description=description)
 
 
 def _add_labels(document: Document) -> Document:
     labels = [document.metadata.get("category"), document.metadata.get("status")]
-    more = [each for each in labels if isinstance(each, str) and each not in ("", "active")]
-    return replace(document, tags=tuple(dict.fromkeys((*document.tags, *more))))
+    extra = [label for label in labels if isinstance(label, str) and label not in ("", "active")]
+    return replace(document, tags=tuple(dict.fromkeys((*document.tags, *extra))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,10 +242,10 @@ class Publisher:
         """Write the search index of exported pages, or remove it without chunks."""
         start = time.perf_counter()
         manifest = Manifest.read(folder)
-        of = (self.stores, self.kb_id, manifest)
-        state = index_state(*of, model=self.model)
+        arguments = (self.stores, self.kb_id, manifest)
+        state = index_state(*arguments, model=self.model)
         if not is_written(folder, state):
-            content = index_content(*of, model=self.model)
+            content = index_content(*arguments, model=self.model)
             if content is None:
                 remove_index(folder)
             else:
@@ -277,11 +277,11 @@ def gather_facts(
     questions: Sequence[Question] = (),
     graph: GraphView | GraphFacts | None = None,
 ) -> Facts:
-    lists = corpus.indexes(transaction, kb_id)
+    index_ids = corpus.indexes(transaction, kb_id)
     numbers = {document_id: number for number, document_id in enumerate(snapshot.document_ids)}
     mentions = entity_mentions(transaction, kb_id, snapshot)
-    about = mentions.main_subjects(
-        {numbers[document_id] for document_id in lists if document_id in numbers}
+    subjects = mentions.main_subjects(
+        {numbers[document_id] for document_id in index_ids if document_id in numbers}
     )
     scores = {
         (r.target.id, r.rater, r.query): r.score for r in ratings.list_ratings(transaction, kb_id)
@@ -293,7 +293,7 @@ def gather_facts(
         lengths=reading.chunk_lengths(transaction, kb_id),
         sources=[_source(transaction, row) for row in runs.list_sources(transaction, kb_id)],
         questions=_examples(transaction, snapshot, questions),
-        subjects={snapshot.document_ids[owner]: names for owner, names in about.items()},
+        subjects={snapshot.document_ids[owner]: names for owner, names in subjects.items()},
         graph=graph_facts(transaction, kb_id, snapshot, graph, mentions)
         if isinstance(graph, GraphView)
         else graph,
@@ -306,7 +306,7 @@ def _examples(
     if not questions:
         return []
     uris = list(reading.uris_of(transaction, snapshot.document_ids).values())
-    uris.sort(key=lambda uri: (len(uri), uri))  # a suffix more likely means a page near the top
+    uris.sort(key=lambda uri: (len(uri), uri))  # a suffix probably means the shortest address
     return [
         ExampleQuestion(
             question.question,
@@ -347,10 +347,10 @@ def _nearest(means: NDArray[np.float32]) -> Iterator[tuple[int, int]]:
     for first in range(0, len(means), _ROWS):
         # in thousandths, so that rounding errors do not change the order of ties; the first
         # documents win ties
-        near = np.rint(1000 * (means[first : first + _ROWS] @ means.T)).astype(np.int16)
-        near[np.arange(len(near)), np.arange(first, first + len(near))] = -2_000
-        best = np.argsort(-near, axis=1, kind="stable")[:, :NEIGHBOURS]
-        enough = np.take_along_axis(near, best, axis=1) >= 1000 * NEAR_ENOUGH
+        scores = np.rint(1000 * (means[first : first + _ROWS] @ means.T)).astype(np.int16)
+        scores[np.arange(len(scores)), np.arange(first, first + len(scores))] = -2_000
+        best = np.argsort(-scores, axis=1, kind="stable")[:, :NEIGHBOURS]
+        enough = np.take_along_axis(scores, best, axis=1) >= 1000 * NEAR_ENOUGH
         for row, place in np.argwhere(enough).tolist():
             yield first + row, int(best[row, place])
 

@@ -116,9 +116,9 @@ def build_site(project: Path) -> Path:
     _claim(site)
     # not --quiet, which also hides warnings from strict mode
     options = ["--config-file", str(project / CONFIG), "--site-dir", str(site.resolve())]
-    done = run_python("mkdocs", "build", "--strict", *options)
-    if done.returncode:
-        errors = _error_lines(done.stdout + done.stderr)
+    process = run_python("mkdocs", "build", "--strict", *options)
+    if process.returncode:
+        errors = _error_lines(process.stdout + process.stderr)
         raise ExportError(f"{project}: MkDocs could not build the site:\n{errors}")
     (site / MARKER).write_text(state, encoding="utf-8")
     return site
@@ -144,8 +144,8 @@ def _state(project: Path) -> str:
     for path in sorted((project / DOCS).rglob("*")):
         name = path.relative_to(project).as_posix()
         if path.is_file() and not path.name.startswith("."):
-            about = path.stat()
-            state.update(f"{name} {about.st_size} {about.st_mtime_ns}\n".encode())
+            status = path.stat()
+            state.update(f"{name} {status.st_size} {status.st_mtime_ns}\n".encode())
     for path in (project / CONFIG, project / DOCS / MANIFEST):
         if path.is_file():
             state.update(path.read_bytes())
@@ -194,7 +194,7 @@ def export_recipe(recipe: Path, workspace: Path, folder: Path) -> None:
     So exports need not import workspaces, and MkDocs does not keep an ingest's memory.
     """
     target = folder / load_recipe(recipe).name
-    done = run_python(
+    process = run_python(
         "kbkit",
         "--workspace",
         str(workspace),
@@ -205,5 +205,5 @@ def export_recipe(recipe: Path, workspace: Path, folder: Path) -> None:
         "--pages-only",
         "--trust",
     )
-    if done.returncode:
-        raise ExportError(f"{recipe} cannot be published:\n{done.stderr.strip()}")
+    if process.returncode:
+        raise ExportError(f"{recipe} cannot be published:\n{process.stderr.strip()}")

@@ -73,7 +73,7 @@ def _dependencies(name: str, before: list[str]) -> list[str]:
 def _as_function(name: str) -> str:
     text = _COMMENT.sub("", asset(f"{name}.js"))
     exported: list[str] = _EXPORT.findall(text)
-    text = _IMPORT.sub(lambda found: f"const {{{found[1]}}} = {_MODULE}{found[2]};\n", text)
+    text = _IMPORT.sub(lambda match: f"const {{{match[1]}}} = {_MODULE}{match[2]};\n", text)
     text = _EXPORT.sub("", text)
     return f"const {_MODULE}{name} = (() => {{\n{text}return {{{', '.join(exported)}}};\n}})();\n"
 
@@ -138,11 +138,11 @@ def add_head(output: str, theirs: re.Pattern[str], *, assets: str = "") -> str:
     head = f"<head>{_CHARSET}{_POLICY.format(policy)}"
     output = output.replace("<head>", head, 1)
     if assets:
-        ends = f'<link rel="stylesheet" href="{assets}/{scripts()["pages.css"][0]}">'
-        ends += f'<script src="{assets}/{scripts()["contents.js"][0]}" defer></script>'
+        links = f'<link rel="stylesheet" href="{assets}/{scripts()["pages.css"][0]}">'
+        links += f'<script src="{assets}/{scripts()["contents.js"][0]}" defer></script>'
     else:
-        ends = f"<style>{_compact('pages.css')}{asset('search.css')}</style>"
-    return output.replace("</head>", f"{ends}</head>", 1)
+        links = f"<style>{_compact('pages.css')}{asset('search.css')}</style>"
+    return output.replace("</head>", f"{links}</head>", 1)
 
 
 def description(content: str) -> str:
@@ -231,12 +231,12 @@ def _files(weights: ModelWeights) -> Iterator[tuple[str, bytes]]:
 
 def _layer(layer: Layer) -> bytes:
     products = [layer.inputs, layer.attention, layer.up, layer.down]
-    numbers = list(chain.from_iterable((each.scales, each.biases) for each in products))
+    numbers = list(chain.from_iterable((product.scales, product.biases) for product in products))
     for norm in (layer.attention_norm, layer.norm):
         numbers += [norm.weights, norm.biases]
-    return _pack(numbers, [each.values for each in products])
+    return _pack(numbers, [product.values for product in products])
 
 
 def _pack(numbers: list[NDArray[np.float32]], steps: list[NDArray[np.int8]]) -> bytes:
-    parts: list[NDArray[Any]] = [each.astype("<f4").reshape(-1) for each in numbers]
-    return b"".join(each.tobytes() for each in [*parts, *steps])
+    parts: list[NDArray[Any]] = [array.astype("<f4").reshape(-1) for array in numbers]
+    return b"".join(array.tobytes() for array in [*parts, *steps])

@@ -90,11 +90,11 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
             path.parent.relative_to(docs).as_posix(): Manifest.read(path.parent)
             for path in sorted(docs.glob(f"**/{MANIFEST}"))
         }
-        parts = {prefix: _nav(prefix, manifest) for prefix, manifest in self.exports.items()}
-        own = parts.pop(".", [])
-        exports = [{html.escape(self.exports[prefix].title): nav} for prefix, nav in parts.items()]
-        if own:  # the site is an export; others are its sections
-            config.nav = [*(config.nav or []), *own, *exports]
+        navs = {prefix: _nav(prefix, manifest) for prefix, manifest in self.exports.items()}
+        root_nav = navs.pop(".", [])
+        exports = [{html.escape(self.exports[prefix].title): nav} for prefix, nav in navs.items()]
+        if root_nav:  # the site is an export; others are its sections
+            config.nav = [*(config.nav or []), *root_nav, *exports]
         elif exports:
             config.nav = [*(config.nav or []), {self.config.section: exports}]
         self.search = SiteSearch.read(docs, self.exports)
@@ -157,14 +157,14 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         for prefix, manifest in self.exports.items():
             address = partial(self._url, prefix)
             site = (config.site_name, home.url) if home and prefix != "." else None
-            others = self._others() if prefix == "." else ()
-            self.sidebars[prefix] = Sidebar(manifest.nav, address, site, others)
+            other_exports = self._others() if prefix == "." else ()
+            self.sidebars[prefix] = Sidebar(manifest.nav, address, site, other_exports)
             for path in manifest.files:
                 if page := self._page(prefix, path):
                     page.previous_page = page.next_page = None
             pages = (self._page(prefix, path) for path in self.sidebars[prefix].reading())
-            for one, other in pairwise(page for page in pages if page and page.is_document):
-                one.next_page, other.previous_page = other, one
+            for earlier, later in pairwise(page for page in pages if page and page.is_document):
+                earlier.next_page, later.previous_page = later, earlier
         return nav
 
     def on_env(self, env: Any, *, config: MkDocsConfig, files: Files) -> None:
@@ -216,7 +216,7 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
     def on_post_build(self, *, config: MkDocsConfig) -> None:
         if self.exports:
             write_scripts(Path(config.site_dir, ASSETS))
-        for name, data in chain.from_iterable(each.items() for each in self.graphs.values()):
+        for name, data in chain.from_iterable(scripts.items() for scripts in self.graphs.values()):
             path = Path(config.site_dir, ASSETS, GRAPHS, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)

@@ -98,8 +98,8 @@ class SiteSearch:
             except (OSError, ValueError) as error:
                 raise ExportError(f"{folder}: damaged ({error}); export again") from error
             base = _base(prefix)
-            about = {"name": prefix if prefix != "." else manifest.kb, "title": manifest.title}
-            search.kbs.append({**about, "base": base, "folder": f"{base}{FOLDER}/{folder.name}"})
+            names = {"name": prefix if prefix != "." else manifest.kb, "title": manifest.title}
+            search.kbs.append({**names, "base": base, "folder": f"{base}{FOLDER}/{folder.name}"})
         return search
 
     def covers(self, prefix: str) -> bool:
@@ -157,11 +157,11 @@ class SiteSearch:
 
     def delay_copy_buttons(self, output: str) -> str:
         worker = _WORKER.search(output)
-        without, number = _COPY.subn(r"\1", output, count=1)
+        stripped, number = _COPY.subn(r"\1", output, count=1)
         if worker is None or not number:
             return output
         script = f"{worker[2]}{ASSETS}/{scripts()['reading.js'][0]}"
-        return without.replace("</head>", f'<script src="{script}" defer></script></head>', 1)
+        return stripped.replace("</head>", f'<script src="{script}" defer></script></head>', 1)
 
     def write(self, site: Path, name: str, *, directories: bool) -> None:
         """Write the scripts' data into a built site.
@@ -177,7 +177,7 @@ class SiteSearch:
         if content is not None:
             folder = write_index(content, target / _GUIDES).relative_to(site).as_posix()
             guides = [{"name": content.name, "title": name, "base": "", "folder": folder}]
-        about = {
+        config = {
             "kbs": [*self.kbs, *guides],
             "directories": directories,
             "engine": scripts()["engine.js"][0],
@@ -186,8 +186,8 @@ class SiteSearch:
         }
         if any(core.get(kind, {}).get("model") for core in self.cores for kind in _VECTORS):
             with suppress(EmbedderError):  # the fitted encoders then embed queries
-                about["model"] = f"{_MODEL}/{write_browser_model(site / _MODEL)}"
-        (target / "site.js").write_bytes(encode_shard(about))
+                config["model"] = f"{_MODEL}/{write_browser_model(site / _MODEL)}"
+        (target / "site.js").write_bytes(encode_shard(config))
 
 
 def _base(prefix: str) -> str:
@@ -233,8 +233,8 @@ def guides_content(
         for page, heading in titles.items()
         for chunk in chunks_of[page]
     ]
-    of = analyzer(language)
-    encoder = word_encoder(texts, of.terms)
+    text_analyzer = analyzer(language)
+    encoder = word_encoder(texts, text_analyzer.terms)
     return IndexContent(
         name=NAME,
         title=title,
@@ -249,7 +249,7 @@ def guides_content(
         chunks=chunks,
         encoder=encoder,
         summaries=None if encoder is None else _summaries(titles, chunks_of, encoder),
-        stop_words=sorted(of.stop_words),
+        stop_words=sorted(text_analyzer.stop_words),
         retrieval=RetrievalSpec(),
     )
 
@@ -277,8 +277,8 @@ def _snapshot(
     places = [(page, chunk) for page in titles for chunk in chunks_of[page]]
     terms = map(analyzer(language).terms, texts)
     chunks = [
-        ChunkTerms(row, str(row), page, "", [chunk.heading], " ".join(found), len(found), b"")
-        for row, ((page, chunk), found) in enumerate(zip(places, terms, strict=True))
+        ChunkTerms(row, str(row), page, "", [chunk.heading], " ".join(tokens), len(tokens), b"")
+        for row, ((page, chunk), tokens) in enumerate(zip(places, terms, strict=True))
     ]
     return Snapshot(
         embedder="" if encoder is None else encoder.embedder,

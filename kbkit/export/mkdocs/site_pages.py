@@ -153,7 +153,7 @@ class ExportedPage(Page):
         self.content = _LEAD.sub(lambda lead: lead[0] + part, self.content or "", count=1)
 
     def add_subjects(self, line: str) -> None:
-        self.content = _BYLINE.sub(lambda found: found[1] + line, self.content or "", count=1)
+        self.content = _BYLINE.sub(lambda match: match[1] + line, self.content or "", count=1)
 
     def render(self, config: MkDocsConfig, files: Files) -> None:
         if since := self.meta.get("since"):
@@ -203,8 +203,8 @@ def _picture(href: str, file: File, files: Files, pictures: frozenset[str]) -> s
 
 def _image(src: str, file: File, files: Files, folder: str) -> str | None:
     target, page = _target(src, file, files)
-    ours = page and folder and posixpath.dirname(target) == folder
-    return str(page.url_relative_to(file)) if page and ours else None
+    is_image = page and folder and posixpath.dirname(target) == folder
+    return str(page.url_relative_to(file)) if page and is_image else None
 
 
 class SearchPage(Page):
@@ -231,8 +231,8 @@ _TEMPLATE = "partials/nav.html"
 
 
 def with_sidebar(templates: BaseLoader) -> BaseLoader:
-    ours = DictLoader({_TEMPLATE: asset("nav.html.j2")})
-    return ChoiceLoader([ours, templates, PrefixLoader({"theme": templates})])
+    sidebar = DictLoader({_TEMPLATE: asset("nav.html.j2")})
+    return ChoiceLoader([sidebar, templates, PrefixLoader({"theme": templates})])
 
 
 @dataclass(slots=True, eq=False)
@@ -289,10 +289,10 @@ class Sidebar:
             entry = _Entry(short, url, over=over, ends=path == BROWSE)
             self._entries.setdefault(path, entry)
             if children := item.get("children"):
-                listed = str(item.get("list", ""))
-                entry.listing = (self._address(listed) if listed else "") or url
+                list_path = str(item.get("list", ""))
+                entry.listing = (self._address(list_path) if list_path else "") or url
                 entry.children = list(self._read(children, entry, title))
-                self._entries.setdefault(listed or path, entry)
+                self._entries.setdefault(list_path or path, entry)
             yield entry
 
     def reading(self) -> Iterator[str]:
@@ -318,11 +318,11 @@ class Sidebar:
         for entry in self._entries.values():
             if entry.children:
                 rows = [
-                    [each.title, each.url, *([each.id] if each.children else [])]
-                    for each in entry.children[:MAX_UNFOLDED]
+                    [child.title, child.url, *([child.id] if child.children else [])]
+                    for child in entry.children[:MAX_UNFOLDED]
                 ]
-                if left := len(entry.children) - len(rows):
-                    rows.append([f"{left:,} more", entry.listing])
+                if remaining := len(entry.children) - len(rows):
+                    rows.append([f"{remaining:,} more", entry.listing])
                 yield f"{entry.id}.js", encode_call("kbkitContents", [entry.id, rows])
 
     def write(self, folder: Path) -> None:

@@ -107,7 +107,7 @@ def _iter_entries(text: str) -> Iterator[tuple[str, Trail]]:
             continue
         if line["hashes"]:
             level = len(line["hashes"])
-            headings = [(one, name) for one, name in headings if one < level]
+            headings = [heading for heading in headings if heading[0] < level]
             name = _name(line["heading"])
             if level > 1 and 0 < len(name) <= _MAX_NAME:
                 headings.append((level, name))
@@ -119,13 +119,13 @@ def _iter_entries(text: str) -> Iterator[tuple[str, Trail]]:
             continue
         indent, item = len(line["indent"]), line["item"]
         outer = indent - len(line["indent"].lstrip())  # of a list that starts within an item
-        items = [one for one in items if one[0] < outer]
+        items = [above for above in items if above[0] < outer]
         trail = (*((name, "") for _, name in headings), *((name, to) for _, name, to in items))
         link = _LINK.match(item)
-        first, *others = [*_targets(item), ""] if link else ["", *_targets(item)]
+        first, *more_targets = [*_targets(item), ""] if link else ["", *_targets(item)]
         if first:
             yield first, trail
-        yield from ((target, ()) for target in others if target)
+        yield from ((target, ()) for target in more_targets if target)
         items.append((indent, _name(link[1] if link else item)[:_MAX_NAME], first))
 
 
@@ -177,7 +177,7 @@ class ReadingOrder:
         heads = sorted(uri for uri in following if uri not in targets)
         seen: set[str] = set()
         chains: list[list[str]] = []
-        # documents that are left after the heads form cycles
+        # documents that no head leads to form cycles
         for head in (*heads, *sorted(following)):
             chain = []
             uri = head

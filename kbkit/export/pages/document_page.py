@@ -52,7 +52,7 @@ def document_page(
 
     body = prepare(document.content, title=entry.title, rewrite=rewrite)
     related = (
-        _related_item(each, outline, path) for each in outline.facts.related.get(entry.id, ())
+        _related_item(passage, outline, path) for passage in outline.facts.related.get(entry.id, ())
     )
     text = fill_template(
         "document.md.j2",
@@ -82,8 +82,8 @@ def _meta(entry: OutlineEntry, outline: SiteOutline) -> dict[str, Any]:
     }
     if entry.tags:
         meta["tags"] = [html_title(tag) for tag in entry.tags]
-    if about := outline.facts.subjects.get(entry.id):
-        meta["about"] = [html_title(name) for name in about]
+    if names := outline.facts.subjects.get(entry.id):
+        meta["about"] = [html_title(name) for name in names]
     if entry.stale:
         meta["state"] = "stale"
     if entry.id in outline.facts.ratings:
@@ -94,13 +94,13 @@ def _meta(entry: OutlineEntry, outline: SiteOutline) -> dict[str, Any]:
 def _related_item(related: RelatedPassage, outline: SiteOutline, path: str) -> str:
     if related.uri not in outline.paths:
         return ""
-    place = relative(outline.paths[related.uri], path)
-    place += f"?passage={quote(related.passage, safe='')}" if related.passage else ""
-    place += in_page(related.anchor) if related.anchor else ""
+    href = relative(outline.paths[related.uri], path)
+    href += f"?passage={quote(related.passage, safe='')}" if related.passage else ""
+    href += in_page(related.anchor) if related.anchor else ""
     label = outline.entries[related.uri].label
     if plain(related.heading):
         label += f" › {plain(related.heading)}"
-    return f"- [{escape(label)}]({place})"
+    return f"- [{escape(label)}]({href})"
 
 
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -248,7 +248,7 @@ def charts(outline: SiteOutline) -> dict[str, str]:
         rows: dict[str, Counter[str]] = {}
         for entry in entries:
             age = (newest - date.fromisoformat(entry.day)).days
-            part = next((name for name, most in _AGES if age < most), _OLDER)
+            part = next((name for name, limit in _AGES if age < limit), _OLDER)
             rows.setdefault(entry.document_type, Counter())[part] += 1
         ranked = sorted(rows.items(), key=lambda row: (-row[1].total(), row[0]))
         bars = [(kind.replace("_", " "), parts) for kind, parts in ranked]
@@ -323,12 +323,12 @@ _KINDS = {
 def about_page(info: KnowledgeBaseInfo, outline: SiteOutline) -> str:
     entries = outline.entries.values()
     licenses = Counter(entry.license for entry in entries).most_common()
-    kept: Counter[str] = Counter()
+    retained: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for source in outline.facts.sources:
-        for kind, (one, other) in source.fidelity.items():
-            kept[kind] += one
-            total[kind] += other
+        for kind, (retained_count, total_count) in source.fidelity.items():
+            retained[kind] += retained_count
+            total[kind] += total_count
     text = fill_template(
         "about.md.j2",
         address_link=address_link,
@@ -340,7 +340,7 @@ def about_page(info: KnowledgeBaseInfo, outline: SiteOutline) -> str:
         days=sorted(entry.day for entry in entries),
         stale=sum(entry.stale for entry in entries),
         fidelity=[
-            (label, kept[kind], total[kind]) for kind, label in _KINDS.items() if total[kind]
+            (label, retained[kind], total[kind]) for kind, label in _KINDS.items() if total[kind]
         ],
         pages=total["pages"],
         info=info,

@@ -91,17 +91,17 @@ def _questions(outline: SiteOutline) -> Iterator[tuple[str, list[str]]]:
 
 
 def _about_section(outline: SiteOutline, section: TreeSection) -> str:
-    about = about_line(outline, section.page) if section.page else ""
+    description = about_line(outline, section.page) if section.page else ""
     titles = (outline.entries[uri].label for uri in section.documents[:NAMED])
-    return about or ", ".join(map(escape, titles))
+    return description or ", ".join(map(escape, titles))
 
 
 def _best(outline: SiteOutline) -> Iterator[str]:
     entries = [outline.entries[uri] for uri in outline.facts.best if uri in outline.entries]
     for entry in entries[:MAX_DOCUMENTS]:
         average, people = outline.facts.ratings.get(entry.id, (0.0, 0))
-        rated = f" {stars(average)} ({people:,})" if people else ""
-        yield document_line(outline, entry.uri, HOME) + rated
+        rating = f" {stars(average)} ({people:,})" if people else ""
+        yield document_line(outline, entry.uri, HOME) + rating
 
 
 LISTED = 200
@@ -125,10 +125,10 @@ def unchanged_pages(directory: Path, state: str) -> dict[str, str]:
         texts = {path: (directory / path).read_bytes().decode() for path in (GRAPH, GRAPH_DATA)}
         values = json.loads(texts[GRAPH_DATA])
         parts = values["format"], values["state"], values["page"]
-        same = parts == (FORMAT, state, _digest(texts[GRAPH]))
+        is_current = parts == (FORMAT, state, _digest(texts[GRAPH]))
     except (OSError, ValueError, LookupError, TypeError):
         return {}
-    return texts if same else {}
+    return texts if is_current else {}
 
 
 def _digest(page: str) -> str:
@@ -136,16 +136,16 @@ def _digest(page: str) -> str:
 
 
 def _page(graph: GraphFacts, outline: SiteOutline) -> str:
-    listed = []
+    rows = []
     nodes = graph.nodes[: graph.pictured]
     for node in nodes[:LISTED]:
         place = next((place for place in node.places if place.uri in outline.paths), None)
         anchor = in_page(place.anchor) if place and place.anchor else ""
         link = relative(outline.paths[place.uri], GRAPH) + anchor if place else ""
-        listed.append((node, link))
+        rows.append((node, link))
     edges = sum(max(edge.source, edge.target) < graph.pictured for edge in graph.edges)
     values = {"nodes": nodes, "total": graph.total, "edges": edges}
-    text = fill_template("graph.md.j2", **values, listed=listed)
+    text = fill_template("graph.md.j2", **values, listed=rows)
     # a table of contents with one entry would take space from the picture
     return unsearched_page(outline, GRAPH, "Knowledge graph", [text], meta={"hide": ["toc"]})
 
@@ -237,9 +237,9 @@ def _items(outline: SiteOutline, section: TreeSection) -> Iterator[dict[str, Any
         else:
             path = outline.page_of(item)
             entry = {"title": plain(item.label), "path": path}
-            listed = outline.section_paths.get(item.key, path)
-            about = {"list": listed} if listed != path else {}
-            yield {**entry, **about, "children": list(_items(outline, item))}
+            list_path = outline.section_paths.get(item.key, path)
+            extra = {"list": list_path} if list_path != path else {}
+            yield {**entry, **extra, "children": list(_items(outline, item))}
 
 
 PAGE_SIZE = 500
@@ -290,13 +290,13 @@ def _listing(
     pages: dict[str, str] = {}
     number_of_pages = max(1, -(-len(uris) // PAGE_SIZE))
     for number in range(number_of_pages):
-        here = numbered_path(path, number)
+        page_path = numbered_path(path, number)
         lines = [] if number else [*(head or (pluralize(len(uris)), ""))]
         if number_of_pages > 1:
-            lines += [_pager(path, number, number_of_pages, here), ""]
+            lines += [_pager(path, number, number_of_pages, page_path), ""]
         if part := uris[number * PAGE_SIZE : (number + 1) * PAGE_SIZE]:
-            lines += [*(document_line(outline, uri, here) for uri in part), ""]
-        pages[here] = unsearched_page(outline, here, label, lines, above=above)
+            lines += [*(document_line(outline, uri, page_path) for uri in part), ""]
+        pages[page_path] = unsearched_page(outline, page_path, label, lines, above=above)
     return pages
 
 
@@ -321,13 +321,13 @@ def _browse_page(outline: SiteOutline) -> str:
 def section_line(outline: SiteOutline, section: TreeSection, here: str) -> str:
     link = relative(outline.page_of(section), here)
     line = f"- [{escape(section.label)}]({link}) ({pluralize(section.size)})"
-    about = about_line(outline, section.page) if section.page else ""
-    return f"{line}: {about}" if about else line
+    description = about_line(outline, section.page) if section.page else ""
+    return f"{line}: {description}" if description else line
 
 
 def document_line(outline: SiteOutline, uri: str, here: str) -> str:
-    line, about = f"- {_link(outline, uri, here)}", about_line(outline, uri)
-    return f"{line}: {about}" if about else line
+    line, description = f"- {_link(outline, uri, here)}", about_line(outline, uri)
+    return f"{line}: {description}" if description else line
 
 
 def _link(outline: SiteOutline, uri: str, here: str) -> str:
@@ -335,11 +335,11 @@ def _link(outline: SiteOutline, uri: str, here: str) -> str:
 
 
 def about_line(outline: SiteOutline, uri: str) -> str:
-    about = outline.entries[uri].description
-    if len(about) > DESCRIPTION_LENGTH:
-        cut = about[:DESCRIPTION_LENGTH]
-        about = (cut.rpartition(" ")[0] or cut).rstrip(",;:.") + " …"
-    return escape(about)
+    text = outline.entries[uri].description
+    if len(text) > DESCRIPTION_LENGTH:
+        cut = text[:DESCRIPTION_LENGTH]
+        text = (cut.rpartition(" ")[0] or cut).rstrip(",;:.") + " …"
+    return escape(text)
 
 
 def _pager(path: str, number: int, pages: int, here: str) -> str:

@@ -170,14 +170,14 @@ def make_outline(
     )
     section_paths = {root.key: "sections/all.md"}
     ancestors: dict[str, tuple[TreeSection, ...]] = dict.fromkeys(root.documents, (root,))
-    for over, section in root.walk():
+    for above, section in root.walk():
         if not section.page or len(section.items) >= MIN_DOCUMENTS:
             # the digest distinguishes names that differ only in case or special characters
             name = natural_path((), " ".join(section.key[len(root.key) :]))
             section_paths[section.key] = f"sections/{name}-{digest('/'.join(section.key))}.md"
         if section.page:
-            ancestors[section.page] = over
-        ancestors.update(dict.fromkeys(section.documents, (*over, section)))
+            ancestors[section.page] = above
+        ancestors.update(dict.fromkeys(section.documents, (*above, section)))
     return SiteOutline(
         title=plain(title),
         entries=entries,
@@ -207,8 +207,8 @@ def _tag_paths(entries: Iterable[OutlineEntry]) -> dict[str, str]:
 
 
 def _foreign(directory: Path, ours: Iterable[str]) -> list[str]:
-    own = set(ours)
+    our_paths = set(ours)
     paths = (
         path.relative_to(directory).as_posix() for path in (directory / "pages").glob("**/*.md")
     )
-    return [path for path in paths if path not in own]
+    return [path for path in paths if path not in our_paths]

@@ -146,57 +146,57 @@ class _Tree:
         folders_used = {
             folders[:depth] for folders, _ in places.values() for depth in range(len(folders) + 1)
         }
-        for uri in sorted(uris, key=lambda uri: 99 if (found := rank(uri)) is None else found):
+        for uri in sorted(uris, key=lambda uri: 99 if (place := rank(uri)) is None else place):
             folders, name = places[uri]
-            own = folders if introduces(uri) else (*folders, name)
-            if own == self._top or own not in folders_used or own in self._pages:
-                own = (*folders, _PAGE, name, uri)
-            self._pages[own] = uri
-            self._keys[uri] = own
+            section = folders if introduces(uri) else (*folders, name)
+            if section == self._top or section not in folders_used or section in self._pages:
+                section = (*folders, _PAGE, name, uri)
+            self._pages[section] = uri
+            self._keys[uri] = section
         self._folders = {uri: self._folder(folders) for uri, (folders, _) in places.items()}
         # breadcrumbs start at the root of each source
         by_source: dict[Key, list[Key]] = defaultdict(list)
         for folders, _ in places.values():
             by_source[folders[:1]].append(folders)
-        self._starts = {first: self._folder(_common(same)) for first, same in by_source.items()}
+        self._starts = {first: self._folder(_common(group)) for first, group in by_source.items()}
         self._front = min(
             (uri for uri in uris if self._folders[uri] == self._top and introduces(uri)),
             key=lambda uri: (rank(uri) or 0, uri),
             default="",
         )
         self._families = {uri: self._keys[page] for uri, page in _families(places).items()}
-        self._listed: dict[str, tuple[Key, Trail]] = {}
+        self._contents_places: dict[str, tuple[Key, Trail]] = {}
         order = sorted(contents, key=lambda uri: (-len(places[uri][0]), rank(uri) or 0, uri))
         for page in order:
             for link in contents[page]:
-                listed = self._by_address.get(link.address)
-                if link.trail and listed is not None and listed != page:
-                    self._listed.setdefault(listed, (self._folders[page], link.trail))
+                target = self._by_address.get(link.address)
+                if link.trail and target is not None and target != page:
+                    self._contents_places.setdefault(target, (self._folders[page], link.trail))
 
     def grow(self) -> TreeSection:
-        over: dict[Key, Key] = {}
-        for own in self._keys.values():
-            key = own
-            while key != self._top and key not in over:
-                over[key] = self._over(key)
-                key = over[key]
-        inner: dict[Key, list[Key]] = defaultdict(list)
-        for key in over:
-            inner[over[key] if self._is_reached(key, over) else self._top].append(key)
-        return self._section(self._top, inner)
+        parents: dict[Key, Key] = {}
+        for start in self._keys.values():
+            key = start
+            while key != self._top and key not in parents:
+                parents[key] = self._over(key)
+                key = parents[key]
+        children: dict[Key, list[Key]] = defaultdict(list)
+        for key in parents:
+            children[parents[key] if self._is_reached(key, parents) else self._top].append(key)
+        return self._section(self._top, children)
 
-    def _is_reached(self, key: Key, over: Mapping[Key, Key]) -> bool:
+    def _is_reached(self, key: Key, parents: Mapping[Key, Key]) -> bool:
         for _ in range(_MAX_ANCESTORS):
-            key = over[key]
+            key = parents[key]
             if key == self._top:
                 return True
         return False
 
-    def _section(self, key: Key, inner: Mapping[Key, Sequence[Key]]) -> TreeSection:
+    def _section(self, key: Key, children: Mapping[Key, Sequence[Key]]) -> TreeSection:
         page = self._pages.get(key, "")
         items = [
-            self._section(each, inner) if each in inner else self._pages[each]
-            for each in inner.get(key, ())
+            self._section(child, children) if child in children else self._pages[child]
+            for child in children.get(key, ())
         ]
         return TreeSection(key, self._labels.get(page) or (key[-1] if key else ""), page, items)
 
@@ -239,7 +239,7 @@ class _Tree:
 
     def _by_contents(self, uri: str, key: Key) -> Key:
         """Return a document's place on the contents page of its folder or of one above."""
-        holder, trail = self._listed.get(uri, (key, ()))
+        holder, trail = self._contents_places.get(uri, (key, ()))
         above = key
         while above != holder:
             if above == self._top or above in self._pages or above[-2:-1] == (_NAME,):
@@ -256,21 +256,21 @@ class _Tree:
 
 def _families(places: Mapping[str, tuple[Key, str]]) -> dict[str, str]:
     pages = {place: uri for uri, place in places.items()}
-    named: dict[str, list[str]] = {}
+    heads: dict[str, list[str]] = {}
     for uri, (folders, name) in places.items():
         if not uri.startswith(("http://", "https://")):
             continue  # names of functions share stems without being related
         stems = (name[: mark.start()] for mark in re.finditer(r"(?<=\w)[_-](?=\w)", name))
-        named[uri] = [pages[folders, stem] for stem in stems if (folders, stem) in pages]
-    size = Counter(page for above in named.values() for page in above)
-    large = {uri: [p for p in above if size[p] >= MIN_DOCUMENTS] for uri, above in named.items()}
+        heads[uri] = [pages[folders, stem] for stem in stems if (folders, stem) in pages]
+    size = Counter(page for above in heads.values() for page in above)
+    large = {uri: [p for p in above if size[p] >= MIN_DOCUMENTS] for uri, above in heads.items()}
     return {uri: above[-1] for uri, above in large.items() if above}
 
 
 def _common(folders: Sequence[Key]) -> Key:
     first, last = min(folders, default=()), max(folders, default=())
-    same = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
-    return tuple(one for one, _ in same)
+    shared = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
+    return tuple(part for part, _ in shared)
 
 
 def _prune(section: TreeSection, depth: int) -> None:
