@@ -54,8 +54,8 @@ def columns(kind: type, names: str, **others: str | list[str]) -> dict[str, str 
 
 
 def _type_of(hint: Any) -> str | list[str]:
-    given = {*get_args(hint)} - {NoneType} if isinstance(hint, UnionType) else {hint}
-    (kind,) = given if len(given) == 1 else (object,)
+    types = {*get_args(hint)} - {NoneType} if isinstance(hint, UnionType) else {hint}
+    (kind,) = types if len(types) == 1 else (object,)
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return [each.value for each in kind]
     return _TYPES.get(kind, "object")
@@ -277,9 +277,9 @@ def _site_and_path(uri: str) -> tuple[str, tuple[str, ...]]:
     return f"{parts.scheme}://{parts.netloc}", path
 
 
-def _common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
-    same = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
-    return tuple(part for part, _ in same)
+def _common(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
+    shared = takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))
+    return tuple(part for part, _ in shared)
 
 
 _SHOWN = {
@@ -300,8 +300,8 @@ def collection_html(
     names = _SHOWN[kind].split()
     head = _cells("th", (name.replace("_", " ") for name in names))
     rows = (
-        _cells("td", (format_value(getattr(each, name))[:_SNIPPET] for name in names))
-        for each in islice(values, limit)
+        _cells("td", (format_value(getattr(item, name))[:_SNIPPET] for name in names))
+        for item in islice(values, limit)
     )
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     return (

@@ -63,11 +63,11 @@ class KbMagics(Magics):
         ::
 
             %kb                        the knowledge bases of the workspace
-            %kb open FOLDER            use another workspace (made when missing)
+            %kb open FOLDER            use another workspace (created if missing)
             %kb search [-k NAME] [-n 5] [-m hybrid|dense|lexical] WORDS
             %kb ask [-k NAME] [-n 5] QUESTION
             %kb rate RANK STARS [NOTE] rate a result of the last search, 1 to 5
-            %kb unrate                 take the last rating back
+            %kb unrate                 undo the last rating
 
         ``%%kb search`` and ``%%kb ask`` take their words from the cell. Commands return values:
         ``hits = %kb search words``. The workspace is that of ``%kb open``, else the variable
@@ -145,17 +145,17 @@ class KbMagics(Magics):
     def _open(self, folder: str) -> Workspace:
         if not folder:
             raise UsageError("%kb open FOLDER: name the folder of a workspace")
-        opened = Workspace(Path(folder.strip("\"'")).expanduser())
+        workspace = Workspace(Path(folder.strip("\"'")).expanduser())
         self.close()
-        self._opened, self._hits, self._rated = opened, None, None
-        return opened
+        self._opened, self._hits, self._rated = workspace, None, None
+        return workspace
 
     def _options(self, line: str) -> tuple[list[str] | None, int | None, str, str]:
-        given = _PARSER.parse_args(line.split())
-        words = given.words[given.words[:1] == ["--"] :]
+        arguments = _PARSER.parse_args(line.split())
+        words = arguments.words[arguments.words[:1] == ["--"] :]
         if not words:
             raise UsageError("the query is empty: add some words after the command")
-        return given.names, given.limit, given.mode, " ".join(words)
+        return arguments.names, arguments.limit, arguments.mode, " ".join(words)
 
     def _search(self, line: str) -> Hits:
         names, limit, mode, words = self._options(line)

@@ -162,15 +162,15 @@ def rating_histogram(ratings: pd.DataFrame) -> Plot:
 
 
 def embedding_map(points: pd.DataFrame, colour: str = "document_type") -> Plot:
-    shown = points[["x", "y", "title", "section", "snippet"]].copy()
+    table = points[["x", "y", "title", "section", "snippet"]].copy()
     kinds = points[colour].astype("string").str.replace("_", " ")
     frequent = kinds.value_counts().index[:_FOLDERS]
-    shown["colour"] = kinds.where(kinds.isin(frequent), _OTHERS)
+    table["colour"] = kinds.where(kinds.isin(frequent), _OTHERS)
     shares = points.attrs.get("variance", (0.0, 0.0))
     frame = alt.Axis(grid=False, labels=False, ticks=False)
     scale = alt.Scale(zero=False, padding=12)
     chart = (
-        alt.Chart(shown.round(4))
+        alt.Chart(table.round(4))
         .mark_circle(size=30, opacity=0.8, aria=False)  # too many for a screen reader
         .encode(
             x=alt.X("x:Q", title=f"{shares[0]:.0%} of the variance", axis=frame, scale=scale),
@@ -184,8 +184,8 @@ def embedding_map(points: pd.DataFrame, colour: str = "document_type") -> Plot:
         .interactive()
     )
     chunks = points.attrs.get("chunks", len(points))
-    drawn = f", drawn at random from {chunks:,}" if chunks > len(points) else ""
-    return _plot(chart, "Chunks by meaning", f"{len(points):,} chunks{drawn}")
+    note = f", drawn at random from {chunks:,}" if chunks > len(points) else ""
+    return _plot(chart, "Chunks by meaning", f"{len(points):,} chunks{note}")
 
 
 _FRESH_TO_OLD = ["#1b9e77", "#66b32e", "#c8b400", "#e69100", "#d95f02", "#a0522d"]
@@ -193,7 +193,7 @@ _FRESH_TO_OLD = ["#1b9e77", "#66b32e", "#c8b400", "#e69100", "#d95f02", "#a0522d
 
 
 def _freshness(days: float) -> str:
-    return next((name for name, most in _FRESHNESS.items() if days < most), _OLDER)
+    return next((name for name, limit in _FRESHNESS.items() if days < limit), _OLDER)
 
 
 def _integers(limit: float) -> alt.Axis:

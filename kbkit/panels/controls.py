@@ -48,8 +48,8 @@ def mode_box(**options: Any) -> widgets.Dropdown:
 
 def row(*controls: Any) -> widgets.HBox:
     """Arrange controls in a row, labels above them; ``None`` is left out."""
-    present = [each for each in controls if each is not None]
-    return widgets.HBox(present).add_class("kbkit-controls")
+    visible = [widget for widget in controls if widget is not None]
+    return widgets.HBox(visible).add_class("kbkit-controls")
 
 
 def buttons(*controls: Any) -> widgets.HBox:

@@ -74,7 +74,7 @@ class Dashboard(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         Raises:
             KeyError: There is no such tab.
         """
-        titles = [each for each, _ in self._tabs]
+        titles = [name for name, _ in self._tabs]
         if title not in titles:
             raise KeyError(f"{title!r}: no such tab; there are {', '.join(titles)}")
         return self._make(titles.index(title))

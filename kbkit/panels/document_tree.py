@@ -57,14 +57,14 @@ class DocumentTree:
 
     def roots(self) -> list[Row]:
         """List the outermost rows; a folder with most of the documents is open."""
-        rows = inner = self.rows("")
-        while inner:
-            largest = max(inner, key=lambda row: row.get("count", 0))
+        rows = children = self.rows("")
+        while children:
+            largest = max(children, key=lambda row: row.get("count", 0))
             if largest.get("count", 0) * 2 <= len(self):
                 break
             if len(self._folders[largest["id"]].documents) > _MAX_OPEN:
                 break
-            inner = largest["rows"] = self.rows(largest["id"])
+            children = largest["rows"] = self.rows(largest["id"])
         return rows
 
     def rows(self, key: str) -> list[Row]:
@@ -80,8 +80,8 @@ class DocumentTree:
         words = text.casefold().split()
         hits = []
         for document in self.documents.values():
-            named = f"{document.title} {document.uri}".casefold()
-            if all(word in named for word in words):
+            name = f"{document.title} {document.uri}".casefold()
+            if all(word in name for word in words):
                 hits.append(document)
         root = _Folder("", "")
         _insert({"": root}, hits[:MAX_FOUND])
@@ -107,13 +107,13 @@ def _ancestor_keys(parts: tuple[str, ...]) -> list[str]:
 
 def _rows(folder: _Folder, *, expanded: bool = False) -> Iterator[Row]:
     for inner in sorted(folder.folders.values(), key=lambda each: natural_key(each.name)):
-        shown = inner.collapse()
-        row: Row = {"id": shown.key, "name": plain(shown.name, TITLE_LENGTH), "count": shown.count}
-        yield row | ({"rows": list(_rows(shown, expanded=True))} if expanded else {})
+        chain = inner.collapse()
+        row: Row = {"id": chain.key, "name": plain(chain.name, TITLE_LENGTH), "count": chain.count}
+        yield row | ({"rows": list(_rows(chain, expanded=True))} if expanded else {})
     for document in sorted(folder.documents, key=lambda each: natural_key(each.uri)):
         name = plain(document.title, TITLE_LENGTH) or plain(document.uri, TITLE_LENGTH)
-        about = plain(document.description, ABOUT_LENGTH)
-        row = {"id": document.id, "name": name or "Untitled", "about": about}
+        description = plain(document.description, ABOUT_LENGTH)
+        row = {"id": document.id, "name": name or "Untitled", "about": description}
         if document.state is not DocumentState.CURRENT:
             row["state"] = document.state.value
         yield row

@@ -96,9 +96,9 @@ class DocumentsPanel(EditingPanel):
         self._text = DocumentView(self, {"follow": self._follow, "rate": self._rate})
         left = widgets.VBox([self._view]).add_class("kbkit-documents-left")
         right = widgets.VBox([self._labels, self._text]).add_class("kbkit-documents-right")
-        both = widgets.HBox([left, right]).add_class("kbkit-documents-both")
+        columns = widgets.HBox([left, right]).add_class("kbkit-documents-both")
         controls = row(self.kb_box, self.filter_box, self.undo_button)
-        self.fill([controls, self.status_line, both])
+        self.fill([controls, self.status_line, columns])
         self.refresh()
 
     def show(self, document: str | Hit, anchor: str = "") -> None:
@@ -120,9 +120,9 @@ class DocumentsPanel(EditingPanel):
         """Open the document that was open before."""
         with self.acting():
             while self._history:
-                before = self._history.pop()
-                if before in self._tree.documents:
-                    self._show_document(self._selector.find().documents[before])
+                document_id = self._history.pop()
+                if document_id in self._tree.documents:
+                    self._show_document(self._selector.find().documents[document_id])
                     break
 
     def refresh(self) -> None:
@@ -169,7 +169,7 @@ class DocumentsPanel(EditingPanel):
             return
         with self.acting():
             try:
-                stored = self._selector.find().documents.update(
+                updated = self._selector.find().documents.update(
                     document.id,
                     document_type=None if kind is document.document_type else kind,
                     tags=None if tags == document.tags else tags,
@@ -177,8 +177,8 @@ class DocumentsPanel(EditingPanel):
             except Exception:
                 self._show_labels(document)
                 raise
-            labels = render.plain(", ".join(stored.tags), 80) or "no tags"
-            kind_name = stored.document_type.value.replace("_", " ")
+            labels = render.plain(", ".join(updated.tags), 80) or "no tags"
+            kind_name = updated.document_type.value.replace("_", " ")
             self._after_change(f"Saved: {kind_name}; {labels}")
 
     def _send_rows(self, content: Mapping[str, Any]) -> None:
@@ -261,8 +261,8 @@ class DocumentsPanel(EditingPanel):
         rows, count = self._tree.search(text) if text else (None, 0)
         name = self._selector.name
         if text:
-            more = f", the first {MAX_FOUND} are shown" if count > MAX_FOUND else ""
-            self.say(f"{count:,} of {len(self._tree):,} documents{more}")
+            note = f", the first {MAX_FOUND} are shown" if count > MAX_FOUND else ""
+            self.say(f"{count:,} of {len(self._tree):,} documents{note}")
         else:
             self.say(f"{name}: {pluralize(len(self._tree))}" if name else "No knowledge base yet")
         document = self.document
@@ -289,9 +289,9 @@ class DocumentsPanel(EditingPanel):
         kb, is_current = self._selector.find(), document.state is DocumentState.CURRENT
         rendered = self._rendered = render_document(document, self._tree.pages)
         cut = f"{rendered.cut:,} characters at the end are left out: {MAX_LENGTH:,} are shown."
-        own = [each.score for each in kb.ratings.of(document.id) if each.rater == self.rater]
+        scores = [each.score for each in kb.ratings.of(document.id) if each.rater == self.rater]
         total = kb.ratings.total(document.id)
-        by_others = total is not None and total.raters > bool(own)
+        has_others = total is not None and total.raters > bool(scores)
         self._text.state = {
             "title": render.plain(document.title, render.TITLE_LENGTH) or "Untitled",
             "about": render.plain(document.description, render.ABOUT_LENGTH),
@@ -299,8 +299,8 @@ class DocumentsPanel(EditingPanel):
             "place": render.plain(document.uri, render.PATH_LENGTH),
             "badge": "" if is_current else document.state.value,
             "facts": [f"fetched {document.fetched_at:%Y-%m-%d}"],
-            "stars": own[-1] if own else 0,
-            "rated": f"{total.average:.1f} of 5 by {total.raters}" if total and by_others else "",
+            "stars": scores[-1] if scores else 0,
+            "rated": f"{total.average:.1f} of 5 by {total.raters}" if total and has_others else "",
             "html": rendered.html,
             "links": sorted(rendered.links),
             "anchor": anchor,

@@ -44,14 +44,14 @@ _TEXTS = ("title", "description", "category", "status", "prompt", "readme")
 
 def details(entry: Entry, rater: str) -> dict[str, Any]:
     """Return the view's data of an entry; its code is requested file by file."""
-    own = [vote.score for vote in entry.rating.votes if vote.rater == rater]
+    scores = [vote.score for vote in entry.rating.votes if vote.rater == rater]
     rating, artifacts = entry.rating, [file for file in entry.files if file not in entry.code]
     average = f"{rating.average:g} of 5, {pluralize(rating.count, 'vote')}"
     return {
         "slug": entry.slug,
         "title": plain(entry.title, TITLE_LENGTH) or entry.slug,
         "version": entry.version,
-        "stars": own[-1] if own else 0,
+        "stars": scores[-1] if scores else 0,
         "rated": average if rating.count else "no votes yet",
         "tabs": [
             "Prompt",
@@ -202,15 +202,15 @@ class EntriesPanel(EditingPanel):
         path = text_in(message, "path")
         with self._entries.open(text_in(message, "slug"), path) as file:
             data = file.read(4 * MAX_LENGTH)
-            more = bool(file.read(1))
+            is_longer = bool(file.read(1))
         try:
-            text = data.decode(errors="ignore" if more else "strict")
+            text = data.decode(errors="ignore" if is_longer else "strict")
             if "\0" in text:
                 raise ValueError
         except ValueError:
             raise NotTextError(f"{path}: is not text; download it to see it") from None
         rendered = render_text(path, text)
-        cut = rendered.cut or more
+        cut = rendered.cut or is_longer
         return {
             "html": rendered.html,
             "text": "" if cut else text,
@@ -242,8 +242,8 @@ class EntriesPanel(EditingPanel):
             form = fields(before)
 
             def restore() -> str:
-                given_values = values_of(form, new=False)
-                self._entries.update(slug, **given_values, if_match=changed.version)
+                old_values = values_of(form, new=False)
+                self._entries.update(slug, **old_values, if_match=changed.version)
                 return f"Undone: {before.title} is as before"
 
             self._push_undo(f"changing {before.title}", restore)
@@ -281,13 +281,13 @@ class EntriesPanel(EditingPanel):
             isinstance(error, MissingPathError) and message.get("what") == "write"
         ):
             field = "slug" if message.get("what") == "create" else "path"
-        now = None
+        current = None
         if isinstance(error, VersionConflictError):
             with suppress(FilesError):
                 entry = self._entries.read(str(message.get("slug")))
-                now = fields(entry)
-                del now["version"]
-        return {"text": text.removeprefix(f"{field}: "), "field": field, "now": now}
+                current = fields(entry)
+                del current["version"]
+        return {"text": text.removeprefix(f"{field}: "), "field": field, "now": current}
 
     # Display
 
@@ -320,34 +320,34 @@ class EntriesPanel(EditingPanel):
         }
 
     def _offer(self) -> None:
-        everything = self._entries.list(limit=None).entries
+        entries = self._entries.list(limit=None).entries
         for box, names in (
-            (self.category_box, {each.category for each in everything if each.category}),
-            (self.tag_box, {tag for each in everything for tag in each.tags}),
+            (self.category_box, {entry.category for entry in entries if entry.category}),
+            (self.tag_box, {tag for entry in entries for tag in entry.tags}),
         ):
-            chosen = box.value
+            before = box.value
             options = [("any", ""), *((name, name) for name in sorted(names, key=str.casefold))]
             if list(box.options) != options:
                 with self._muted:
                     box.options = options
-                    box.value = chosen if chosen in names else ""
+                    box.value = before if before in names else ""
 
     def _show_table(self) -> None:
-        asked = {
+        filters = {
             "status": self.status_box.value or None,
             "category": self.category_box.value or None,
             "tag": self.tag_box.value or None,
             "text": self.find_box.value.strip(),
         }
-        page = self._entries.list(**asked, sort=self._sort, limit=self._limit)
-        filtered = any(asked.values())
-        none = "No entries yet. Create one with New entry, or have agents learn them."
+        page = self._entries.list(**filters, sort=self._sort, limit=self._limit)
+        filtered = any(filters.values())
+        hint = "No entries yet. Create one with New entry, or have agents learn them."
         html = render.fill_template(
             _TEMPLATE,
             "table",
             entries=page.entries,
             sort=self._sort,
-            empty="No matches." if filtered else none,
+            empty="No matches." if filtered else hint,
         )
         self._view.table = {"html": html, "left": page.total - len(page)}
         noun = "entry" if page.total == 1 else "entries"

@@ -69,7 +69,7 @@ def _sides(evaluation: Evaluation, measure: str) -> list[tuple[float, ...]]:
     """Return the mean of A and of B, each with its confidence interval."""
     assert evaluation.against is not None
     sides = (evaluation.against, evaluation)
-    return [(one.means()[measure], *one.intervals()[measure]) for one in sides]
+    return [(side.means()[measure], *side.intervals()[measure]) for side in sides]
 
 
 def summary(evaluation: Evaluation) -> str:
@@ -133,8 +133,8 @@ def _notes(evaluation: Evaluation) -> list[str]:
     notes = list(evaluation.notes)
     if evaluation.unit == "chunk":
         assert evaluation.against is not None
-        for side, one in (("A", evaluation.against), ("B", evaluation)):
-            judged = float(np.mean([result.judged for result in one.results]))
+        for side, evaluated in (("A", evaluation.against), ("B", evaluation)):
+            judged = float(np.mean([result.judged for result in evaluated.results]))
             if judged < _ENOUGH_JUDGED:
                 notes.append(
                     f"Only {judged:.0%} of the first hits of {side} were judged, and the rest "
@@ -224,7 +224,7 @@ class EvalPanel(JobPanel):
 
         panel = EvalPanel(kb, "questions.tsv")   # or judgements; by default, from ratings
         panel                                    # at the end of a cell: shows it
-        panel.comparison                         # in a later cell: a row a query
+        panel.comparison                         # in a later cell: one row per query
 
     A starts with the settings of the knowledge base, B with a copy to change. The work runs in a
     thread and can be cancelled. Only `keep` and its buttons write settings. ``running`` and
@@ -248,8 +248,8 @@ class EvalPanel(JobPanel):
         self._ground_truth: Sequence[Question] | Judgements = ()
         self._order: list[int] = []
         self._measured: dict[str, tuple[Mode, RetrievalSpec]] = {}
-        present = kb.spec.retrieval
-        self.forms = {side: RankingForm(side, present) for side in _SIDES}
+        settings = kb.spec.retrieval
+        self.forms = {side: RankingForm(side, settings) for side in _SIDES}
         self.compare_button = button("Compare", "Measure both", self.compare)
         self.compare_button.add_class("kbkit-primary")
         self.keep_buttons = {side: self._keep_button(side) for side in _SIDES}
@@ -269,7 +269,7 @@ class EvalPanel(JobPanel):
 
     @property
     def comparison(self) -> pd.DataFrame:
-        """One row a query, B's greatest gain first; empty before a comparison.
+        """One row per query, B's greatest gain first; empty before a comparison.
 
         ``ndcg@10``, ``recall@k`` and other measures are B's, ``against_ndcg@10`` is A's, and
         ``difference`` is B's nDCG@10 minus A's.
@@ -377,12 +377,12 @@ class EvalPanel(JobPanel):
     def _set_running(self, running: bool) -> None:
         enable(self, not running)
         try:
-            present = self._kb.spec.retrieval
+            current = self._kb.spec.retrieval
         except KbkitError:  # it was deleted
-            present = None
+            current = None
         for side, keep in self.keep_buttons.items():
-            settings = self._measured.get(side, (None, present))[1]
-            keep.disabled = running or present is None or settings == present
+            settings = self._measured.get(side, (None, current))[1]
+            keep.disabled = running or current is None or settings == current
         super()._set_running(running)
 
     def _keep_button(self, side: str) -> widgets.Button:

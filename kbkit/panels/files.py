@@ -55,11 +55,11 @@ def search_rows(text: str, documents: Sequence[Document], hits: Sequence[Hit]) -
         name = f"{document.uri} {document.title}".casefold()
         if all(word in name for word in words):
             about_of.setdefault(_path_of(document.uri), document.description)
-    named = sorted(about_of)
+    paths = sorted(about_of)
     for hit in hits:
         path = _path_of(hit.uri)
         if path not in about_of:
-            named.append(path)
+            paths.append(path)
         about_of[path] = hit.snippet
     return [
         {
@@ -69,7 +69,7 @@ def search_rows(text: str, documents: Sequence[Document], hits: Sequence[Hit]) -
                 f"{path.rpartition('/')[0]} · {about_of[path]}".strip(" ·"), ABOUT_LENGTH
             ),
         }
-        for path in named[:MAX_FOUND]
+        for path in paths[:MAX_FOUND]
     ]
 
 
@@ -276,12 +276,12 @@ class FilesPanel(EditingPanel):
         """Return an error for its field; after a conflict, with the current file."""
         text = render.problem_line(error)
         field = {"create": "path", "move": "target"}.get(str(message.get("what")), "")
-        now = None
+        current = None
         if message.get("what") == "save" and isinstance(error, VersionConflictError):
-            now = {"text": "", "version": ""}
+            current = {"text": "", "version": ""}
             with suppress(FilesError):
-                now = self._do_edit(message)
-        return {"text": text.removeprefix(f"{field}: "), "field": field, "now": now}
+                current = self._do_edit(message)
+        return {"text": text.removeprefix(f"{field}: "), "field": field, "now": current}
 
     # Display
 
@@ -299,8 +299,8 @@ class FilesPanel(EditingPanel):
         self._open(None if info is None or info.is_folder else info, reveal=reveal)
 
     def _open(self, info: FileInfo | None, anchor: str = "", *, reveal: str = "") -> None:
-        other = (info and info.path) != (self.file and self.file.path)
-        if other or anchor:
+        is_other = (info and info.path) != (self.file and self.file.path)
+        if is_other or anchor:
             self._serial += 1
         self._anchor = anchor
         self.file = info
@@ -310,14 +310,14 @@ class FilesPanel(EditingPanel):
             self._show_tree(reveal)
 
     def _state(self, info: FileInfo | None) -> dict[str, Any]:
-        shown: dict[str, Any] = {
+        state: dict[str, Any] = {
             "serial": self._serial,
             "back": bool(self._history),
             "undo": self._undo_label,
         }
         self._rendered = PanelText("")
         if info is None:
-            return shown | {"title": "", "path": "", "version": "", "note": _CHOOSE}
+            return state | {"title": "", "path": "", "version": "", "note": _CHOOSE}
         path, note, is_text = info.path, "", True
         try:
             text = self._files.read(path)
@@ -330,9 +330,9 @@ class FilesPanel(EditingPanel):
                 else "This file is not text, and search does not read it."
             )
         rendered = is_rendered(path) or not is_text
-        own = not info.read_only
+        editable = not info.read_only
         if rendered and not (self._as_text and is_text):
-            links = self._files.links(path) if own else []
+            links = self._files.links(path) if editable else []
             self._rendered = render_file(path, text, links)
         else:
             self._rendered = render_text(path, text)
@@ -340,18 +340,18 @@ class FilesPanel(EditingPanel):
             note = f"Only the first {MAX_LENGTH:,} characters; {self._rendered.cut:,} are left out."
         if is_text and not text.strip():
             note = "This file is empty."
-        return shown | {
+        return state | {
             "title": render.plain(info.name, render.TITLE_LENGTH),
             "path": path,
             "html": self._rendered.html,
             "links": sorted(self._rendered.links),
             "anchor": self._anchor,
             "passage": "",
-            "badge": "" if own else "read only",
+            "badge": "" if editable else "read only",
             "facts": [render.size(info.size), f"changed {render.minute(info.changed_at)}"],
-            "backlinks": self._files.backlinks(path) if own else [],
+            "backlinks": self._files.backlinks(path) if editable else [],
             "version": info.version,
-            "editable": own and is_text,
+            "editable": editable and is_text,
             "as_text": self._as_text if rendered and is_text else None,
             "note": note,
         }
@@ -383,8 +383,8 @@ class FilesPanel(EditingPanel):
         if self._documents is None or self._documents[0] != self._seen:
             self._documents = (self._seen, kb.documents.list())
         matches = search_rows(text, self._documents[1], list(kb.search(text, limit=50)))
-        few = f", the first {MAX_FOUND} are shown" if len(matches) == MAX_FOUND else ""
-        self.say(f"{len(matches):,} of {len(self._documents[1]):,} files{few}")
+        note = f", the first {MAX_FOUND} are shown" if len(matches) == MAX_FOUND else ""
+        self.say(f"{len(matches):,} of {len(self._documents[1]):,} files{note}")
         return matches
 
     def _on_find(self, _change: Bunch) -> None:

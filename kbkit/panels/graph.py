@@ -85,10 +85,10 @@ def gap(value: Gap) -> dict[str, str]:
 
 
 def suggestion(pair: MergeSuggestion) -> dict[str, Any]:
-    keep, other = pair.names
+    kept_name, merged_name = pair.names
     return {
-        "keep": item(Target(TargetKind.ENTITY, pair.keep), keep, ""),
-        "merge": item(Target(TargetKind.ENTITY, pair.merge), other, ""),
+        "keep": item(Target(TargetKind.ENTITY, pair.keep), kept_name, ""),
+        "merge": item(Target(TargetKind.ENTITY, pair.merge), merged_name, ""),
         "reason": pair.reason,
         "evidence": render.plain(pair.evidence, _DESCRIPTION),
         "score": round(pair.score, 2),
@@ -125,16 +125,16 @@ def details(
 
 def _aliases(entity: Entity) -> list[str]:
     shown = [render.plain(alias, _NAME) for alias in entity.aliases[:_MAX_ALIASES]]
-    more = len(entity.aliases) - len(shown)
-    return [*shown, f"{more:,} more"] if more else shown
+    hidden = len(entity.aliases) - len(shown)
+    return [*shown, f"{hidden:,} more"] if hidden else shown
 
 
 def _facts(entity: Entity) -> list[tuple[str, str]]:
-    named = f"{pluralize(entity.chunks, 'passage')} of {pluralize(entity.documents)}"
-    lines = [("Mentioned in", named)]
+    mentions = f"{pluralize(entity.chunks, 'passage')} of {pluralize(entity.documents)}"
+    lines = [("Mentioned in", mentions)]
     if entity.made_by and entity.updated_at:
-        who = render.plain(entity.made_by, _NAME)
-        lines.append(("Changed", f"{entity.updated_at:%Y-%m-%d %H:%M} by {who}"))
+        author = render.plain(entity.made_by, _NAME)
+        lines.append(("Changed", f"{entity.updated_at:%Y-%m-%d %H:%M} by {author}"))
     for name, value in list(entity.properties.items())[:_MAX_PROPERTIES]:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         lines.append((render.plain(name, 80), render.plain(text, _PROPERTY)))
@@ -294,11 +294,11 @@ class GraphPanel(JobPanel):
         types = (*EntityType, "entity", "document") if self.documents_box.value else ()
         layout = self._graph.layout(kbs=kbs, limit=self.size_box.value, type=types)
         self._show(picture(layout), _NOTHING)
-        shown, total = len(layout.nodes), layout.total
-        few = f"the {shown:,} most connected of {total:,}" if shown < total else "all"
-        summary = f"{self._selector.name or 'All knowledge bases'}: {few}" if shown else _NOTHING
+        count, total = len(layout.nodes), layout.total
+        extent = f"the {count:,} most connected of {total:,}" if count < total else "all"
+        summary = f"{self._selector.name or 'All knowledge bases'}: {extent}" if count else _NOTHING
         self.say(summary)
-        if shown and not self._again:
+        if count and not self._again:
             gaps = self._graph.gaps(kbs=kbs, limit=_GAPS)
             self._view.state = {**self._view.state, "gaps": [gap(each) for each in gaps]}
 
@@ -334,13 +334,13 @@ class GraphPanel(JobPanel):
             if isinstance(error, NotFoundError):
                 field = "target"
         elif isinstance(error, ConflictError) and " already names" in str(error):
-            named = repr(" ".join(str(message.get("name")).split()))
-            field = "name" if f"{named} already" in str(error) else "aliases"
-        now = None
+            quoted = repr(" ".join(str(message.get("name")).split()))
+            field = "name" if f"{quoted} already" in str(error) else "aliases"
+        current = None
         if isinstance(error, ConflictError) and message.get("what") == "update" and not field:
             node = text_in(message, "id")
-            now = fields(self._graph.entity(Target.of_key(node).id))
-        return {"text": text, "field": field, "now": now}
+            current = fields(self._graph.entity(Target.of_key(node).id))
+        return {"text": text, "field": field, "now": current}
 
     def _do_look(self, _message: Mapping[str, Any]) -> Answer:
         with self.update_quietly():
@@ -392,8 +392,8 @@ class GraphPanel(JobPanel):
 
     def _do_update(self, message: Mapping[str, Any]) -> Answer:
         id_ = Target.of_key(text_in(message, "id")).id
-        seen = self._graph.entity(id_) if message.get("over") else self._seen.get(id_)
-        if seen is None:
+        opened = self._graph.entity(id_) if message.get("over") else self._seen.get(id_)
+        if opened is None:
             raise NotFoundError("this entity is not open here; select it again")
         values = {
             "name": text_in(message, "name"),
@@ -402,11 +402,11 @@ class GraphPanel(JobPanel):
             "aliases": tuple(texts_in(message, "aliases")),
         }
         changes: dict[str, Any] = {
-            field: value for field, value in values.items() if value != getattr(seen, field)
+            field: value for field, value in values.items() if value != getattr(opened, field)
         }
         if not changes:
-            return {"item": entity_item(seen)}
-        changed = self._graph.update(seen, **changes, by=self.rater)
+            return {"item": entity_item(opened)}
+        changed = self._graph.update(opened, **changes, by=self.rater)
         return self._answer_change(f"Saved: {changed.name}", changed)
 
     def _do_delete(self, message: Mapping[str, Any]) -> Answer:
@@ -444,12 +444,12 @@ class GraphPanel(JobPanel):
         return self._answer_change(f"Deleted: relation {relation.name}", None)
 
     def _do_merge(self, message: Mapping[str, Any]) -> Answer:
-        pair = [Target.of_key(text_in(message, each)).id for each in ("keep", "merge")]
+        pair = [Target.of_key(text_in(message, key)).id for key in ("keep", "merge")]
         merged = self._graph.merge(pair[0], pair[1], by=self.rater)
         return self._answer_change(f"Merged into {merged.name}", merged)
 
     def _do_refuse(self, message: Mapping[str, Any]) -> Answer:
-        pair = [Target.of_key(text_in(message, each)).id for each in ("keep", "merge")]
+        pair = [Target.of_key(text_in(message, key)).id for key in ("keep", "merge")]
         self._graph.refuse(pair[0], pair[1], by=self.rater)
         return self._answer_change("Saved: they are not the same", None, redraw=False)
 

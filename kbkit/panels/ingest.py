@@ -74,8 +74,8 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         with self._panel.show_errors():
             changed = (kb.sources.disable if source.enabled else kb.sources.enable)(source.id)
             self.refresh()
-            read = "enabled" if changed.enabled else "disabled"
-            self._panel.announce(f"{render.plain(source.location, 80)} is {read}")
+            state = "enabled" if changed.enabled else "disabled"
+            self._panel.announce(f"{render.plain(source.location, 80)} is {state}")
 
     def remove(self) -> None:
         """Remove the source, and its documents unless `keep_box` is set."""
@@ -87,10 +87,10 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
             kb.sources.remove(source.id, keep_documents=keep)
             self.refresh()
             self._panel.publish("documents")
-            done = "stay" if keep else "are in the trash"
+            outcome = "stay" if keep else "are in the trash"
             self._panel.announce(
                 f"Removed {render.plain(source.location, 80)}; "
-                f"its {pluralize(source.documents)} {done}"
+                f"its {pluralize(source.documents)} {outcome}"
             )
 
     def _show_chosen(self) -> None:
@@ -118,18 +118,18 @@ def counts(report: IngestReport, place: str, seconds: float) -> str:
         "failed": len(report.failed),
         "skipped": len(report.skipped),
     }
-    done = sum(numbers.values())
-    pace = f"{done / seconds:.1f} pages/s" if done and seconds > 0.05 else ""
-    shown = plain(place, PATH_LENGTH)
-    return render.fill_template(_TEMPLATE, "counts", numbers=numbers, pace=pace, place=shown)
+    total = sum(numbers.values())
+    pace = f"{total / seconds:.1f} pages/s" if total and seconds > 0.05 else ""
+    location = plain(place, PATH_LENGTH)
+    return render.fill_template(_TEMPLATE, "counts", numbers=numbers, pace=pace, place=location)
 
 
 def problems(failed: Sequence[Problem], skipped: Sequence[Problem]) -> str:
     """List failed and skipped items with reasons, the last first; ``""`` for none."""
     listed = [
         (kind, plain(each.uri, TITLE_LENGTH), plain(each.reason, PATH_LENGTH))
-        for kind, several in (("failed", failed), ("skipped", skipped))
-        for each in reversed(several)
+        for kind, items in (("failed", failed), ("skipped", skipped))
+        for each in reversed(items)
     ]
     if not listed:
         return ""
@@ -143,16 +143,15 @@ def problems(failed: Sequence[Problem], skipped: Sequence[Problem]) -> str:
 
 
 def summary(report: IngestReport, seconds: float) -> str:
-    read = report.new + report.changed + report.same
-    documents = pluralize(read, "document")
-    took = f"{seconds:.1f} s" if seconds < 60 else f"{seconds / 60:.1f} min"
+    total = report.new + report.changed + report.same
+    documents = pluralize(total, "document")
+    duration = f"{seconds:.1f} s" if seconds < 60 else f"{seconds / 60:.1f} min"
     if report.interrupted:
-        return f"Stopped after {took}: {documents} kept. Start again to continue."
+        return f"Stopped after {duration}: {documents} kept. Start again to continue."
     if report.nothing_read:
-        return f"Done in {took}, but nothing could be read: see the problems below."
-    return (
-        f"Done in {took}: {documents} read, {report.new + report.changed:,} of them new or changed."
-    )
+        return f"Done in {duration}, but nothing could be read: see the problems below."
+    changed = f"{report.new + report.changed:,} of them new or changed"
+    return f"Done in {duration}: {documents} read, {changed}."
 
 
 class IngestPanel(JobPanel):
@@ -320,8 +319,8 @@ class IngestPanel(JobPanel):
                 dropped = is_new and not report.interrupted and self._drop_empty(name)
             seconds = time.monotonic() - self._began
             self._show(report, "", seconds)
-            end = f" {name} was not created." if dropped else ""
-            self.announce(summary(report, seconds) + end)
+            note = f" {name} was not created." if dropped else ""
+            self.announce(summary(report, seconds) + note)
             self.report = report
 
         self.report = None
@@ -375,6 +374,6 @@ class IngestPanel(JobPanel):
 
     def _show(self, report: IngestReport, place: str, seconds: float) -> None:
         self._counts.value = counts(report, place, seconds)
-        listed = problems(report.failed, report.skipped)
-        if listed != self._problems.value:
-            self._problems.value = listed
+        html = problems(report.failed, report.skipped)
+        if html != self._problems.value:
+            self._problems.value = html

@@ -114,9 +114,10 @@ class JudgePanel(JobPanel):
     def _request_pools(self, message: Mapping[str, object]) -> None:
         places = message.get("places")
         if isinstance(places, list):
-            new = [place for place in places[:4] if self._is_place(place)]
+            requested = [place for place in places[:4] if self._is_place(place)]
             with self.lock:
-                self._requested = new + [one for one in self._requested if one not in new][:4]
+                earlier = [place for place in self._requested if place not in requested]
+                self._requested = requested + earlier[:4]
             self._wake()
 
     def _is_place(self, place: object) -> bool:

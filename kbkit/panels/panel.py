@@ -34,7 +34,7 @@ from kbkit.panels.controls import (
 
 _log = logging.getLogger(__name__)
 
-_unasked: ContextVar[bool] = ContextVar("_unasked", default=False)
+_quiet: ContextVar[bool] = ContextVar("_quiet", default=False)
 """Whether the current thread updates a panel without an action of the reader."""
 Answer = dict[str, Any]
 Message = Mapping[str, Any]
@@ -73,30 +73,30 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     @property
     def keeps_outcome(self) -> bool:
         """Whether the current update must keep the shown outcome of an action."""
-        return _unasked.get() and self.is_outcome
+        return _quiet.get() and self.is_outcome
 
     def say(self, text: str) -> None:
-        """Show a status; within `unasked`, an outcome or an error stays."""
+        """Show a status; within `update_quietly`, an outcome or an error stays."""
         if not self.keeps_outcome:
             self.is_outcome = False
             self.status_line.say(text)
 
     def announce(self, text: str) -> None:
-        """Show an outcome until the next action; within `unasked`, beside another one."""
+        """Show an outcome until the next action; within `update_quietly`, beside another one."""
         self.status_line.say(text, beside=self.keeps_outcome)
         self.is_outcome = True
 
     @contextmanager
     def update_quietly(self) -> Iterator[None]:
         """Update the panel without an action of the reader, as after a poll."""
-        token = _unasked.set(True)
+        token = _quiet.set(True)
         try:
             yield
         finally:
-            _unasked.reset(token)
+            _quiet.reset(token)
 
     def fail(self, error: Exception) -> None:
-        """Show an error until the next action; within `unasked`, an earlier error stays."""
+        """Show an error until the next action; within `update_quietly`, an earlier error stays."""
         if not isinstance(error, KbkitError):
             _log.debug("unexpected error in a panel", exc_info=error)
         if self.keeps_outcome and self.error is not None:

@@ -116,8 +116,8 @@ def heading(hit: Hit) -> dict[str, Any]:
 
 
 def path(chunk: Chunk, title: str) -> str:
-    above = [plain(each, PATH_LENGTH) for each in chunk.heading_path]
-    return plain(" › ".join(above[above[:1] == [title] :]), PATH_LENGTH)
+    headings = [plain(heading, PATH_LENGTH) for heading in chunk.heading_path]
+    return plain(" › ".join(headings[headings[:1] == [title] :]), PATH_LENGTH)
 
 
 def html(chunk: Chunk) -> str:
@@ -125,8 +125,8 @@ def html(chunk: Chunk) -> str:
     from kbkit.text.markdown.rendering import render as render_markdown  # slow to import
 
     cut = len(chunk.text) - MAX_LENGTH
-    more = f"\n\n… and {cut:,} characters more" if cut > 0 else ""
-    text = lines(chunk.text[:MAX_LENGTH], MAX_LENGTH) + more
+    note = f"\n\n… and {cut:,} characters more" if cut > 0 else ""
+    text = lines(chunk.text[:MAX_LENGTH], MAX_LENGTH) + note
     return render_markdown(text, lambda _link: None).html
 
 

@@ -121,8 +121,8 @@ class SearchPanel(Panel):
         Raises:
             ConfigError: A condition is unknown, or its value cannot be one.
         """
-        chosen: Filters = self.filter_box.value
-        return chosen
+        filters: Filters = self.filter_box.value
+        return filters
 
     @filters.setter
     def filters(self, conditions: Filters | Mapping[str, Any] | None) -> None:
@@ -218,18 +218,18 @@ class SearchPanel(Panel):
                 "What would you like to know?",
                 "Results appear as you type. Rate them with stars to improve search.",
             )
-        word = "like" if results.breadcrumb else "for"
+        preposition = "like" if results.breadcrumb else "for"
         count = sum(bool(getattr(self.filters, name)) for name in Filters.__slots__)
         filtered = f" with {pluralize(count, 'filter')}" if count else ""
         milliseconds = f"{hits.seconds * 1000:.0f} ms"
-        request = f"{word} “{render.plain(hits.query, 80)}”{filtered} in {milliseconds}"
+        request = f"{preposition} “{render.plain(hits.query, 80)}”{filtered} in {milliseconds}"
         request = ". ".join([request, *hits.notes])
         if hits:
             return f"{pluralize(len(hits), 'hit')} {request}", None
         advice = "Try other words, or search by meaning and words in all knowledge bases."
         if count:
             advice = "Try other words, or remove a filter."
-        return f"No hits {request}", (f"Nothing found {word} “{hits.query}”", advice)
+        return f"No hits {request}", (f"Nothing found {preposition} “{hits.query}”", advice)
 
     def _contents(self) -> str:
         infos = [kb.info() for kb in self._selector.selected()]
@@ -246,9 +246,9 @@ class SearchPanel(Panel):
         hit = self._results.hit(content.get("card"))
         kb = self._selector.find(hit.kb)
         hits = kb.similar(hit.chunk.id, limit=self._limit, filters=self.filters)
-        before = self._results.shown
-        back = "Back" if before.breadcrumb else f"Back to “{render.plain(before.query, 60)}”"
-        self._before.append(before)
+        results = self._results.shown
+        back = "Back" if results.breadcrumb else f"Back to “{render.plain(results.query, 60)}”"
+        self._before.append(results)
         label = f"Passages like “{render.plain(hits.query, 160)}”"
         self._show(ResultSet(hits, breadcrumb={"label": label, "back": back}))
 

@@ -114,8 +114,8 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         name = next(name for name, box in self.controls.items() if box is change["owner"])
         value = change["new"]
         if name in ("tags", "subject"):
-            added, present = value.strip(), getattr(self.value, name)
-            value = present if not added or added in present else (*present, added)
+            added, current = value.strip(), getattr(self.value, name)
+            value = current if not added or added in current else (*current, added)
         elif name == "path":
             value = value.strip()
         elif name == "after" and isinstance(value, timedelta):
@@ -164,11 +164,11 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 def _conditions(value: Filters) -> dict[str, Callable[[Filters], Filters]]:
     conditions: dict[str, Callable[[Filters], Filters]] = {}
     for name, say in _LABELS.items():
-        given = getattr(value, name)
+        condition = getattr(value, name)
         if name in _LISTS:
-            conditions |= {say(one): partial(_without, name, one) for one in given}
-        elif given not in ((), "", None):
-            conditions[say(given)] = partial(_unset, name)
+            conditions |= {say(item): partial(_without, name, item) for item in condition}
+        elif condition not in ((), "", None):
+            conditions[say(condition)] = partial(_unset, name)
     if len(conditions) > 1:
         conditions["all filters"] = lambda _filters: _NONE
     return conditions
@@ -200,8 +200,8 @@ def _unset(name: str, filters: Filters) -> Filters:
 
 
 def _without(name: str, value: str, filters: Filters) -> Filters:
-    left: Any = tuple(other for other in getattr(filters, name) if other != value)
-    return replace(filters, **{name: left})
+    values: Any = tuple(item for item in getattr(filters, name) if item != value)
+    return replace(filters, **{name: values})
 
 
 def _type_options(infos: Sequence[KnowledgeBaseInfo]) -> list[tuple[str, Any]]:
@@ -218,13 +218,13 @@ def _rank(counted: tuple[str, int]) -> tuple[bool, int, str]:
 def _state_options(infos: Sequence[KnowledgeBaseInfo]) -> list[tuple[str, Any]]:
     states = (DocumentState.CURRENT, DocumentState.STALE)  # gone documents are not searched
     return _options(
-        (each, sum(info.states.get(each.value, 0) for info in infos)) for each in states
+        (state, sum(info.states.get(state.value, 0) for info in infos)) for state in states
     )
 
 
 def _options(counts: Iterable[tuple[StrEnum, int]]) -> list[tuple[str, Any]]:
-    named = ((f"{each.value.replace('_', ' ')} ({count:,})", (each,)) for each, count in counts)
-    return [("Any", ()), *named]
+    options = ((f"{each.value.replace('_', ' ')} ({count:,})", (each,)) for each, count in counts)
+    return [("Any", ()), *options]
 
 
 def _total(counts: Iterable[Mapping[Any, int]]) -> list[tuple[Any, int]]:
@@ -241,7 +241,7 @@ def _commonest(counts: Iterator[dict[str, int]]) -> list[str]:
 
 def _choose(box: Any, value: Any, label: Callable[[Any], str]) -> None:
     options = list(box.options)
-    if value not in [offered for _, offered in options]:
+    if value not in [option for _, option in options]:
         options.append((label(value), value))
         box.options = options
     box.value = value

@@ -38,14 +38,14 @@ class RatingSummary:
 
 def summarize(ratings: Iterable[Rating], rater: str, query: str) -> dict[str, RatingSummary]:
     latest: dict[str, dict[str, int]] = {}
-    own: dict[str, int] = {}
+    mine: dict[str, int] = {}
     key = fold_query(query)
     for rating in ratings:
         latest.setdefault(rating.target.id, {})[rating.rater] = rating.score
         if rating.rater == rater and fold_query(rating.query) == key:
-            own[rating.target.id] = rating.score
+            mine[rating.target.id] = rating.score
     return {
-        target: RatingSummary(own.get(target), sum(scores.values()) / len(scores), len(scores))
+        target: RatingSummary(mine.get(target), sum(scores.values()) / len(scores), len(scores))
         for target, scores in latest.items()
     }
 
@@ -228,19 +228,19 @@ def context(hit: Hit, neighbors: Sequence[Chunk], radius: int) -> dict[str, Any]
     """Show a hit among its neighbours; neighbours beyond the radius set ``more``."""
     place = next(i for i, chunk in enumerate(neighbors) if chunk.id == hit.chunk.id)
     chunks = neighbors[max(0, place - radius) : place + radius + 1]
-    title, above = render.heading(hit)["title"], hit.chunk.heading_path
-    shown = []
+    title, headings = render.heading(hit)["title"], hit.chunk.heading_path
+    passages = []
     for chunk in chunks:
-        is_repeated = chunk.heading_path == above or chunk.text.lstrip().startswith("#")
-        shown.append(
+        is_repeated = chunk.heading_path == headings or chunk.text.lstrip().startswith("#")
+        passages.append(
             {
                 "html": render.html(chunk),
                 "hit": chunk.id == hit.chunk.id,
                 "path": "" if is_repeated else render.path(chunk, title),
             }
         )
-        above = chunk.heading_path
-    return {"radius": radius, "passages": shown, "more": len(chunks) < len(neighbors)}
+        headings = chunk.heading_path
+    return {"radius": radius, "passages": passages, "more": len(chunks) < len(neighbors)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +281,7 @@ class Results:
         self._status = ""
         self._notice: tuple[str, str] | None = None
         self.shown = ResultSet()
-        own: dict[str, Handler] = {
+        card_handlers: dict[str, Handler] = {
             "rate": self._rate,
             "undo": self._undo,
             "context": self._change_context,
@@ -289,7 +289,7 @@ class Results:
             "clear": self._clear_selection,
             "document": self._open_document,
         }
-        self.view = CardsView(panel, {**own, **handlers})
+        self.view = CardsView(panel, {**card_handlers, **handlers})
 
     @property
     def selection(self) -> Hits:
@@ -333,10 +333,10 @@ class Results:
         now = datetime.now(UTC)
         labels = disambiguate({hit.uri: hit.title for hit in shown.hits})
         cards = []
-        above = ""
+        last_id = ""
         for rank, hit in _by_document(shown.hits):
             name = card_id(hit)
-            follows, above = hit.chunk.document_id == above, hit.chunk.document_id
+            follows, last_id = hit.chunk.document_id == last_id, hit.chunk.document_id
             shown_card = card(
                 hit,
                 rank,
@@ -347,13 +347,13 @@ class Results:
                 ratings=ratings.get(name, RatingSummary()),
                 summary=summaries.get(name, NO_SUMMARY),
             )
-            own = {
+            flags = {
                 "follows": follows,
                 "undo": bool(self._own_ratings.get((name, fold_query(shown.query)))),
                 "selected": name in self._selected,
                 "context": self._contexts.get(name),
             }
-            cards.append(shown_card | own)
+            cards.append(shown_card | flags)
         title, text = self._notice or ("", "")
         self.view.state = {
             "serial": self._serial,
@@ -417,11 +417,11 @@ class Results:
 
     def _undo(self, content: Mapping[str, Any]) -> None:
         hit = self.hit(content.get("card"))
-        given = self._own_ratings.get((card_id(hit), fold_query(self.shown.query)))
-        if not given:
+        my_ratings = self._own_ratings.get((card_id(hit), fold_query(self.shown.query)))
+        if not my_ratings:
             return
         try:
-            self._find(hit.kb).ratings.delete(given.pop().id)
+            self._find(hit.kb).ratings.delete(my_ratings.pop().id)
         except KbkitError:
             self.redraw()  # deleted elsewhere: nothing left to undo
             raise
@@ -437,8 +437,8 @@ class Results:
         if isinstance(radius, int) and radius > 0:
             radius = min(radius, 50)
             # one more on each side, to set `more`
-            around = self._find(hit.kb).context(hit.chunk.id, before=radius + 1, after=radius + 1)
-            self._contexts[card_id(hit)] = context(hit, around, radius)
+            chunks = self._find(hit.kb).context(hit.chunk.id, before=radius + 1, after=radius + 1)
+            self._contexts[card_id(hit)] = context(hit, chunks, radius)
         else:
             self._contexts.pop(card_id(hit), None)
         self.redraw()

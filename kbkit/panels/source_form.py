@@ -58,8 +58,8 @@ class SourceForm(widgets.VBox):  # type: ignore[misc]
         self._model = model
         schema, help_texts = model.model_json_schema(by_alias=False), meanings(model)
         self._shapes = {
-            name: _shapes(each, schema.get("$defs", {}))
-            for name, each in schema["properties"].items()
+            name: _shapes(field_schema, schema.get("$defs", {}))
+            for name, field_schema in schema["properties"].items()
         }
         self.controls = {
             name: _make(name, field, self._shapes[name], help_texts[name])
@@ -67,10 +67,10 @@ class SourceForm(widgets.VBox):  # type: ignore[misc]
             if name != "type"
         }
         places = [box for name, box in self.controls.items() if name in _PLACES]
-        others = [box for name, box in self.controls.items() if name not in _PLACES]
+        optional = [box for name, box in self.controls.items() if name not in _PLACES]
         for box in places:
             box.add_class("kbkit-query")
-        self._others = row(*others)
+        self._others = row(*optional)
         show(self._others, visible=False)
         self.more = toggle("More options")
         self.more.observe(self._on_toggle, "value")
@@ -114,9 +114,9 @@ def _make(name: str, field: FieldInfo, shapes: Sequence[Mapping[str, Any]], mean
         return box.add_class("kbkit-check")
     if all("enum" in shape or shape.get("type") == "null" for shape in shapes):
         unset = ("Detected" if name == "document_type" else "Default", "")
-        choices = [str(one) for shape in shapes for one in shape.get("enum", ())]
-        named = [(one.replace("_", " "), one) for one in choices]
-        return control(widgets.Dropdown, label, options=[unset, *named], value="", tooltip=hint)
+        values = [str(value) for shape in shapes for value in shape.get("enum", ())]
+        choices = [(value.replace("_", " "), value) for value in values]
+        return control(widgets.Dropdown, label, options=[unset, *choices], value="", tooltip=hint)
     default = "" if field.is_required() or field.default in (None, (), "") else str(field.default)
     if _is_list(shapes):
         default = "separated by commas"

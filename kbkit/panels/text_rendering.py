@@ -61,9 +61,9 @@ def render_file(path: str, text: str, links: Sequence[FileLink]) -> PanelText:
     def address(target: LinkTarget) -> str:
         return _address(_FILE if target.exists else _MISSING, target, targets)
 
-    def named(name: str, heading: str) -> str:
-        linked = path_of.get(name.lstrip("/"), "")
-        return address(LinkTarget(linked or name, slug(heading) if heading else "", bool(linked)))
+    def resolve_name(name: str, heading: str) -> str:
+        file = path_of.get(name.lstrip("/"), "")
+        return address(LinkTarget(file or name, slug(heading) if heading else "", bool(file)))
 
     def resolve(href: str) -> str | None:
         if href.startswith("#"):
@@ -82,8 +82,8 @@ def render_file(path: str, text: str, links: Sequence[FileLink]) -> PanelText:
             LinkTarget(path_of[target] or target, unquote(anchor), bool(path_of[target]))
         )
 
-    shown = _FRONT.sub(lambda match: f"```yaml\n{match[1]}\n```\n\n", text[:MAX_LENGTH], count=1)
-    prepared = prepare(resolve_wiki_links(shown, named), title="", rewrite=resolve)
+    visible = _FRONT.sub(lambda match: f"```yaml\n{match[1]}\n```\n\n", text[:MAX_LENGTH], count=1)
+    prepared = prepare(resolve_wiki_links(visible, resolve_name), title="", rewrite=resolve)
     html = render(prepared.text, resolve).html
     return PanelText(html, targets, max(0, len(text) - MAX_LENGTH))
 
