@@ -187,9 +187,9 @@ class Analyzer {
   #termsOf(token) {
     if (ALONE.test(token)) return [token];
     if (token.includes("`")) {
-      const written = strip(token, "`");
-      const folded = fold(written);
-      return this.#stopWords.has(folded) ? this.#word(folded, true) : this.#remembered(written);
+      const quoted = strip(token, "`");
+      const folded = fold(quoted);
+      return this.#stopWords.has(folded) ? this.#word(folded, true) : this.#remembered(quoted);
     }
     const folded = fold(token);
     const rest = token.slice(1);
@@ -274,8 +274,8 @@ class Analyzer {
     if (!folded || (this.#stopWords.has(folded) && !named)) return [];
     const forms = [folded, ...(NUMBERED.exec(folded) ?? []).slice(1)];
     if (!this.#asks && !ASCII.test(folded)) {
-      const others = [bare(folded), bare(translate(folded, SPELLED))];
-      forms.push(...others.filter((form) => !this.#stopWords.has(form)));
+      const variants = [bare(folded), bare(translate(folded, SPELLED))];
+      forms.push(...variants.filter((form) => !this.#stopWords.has(form)));
     }
     return [...new Set(forms.map((form) => this.#stemmed(form)))];
   }

@@ -98,7 +98,7 @@
   }
 
   /** @type {Map<string | undefined, any>} */
-  const given = new Map();
+  const loadedShards = new Map();
 
   /** @param {string} path */
   function run(path) {
@@ -117,14 +117,14 @@
   /** @param {string} path */
   async function load(path) {
     const address = await run(path);
-    const values = given.get(address);
-    given.delete(address);
+    const values = loadedShards.get(address);
+    loadedShards.delete(address);
     return values;
   }
 
   if (location.protocol === "file:") {
     /** @type {any} */ (window).kbkitShard = (/** @type {any} */ values) => {
-      given.set(/** @type {any} */ (document.currentScript).src, values);
+      loadedShards.set(/** @type {any} */ (document.currentScript).src, values);
     };
   }
 

@@ -9,12 +9,12 @@
   /** @typedef {[title: string, address: string, id?: string]} Row */
 
   /** @type {Map<string, (rows: Row[]) => void>} */
-  const asked = new Map();
+  const callbacks = new Map();
 
   /** @type {any} */ (window).kbkitContents = (
     /** @type {string} */ id,
     /** @type {Row[]} */ rows,
-  ) => asked.get(id)?.(rows);
+  ) => callbacks.get(id)?.(rows);
 
   /**
    * @param {string} id
@@ -23,7 +23,7 @@
   function load(id) {
     const element = document.createElement("script");
     return new Promise((resolve, reject) => {
-      asked.set(id, resolve);
+      callbacks.set(id, resolve);
       element.addEventListener("error", reject);
       element.src = new URL(`${id}.js`, HERE).href;
       document.head.append(element);

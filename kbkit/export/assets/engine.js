@@ -171,14 +171,14 @@ class Engine {
    * Subjects to offer, the most frequent first; of equal names the most frequent.
    *
    * @param {string} like  a part of their names
-   * @param {string[]} kbs  names of the knowledge bases; all where there are none
+   * @param {string[]} kbs  names of the knowledge bases; all if empty
    */
   async subjects(like, kbs = []) {
     const chosen = this.#site.kbs.filter((kb) => !kbs.length || kbs.includes(kb.name));
-    const found = await Promise.all(
+    const lists = await Promise.all(
       chosen.map(async (kb) => (await this.#index(kb)).annotations.suggested(like)),
     );
-    return found.flat().sort((a, b) => b.count - a.count);
+    return lists.flat().sort((a, b) => b.count - a.count);
   }
 
   /**
@@ -203,7 +203,7 @@ class Engine {
       ...shown,
       phrased:
         phrases.length > 0 &&
-        phrases.every((each) => folded(`${shown.title} ${text}`).includes(each)),
+        phrases.every((phrase) => folded(`${shown.title} ${text}`).includes(phrase)),
       titleParts: marked(shown.title, matches),
       headingParts: marked(shown.heading, matches),
       snippet: marked(snippet(text, matches), matches),
@@ -245,8 +245,8 @@ class Engine {
       stopWords: core.stop.split(" "),
       stem: stem[core.language],
     });
-    const patient = (/** @type {string} */ name) => this.#pause().then(() => load(name));
-    return new Index(core, patient, analyzer);
+    const loadPaused = (/** @type {string} */ name) => this.#pause().then(() => load(name));
+    return new Index(core, loadPaused, analyzer);
   }
 
   /**

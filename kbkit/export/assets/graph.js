@@ -130,8 +130,8 @@ class GraphView {
       this.allButton,
       this.gapButton,
     );
-    const both = make("div", { class: "kb-graph-both" }, this.picture, side);
-    this.root = make("div", { class: "kb-graph" }, bar, this.types, this.relationBox, both, this.status, this.probe); // prettier-ignore
+    const columns = make("div", { class: "kb-graph-both" }, this.picture, side);
+    this.root = make("div", { class: "kb-graph" }, bar, this.types, this.relationBox, columns, this.status, this.probe); // prettier-ignore
     root.replaceChildren(this.root);
     this.canvas = new GraphCanvas(this.canvasElement, {
       onSelect: (number) => this.select(number < 0 ? "" : this.data.nodes[number].id),
@@ -246,9 +246,9 @@ class GraphView {
     const { nodes, edges } = this.data;
     /** @type {(values: string[]) => [string, number][]} */
     const counts = (values) => {
-      const found = new Map();
-      values.forEach((value) => found.set(value, (found.get(value) ?? 0) + 1));
-      return [...found].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+      const numberOf = new Map();
+      values.forEach((value) => numberOf.set(value, (numberOf.get(value) ?? 0) + 1));
+      return [...numberOf].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
     };
     /** @type {(hidden: Set<string>, marks: boolean) => (pair: [string, number]) => HTMLElement} */
     const chip =
@@ -258,12 +258,12 @@ class GraphView {
         const content = [marks && markOf(value), make("bdi", {}, spoken(value)), number];
         const toggle = () => {
           hidden.has(value) ? hidden.delete(value) : hidden.add(value);
-          shown.setAttribute("aria-pressed", String(!hidden.has(value)));
+          button.setAttribute("aria-pressed", String(!hidden.has(value)));
           this.filter();
           this.relist();
         };
-        const shown = makeButton(content, toggle, { "aria-pressed": String(!hidden.has(value)) });
-        return shown;
+        const button = makeButton(content, toggle, { "aria-pressed": String(!hidden.has(value)) });
+        return button;
       };
     this.types.replaceChildren(...counts(nodes.map(({ type }) => type)).map(chip(this.hiddenTypes, true))); // prettier-ignore
     this.relations.replaceChildren(...counts(edges.map(({ name }) => name)).map(chip(this.hiddenRelations, false))); // prettier-ignore
@@ -289,7 +289,7 @@ class GraphView {
     }
     const number = this.numbers.get(selected?.id ?? "") ?? -1;
     const near = new Set([number, ...(canvas.near[number] ?? []), ...(canvas.shown.marked ?? [])]);
-    return (each) => each < FIRST || near.has(each);
+    return (index) => index < FIRST || near.has(index);
   }
 
   filter() {
@@ -316,9 +316,9 @@ class GraphView {
   onQueryKey(event) {
     if (event.key === "Enter" || event.key === "ArrowDown") {
       event.preventDefault();
-      const found = this.search();
+      const searching = this.search();
       if (event.key === "Enter") {
-        this.goFirst(found);
+        this.goFirst(searching);
       }
       this.list.focus();
     } else if (event.key === "Escape") {
@@ -348,14 +348,14 @@ class GraphView {
       this.drawData(this.whole);
     }
     const { nodes } = this.data;
-    const seen = nodes.filter(({ type }) => !this.hiddenTypes.has(type));
+    const visible = nodes.filter(({ type }) => !this.hiddenTypes.has(type));
     if (!text) {
-      this.list.fill("Most related", seen);
+      this.list.fill("Most related", visible);
       this.canvas.change({ marked: null });
       this.filter();
       const { total } = this.data;
       const all = total > nodes.length ? ` of ${total.toLocaleString("en")}` : "";
-      const hidden = nodes.length - seen.length;
+      const hidden = nodes.length - visible.length;
       this.say(nodes.length ? `${nodes.length.toLocaleString("en")}${all} nodes${hidden ? `, ${hidden} hidden` : ""}` : ""); // prettier-ignore
       return;
     }
@@ -364,16 +364,16 @@ class GraphView {
       const low = name.toLowerCase();
       return low === text ? 0 : low.startsWith(text) || low.endsWith(`.${text}`) ? 1 : 2;
     };
-    const found = seen.filter(({ name }) => name.toLowerCase().includes(text));
-    found.sort((a, b) => rank(a) - rank(b));
+    const matches = visible.filter(({ name }) => name.toLowerCase().includes(text));
+    matches.sort((a, b) => rank(a) - rank(b));
     const title = `Names with “${this.query.value.trim()}”`;
-    this.list.fill(title, found);
+    this.list.fill(title, matches);
     this.markListed();
-    this.say(`${found.length.toLocaleString("en")} found`);
+    this.say(`${matches.length.toLocaleString("en")} found`);
     if (this.source.find) {
-      const others = (await this.source.find(text)).filter(({ id }) => !this.numbers.has(id));
-      if (asked === this.asked && others.length) {
-        const items = [...found, ...others].sort((a, b) => rank(a) - rank(b));
+      const undrawn = (await this.source.find(text)).filter(({ id }) => !this.numbers.has(id));
+      if (asked === this.asked && undrawn.length) {
+        const items = [...matches, ...undrawn].sort((a, b) => rank(a) - rank(b));
         this.list.fill(title, items);
         this.say(`${items.length.toLocaleString("en")} found`);
       }
@@ -515,10 +515,10 @@ class GraphView {
         return { id: other.id, name: other.name, type: other.type, relation: name, forward: source === number, weight }; // prettier-ignore
       });
     const all = details?.neighbors ?? drawn;
-    const seen = all.filter(({ type, relation }) => !this.hiddenTypes.has(type) && !this.hiddenRelations.has(relation)); // prettier-ignore
+    const visible = all.filter(({ type, relation }) => !this.hiddenTypes.has(type) && !this.hiddenRelations.has(relation)); // prettier-ignore
     const before = this.list.items[this.list.active];
-    const kept = seen.findIndex(({ id, relation }) => before?.id === id && before?.relation === relation); // prettier-ignore
-    this.list.fill(`Neighbours (${seen.length})`, seen, Math.max(kept, 0));
+    const active = visible.findIndex(({ id, relation }) => before?.id === id && before?.relation === relation); // prettier-ignore
+    this.list.fill(`Neighbours (${visible.length})`, visible, Math.max(active, 0));
   }
 
   /** Highlight listed nodes in the picture; draw others faintly. */

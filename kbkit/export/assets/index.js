@@ -112,7 +112,7 @@ class Index {
     const [text, heading, anchor] = shard.x[row - this.texts[number]];
     const owner = this.owners[row];
     const [, page, title, section] = shard.d.find(
-      (/** @type {any[]} */ known) => known[0] === owner,
+      (/** @type {any[]} */ entry) => entry[0] === owner,
     );
     return { text, heading, anchor, page, title, section, ...this.document(owner) };
   }
@@ -128,10 +128,10 @@ class Index {
    * @returns {Promise<import("./ranking.js").Pool>}
    */
   async pool(query, { filters = {}, typing = false } = {}, embed = async () => null) {
-    const asked = this.analyzer.queryTerms(query);
+    const queryTerms = this.analyzer.queryTerms(query);
     const model = this.#modelled(embed).catch(() => null);
-    const terms = await this.#terms(asked, typing && /[^\s"'”“’»`.?!,;:)\]]$/u.test(query));
-    const completed = [...terms.keys()].filter((name) => !asked.includes(name));
+    const terms = await this.#terms(queryTerms, typing && /[^\s"'”“’»`.?!,;:)\]]$/u.test(query));
+    const completed = [...terms.keys()].filter((name) => !queryTerms.includes(name));
     const mask = await this.#mask(filters);
     const size = Math.min(this.settings.candidates, this.lengths.length);
     const frequencies = new Map([...terms].map(([name, term]) => [name, term.rows.length]));
@@ -144,52 +144,52 @@ class Index {
     const scores = this.#lexical(terms, statistics);
     const matching = [...scores.keys()].filter((row) => scores[row] && (!allowed || allowed(row)));
     const lexical = matching.sort((a, b) => scores[b] - scores[a] || a - b).slice(0, size);
-    const counted = [...terms.values()].slice(0, ASKED);
-    const whole = this.documents.scores(this.settings.page ? terms : new Map());
+    const vectorTerms = [...terms.values()].slice(0, ASKED);
+    const pages = this.documents.scores(this.settings.page ? terms : new Map());
     const vectors = await model;
-    const chunk = vectors?.chunk ?? counted.map((term) => term.vector);
-    const [near, summary] = await Promise.all([
+    const chunk = vectors?.chunk ?? vectorTerms.map((term) => term.vector);
+    const [nearest, summary] = await Promise.all([
       this.vectors.near(chunk, lexical, allowed, CHUNK_CLUSTERS),
       vectors?.summary
-        ? this.#summary(vectors.summary, whole.page, MODEL_CLUSTERS)
+        ? this.#summary(vectors.summary, pages.page, MODEL_CLUSTERS)
         : this.#summary(
-            counted.map((term) => term.summary),
-            whole.page,
+            vectorTerms.map((term) => term.summary),
+            pages.page,
             SUMMARY_CLUSTERS,
           ),
     ]);
-    const cosines = Float32Array.from(near.rows, (row) => near.cosine(row));
+    const cosines = Float32Array.from(nearest.rows, (row) => nearest.cosine(row));
     const dense = byScore(cosines)
       .slice(0, size)
-      .map((i) => near.rows[i]);
-    const best = this.documents.best([whole.page, summary], scores, near.cosine, allowed);
+      .map((i) => nearest.rows[i]);
+    const best = this.documents.best([pages.page, summary], scores, nearest.cosine, allowed);
     const rows = [...new Set([...dense, ...lexical, ...best])].sort((a, b) => a - b);
     const owners = rows.map((row) => this.owners[row]);
     const lookups = [...terms]
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([name, term]) => ({ name, ...found(term, rows) }));
-    const among = Math.max(1, asked.length);
+    const termCount = Math.max(1, queryTerms.length);
     /** @param {"inTitle" | "inHeading"} where */
     const share = (where) =>
-      rows.map((_, i) => lookups.filter((at) => at.term[where][at.places[i]]).length / among);
+      rows.map((_, i) => lookups.filter((at) => at.term[where][at.places[i]]).length / termCount);
     return {
       settings: this.settings,
-      terms: completed.length ? [...asked.slice(0, -1), ...completed] : asked,
+      terms: completed.length ? [...queryTerms.slice(0, -1), ...completed] : queryTerms,
       rows,
       owners,
       sizes: owners.map((owner) => this.sizes[owner]),
-      cosine: rows.map(near.cosine),
+      cosine: rows.map(nearest.cosine),
       statistics,
       bm25: (joint) => rows.map((row, i) => this.#bm25(row, i, lookups, joint)),
-      page: (joint) => owners.map((owner) => this.documents.bm25(owner, whole.counts, joint)),
-      pageStatistics: whole.statistics,
+      page: (joint) => owners.map((owner) => this.documents.bm25(owner, pages.counts, joint)),
+      pageStatistics: pages.statistics,
       summary: owners.map((owner) => summary[owner]),
       summaryEmbedder: this.#core.summaries?.embedder ?? "",
       title: share("inTitle"),
       heading: share("inHeading"),
       indexes: owners.map((owner) => this.indexes.has(owner)),
       rating: rows.map((row) => Number(this.prior.get(row) ?? 0)),
-      vector: (place) => near.vector(rows[place]),
+      vector: (place) => nearest.vector(rows[place]),
     };
   }
 
@@ -201,10 +201,10 @@ class Index {
    * @returns {Promise<Map<string, Term>>}
    */
   async #terms(asked, last) {
-    const known = await Promise.all(asked.map((term) => this.#term(term)));
+    const entries = await Promise.all(asked.map((term) => this.#term(term)));
     /** @type {Map<string, Term>} */
     const terms = new Map();
-    known.forEach((term, i) => term && terms.set(asked[i], term));
+    entries.forEach((term, i) => term && terms.set(asked[i], term));
     const unfinished = asked.at(-1);
     if (last && unfinished && !terms.has(unfinished)) {
       const name = await this.#completed(unfinished);
@@ -234,8 +234,8 @@ class Index {
       this.firsts.findLastIndex((term) => term <= beginning),
     );
     const last = this.firsts.findLastIndex((term) => term <= `${beginning}\uffff`);
-    const behind = Math.min(first + LOOKED_AT, last + 1);
-    const numbers = Array.from({ length: behind - first }, (_, i) => first + i);
+    const end = Math.min(first + LOOKED_AT, last + 1);
+    const numbers = Array.from({ length: end - first }, (_, i) => first + i);
     const shards = await Promise.all(numbers.map((number) => this.#shard(`t/${number}`)));
     let [most, best] = [0, ""];
     for (const { t, n } of shards) {
@@ -261,7 +261,7 @@ class Index {
     shard.postings ??= varints(shard.p);
     const start = before(shard.n);
     /** @type {Term} */
-    const known = {
+    const result = {
       rows: [],
       counts: [],
       inTitle: [],
@@ -271,13 +271,13 @@ class Index {
     };
     let at = 0;
     for (let i = 2 * start; i < 2 * (start + shard.n[place]); i += 2) {
-      const about = shard.postings[i + 1];
-      known.rows.push((at += shard.postings[i]));
-      known.counts.push((about >> 2) + 1);
-      known.inTitle.push((about & 2) > 0);
-      known.inHeading.push((about & 1) > 0);
+      const mark = shard.postings[i + 1];
+      result.rows.push((at += shard.postings[i]));
+      result.counts.push((mark >> 2) + 1);
+      result.inTitle.push((mark & 2) > 0);
+      result.inHeading.push((mark & 1) > 0);
     }
-    return known;
+    return result;
   }
 
   /**
@@ -303,13 +303,13 @@ class Index {
    * @param {() => Promise<Float64Array | null>} embed
    */
   async #modelled(embed) {
-    const wanted = this.vectors.modelled || this.summaries.modelled;
-    const vector = wanted ? await embed() : null;
+    const isNeeded = this.vectors.modelled || this.summaries.modelled;
+    const vector = isNeeded ? await embed() : null;
     if (!vector) return null;
-    const about = await this.#shard("m");
+    const axes = await this.#shard("m");
     return {
-      chunk: about.vectors && [this.vectors.projected(vector, about.vectors)],
-      summary: about.summaries && [this.summaries.projected(vector, about.summaries)],
+      chunk: axes.vectors && [this.vectors.projected(vector, axes.vectors)],
+      summary: axes.summaries && [this.summaries.projected(vector, axes.summaries)],
     };
   }
 
@@ -375,13 +375,13 @@ class Index {
   #documentMask({ kinds = [], tags = [], rating = 0, since = 0, current = false }) {
     if (!kinds.length && !tags.length && !rating && !since && !current) return null;
     const allowed = Array.from(this.sizes, (_, owner) => {
-      const known = this.document(owner);
+      const document = this.document(owner);
       return (
-        (!kinds.length || kinds.includes(known.kind)) &&
-        tags.every((tag) => known.tags.includes(tag)) &&
-        (!rating || known.rating >= rating) &&
-        known.day >= since &&
-        !(current && known.stale)
+        (!kinds.length || kinds.includes(document.kind)) &&
+        tags.every((tag) => document.tags.includes(tag)) &&
+        (!rating || document.rating >= rating) &&
+        document.day >= since &&
+        !(current && document.stale)
       );
     });
     return Uint8Array.from(this.owners, (owner) => Number(allowed[owner]));

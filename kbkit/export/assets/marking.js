@@ -23,14 +23,14 @@ function findPassage(root, ends, place) {
       (place.contains(text) ||
         place.compareDocumentPosition(text) & Node.DOCUMENT_POSITION_FOLLOWING),
   );
-  const found = find(all, first, last, behind ? behind[1] : 0);
-  if (!found) return null;
-  const held = texts.filter(
-    ([text, begin]) => begin < found.end && begin + letters(text.data).length > found.start,
+  const match = find(all, first, last, behind ? behind[1] : 0);
+  if (!match) return null;
+  const nodes = texts.filter(
+    ([text, begin]) => begin < match.end && begin + letters(text.data).length > match.start,
   );
-  const around = held.map(([text]) => text.parentElement?.closest(BLOCKS));
-  const blocks = around.flatMap((block) => (block && root.contains(block) ? [block] : []));
-  return { blocks, first: held[0][0] };
+  const parents = nodes.map(([text]) => text.parentElement?.closest(BLOCKS));
+  const blocks = parents.flatMap((block) => (block && root.contains(block) ? [block] : []));
+  return { blocks, first: nodes[0][0] };
 }
 
 /** @param {string} text */
@@ -73,8 +73,8 @@ function find(all, first, last, from) {
   if (start < 0) start = all.indexOf(first);
   if (start < 0) return null;
   const end = last ? all.indexOf(last, start) : -1;
-  const near = end >= 0 && end - start < LONGEST;
-  return { start, end: near ? end + last.length : start + first.length };
+  const isComplete = end >= 0 && end - start < LONGEST;
+  return { start, end: isComplete ? end + last.length : start + first.length };
 }
 
 export { findPassage };

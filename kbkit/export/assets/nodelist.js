@@ -68,8 +68,8 @@ class NodeList {
 
   draw() {
     const { items } = this;
-    const shown = items.slice(0, this.listed);
-    this.list.replaceChildren(...shown.map((item, number) => this.option(item, number)));
+    const visible = items.slice(0, this.listed);
+    this.list.replaceChildren(...visible.map((item, number) => this.option(item, number)));
     this.more.hidden = items.length <= this.listed;
     setText(this.more, `Show more (${(items.length - this.listed).toLocaleString("en")})`);
   }
@@ -87,11 +87,11 @@ class NodeList {
       "aria-posinset": number + 1,
       title: weight === undefined ? name : `${name}: weight ${weight}`,
     };
-    const way = relation && `${forward ? "" : "← "}${spoken(relation)}${forward ? " →" : ""}`;
+    const label = relation && `${forward ? "" : "← "}${spoken(relation)}${forward ? " →" : ""}`;
     return make(
       "li",
       attributes,
-      way && make("span", { class: "kb-graph-relation" }, way),
+      label && make("span", { class: "kb-graph-relation" }, label),
       reason === undefined && markOf(type),
       make("bdi", { class: "kb-graph-name" }, name),
       " ",
@@ -142,7 +142,7 @@ class NodeList {
     const to = (number) => this.setActive(Math.min(Math.max(number, 0), last), true);
     const go = () => this.items[this.active] && this.handlers.onGo(this.items[this.active]);
     /** @type {Record<string, () => void>} */
-    const does = {
+    const actions = {
       ArrowDown: () => to(this.active + 1),
       ArrowUp: () => to(this.active - 1),
       PageDown: () => to(this.active + PAGE),
@@ -156,9 +156,9 @@ class NodeList {
       Backspace: () => this.handlers.onBack(),
       Escape: () => this.handlers.onLeave(),
     };
-    if (Object.hasOwn(does, event.key)) {
+    if (Object.hasOwn(actions, event.key)) {
       event.preventDefault();
-      does[event.key]();
+      actions[event.key]();
     }
     if (event.key !== "Tab") {
       event.stopPropagation();

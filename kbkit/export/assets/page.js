@@ -29,25 +29,25 @@ let timer = 0;
 
 /** The values of the form. */
 function values() {
-  const all = [...new FormData(form)].map(([name, value]) => [name, String(value).trim()]);
-  return new URLSearchParams(all.filter(([, value]) => value));
+  const pairs = [...new FormData(form)].map(([name, value]) => [name, String(value).trim()]);
+  return new URLSearchParams(pairs.filter(([, value]) => value));
 }
 
-/** @param {URLSearchParams} given */
-function options(given) {
-  const fresh = Number(given.get("fresh"));
+/** @param {URLSearchParams} params */
+function options(params) {
+  const maxAge = Number(params.get("fresh"));
   return {
-    kbs: given.getAll("kb"),
+    kbs: params.getAll("kb"),
     limit,
     filters: {
-      kinds: given.getAll("type"),
-      tags: given.getAll("tag"),
-      rating: Number(given.get("rating")),
-      since: fresh ? Math.floor(Date.now() / DAY) - fresh : 0,
-      current: given.get("state") === "current",
-      frames: given.getAll("frame"),
-      subjects: given.getAll("subject"),
-      entities: given.getAll("entity"),
+      kinds: params.getAll("type"),
+      tags: params.getAll("tag"),
+      rating: Number(params.get("rating")),
+      since: maxAge ? Math.floor(Date.now() / DAY) - maxAge : 0,
+      current: params.get("state") === "current",
+      frames: params.getAll("frame"),
+      subjects: params.getAll("subject"),
+      entities: params.getAll("entity"),
     },
   };
 }
@@ -68,11 +68,11 @@ function send(message) {
 }
 
 function search() {
-  const given = values();
+  const params = values();
   const address = new URL(location.href);
-  address.search = String(given);
+  address.search = String(params);
   history.replaceState(null, "", address);
-  const text = given.get("query") ?? "";
+  const text = params.get("query") ?? "";
   asked += 1;
   drop.hidden = true;
   if (!text) {
@@ -82,7 +82,7 @@ function search() {
     return;
   }
   results.setAttribute("aria-busy", "true");
-  send({ kbkit: "search", id: asked, query: text, options: options(given) });
+  send({ kbkit: "search", id: asked, query: text, options: options(params) });
 }
 
 /** @param {any} message */
@@ -122,14 +122,14 @@ function card(hits) {
   const [best] = hits;
   const kb = form.elements.namedItem("kb") && best.kbTitle;
   const trail = [kb, best.section].filter(Boolean).join(" › ");
-  const typed = form.elements.namedItem("type") && best.kind !== "other";
+  const hasTypes = form.elements.namedItem("type") && best.kind !== "other";
   const about = [
-    typed && best.kind.replaceAll("_", " "),
+    hasTypes && best.kind.replaceAll("_", " "),
     best.stale && "may be out of date",
     best.rating && `rated ${best.rating.toFixed(1)} of 5`,
     best.tags.join(", "),
   ];
-  const said = about.filter(Boolean).join(" · ");
+  const facts = about.filter(Boolean).join(" · ");
   return make(
     "li",
     { class: "kb-card" },
@@ -139,7 +139,7 @@ function card(hits) {
       hit.heading && make("h3", {}, linked(hit, hit.headingParts)),
       make("p", { class: "kb-snippet" }, marked(hit.snippet)),
     ]),
-    said && make("p", { class: "kb-about" }, said),
+    facts && make("p", { class: "kb-about" }, facts),
   );
 }
 
@@ -190,10 +190,10 @@ function suggest(subjects) {
     for (const { name, kind, count } of subjects) {
       if ((!entities || kind === "entity") && !counts.has(name)) counts.set(name, count);
     }
-    const offered = [...counts].map(([value, count]) =>
+    const entries = [...counts].map(([value, count]) =>
       make("option", { value }, `${count.toLocaleString("en")} passage${count === 1 ? "" : "s"}`),
     );
-    field.list?.replaceChildren(...offered);
+    field.list?.replaceChildren(...entries);
   }
 }
 
@@ -204,17 +204,17 @@ function fields() {
 
 /** The filters that are set. */
 function conditions() {
-  const said = [...chosen.querySelectorAll("[data-said]")].map((chip) =>
+  const labels = [...chosen.querySelectorAll("[data-said]")].map((chip) =>
     String(/** @type {HTMLElement} */ (chip).dataset.said),
   );
   for (const field of /** @type {any} */ (form.elements)) {
-    if (field.type === "checkbox" && field.checked) said.push(field.labels[0].textContent);
+    if (field.type === "checkbox" && field.checked) labels.push(field.labels[0].textContent);
     if (field.type === "select-one" && field.value) {
       const label = field.labels[0].firstChild.textContent.toLowerCase();
-      said.push(`${label} ${field.selectedOptions[0].text.replace(/ \([\d,]+\)$/, "")}`);
+      labels.push(`${label} ${field.selectedOptions[0].text.replace(/ \([\d,]+\)$/, "")}`);
     }
   }
-  return said;
+  return labels;
 }
 
 function changed() {
@@ -236,14 +236,14 @@ function move(event) {
 
 /** Fills the form from the address. */
 function restore() {
-  const given = new URLSearchParams(location.search);
+  const params = new URLSearchParams(location.search);
   for (const name of Object.keys(SAID)) {
-    for (const value of given.getAll(name)) choose(name, value);
+    for (const value of params.getAll(name)) choose(name, value);
   }
   for (const field of /** @type {any} */ (form.elements)) {
     if (!field.name || field.type === "hidden") continue;
-    if (field.type === "checkbox") field.checked = given.getAll(field.name).includes(field.value);
-    else field.value = given.get(field.name) ?? "";
+    if (field.type === "checkbox") field.checked = params.getAll(field.name).includes(field.value);
+    else field.value = params.get(field.name) ?? "";
   }
 }
 

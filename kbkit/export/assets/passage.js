@@ -21,13 +21,13 @@ function target() {
 function mark() {
   const ends = new URLSearchParams(location.search).get("passage") ?? "";
   const article = document.querySelector("article") ?? document.body;
-  const found = findPassage(article, ends, target());
-  if (!found) return;
-  for (const block of found.blocks) block.classList.add("kb-passage");
+  const match = findPassage(article, ends, target());
+  if (!match) return;
+  for (const block of match.blocks) block.classList.add("kb-passage");
   const look = new CSSStyleSheet(); // allowed by the page's policy, unlike style elements
   look.replaceSync(LOOK);
   document.adoptedStyleSheets.push(look);
-  show(found.first);
+  show(match.first);
 }
 
 /**

@@ -81,22 +81,22 @@ function rank(pools, limit) {
   const parts = fused(pools, documents, sizes);
   const total = parts.total;
   /** @type {boolean[]} */
-  const alike = [];
+  const isDuplicate = [];
   for (const [pool, start] of placed(pools)) {
     const scores = total.slice(start, start + pool.rows.length);
-    alike.push(...duplicates(pool.vector, scores, pool.settings.duplicates));
+    isDuplicate.push(...duplicates(pool.vector, scores, pool.settings.duplicates));
   }
   const places = placesWithin(total, documents);
   const most = each(pools, (pool) => pool.settings.perDocument);
   const final = total.map((_, i) => {
     const further = Math.max(places[i] - most[i] + 1, 0);
-    const factor = FURTHER ** further * (alike[i] ? DUPLICATE : 1);
+    const factor = FURTHER ** further * (isDuplicate[i] ? DUPLICATE : 1);
     return parts.columns.reduce((sum, column) => sum + column[i] * factor, 0);
   });
   const common = byScore(final).filter((i) => parts.common[i]);
   return common.slice(0, limit).map((i) => {
     const [pool, start] = /** @type {[Pool, number]} */ (
-      placed(pools).findLast(([known, first]) => first <= i && known.rows.length)
+      placed(pools).findLast(([candidate, first]) => first <= i && candidate.rows.length)
     );
     return { pool, place: i - start, score: final[i] };
   });
@@ -125,8 +125,8 @@ function placed(pools) {
  */
 function each(pools, value) {
   return pools.flatMap((pool, which) => {
-    const held = value(pool, which);
-    return pool.rows.map(() => held);
+    const repeated = value(pool, which);
+    return pool.rows.map(() => repeated);
   });
 }
 
@@ -156,10 +156,10 @@ function numbered(pools) {
  * @param {number[]} sizes
  */
 function fused(pools, documents, sizes) {
-  const ofDocuments = documentFactors(pools);
+  const pageFactors = documentFactors(pools);
   const weights = each(pools, ({ settings }, which) => {
-    const summary = settings.summary * ofDocuments[which].summary;
-    const page = settings.page * ofDocuments[which].page;
+    const summary = settings.summary * pageFactors[which].summary;
+    const page = settings.page * pageFactors[which].page;
     const whole = 1 + settings.document + settings.title + settings.heading + summary + page;
     return { ...settings, lexical: 1 - settings.dense, summary, page, whole };
   });
@@ -175,8 +175,8 @@ function fused(pools, documents, sizes) {
   );
   const dense = weighed(cosine, "dense");
   const lexical = weighed(bm25, "lexical");
-  const own = dense.map((score, i) => score + lexical[i]);
-  const document = documentEvidence(own, documents, sizes).map((x, i) => weights[i].document * x);
+  const base = dense.map((score, i) => score + lexical[i]);
+  const document = documentEvidence(base, documents, sizes).map((x, i) => weights[i].document * x);
   const title = weighed(
     pools.flatMap((pool) => pool.title),
     "title",
@@ -189,7 +189,7 @@ function fused(pools, documents, sizes) {
   const summary = weighed(normalised(summaries, NEAR_SUMMARY), "summary");
   const pages = pools.flatMap((pool) => pool.page(ofPages));
   const page = weighed(normalised(pages, enough(pools, ofPages)), "page");
-  const sum = own.map((x, i) => x + document[i] + title[i] + heading[i] + summary[i] + page[i]);
+  const sum = base.map((x, i) => x + document[i] + title[i] + heading[i] + summary[i] + page[i]);
   const prior = pools.flatMap((pool) => pool.rating);
   const rating = sum.map((score, i) => score * weights[i].rating * prior[i]);
   const factors = pools.flatMap((pool) => pool.indexes).map((index) => (index ? INDEX : 1));
@@ -228,8 +228,8 @@ function documentFactors(pools) {
  */
 function together(several) {
   if (several.length === 1) return several[0];
-  const chunks = several.reduce((sum, one) => sum + one.chunks, 0);
-  const length = several.reduce((sum, one) => sum + Math.round(one.average * one.chunks), 0);
+  const chunks = several.reduce((sum, part) => sum + part.chunks, 0);
+  const length = several.reduce((sum, part) => sum + Math.round(part.average * part.chunks), 0);
   /** @type {Map<string, number>} */
   const frequencies = new Map();
   for (const one of several) {
@@ -282,9 +282,9 @@ function enough(pools, statistics) {
  * @param {number} [full]
  */
 function normalised(scores, full = 0) {
-  const kept = scores.map((score) => Math.max(score, 0));
-  const top = kept.reduce((most, score) => Math.max(most, score), full);
-  return top > 0 ? kept.map((score) => score / top) : kept;
+  const positive = scores.map((score) => Math.max(score, 0));
+  const top = positive.reduce((most, score) => Math.max(most, score), full);
+  return top > 0 ? positive.map((score) => score / top) : positive;
 }
 
 /**
@@ -310,8 +310,8 @@ function documentEvidence(scores, documents, sizes) {
   const long = documents.filter(
     (_, i) => places[i] === 0 && sizes[i] > NEIGHBOURS && scores[i] > 0,
   );
-  const found = long.reduce((sum, document) => sum + (others[document] ?? 0) / best[document], 0);
-  const share = (found + DOUBT) / (long.length + DOUBT);
+  const total = long.reduce((sum, document) => sum + (others[document] ?? 0) / best[document], 0);
+  const share = (total + DOUBT) / (long.length + DOUBT);
   return scores.map((_, i) => {
     const missing = Math.max(NEIGHBOURS - (sizes[i] - 1), 0) / NEIGHBOURS;
     return (others[documents[i]] ?? 0) + missing * share * best[documents[i]];
@@ -326,18 +326,18 @@ function documentEvidence(scores, documents, sizes) {
  * @param {number} threshold
  */
 function duplicates(vector, scores, threshold) {
-  const found = scores.map(() => false);
-  if (threshold >= 1) return found;
+  const flags = scores.map(() => false);
+  if (threshold >= 1) return flags;
   const best = byScore(scores).slice(0, COMPARED);
   const vectors = best.map(vector);
   vectors.forEach((first, i) => {
-    if (!first || found[best[i]]) return;
+    if (!first || flags[best[i]]) return;
     for (let j = i + 1; j < best.length; j++) {
       const second = vectors[j];
-      if (second && dot(first, second) > threshold) found[best[j]] = true;
+      if (second && dot(first, second) > threshold) flags[best[j]] = true;
     }
   });
-  return found;
+  return flags;
 }
 
 /**

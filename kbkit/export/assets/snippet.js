@@ -26,19 +26,19 @@ class Matches {
       const letters = [...term.replace(SIGNS, "")].slice(0, BEGINNING).join("");
       return letters.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
     });
-    const some = [...new Set(beginnings)].sort().join("|");
+    const pattern = [...new Set(beginnings)].sort().join("|");
     /** Matches words that may contain a term, by its first letters. */
-    this.signs = new RegExp(beginnings.length ? some : "(?!)", "giu");
+    this.signs = new RegExp(beginnings.length ? pattern : "(?!)", "giu");
   }
 
   /** @param {string} word */
   of(word) {
-    let held = this.#known.get(word);
-    if (!held) {
-      held = [...new Set(this.#analyzer.terms(word))].filter((term) => this.#terms.has(term));
-      this.#known.set(word, held);
+    let terms = this.#known.get(word);
+    if (!terms) {
+      terms = [...new Set(this.#analyzer.terms(word))].filter((term) => this.#terms.has(term));
+      this.#known.set(word, terms);
     }
-    return held;
+    return terms;
   }
 }
 
@@ -63,8 +63,8 @@ function snippet(lines, matches, length = LENGTH) {
     const space = text.lastIndexOf(" ", end);
     if (space >= Math.max(start + 1, last) && space > 0) end = space;
   }
-  const shown = lines.slice(start, end);
-  return (start ? `… ${shown.trim()}` : shown.trimEnd()) + (end < text.length ? " …" : "");
+  const excerpt = lines.slice(start, end);
+  return (start ? `… ${excerpt.trim()}` : excerpt.trimEnd()) + (end < text.length ? " …" : "");
 }
 
 /**
@@ -96,15 +96,15 @@ function marked(text, matches) {
       continue;
     }
     const words = piece.split(WORDS);
-    const held = words.map((word, i) => i % 2 > 0 && matches.of(word).length > 0);
-    if (!held.includes(true)) {
+    const matched = words.map((word, i) => i % 2 > 0 && matches.of(word).length > 0);
+    if (!matched.includes(true)) {
       const [, before, whole, behind] = /** @type {RegExpExecArray} */ (CORE.exec(piece));
       parts[parts.length - 1] += before;
       parts.push(whole, behind);
       continue;
     }
     words.forEach((word, i) => {
-      if (held[i]) parts.push(word, "");
+      if (matched[i]) parts.push(word, "");
       else parts[parts.length - 1] += word;
     });
   }
@@ -112,7 +112,7 @@ function marked(text, matches) {
 }
 
 /**
- * Where words with wanted terms stand; in a long word, where the terms themselves do.
+ * The positions of words with query terms; in a long word, those of the terms themselves.
  *
  * @param {string} text
  * @param {Matches} matches
@@ -128,21 +128,21 @@ function found(text, matches, long) {
     end = text.indexOf(" ", sign.index + sign[0].length);
     if (end < 0) end = text.length;
     const word = text.slice(start, end);
-    const held = matches.of(word);
-    if (held.length && word.length > long) {
+    const terms = matches.of(word);
+    if (terms.length && word.length > long) {
       const folded = word.toLowerCase();
       /** @type {[number, string[]][]} */
-      const inside = held.map((term) => [start + Math.max(0, folded.indexOf(term)), [term]]);
-      places.push(...inside.sort(([a], [b]) => a - b));
-    } else if (held.length) {
-      places.push([start, held]);
+      const offsets = terms.map((term) => [start + Math.max(0, folded.indexOf(term)), [term]]);
+      places.push(...offsets.sort(([a], [b]) => a - b));
+    } else if (terms.length) {
+      places.push([start, terms]);
     }
   }
   return places;
 }
 
 /**
- * Where the first and the last word of the window with most terms begin.
+ * The starts of the first and the last word of the window with the most terms.
  *
  * @param {[number, string[]][]} places
  * @param {number} length
@@ -153,14 +153,14 @@ function bestWindow(places, length) {
   /** @type {[number, number]} */
   let window = [0, 0];
   places.forEach(([start], i) => {
-    const held = new Set();
+    const distinct = new Set();
     let last = start;
-    for (const [other, terms] of places.slice(i)) {
-      if (other - start > Math.floor((length * 2) / 3)) break;
-      if (terms.some((term) => !held.has(term))) last = other;
-      for (const term of terms) held.add(term);
+    for (const [offset, terms] of places.slice(i)) {
+      if (offset - start > Math.floor((length * 2) / 3)) break;
+      if (terms.some((term) => !distinct.has(term))) last = offset;
+      for (const term of terms) distinct.add(term);
     }
-    if (held.size > best) [best, window] = [held.size, [start, last]];
+    if (distinct.size > best) [best, window] = [distinct.size, [start, last]];
   });
   return window;
 }

@@ -112,7 +112,7 @@
     const post = self.postMessage.bind(self);
     self.importScripts = (...urls) => run(...urls.map((url) => new URL(url, material).href));
     /** @param {MessageEvent} event */
-    const hold = (event) => {
+    const queue = (event) => {
       if (!event.isTrusted) return; // from `again`
       event.stopImmediatePropagation();
       keep(event.data);
@@ -121,12 +121,12 @@
     const sent = (message) => {
       post(message.type === 1 ? { kbkit: "ready" } : message);
       if (message.type !== 1) return;
-      self.removeEventListener("message", hold);
+      self.removeEventListener("message", queue);
       waiting.splice(0).forEach(again);
     };
     self.postMessage = sent;
     self.removeEventListener("message", receive);
-    self.addEventListener("message", hold);
+    self.addEventListener("message", queue);
     run(material.href);
     again({ ...setup, data: { ...setup.data, docs } });
   }

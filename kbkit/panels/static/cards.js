@@ -147,15 +147,15 @@ class CardsView extends View {
    * @param {boolean} focus  whether the results had the focus
    */
   showFirst(state, focus) {
-    const from = this.trail.splice(state.depth)[0] ?? "";
+    const returnId = this.trail.splice(state.depth)[0] ?? "";
     const place = Math.max(
       0,
-      this.cards.findIndex((card) => card.hit.id === from),
+      this.cards.findIndex((card) => card.hit.id === returnId),
     );
     this.setCurrent(place);
     if (focus) {
       this.go(place);
-    } else if (from) {
+    } else if (returnId) {
       this.cards[place]?.article.scrollIntoView({ block: "nearest" });
     }
   }
@@ -315,8 +315,8 @@ class Card {
     };
     const header = make("header", {}, this.pick, this.rank, this.title, this.score);
     const actions = make("div", { class: "kbkit-actions" });
-    const open = view.opens ? [this.whole] : [];
-    actions.append(group, this.undo, this.around, this.like, ...open, this.copy, this.rated);
+    const openButtons = view.opens ? [this.whole] : [];
+    actions.append(group, this.undo, this.around, this.like, ...openButtons, this.copy, this.rated);
     this.article = make("article", { class: "kbkit-card", tabindex: -1 });
     this.article.append(header, this.about, this.where, this.snippet, this.context, actions);
     this.root = make("li", {}, this.article);
@@ -338,11 +338,11 @@ class Card {
   fill(hit) {
     this.hit = hit;
     this.pick.checked = hit.selected;
-    const drawn = JSON.stringify(hit);
-    if (drawn === this.drawn) {
+    const drawing = JSON.stringify(hit);
+    if (drawing === this.drawn) {
       return;
     }
-    this.drawn = drawn;
+    this.drawn = drawing;
     const label = `Result ${hit.rank}: ${hit.title}`;
     this.article.setAttribute("aria-label", label);
     this.pick.setAttribute("aria-label", `Select ${label.toLowerCase()[0]}${label.slice(1)}`);
@@ -436,8 +436,8 @@ class Card {
   }
 
   async cite() {
-    const done = await copyText(this.hit.citation);
-    const status = done
+    const copied = await copyText(this.hit.citation);
+    const status = copied
       ? `Copied the citation of “${this.hit.title}”`
       : "The browser did not allow copying";
     this.view.showStatus(status);

@@ -44,9 +44,9 @@ export async function copyText(text) {
     area.value = text;
     document.body.append(area);
     area.select();
-    const done = document.execCommand("copy");
+    const copied = document.execCommand("copy");
     area.remove();
-    return done;
+    return copied;
   }
 }
 

@@ -17,8 +17,8 @@ class EntriesView extends EditingView {
   constructor(model, el) {
     super(model, el);
     this.slug = "";
-    const maker = makeButton("New entry…", () => this.showForm(null));
-    const tools = make("div", { class: "kbkit-tools" }, maker, this.undo);
+    const createButton = makeButton("New entry…", () => this.showForm(null));
+    const tools = make("div", { class: "kbkit-tools" }, createButton, this.undo);
     this.scroll = make("div", {
       class: "kbkit-entry-table",
       role: "region",
@@ -33,7 +33,7 @@ class EntriesView extends EditingView {
       edit: (fields) => this.showForm(fields),
       close: () => this.closeEntry(),
     });
-    const whole = make(
+    const root = make(
       "div",
       { class: "kbkit-cards", "data-lm-suppress-shortcuts": "true" },
       tools,
@@ -43,7 +43,7 @@ class EntriesView extends EditingView {
       this.more,
       this.details.element,
     );
-    el.replaceChildren(whole);
+    el.replaceChildren(root);
     this.drawOn("table", () => this.drawTable());
     this.drawOn("state", () => this.draw());
   }
@@ -107,7 +107,7 @@ class EntriesView extends EditingView {
 
   /** @param {string} slug */
   focusRow(slug) {
-    const row = this.rows.find((each) => each.dataset.slug === slug);
+    const row = this.rows.find((candidate) => candidate.dataset.slug === slug);
     /** @type {HTMLElement | null | undefined} */ (row?.querySelector(".kbkit-link"))?.focus();
   }
 
@@ -146,18 +146,18 @@ class EntriesView extends EditingView {
     const text = (/** @type {number} */ rows) => make("textarea", { rows });
     const choice = make("select", {}, STATUSES.map((each) => make("option", { value: each }, each))); // prettier-ignore
     /** @type {(name: string) => string} */
-    const begin = (name) => fields?.[name] ?? "";
-    const all = [
-      labelled("Title", "title", begin("title")),
+    const initial = (name) => fields?.[name] ?? "";
+    const candidates = [
+      labelled("Title", "title", initial("title")),
       fields === null && labelled("Folder name (default: from the title)", "slug", ""),
-      labelled("Description, which search uses", "description", begin("description"), text(2)),
-      labelled("Tags, separated by commas", "tags", begin("tags")),
-      labelled("Category", "category", begin("category")),
-      labelled("Status", "status", begin("status") || "active", choice),
-      labelled("Prompt, for agents", "prompt", begin("prompt"), text(8)),
-      labelled("Readme, for people", "readme", begin("readme"), text(4)),
+      labelled("Description, which search uses", "description", initial("description"), text(2)),
+      labelled("Tags, separated by commas", "tags", initial("tags")),
+      labelled("Category", "category", initial("category")),
+      labelled("Status", "status", initial("status") || "active", choice),
+      labelled("Prompt, for agents", "prompt", initial("prompt"), text(8)),
+      labelled("Readme, for people", "readme", initial("readme"), text(4)),
     ];
-    const controls = /** @type {import("./forms.js").Field[]} */ (all.filter(Boolean));
+    const controls = /** @type {import("./forms.js").Field[]} */ (candidates.filter(Boolean));
     const title = fields === null ? "New entry" : `Edit ${fields.title}`;
     const form = new Form(title, fields === null ? "Create" : "Save", controls, {
       submit: (values, over) =>

@@ -46,13 +46,13 @@ export class EntryDetails {
     this.stars = /** @type {HTMLButtonElement[]} */ (stars);
     this.rated = make("span", { class: "kbkit-rated" });
     this.place = make("div");
-    const acts = [
+    const buttons = [
       makeButton("Edit", () => this.entry && edit(this.entry.fields)),
       makeButton("Delete", () => this.ask("delete", { slug: this.slug })),
       makeButton("Close", close),
     ];
     const rating = make("div", { class: "kbkit-actions" }, group, this.rated);
-    const tools = make("div", { class: "kbkit-tools" }, acts);
+    const tools = make("div", { class: "kbkit-tools" }, buttons);
     this.tabs = TABS.map((name, i) => {
       const of = { role: "tab", id: `${this.name}-tab-${i}`, "aria-controls": `${this.name}-${i}` };
       return makeButton(name, () => this.select(i), of);
@@ -203,11 +203,11 @@ export class EntryDetails {
     const text = answer?.text;
     const add = this.acts.firstElementChild;
     const edit = makeButton(`Edit ${path}`, () => this.writeFile(path, text));
-    const drop = makeButton(`Delete ${path}`, () =>
+    const remove = makeButton(`Delete ${path}`, () =>
       this.ask("write", { slug: this.slug, path, remove: true }),
     );
     const save = makeButton("Download", () => this.download(path, save), { "aria-label": `Download ${path}` }); // prettier-ignore
-    this.acts.replaceChildren(...(add ? [add] : []), ...(text ? [edit] : []), drop, save);
+    this.acts.replaceChildren(...(add ? [add] : []), ...(text ? [edit] : []), remove, save);
   }
 
   /**

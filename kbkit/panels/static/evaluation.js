@@ -148,17 +148,17 @@ class EvaluationView extends View {
       return;
     }
     const { serial, place, html } = this.model.get("detail");
-    const found = serial === this.model.get("results").serial && place === this.opened;
+    const isLoaded = serial === this.model.get("results").serial && place === this.opened;
     const title = make("h4", {}, make("bdi", {}, this.queries[this.opened][0]));
     const close = makeButton("Close", () => this.closeLists());
-    const pair = make("div");
-    fillHtml(pair, found ? html : "<p>Searching…</p>");
+    const body = make("div");
+    fillHtml(body, isLoaded ? html : "<p>Searching…</p>");
     this.lists.hidden = false;
     this.lists.replaceChildren(
       make("div", { class: "kbkit-eval-head kbkit-buttons" }, title, close),
-      pair,
+      body,
     );
-    if (this.root.contains(focusIn(this.root)) && !found) {
+    if (this.root.contains(focusIn(this.root)) && !isLoaded) {
       this.lists.focus({ preventScroll: true });
     }
   }

@@ -64,7 +64,11 @@ export class FileEditor extends Form {
    */
   async store(text, over) {
     this.note.textContent = "Saving…";
-    this.storing = this.save({ ...this.file, text, version: over ? this.shown : this.file.version });
+    this.storing = this.save({
+      ...this.file,
+      text,
+      version: over ? this.shown : this.file.version,
+    });
     const reply = await this.storing;
     this.storing = null;
     this.shown = reply.problem?.now?.version ?? this.shown;

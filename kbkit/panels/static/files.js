@@ -42,20 +42,20 @@ class FilesView extends EditingView {
     this.state = model.get("state");
     this.rename = makeButton("Rename…", () => this.askMove());
     this.remove = makeButton("Delete", () => this.removeRow());
-    const makers = [
+    const createButtons = [
       makeButton("New file…", () => this.askNew("file")),
       makeButton("New folder…", () => this.askNew("folder")),
     ];
     const tools = make(
       "div",
       { class: "kbkit-tools" },
-      makers,
+      createButtons,
       this.rename,
       this.remove,
       this.undo,
     );
-    const lines = make("div", { class: "kbkit-tree-room" });
-    const left = make("div", { class: "kbkit-documents-left" }, lines);
+    const treeBox = make("div", { class: "kbkit-tree-room" });
+    const left = make("div", { class: "kbkit-documents-left" }, treeBox);
     this.back = makeButton("Back", () => this.send("back"));
     this.edit = makeButton("Edit", () => this.startEditing());
     this.asText = makeButton("As text", () => this.ask("as_text", { on: !this.state.as_text }));
@@ -65,8 +65,8 @@ class FilesView extends EditingView {
     this.reader = new Reader((href) => this.follow(href));
     this.reader.text.addEventListener("click", (event) => this.onMissing(event));
     this.backlinks = make("nav", { class: "kbkit-backlinks", "aria-label": "Backlinks" });
-    const acts = make("div", { class: "kbkit-tools" }, this.edit, this.asText, this.back);
-    this.header = make("header", {}, this.title, this.facts, acts);
+    const buttons = make("div", { class: "kbkit-tools" }, this.edit, this.asText, this.back);
+    this.header = make("header", {}, this.title, this.facts, buttons);
     this.article = make(
       "article",
       { class: "kbkit-article kbkit-cards" },
@@ -77,17 +77,17 @@ class FilesView extends EditingView {
     );
     this.room = make("div", { class: "kbkit-files-room" });
     const right = make("div", { class: "kbkit-documents-right" }, this.article, this.room);
-    const both = make("div", { class: "kbkit-documents-both" }, left, right);
-    const whole = make(
+    const columns = make("div", { class: "kbkit-documents-both" }, left, right);
+    const root = make(
       "div",
       { "data-lm-suppress-shortcuts": "true" },
       tools,
       this.said,
       this.place,
     );
-    whole.append(both);
-    el.replaceChildren(whole);
-    this.tree = new Tree(lines, this.ended.signal, {
+    root.append(columns);
+    el.replaceChildren(root);
+    this.tree = new Tree(treeBox, this.ended.signal, {
       children: async (folder) => {
         const { answer } = await this.ask("children", { folder });
         this.whenReleased(() => this.tree.receive({ folder, rows: answer?.rows ?? [] }));
@@ -145,9 +145,9 @@ class FilesView extends EditingView {
   /** @param {Row | undefined} row */
   activate(row) {
     this.row = row;
-    const fixed = !row || isShown(row);
-    this.rename.disabled = fixed;
-    this.remove.disabled = fixed;
+    const isFixed = !row || isShown(row);
+    this.rename.disabled = isFixed;
+    this.remove.disabled = isFixed;
     this.rename.title = row ? `Rename or move ${row.id}, or press F2` : "";
     this.remove.title = row ? `Put ${row.id} into the trash, or press Delete` : "";
   }
@@ -203,12 +203,12 @@ class FilesView extends EditingView {
    * @param {string} [path]  initial value
    */
   askNew(kind, path) {
-    const begin = path ?? this.folder();
-    const field = labelled(`Path of the new ${kind}`, "path", begin);
+    const initial = path ?? this.folder();
+    const field = labelled(`Path of the new ${kind}`, "path", initial);
     this.showForm(`New ${kind}`, "Create", field, async (values) => {
-      const written = values.path.trim();
-      const bare = kind === "file" && written && !/\.[^/.]+$/.test(written) ? ".md" : "";
-      const reply = await this.change("create", { path: written + bare, kind });
+      const typed = values.path.trim();
+      const suffix = kind === "file" && typed && !/\.[^/.]+$/.test(typed) ? ".md" : "";
+      const reply = await this.change("create", { path: typed + suffix, kind });
       if (reply.answer && kind === "file") {
         setTimeout(() => this.startEditing()); // after the form has focused the tree
       }

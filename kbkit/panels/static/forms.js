@@ -123,10 +123,10 @@ export class Form {
    * @param {Record<string, any>} now
    */
   conflict(values, now) {
-    const shown = Object.entries(now).map(([name, value]) => [name, Array.isArray(value) ? value.join("\n") : value]); // prettier-ignore
-    const differ = shown.filter(([name, value]) => name in values && values[name] !== value);
-    const rows = differ.flatMap(([name, value]) => [make("dt", {}, `${name} is now`), make("dd", { dir: "auto" }, value || "empty")]); // prettier-ignore
-    const over = makeButton("Overwrite with mine", () => this.send(true));
-    return [make("dl", {}, rows), over];
+    const texts = Object.entries(now).map(([name, value]) => [name, Array.isArray(value) ? value.join("\n") : value]); // prettier-ignore
+    const changed = texts.filter(([name, value]) => name in values && values[name] !== value);
+    const rows = changed.flatMap(([name, value]) => [make("dt", {}, `${name} is now`), make("dd", { dir: "auto" }, value || "empty")]); // prettier-ignore
+    const overwrite = makeButton("Overwrite with mine", () => this.send(true));
+    return [make("dl", {}, rows), overwrite];
   }
 }

@@ -57,8 +57,8 @@ class GraphPanelView extends EditingView {
     if (this.waits) {
       this.draw(this.state);
     }
-    const seen = document.visibilityState === "visible" && this.el.isConnected;
-    if (seen && !this.looking && this.el.offsetParent) {
+    const isVisible = document.visibilityState === "visible" && this.el.isConnected;
+    if (isVisible && !this.looking && this.el.offsetParent) {
       this.looking = true; // a busy kernel is not asked twice
       await this.ask("look", {});
       this.looking = false;
@@ -209,7 +209,7 @@ class GraphPanelView extends EditingView {
   create() {
     const values = { name: "", type: "name", description: "", aliases: [] };
     const form = new Form("New entity", "Create", this.entityFields(values), {
-      submit: (written) => this.change("create", GraphPanelView.entity(written)),
+      submit: (typed) => this.change("create", GraphPanelView.entity(typed)),
       close: () => this.place.replaceChildren(),
     });
     this.place.replaceChildren(form.element);
@@ -221,7 +221,7 @@ class GraphPanelView extends EditingView {
    * @param {HTMLElement} place
    */
   relate(id, place) {
-    const way = make("select", {}, make("option", { value: "to" }, "outgoing"), make("option", { value: "from" }, "incoming")); // prettier-ignore
+    const direction = make("select", {}, make("option", { value: "to" }, "outgoing"), make("option", { value: "from" }, "incoming")); // prettier-ignore
     const names = this.graph.data.nodes.slice(0, 300).map(({ name }) => name);
     const relations = [...new Set([...RELATIONS, ...this.graph.data.edges.map(({ name }) => name)])]; // prettier-ignore
     const form = new Form(
@@ -230,7 +230,7 @@ class GraphPanelView extends EditingView {
       [
         labelled("Relation", "relation", "", undefined, relations),
         labelled("Entity", "target", "", undefined, names),
-        labelled("Direction", "way", "to", way),
+        labelled("Direction", "way", "to", direction),
         labelled("Weight, above 0 and at most 1", "weight", "1"),
         labelled("Note", "note", ""),
       ],
@@ -280,12 +280,12 @@ class GraphPanelView extends EditingView {
         row.remove();
       }
     };
-    const look = (/** @type {Item} */ item) =>
+    const link = (/** @type {Item} */ item) =>
       makeButton(make("bdi", {}, item.name), () => this.graph.go(item), { class: "kbkit-link" });
     const row = make(
       "li",
       {},
-      make("p", {}, look(merge), " is ", look(keep), make("small", {}, ` ${reason}, ${score}`)),
+      make("p", {}, link(merge), " is ", link(keep), make("small", {}, ` ${reason}, ${score}`)),
       make("p", { class: "kbkit-graph-evidence", dir: "auto" }, evidence),
       makeButton("Merge", decide("merge"), { "aria-label": `Merge ${merge.name} into ${keep.name}` }), // prettier-ignore
       " ",

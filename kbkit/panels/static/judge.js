@@ -244,16 +244,16 @@ class JudgeView extends View {
   drawProgress() {
     const { queries } = this.round;
     const counts = queries.map((_, place) => this.round.count(place));
-    const judged = counts.reduce((sum, [one]) => sum + one, 0);
-    const pooled = counts.reduce((sum, [, of]) => sum + (of ?? 0), 0);
-    const more = counts.every(([, of]) => of !== null) ? "" : " or more";
-    const done = counts.map(([one, of]) => of !== null && one === of);
+    const judged = counts.reduce((sum, [done]) => sum + done, 0);
+    const pooled = counts.reduce((sum, [, size]) => sum + (size ?? 0), 0);
+    const suffix = counts.every(([, size]) => size !== null) ? "" : " or more";
+    const done = counts.map(([count, size]) => size !== null && count === size);
     const noun = queries.length === 1 ? "query" : "queries";
     this.bar.max = Math.max(1, pooled);
     this.bar.value = Math.min(judged, pooled);
     setText(
       this.progress,
-      `${judged} of ${pooled}${more} judged · ` +
+      `${judged} of ${pooled}${suffix} judged · ` +
         `${done.filter(Boolean).length} of ${queries.length} ${noun} done`,
     );
     [...this.select.options].forEach((option, i) =>
@@ -283,7 +283,7 @@ class JudgeView extends View {
     if (this.listed !== pool) {
       const focused = this.list.contains(this.focused);
       this.listed = pool;
-      this.items = (pool ?? []).map((one, i) => this.item(one, i));
+      this.items = (pool ?? []).map((candidate, i) => this.item(candidate, i));
       this.list.replaceChildren(...this.items.map(({ button }) => make("li", {}, button)));
       if (focused) {
         this.passage.focus();
@@ -292,13 +292,13 @@ class JudgeView extends View {
     pool?.forEach((candidate, i) => {
       const { button, score } = this.items[i];
       const judged = candidate.score !== null;
-      const here = i === this.round.at;
+      const isCurrent = i === this.round.at;
       const skipped = !judged && this.round.isSkipped(candidate);
       setText(score, judged ? String(candidate.score) : skipped ? "skipped" : "");
       score.classList.toggle("kbkit-judged", judged);
-      button.tabIndex = here ? 0 : -1;
-      button.setAttribute("aria-current", String(here));
-      if (here) {
+      button.tabIndex = isCurrent ? 0 : -1;
+      button.setAttribute("aria-current", String(isCurrent));
+      if (isCurrent) {
         showIn(this.list, button);
       }
     });
@@ -323,20 +323,20 @@ class JudgeView extends View {
 
   drawPassage() {
     const { at, candidate, pool } = this.round;
-    this.grades.forEach((one, i) => {
-      one.setAttribute("aria-pressed", String(candidate?.score === i + 1));
-      one.disabled = !candidate;
+    this.grades.forEach((button, i) => {
+      button.setAttribute("aria-pressed", String(candidate?.score === i + 1));
+      button.disabled = !candidate;
     });
     this.skip.disabled = !candidate;
     this.passage.setAttribute("aria-busy", String(!pool));
-    const shown = candidate ?? pool;
-    if (this.drawn === shown) {
+    const content = candidate ?? pool;
+    if (this.drawn === content) {
       return;
     }
     const before = this.drawn && "id" in this.drawn ? this.drawn.id : null;
-    const same = candidate !== null && before === candidate.id;
-    const top = same ? this.passage.scrollTop : 0;
-    this.drawn = shown;
+    const isSame = candidate !== null && before === candidate.id;
+    const top = isSame ? this.passage.scrollTop : 0;
+    this.drawn = content;
     const label = candidate && pool ? `Passage ${at + 1} of ${pool.length}` : "Passage";
     this.passage.setAttribute("aria-label", label);
     if (candidate) {

@@ -76,16 +76,16 @@ export class Reader {
    * @param {Element | null} place  where to search
    */
   mark(ends, place) {
-    this.text.querySelectorAll(".passage").forEach((one) => one.classList.remove("passage"));
+    this.text.querySelectorAll(".passage").forEach((block) => block.classList.remove("passage"));
     const blocks = findPassage(this.text, ends, place)?.blocks ?? [];
     for (const block of blocks) {
       block.classList.add("passage");
     }
     if (blocks.length) {
       const { top, height } = this.page.getBoundingClientRect();
-      const begins = blocks[0].getBoundingClientRect().top - top;
-      if (begins < 0 || begins > height * 0.7) {
-        this.page.scrollTop += begins - height * 0.3;
+      const offset = blocks[0].getBoundingClientRect().top - top;
+      if (offset < 0 || offset > height * 0.7) {
+        this.page.scrollTop += offset - height * 0.3;
       }
     }
   }

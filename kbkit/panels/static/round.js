@@ -81,8 +81,10 @@ export class JudgingRound {
   /** @param {Stored} stored */
   confirm({ by, place, id, score }) {
     this.pending.delete(by);
-    const newer = [...this.pending.values()].some((one) => one.place === place && one.id === id);
-    const candidate = this.pools.get(place)?.find((one) => one.id === id);
+    const newer = [...this.pending.values()].some(
+      (judgement) => judgement.place === place && judgement.id === id,
+    );
+    const candidate = this.pools.get(place)?.find((passage) => passage.id === id);
     if (candidate && !newer) {
       candidate.score = score;
     }
@@ -99,10 +101,11 @@ export class JudgingRound {
     }
     this.pools.set(place, passages);
     this.outdated.delete(place);
-    for (const one of this.pending.values()) {
-      const candidate = one.place === place && passages.find((other) => other.id === one.id);
+    for (const judgement of this.pending.values()) {
+      const candidate =
+        judgement.place === place && passages.find((passage) => passage.id === judgement.id);
       if (candidate) {
-        candidate.score = one.score;
+        candidate.score = judgement.score;
       }
     }
     if (place === this.place && this.at < 0) {
@@ -115,13 +118,13 @@ export class JudgingRound {
     if (this.place === null || this.place < 0) {
       return;
     }
-    const near = [this.place, this.nextPlace(), (this.place + 1) % this.queries.length];
-    const places = [...new Set(near)].filter(
+    const upcoming = [this.place, this.nextPlace(), (this.place + 1) % this.queries.length];
+    const places = [...new Set(upcoming)].filter(
       (one) =>
         one >= 0 && (!this.pools.has(one) || this.outdated.has(one)) && !this.requested.has(one),
     );
     if (places.length) {
-      places.forEach((one) => this.requested.add(one));
+      places.forEach((place) => this.requested.add(place));
       this.send("request", { places });
     }
   }
@@ -139,7 +142,7 @@ export class JudgingRound {
 
   /** The place of the passage in the pool; -1 if none is shown. */
   get at() {
-    return (this.pool ?? []).findIndex((one) => one.id === this.shown);
+    return (this.pool ?? []).findIndex((passage) => passage.id === this.shown);
   }
 
   get candidate() {
@@ -164,13 +167,14 @@ export class JudgingRound {
   count(place) {
     const pool = this.pools.get(place);
     return pool
-      ? [pool.filter((one) => one.score !== null).length, pool.length]
+      ? [pool.filter((passage) => passage.score !== null).length, pool.length]
       : this.counts[place];
   }
 
   /** Judgements that Python has not stored for some time. */
   get late() {
-    return [...this.pending.values()].filter((one) => Date.now() - one.since > SLOW).length;
+    return [...this.pending.values()].filter((judgement) => Date.now() - judgement.since > SLOW)
+      .length;
   }
 
   /**
@@ -205,18 +209,18 @@ export class JudgingRound {
   undo() {
     if (!this.candidate?.score) {
       const [place, id] = this.judged.at(-1) ?? [-1, ""];
-      const at = (this.pools.get(place) ?? []).findIndex((one) => one.id === id);
+      const at = (this.pools.get(place) ?? []).findIndex((passage) => passage.id === id);
       if (at < 0) {
         return "There is nothing to undo.";
       }
       this.place = place;
       this.show(at);
     }
-    const taken = this.candidate;
-    if (taken && taken.score !== null && !this.store(taken, null)) {
+    const undone = this.candidate;
+    if (undone && undone.score !== null && !this.store(undone, null)) {
       return DEAD;
     }
-    this.judged = this.judged.filter(([, other]) => other !== taken?.id);
+    this.judged = this.judged.filter(([, other]) => other !== undone?.id);
     return `Undone. ${this.position()}`;
   }
 

@@ -107,8 +107,8 @@ export class Tree {
     }
     if (state.version !== before.version) {
       this.addRows(state.rows);
-      const known = [...this.open].filter((id) => this.known.has(id));
-      known.forEach((folder) => this.askFor(folder));
+      const loaded = [...this.open].filter((id) => this.known.has(id));
+      loaded.forEach((folder) => this.askFor(folder));
     }
     if (state.found !== before.found) {
       this.closed.clear();
@@ -157,18 +157,18 @@ export class Tree {
     const { found, rows, selected } = this.state;
     this.list(found ?? rows, 1, -1);
     /** @type {(id: string) => boolean} */
-    const has = (id) => this.lines.some((line) => line.row.id === id);
-    if (!has(this.active)) {
+    const isListed = (id) => this.lines.some((line) => line.row.id === id);
+    if (!isListed(this.active)) {
       // no row is active while the selected row is still loading
       const loading = this.revealing && !found && this.asked.size > 0;
       const first = loading ? "" : (this.lines[0]?.row.id ?? "");
-      this.active = has(selected) ? selected : first;
+      this.active = isListed(selected) ? selected : first;
     }
     this.root.hidden = this.lines.length === 0;
     this.note.hidden = this.lines.length > 0;
     this.note.textContent = this.state.empty;
     this.body.style.height = `${this.lines.length * ROW_HEIGHT}px`;
-    if (this.revealing && !this.state.found && has(selected)) {
+    if (this.revealing && !this.state.found && isListed(selected)) {
       this.revealing = false;
       this.activate(this.lines.findIndex((line) => line.row.id === selected));
     }
@@ -195,10 +195,10 @@ export class Tree {
    */
   list(rows, level, above) {
     rows.forEach((row, i) => {
-      const here = this.lines.length;
+      const index = this.lines.length;
       this.lines.push({ row, level, place: i + 1, size: rows.length, above });
       if (this.isOpen(row)) {
-        this.list(this.inside(row) ?? [], level + 1, here);
+        this.list(this.inside(row) ?? [], level + 1, index);
       }
     });
   }
@@ -223,19 +223,19 @@ export class Tree {
   paint() {
     const first = Math.max(0, Math.floor(this.root.scrollTop / ROW_HEIGHT) - SPARE);
     const last = first + Math.ceil(this.root.clientHeight / ROW_HEIGHT) + 2 * SPARE;
-    const sight = new Map();
+    const visible = new Map();
     this.lines.forEach((line, i) => {
       if ((i >= first && i < last) || line.row.id === this.active) {
-        sight.set(line.row.id, i);
+        visible.set(line.row.id, i);
       }
     });
     for (const [id, element] of this.elements) {
-      if (!sight.has(id)) {
+      if (!visible.has(id)) {
         element.remove();
         this.elements.delete(id);
       }
     }
-    for (const [id, i] of sight) {
+    for (const [id, i] of visible) {
       this.fill(id, i);
     }
     const active = this.elements.get(this.active);
@@ -290,9 +290,9 @@ export class Tree {
     }
     element.title = [row.name, row.about].filter(Boolean).join("\n");
     // a browser drops a click whose target was replaced while the button was down
-    const shown = JSON.stringify([row, this.isOpen(row)]);
-    if (element.dataset.shown !== shown) {
-      element.dataset.shown = shown;
+    const content = JSON.stringify([row, this.isOpen(row)]);
+    if (element.dataset.shown !== content) {
+      element.dataset.shown = content;
       element.replaceChildren(...parts(row, this.isOpen(row)));
     }
   }
@@ -326,8 +326,8 @@ export class Tree {
   /** @param {MouseEvent} event */
   onClick(event) {
     const element = event.target instanceof Element && event.target.closest(".kbkit-line");
-    const found = [...this.elements].find(([, each]) => each === element);
-    const i = this.lines.findIndex((line) => line.row.id === found?.[0]);
+    const entry = [...this.elements].find(([, each]) => each === element);
+    const i = this.lines.findIndex((line) => line.row.id === entry?.[0]);
     if (i >= 0) {
       this.revealing = false;
       this.activate(i);
