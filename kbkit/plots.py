@@ -137,7 +137,7 @@ def chunk_lengths(chunks: pd.DataFrame) -> Plot:
 
 
 def rating_histogram(ratings: pd.DataFrame) -> Plot:
-    """Plot ratings by score, 1 to 5; a rater's last one for a target and a query counts."""
+    """Plot ratings by score, 1 to 5; the last rating by a rater for a target and query counts."""
     last = ratings.drop_duplicates(["target", "rater", "query"], keep="last")
     counts = last.value_counts(["score", "target_type"]).rename("ratings").reset_index()
     nonzero = counts[counts["ratings"] > 0].rename(columns={"target_type": "of"})

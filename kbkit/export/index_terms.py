@@ -151,7 +151,7 @@ def term_shards(
     """Yield the shards of terms, each with its first term."""
     snapshot = content.snapshot
     postings = Postings(content)
-    # terms only of excluded chunks are excluded
+    # excludes terms that occur only in excluded chunks
     used_terms = [(n, term) for n, term in enumerate(snapshot.terms) if postings.counts[n]]
     used_terms.sort(key=lambda entry: utf16_key(entry[1]))
     names = [term for _, term in used_terms]

@@ -59,7 +59,7 @@ class DocumentsPanel(EditingPanel):
         filter_box: Words that a title or URI must contain.
         back_button: Opens the previous document.
         undo_button: Reverts the last rating or deletion.
-        type_box: Type of the open document; so has ``tags_box`` its tags.
+        type_box: Type of the open document; ``tags_box`` has its tags.
         delete_button: Moves the open document to the trash.
     """
 

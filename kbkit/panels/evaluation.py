@@ -378,7 +378,7 @@ class EvalPanel(JobPanel):
         enable(self, not running)
         try:
             current = self._kb.spec.retrieval
-        except KbkitError:  # it was deleted
+        except KbkitError:  # the knowledge base was deleted
             current = None
         for side, keep in self.keep_buttons.items():
             settings = self._measured.get(side, (None, current))[1]

@@ -265,7 +265,7 @@ class IngestPanel(JobPanel):
             )
 
     def add_files(self, files: Sequence[tuple[str, bytes]]) -> None:
-        """Ingest files, given by name and content; returns at once. Replaces those of a name."""
+        """Ingest files by name and content, replacing those with the same name; returns at once."""
         with self.show_errors():
             self._ingest(
                 "Reading files",

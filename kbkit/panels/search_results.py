@@ -165,7 +165,7 @@ def _about(hit: Hit, snippet: str) -> str:
 
 
 def _by_document(hits: Sequence[Hit]) -> list[tuple[int, Hit]]:
-    """Return hits with their ranks, those of a document together at its best one."""
+    """Return hits with their ranks, grouped by document at its best rank."""
     best: dict[str, int] = {}
     for rank, hit in enumerate(hits):
         best.setdefault(hit.chunk.document_id, rank)

@@ -136,7 +136,7 @@ class SiteSearch:
         return names[0] if names else ""
 
     def _only(self, prefix: str) -> str:
-        """Return the knowledge base that pages of an export search, or ``""`` if it is the only."""
+        """Return the knowledge base that an export's pages search; ``""`` if there is only one."""
         return self.name_of(prefix) if len(self.kbs) > 1 else ""
 
     def page(self) -> str:

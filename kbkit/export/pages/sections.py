@@ -211,7 +211,7 @@ class _Tree:
         navigation = self._navigation.get(uri)
         start = self._starts[self._folders[uri][:1]] if self._folders[uri] else self._top
         if navigation is not None and navigation.breadcrumbs == () and key != start:
-            return start  # its breadcrumbs are empty
+            return start
         index = (
             None
             if navigation is None or key == start
