@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "kbkit"
-BUDGET = {"modules": 336, "code": 67_020, "docstrings": 9_220}
+BUDGET = {"modules": 337, "code": 66_190, "docstrings": 9_200}
 """Lower these when the package has shrunk."""
 _NO_CODE = {
     tokenize.COMMENT,

@@ -295,7 +295,8 @@ class GraphPanel(JobPanel):
         layout = self._graph.layout(kbs=kbs, limit=self.size_box.value, type=types)
         self._show(picture(layout), _NOTHING)
         count, total = len(layout.nodes), layout.total
-        extent = f"the {count:,} most connected of {total:,}" if count < total else "all"
+        nodes = pluralize(total, "node")
+        extent = f"the {count:,} most connected of {nodes}" if count < total else nodes
         summary = f"{self._selector.name or 'All knowledge bases'}: {extent}" if count else _NOTHING
         self.say(summary)
         if count and not self._again:

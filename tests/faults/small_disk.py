@@ -106,7 +106,7 @@ def tried(folder: Path, task: Path, name: str, size: int) -> dict[str, Any]:
 
 if __name__ == "__main__":
     if sys.argv[3] == "no":
-        store._ROOM = store._TIMES = 0
+        store._ROOM = store._ROOM_FACTOR = 0
     where = Path(sys.argv[1])
     left = make(where)
     for each in CHANGES:
