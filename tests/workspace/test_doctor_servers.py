@@ -86,7 +86,7 @@ SERVER = {
     "a vector too short": (
         "UPDATE vectors SET vector = substring(vector FROM 1 FOR 7)",
         "vectors",
-        "not of",
+        "do not have 256 numbers",
     ),
     "no vector": ("DELETE FROM vectors", "vectors", "2 chunks have no vector"),
     "a column is gone": (
