@@ -10,6 +10,7 @@ from kbkit.errors import NotFoundError
 from kbkit.models import Progress
 from kbkit.server import app as rest_app
 from kbkit.server.access import WRITE, JobsOf
+from kbkit.server.jobs import Jobs
 from kbkit.server.responses import answer
 from kbkit.server.routing import Work
 from kbkit.server.tasks import TASKS
@@ -129,6 +130,15 @@ def test_failed_job_starts_again_with_its_idempotency_key(client):
         answered = client.post("/test/once/missing", headers={"Idempotency-Key": "import-2"})
         assert answered.status_code == 404
     assert DONE.count("missing") == 2
+
+
+def test_requests_of_one_moment_with_one_key_start_one_job(client, monkeypatch):
+    monkeypatch.setattr(Jobs, "find_repeated", lambda *_: None)  # both looked before either began
+    first, second = (
+        client.post("/test/once/moment", headers={"Idempotency-Key": "k"}) for _ in range(2)
+    )
+    assert (first.status_code, second.status_code) == (200, 409)
+    assert DONE.count("moment") == 1
 
 
 def test_keys_and_jobs_of_other_callers_are_separate(client, tokens, go):

@@ -231,10 +231,9 @@ _ENDED = [state.value for state in JobState if state.ended]
 
 
 def add(transaction: Transaction, job: Job, arguments: Mapping[str, Any]) -> None:
-    # a failed job starts again with its idempotency key
-    transaction.delete(jobs, jobs.c.id == job.id, jobs.c.state.in_(_ENDED))
-    if transaction.execute(sa.select(jobs.c.id).where(jobs.c.id == job.id)).first():
-        raise ConflictError("a request with the same Idempotency-Key is being answered")
+    if find_repeated(transaction, job.id, arguments.get("request", "")) is not None:
+        raise ConflictError("another request with the same Idempotency-Key started at this moment")
+    transaction.delete(jobs, jobs.c.id == job.id)  # it failed, or its key has expired
     transaction.insert_one(
         jobs,
         id=job.id,
