@@ -52,6 +52,7 @@ def test_site_mounts_the_knowledge_base_of_a_recipe(own_site):
     assert "They are red." in (site / "kb/fruit/llms-full.txt").read_text("utf-8")
     assert f"[Pears]({urls['Pears']})" in (site / "kb/fruit/llms.txt").read_text("utf-8")
     assert (site / "llms.txt").read_text() == "ours\n"
+    assert "Content-Security-Policy" in (site / "404.html").read_text("utf-8")
     pages = (site / "sitemap.xml").read_text("utf-8")
     assert f"<loc>https://example.org/docs/kb/fruit/{urls['Pears']}</loc>" in pages
 

@@ -208,8 +208,10 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
     def on_post_template(
         self, output_content: str, *, template_name: str, config: MkDocsConfig
     ) -> str:
-        is_searched = self.search.kbs and template_name.endswith(".html")
-        return self.search.add_box(output_content) if is_searched else output_content
+        if not self.search.kbs or not template_name.endswith(".html"):
+            return output_content
+        output = self.search.add_box(output_content)
+        return add_head(output, self.scripts) if template_name == "404.html" else output
 
     # after the search plugin, which writes the index
     @event_priority(-100)
