@@ -8,8 +8,6 @@ Until then a page waits.
 
 from __future__ import annotations
 
-import functools
-import queue
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -170,8 +168,7 @@ class SiteExtractor:
         self._readable = LEARNED_FROM  # pages at lower places may be read
         self._settled = False  # whether the template is settled
         self._provisional: list[tuple[_Page, ExtractedPage]] = []  # to be read again
-        self._done: queue.SimpleQueue[tuple[_Page, Future[ExtractedPage]]] = queue.SimpleQueue()
-        self._running = 0
+        self._running: deque[tuple[_Page, Future[ExtractedPage]]] = deque()
         self._jobs = 0
         self._ready: deque[Extraction] = deque()
 
@@ -183,7 +180,10 @@ class SiteExtractor:
     def read(
         self, pages: Iterable[tuple[Any, str, bytes, str]], stop: Callable[[], bool] = lambda: False
     ) -> Iterator[tuple[Any, ExtractedPage]]:
-        """Read pages (`submit`'s arguments) and close; yield keys and pages as they are done."""
+        """Read pages (`submit`'s arguments) and close; yield keys and pages.
+
+        Their order depends on the pages alone.
+        """
         with closing(self):
             for page in chain(pages, [None]):
                 if page is not None:
@@ -209,7 +209,7 @@ class SiteExtractor:
     def pending(self) -> int:
         """Number of unfinished pages, provisional ones included."""
         waiting = len(self._waiting) + len(self._later)
-        return waiting + self._running + len(self._provisional) + len(self._ready)
+        return waiting + len(self._running) + len(self._provisional) + len(self._ready)
 
     @property
     def busy(self) -> bool:
@@ -264,12 +264,13 @@ class SiteExtractor:
             self._feed(self._workers)
             if not self._running:
                 return None
+            item, future = self._running[0]  # in order, so that builds of equal pages are equal
             try:
-                item, page = self._done.get(timeout=timeout)
-            except queue.Empty:
+                page = future.result(timeout)
+            except TimeoutError:
                 return None
-            self._running -= 1
-            self._finish(item, page.result())
+            self._running.popleft()
+            self._finish(item, page)
             self._feed(self._workers)
         return self._ready.popleft() if self._ready else None
 
@@ -293,14 +294,9 @@ class SiteExtractor:
 
     def _feed(self, workers: WorkerPool) -> None:
         # only a few ahead, so that templates learned from the first pages serve the next
-        while self._waiting and self._running < workers.count * 2:
+        while self._waiting and len(self._running) < workers.count * 2:
             item = self._waiting.popleft()
-            self._running += 1
-            put_done = functools.partial(self._put_done, item)
-            workers.submit(self._job(item)).add_done_callback(put_done)
-
-    def _put_done(self, item: _Page, page: Future[ExtractedPage]) -> None:
-        self._done.put((item, page))
+            self._running.append((item, workers.submit(self._job(item))))
 
     def _job(self, item: _Page) -> ExtractTask:
         self._jobs += 1
