@@ -137,20 +137,20 @@ class NameGazetteer:
                 at = end
         return mentions
 
-    def _rule(self, fold: str, start: int, end: int, look: _Look) -> Spelling | None:
-        if not look.is_apart(start, end):
+    def _rule(self, fold: str, start: int, end: int, text: _Look) -> Spelling | None:
+        if not text.is_apart(start, end):
             return None
-        plain = look.plain[start:end]
+        plain = text.plain[start:end]
         for rule in self._rules[fold]:
             if rule.exact and plain != rule.written:
                 continue
-            if rule.marked and not look.is_marked(start, end):
+            if rule.marked and not text.is_marked(start, end):
                 continue
             if (
                 rule.inside
-                and _SENTENCE_START.search(look.plain, max(0, start - 20), start)
-                and not look.is_marked(start, end)
-                and not look.is_subject(start, end)
+                and _SENTENCE_START.search(text.plain, max(0, start - 20), start)
+                and not text.is_marked(start, end)
+                and not text.is_subject(start, end)
             ):
                 continue
             return rule

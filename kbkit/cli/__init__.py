@@ -365,8 +365,8 @@ def _parameter(parameter: Parameter, hint: Any, text: str) -> Parameter:
     return parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=Annotated[kind, info])
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         from kbkit import __version__
 
         typer.echo(f"kbkit {__version__}")

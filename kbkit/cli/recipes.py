@@ -200,7 +200,7 @@ def init(
         license=license or draft.license,
         questions=tuple(_question(text) for text in question or ()),
     )
-    for line in draft.seen:
+    for line in draft.findings:
         say(line)
     if not yes and sys.stdin.isatty():
         draft = _complete(draft, has_name=bool(name), may_exist=force or output is not None)

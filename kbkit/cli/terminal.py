@@ -56,12 +56,12 @@ def progress() -> Iterator[OnProgress | None]:
 
     with console(stderr=True).status("starting") as status:
 
-        def tell(progress: Progress) -> None:
+        def report_progress(progress: Progress) -> None:
             total = f" of {progress.total:,}" if progress.total else ""
             message = escape(plain(progress.message)[-70:])
             status.update(f"{progress.stage} {progress.done:,}{total} [dim]{message}")
 
-        yield tell
+        yield report_progress
 
 
 def _tell_step(progress: Progress) -> None:
@@ -161,12 +161,14 @@ def print_ingest(report: IngestReport, name: str) -> None:
             say(f"{label}: {to_options(text)}")
 
 
-def say_improvement(left: Improvement, name: str) -> None:
-    if left.running:
-        best = "; search is best when they are done" if left.summaries or left.chunks else ""
-        say(f"in the background: {left}{best} (`kbkit improve {name}` waits for it)")
+def say_improvement(remaining: Improvement, name: str) -> None:
+    if remaining.running:
+        best = (
+            "; search is best when they are done" if remaining.summaries or remaining.chunks else ""
+        )
+        say(f"in the background: {remaining}{best} (`kbkit improve {name}` waits for it)")
     else:
-        say(f"left to do: {left}; `kbkit improve {name}` does it")
+        say(f"left to do: {remaining}; `kbkit improve {name}` does it")
 
 
 def print_evaluation(evaluation: Evaluation, verbose: bool) -> None:

@@ -46,7 +46,7 @@ def read_folder(folder: Path) -> dict[str, bytes]:
     for item in source.walk("", refuse):
         if item.is_folder:
             continue
-        size += item.about.st_size
+        size += item.status.st_size
         _check_size(folder, len(files) + 1, size)
         try:
             files[item.path] = source.read(item.path).data
@@ -102,18 +102,18 @@ def check_slug(slug: str) -> str:
     return slug
 
 
-def slug_of(title: str, taken: Container[str] = ()) -> str:
+def slug_of(title: str, used: Container[str] = ()) -> str:
     plain = unicodedata.normalize("NFKD", title.casefold())
     letters = "".join(each for each in plain if not unicodedata.combining(each))
     words = re.sub(r"[^a-z0-9]+", "-", letters).strip("-")[:MAX_LENGTH].strip("-")
     slug = words if words and not slug_fault(words) else f"entry-{words}".strip("-")[:MAX_LENGTH]
-    return unique(slug.strip("-"), taken)
+    return unique(slug.strip("-"), used)
 
 
-def unique(slug: str, taken: Container[str]) -> str:
+def unique(slug: str, used: Container[str]) -> str:
     """Return a slug, with the first free number if it is taken."""
     name, number = slug, 2
-    while name in taken:
+    while name in used:
         suffix = f"-{number}"
         name, number = slug[: MAX_LENGTH - len(suffix)].strip("-") + suffix, number + 1
     return name

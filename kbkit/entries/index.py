@@ -16,7 +16,7 @@ from kbkit.entries.folders import NAME, unique
 from kbkit.entries.skill_file import VOTES, vote_lines
 from kbkit.entries.store import (
     EntryStore,
-    Look,
+    FolderState,
     StoredEntry,
     document_of,
     files_error,
@@ -69,10 +69,10 @@ class EntryIndex(FolderIndex):
     ) -> EntrySyncReport:
         self._stores.require_home()
         skipped: dict[str, str] = {}
-        looks = self._store.looks(skipped.__setitem__)
+        states = self._store.states(skipped.__setitem__)
         records = self.records()
         report = EntrySyncReport()
-        if any(_changes(records, looks)) or self._new_votes(records):
+        if any(_changes(records, states)) or self._new_votes(records):
             with self._store.hold_lock(wait=wait):
                 report = self._level(on_progress, stop)
             records = self.records()
@@ -95,7 +95,7 @@ class EntryIndex(FolderIndex):
         kb = self._knowledge_base()
         for slug, votes in self._new_votes(self.records()).items():
             self._write_votes(kb, slug, votes)
-        changed, deleted = _changes(self.records(), self._store.looks())
+        changed, deleted = _changes(self.records(), self._store.states())
         report, before = EntrySyncReport(), handle_of(kb).row().version
         for start in range(0, max(1, len(changed)), _BATCH):
             if stop():
@@ -140,12 +140,12 @@ class EntryIndex(FolderIndex):
                 entries[slug] = self._store.read_entry(slug)
             except FilesError as error:
                 reason = files_error(slug, error)
-                look = self._store.look(slug)
-                if look is not None:
-                    record = records.get(slug) or _unread(slug, look)
+                state = self._store.state(slug)
+                if state is not None:
+                    record = records.get(slug) or _unread(slug, state)
                     faults.append(
                         record._replace(
-                            problem=reason, stamp=look.stamp, changed=look.changed, seen=read_at
+                            problem=reason, stamp=state.stamp, changed=state.changed, seen=read_at
                         )
                     )
         moved = self._find_moves(entries, records, deleted)
@@ -222,23 +222,23 @@ class EntryIndex(FolderIndex):
         return ids
 
 
-def _unread(slug: str, look: Look) -> EntryRecord:
-    changed_at = time_of(look.changed)
+def _unread(slug: str, state: FolderState) -> EntryRecord:
+    changed_at = time_of(state.changed)
     draft, manual = EntryStatus.DRAFT.value, EntrySource.MANUAL.value
     return EntryRecord(slug, slug, slug, draft, changed_at, changed_at, manual)
 
 
 def _changes(
-    records: Mapping[str, EntryRecord], looks: Mapping[str, Look]
+    records: Mapping[str, EntryRecord], states: Mapping[str, FolderState]
 ) -> tuple[list[str], list[str]]:
     """Return the entries that may have changed, and those that are gone."""
-    changed = [slug for slug, look in looks.items() if _is_stale(records.get(slug), look)]
-    return changed, [slug for slug in records if slug not in looks]
+    changed = [slug for slug, state in states.items() if _is_stale(records.get(slug), state)]
+    return changed, [slug for slug in records if slug not in states]
 
 
-def _is_stale(record: EntryRecord | None, look: Look) -> bool:
+def _is_stale(record: EntryRecord | None, state: FolderState) -> bool:
     """Whether an entry may have changed since it was read; see `kbkit.files.index`."""
-    return record is None or record.stamp != look.stamp or record.seen - record.changed < TICK
+    return record is None or record.stamp != state.stamp or record.seen - record.changed < TICK
 
 
 def _differs(record: EntryRecord, stored: StoredEntry) -> bool:

@@ -138,8 +138,8 @@ class Learner:
         self._index = index
         self._database = stores.database
 
-    def learn(self, place: Path, given: Mapping[str, bytes], task_id: str) -> str:
-        skill, files = check_knowledge(place, given)
+    def learn(self, place: Path, uploads: Mapping[str, bytes], task_id: str) -> str:
+        skill, files = check_knowledge(place, uploads)
         slug = skill.id if skill.id and not slug_fault(skill.id) else slug_of(skill.title)
         with self._store.hold_lock():
             ids = self._index.ids()

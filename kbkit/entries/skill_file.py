@@ -207,8 +207,8 @@ def vote_lines(votes: Iterable[Vote]) -> bytes:
     return "".join(f"{json.dumps(vote.to_dict())}\n" for vote in votes).encode()
 
 
-def time_text(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+def time_text(time: datetime) -> str:
+    return time.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def new_skill(values: Mapping[str, Any], extra: Mapping[str, Any] | None = None) -> str:

@@ -57,7 +57,7 @@ votes.jsonl merge=union
 """
 
 
-class Look(NamedTuple):
+class FolderState(NamedTuple):
     """Status of an entry's files; ``changed`` is the last change in nanoseconds."""
 
     stamp: str
@@ -65,14 +65,14 @@ class Look(NamedTuple):
 
 
 class StoredEntry(NamedTuple):
-    """The folder of an entry; ``made`` is the time of its oldest file in nanoseconds."""
+    """The folder of an entry; ``created`` is the time of its oldest file in nanoseconds."""
 
     slug: str
     skill: SkillFile
     rating: EntryRating
     files: Mapping[str, bytes]
-    look: Look
-    made: int
+    state: FolderState
+    created: int
     changed: int
 
     @property
@@ -94,8 +94,10 @@ class EntryStore(FileStore):
 
     # ---- reading
 
-    def looks(self, report: Callable[[str, str], None] = lambda slug, why: None) -> dict[str, Look]:
-        looks: dict[str, Look] = {}
+    def states(
+        self, report: Callable[[str, str], None] = lambda slug, why: None
+    ) -> dict[str, FolderState]:
+        states: dict[str, FolderState] = {}
         for item in self.list():
             name = item.path
             if not item.is_folder:
@@ -103,21 +105,21 @@ class EntryStore(FileStore):
                     report(name, "is a file; an entry is a folder")
             elif why := slug_fault(name):
                 report(name, f"the name {why}")
-            elif (look := self.look(name)) is not None:
-                looks[name] = look
-        return looks
+            elif (state := self.state(name)) is not None:
+                states[name] = state
+        return states
 
-    def look(self, slug: str) -> Look | None:
+    def state(self, slug: str) -> FolderState | None:
         """Return the status of an entry's files; ``None`` without files."""
-        state = hashlib.blake2b(digest_size=8)
+        digest = hashlib.blake2b(digest_size=8)
         changed = 0
         for item in self.walk(slug):
-            status = item.about
+            status = item.status
             if not item.is_folder:
                 times = status.st_mtime_ns, status.st_ctime_ns
-                state.update(f"{item.path}\0{status.st_size}\0{times}\n".encode())
+                digest.update(f"{item.path}\0{status.st_size}\0{times}\n".encode())
                 changed = max(changed, *times)
-        return Look(state.hexdigest(), changed) if changed else None
+        return FolderState(digest.hexdigest(), changed) if changed else None
 
     def read_entry(self, slug: str) -> StoredEntry:
         try:
@@ -131,7 +133,7 @@ class EntryStore(FileStore):
         try:
             data = self.read(f"{slug}/{NAME}").data
         except MissingPathError:
-            if self.look(slug) is None:
+            if self.state(slug) is None:
                 raise _no_entry(slug) from None
             raise EntryFormatError(_NO_SKILL.format(slug)) from None
         return _skill(slug, data)
@@ -145,8 +147,8 @@ class EntryStore(FileStore):
 
     def _read_entry(self, slug: str) -> StoredEntry:
         check_slug(slug)
-        look = self.look(slug)
-        if look is None:
+        state = self.state(slug)
+        if state is None:
             raise _no_entry(slug)
         files: dict[str, Stored] = {}
         size = 0
@@ -160,10 +162,10 @@ class EntryStore(FileStore):
         if NAME not in files:
             raise EntryFormatError(_NO_SKILL.format(slug))
         skill = _skill(slug, files[NAME].data)
-        times = [stored.about.st_mtime_ns for stored in files.values()]
+        times = [stored.status.st_mtime_ns for stored in files.values()]
         data = {path: stored.data for path, stored in files.items()}
         rating = _rating(slug, skill, data.get(VOTES, b""))
-        return StoredEntry(slug, skill, rating, data, look, min(times), max(times))
+        return StoredEntry(slug, skill, rating, data, state, min(times), max(times))
 
     # ---- writing
 
@@ -188,7 +190,7 @@ class EntryStore(FileStore):
         self._require_room(slug, size)
         with self.hold_lock(), self._root(make=True) as root:
             if root.stat(_ATTRIBUTES) is None:
-                root.write(_ATTRIBUTES, _UNION, new=False, shown=_ATTRIBUTES)
+                root.write(_ATTRIBUTES, _UNION, new=False, label=_ATTRIBUTES)
             if not replace and root.stat(slug) is not None:
                 raise PathExistsError(f"{slug}: already exists; choose another slug")
             with private_folder(root, slug, paths) as part:
@@ -202,7 +204,7 @@ class EntryStore(FileStore):
                 raise
 
     def existing(self, slug: str) -> StoredEntry | None:
-        return None if self.look(slug) is None else self.read_entry(slug)
+        return None if self.state(slug) is None else self.read_entry(slug)
 
     def renew(self, slug: str, files: dict[str, bytes], before: StoredEntry | None) -> None:
         """Write a whole entry, with the votes of the existing one, unless only times differ."""
@@ -260,15 +262,15 @@ class EntryStore(FileStore):
 
 @contextmanager
 def private_folder(
-    root: Directory, shown: str, files: Mapping[tuple[str, ...], bytes]
+    root: Directory, label: str, files: Mapping[tuple[str, ...], bytes]
 ) -> Iterator[str]:
     """Write files into a folder for the block to move; an error removes it."""
     part = f"{PART}{secrets.token_hex(8)}"
     root.make(part)
     try:
-        with root.child(part, shown) as folder:
+        with root.child(part, label) as folder:
             for parts, data in files.items():
-                _put_file(folder, parts, data, f"{shown}/{join_parts(parts)}")
+                _put_file(folder, parts, data, f"{label}/{join_parts(parts)}")
         yield part
     except BaseException:
         root.remove(part)
@@ -282,14 +284,14 @@ def _check_size(slug: str, files: int, size: int) -> None:
         )
 
 
-def _put_file(folder: Directory, parts: tuple[str, ...], data: bytes, shown: str) -> None:
+def _put_file(folder: Directory, parts: tuple[str, ...], data: bytes, label: str) -> None:
     name, *subparts = parts
     if not subparts:
-        folder.write(name, data, new=True, shown=shown)
+        folder.write(name, data, new=True, label=label)
         return
     folder.make(name)
-    with folder.child(name, shown) as child:
-        _put_file(child, tuple(subparts), data, shown)
+    with folder.child(name, label) as child:
+        _put_file(child, tuple(subparts), data, label)
 
 
 def renewal(before: StoredEntry | None, slug: str, ids: Mapping[str, str]) -> dict[str, Any]:
@@ -404,12 +406,12 @@ def entry_of(stored: StoredEntry, record: EntryRecord | None) -> Entry:
 
 
 def record_of(
-    stored: StoredEntry, known_as: str, document_id: str = "", seen: int = 0
+    stored: StoredEntry, entry_id: str, document_id: str = "", read_at: int = 0
 ) -> EntryRecord:
     skill = stored.skill
     return EntryRecord(
         slug=stored.slug,
-        id=known_as,
+        id=entry_id,
         document_id=document_id,
         title=title_of(stored),
         description=skill.description,
@@ -420,12 +422,12 @@ def record_of(
         votes=stored.rating.count,
         source=skill.source.value,
         origin_task_id=skill.origin_task_id,
-        created_at=skill.created_at or time_of(stored.made),
+        created_at=skill.created_at or time_of(stored.created),
         updated_at=skill.updated_at or time_of(stored.changed),
         version=stored.version,
-        stamp=stored.look.stamp,
-        changed=stored.look.changed,
-        seen=seen,
+        stamp=stored.state.stamp,
+        changed=stored.state.changed,
+        seen=read_at,
     )
 
 

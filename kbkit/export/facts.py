@@ -133,7 +133,7 @@ class Download:
     path: str
     files: Sequence[tuple[str, int]]
     read: Callable[[], bytes]
-    about: str = "ZIP"
+    description: str = "ZIP"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class SiteSection:
 
     title: str
     path: str
-    about: str
+    description: str
 
 
 @dataclass(frozen=True, slots=True)

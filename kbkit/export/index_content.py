@@ -156,7 +156,7 @@ def index_content(
                 is_index=document.id in index_ids,
                 section=sections.get(pages[document.uri], ""),
             )
-            for document in reading.iter_documents(transaction, kb_id, gone=False)
+            for document in reading.iter_documents(transaction, kb_id, in_trash=False)
             if document.uri in pages
         }
         uris = {path: uri for uri, path in pages.items()}

@@ -104,20 +104,20 @@ class IndexVectors:
 
     def __init__(
         self,
-        about: Mapping[str, Any],
+        metadata: Mapping[str, Any],
         rows: int,
         kind: str,
         shard: Callable[[str], Mapping[str, Any]],
     ) -> None:
-        self.dimensions: int = about.get("dimensions", 0)
-        self.modelled: bool = about.get("model", False)
+        self.dimensions: int = metadata.get("dimensions", 0)
+        self.modelled: bool = metadata.get("model", False)
         """Whether the browsers' model embeds queries for them."""
         self._rows, self._kind, self._shard = rows, kind, shard
-        self._scales = np.array(about.get("scales", ()))
+        self._scales = np.array(metadata.get("scales", ()))
         # -1 without a vector
-        self._clusters = decode_varints(about["clusters"]) - 1 if about else np.full(rows, -1)
-        steps = np.array(about.get("steps", ()))
-        centroids = decode_nibbles(about.get("centroids", ""), max(1, self.dimensions))
+        self._clusters = decode_varints(metadata["clusters"]) - 1 if metadata else np.full(rows, -1)
+        steps = np.array(metadata.get("steps", ()))
+        centroids = decode_nibbles(metadata.get("centroids", ""), max(1, self.dimensions))
         self._centroids = centroids * (steps / UNIT)[:, None]
 
     @property
@@ -374,7 +374,7 @@ class _Columns:
         self.document_lengths = np.bincount(
             self.owners, self.lengths, minlength=len(self.sizes)
         ).astype(np.int64)
-        self.kept: dict[str, Any] = {}
+        self.cache: dict[str, Any] = {}
         self.prior = np.zeros(self.chunks)
         for row, prior in core["prior"]:
             self.prior[row] = prior

@@ -98,7 +98,7 @@ class StoredDocuments:
         self._kb_id = kb_id
 
     def __iter__(self) -> Iterator[Document]:
-        for document in reading.iter_documents(self._transaction, self._kb_id, gone=False):
+        for document in reading.iter_documents(self._transaction, self._kb_id, in_trash=False):
             if self._kb_id == FILES:
                 yield self._link(document)
             elif self._kb_id == ENTRIES:

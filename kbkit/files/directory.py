@@ -57,9 +57,9 @@ class Directory:
     def open(cls, path: Path) -> Directory:
         return cls(path, _open(path, path, None))
 
-    def child(self, name: str, shown: str) -> Directory:
+    def child(self, name: str, label: str) -> Directory:
         path = self._path / name
-        return Directory(path, _open(self._at(name), Path(shown), self._fd))
+        return Directory(path, _open(self._at(name), Path(label), self._fd))
 
     def close(self) -> None:
         if self._fd is not None:
@@ -105,33 +105,33 @@ class Directory:
                 alike = existing
         return None, alike
 
-    def read(self, name: str, shown: str) -> tuple[bytes, os.stat_result]:
-        with self.open_file(name, shown) as file:
+    def read(self, name: str, label: str) -> tuple[bytes, os.stat_result]:
+        with self.open_file(name, label) as file:
             status = os.fstat(file.fileno())
             data = file.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
-            raise FilesError(f"{shown}: is larger than {MAX_BYTES / 1e6:g} MB")
+            raise FilesError(f"{label}: is larger than {MAX_BYTES / 1e6:g} MB")
         return data, status
 
-    def open_file(self, name: str, shown: str) -> BinaryIO:
+    def open_file(self, name: str, label: str) -> BinaryIO:
         """Open a regular file for reading; raises the errors of `read`."""
         if self._fd is None:
-            refuse_link(self.stat(name), shown)
+            refuse_link(self.stat(name), label)
         try:
             fd = os.open(self._at(name), _READ, **self._dir_fd_option)
         except FileNotFoundError:
-            raise MissingPathError(f"{shown}: no such file or folder") from None
+            raise MissingPathError(f"{label}: no such file or folder") from None
         except OSError as error:
-            refuse_link(self.stat(name), shown)
+            refuse_link(self.stat(name), label)
             if isinstance(error, IsADirectoryError) or self.is_directory(name):
-                raise IsFolderError(_is_folder(shown)) from None
-            raise FilesError(f"{shown}: cannot be read ({error.strerror})") from None
+                raise IsFolderError(_is_folder(label)) from None
+            raise FilesError(f"{label}: cannot be read ({error.strerror})") from None
         try:
             status = os.fstat(fd)
             if modes.S_ISDIR(status.st_mode):
-                raise IsFolderError(_is_folder(shown))
+                raise IsFolderError(_is_folder(label))
             if not modes.S_ISREG(status.st_mode):
-                raise FilesError(f"{shown}: is not a regular file")
+                raise FilesError(f"{label}: is not a regular file")
             return os.fdopen(fd, "rb")
         except BaseException:
             os.close(fd)
@@ -154,7 +154,7 @@ class Directory:
         with suppress(OSError):
             os.rmdir(self._at(name), **self._dir_fd_option)
 
-    def write(self, name: str, data: bytes, *, new: bool, shown: str) -> os.stat_result:
+    def write(self, name: str, data: bytes, *, new: bool, label: str) -> os.stat_result:
         """Write a file atomically and durably: readers see the old or the new content."""
         part = f"{PART}{secrets.token_hex(8)}"
         before = self.stat(name)
@@ -169,7 +169,7 @@ class Directory:
                     os.fsync(fd)
                     status = os.fstat(fd)
                 if new:
-                    self._link(part, name, shown)
+                    self._link(part, name, label)
                 else:
                     self._rename(part, self, name)
             except BaseException:
@@ -178,17 +178,17 @@ class Directory:
                 raise
             self._sync()
         except OSError as error:
-            raise FilesError(f"{shown}: cannot be written ({error.strerror})") from error
+            raise FilesError(f"{label}: cannot be written ({error.strerror})") from error
         return status
 
-    def move(self, name: str, target: Directory, new_name: str, shown: str) -> None:
+    def move(self, name: str, target: Directory, new_name: str, label: str) -> None:
         """Move a file or directory; the new name must be free."""
         try:
             self._rename(name, target, new_name)
             self._sync()
             target._sync()
         except OSError as error:
-            raise FilesError(f"{shown}: cannot be moved ({error.strerror})") from error
+            raise FilesError(f"{label}: cannot be moved ({error.strerror})") from error
 
     def remove(self, name: str) -> None:
         if not self.is_directory(name):
@@ -212,7 +212,7 @@ class Directory:
         else:
             os.replace(name, new_name, src_dir_fd=self._fd, dst_dir_fd=target._fd)
 
-    def _link(self, part: str, name: str, shown: str) -> None:
+    def _link(self, part: str, name: str, label: str) -> None:
         """Give a file its name, unless it is taken."""
         try:
             if self._fd is None:
@@ -220,7 +220,7 @@ class Directory:
                 return
             os.link(part, name, src_dir_fd=self._fd, dst_dir_fd=self._fd, follow_symlinks=False)
         except FileExistsError:
-            raise PathExistsError(f"{shown}: already exists") from None
+            raise PathExistsError(f"{label}: already exists") from None
         except OSError as error:
             if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS):
                 raise
@@ -234,17 +234,17 @@ class Directory:
                 os.fsync(self._fd)
 
 
-def refuse_link(about: os.stat_result | None, shown: str) -> None:
-    if about is None:
+def refuse_link(status: os.stat_result | None, label: str) -> None:
+    if status is None:
         return
     # junctions of Windows are not symbolic links, but lead elsewhere, too
     tag, junction = "st_reparse_tag", getattr(modes, "IO_REPARSE_TAG_MOUNT_POINT", -1)
-    if modes.S_ISLNK(about.st_mode) or getattr(about, tag, 0) == junction:
-        raise PathOutsideError(f"{shown}: is a link, and links are not followed")
+    if modes.S_ISLNK(status.st_mode) or getattr(status, tag, 0) == junction:
+        raise PathOutsideError(f"{label}: is a link, and links are not followed")
 
 
-def _is_folder(shown: str) -> str:
-    return f"{shown}: is a folder; list it, or read a file in it"
+def _is_folder(label: str) -> str:
+    return f"{label}: is a folder; list it, or read a file in it"
 
 
 def _open(path: Path | str, display_path: Path, fd: int | None) -> int | None:
@@ -302,7 +302,7 @@ class Trash:
         self, source: Directory, name: str, path: str, kind: FileKind, created: dict[str, int]
     ) -> DeletedFile:
         if self._folder.stat(_IGNORE) is None:
-            self._folder.write(_IGNORE, b"*\n", new=False, shown=f"{TRASH}/{_IGNORE}")
+            self._folder.write(_IGNORE, b"*\n", new=False, label=f"{TRASH}/{_IGNORE}")
         now = datetime.now(UTC)
         id_ = f"{now:%Y%m%dT%H%M%S%f}-{secrets.token_hex(4)}"
         self._folder.make(id_)
@@ -310,7 +310,7 @@ class Trash:
         try:
             with self._folder.child(id_, id_) as item_folder:
                 text = json.dumps(note, ensure_ascii=False)
-                item_folder.write(_ABOUT, text.encode(), new=True, shown=f"{TRASH}/{id_}")
+                item_folder.write(_ABOUT, text.encode(), new=True, label=f"{TRASH}/{id_}")
                 source.move(name, item_folder, _ITEM, path)
         except BaseException:
             self._folder.remove(id_)

@@ -48,10 +48,12 @@ class Files:
     and write at once: readers see the old or the new state, and no write is lost.
     """
 
-    def __init__(self, store: FileStore, index: FileIndex, shown: ShownKnowledgeBases) -> None:
+    def __init__(
+        self, store: FileStore, index: FileIndex, knowledge_bases: ShownKnowledgeBases
+    ) -> None:
         self._store = store
         self._index = index
-        self._shown = shown
+        self._shown = knowledge_bases
         self._stamps: dict[str, tuple[int, int]] = {}
 
     @property
@@ -420,7 +422,7 @@ class Files:
             return _info(item)
         if record is None:
             return _file_info(self._store.read(item.path))
-        if (item.about.st_size, item.about.st_mtime_ns) != (record.size, record.changed):
+        if (item.status.st_size, item.status.st_mtime_ns) != (record.size, record.changed):
             return _file_info(self._store.read(item.path), record.created)
         return _info(item, record.digest, record.created)
 
@@ -447,7 +449,7 @@ def root_folders(files: Files) -> Findings:
 
 
 def _info(item: Item, version: str = "", created: int | None = None) -> FileInfo:
-    status = item.about
+    status = item.status
     changed_ns = status.st_mtime_ns
     created_ns = min(created or getattr(status, "st_birthtime_ns", changed_ns), changed_ns)
     changed_at = _time(changed_ns)
@@ -458,7 +460,7 @@ def _info(item: Item, version: str = "", created: int | None = None) -> FileInfo
 
 
 def _file_info(stored: Stored, created: int | None = None) -> FileInfo:
-    return _info(Item.of(stored.path, stored.about), version(stored.data), created)
+    return _info(Item.of(stored.path, stored.status), version(stored.data), created)
 
 
 def _stamp(path: Path) -> tuple[int, int]:

@@ -28,12 +28,12 @@ class Item(NamedTuple):
     """A file or folder on disk, with its status."""
 
     path: str
-    about: stat_result
+    status: stat_result
     is_folder: bool
 
     @classmethod
-    def of(cls, path: str, about: stat_result) -> Item:
-        return cls(path, about, modes.S_ISDIR(about.st_mode))
+    def of(cls, path: str, status: stat_result) -> Item:
+        return cls(path, status, modes.S_ISDIR(status.st_mode))
 
     @property
     def kind(self) -> FileKind:
@@ -45,7 +45,7 @@ class Stored(NamedTuple):
 
     path: str
     data: bytes
-    about: stat_result
+    status: stat_result
 
 
 class Folder:
@@ -235,12 +235,12 @@ def _folders_first(items: Iterator[Item]) -> list[Item]:
     return [*filter(itemgetter(2), by_name), *filterfalse(itemgetter(2), by_name)]
 
 
-def missing(shown: str, alike: str | None) -> MissingPathError:
+def missing(label: str, alike: str | None) -> MissingPathError:
     hint = f"; did you mean {alike!r}?" if alike else ""
-    return MissingPathError(f"{shown}: no such file or folder{hint}")
+    return MissingPathError(f"{label}: no such file or folder{hint}")
 
 
-def name_taken(shown: str, name: str) -> str:
-    if shown.rpartition("/")[2] == name:
-        return f"{shown}: already exists"
-    return f"{shown}: {name!r} already exists, which some systems treat as the same name"
+def name_taken(label: str, name: str) -> str:
+    if label.rpartition("/")[2] == name:
+        return f"{label}: already exists"
+    return f"{label}: {name!r} already exists, which some systems treat as the same name"

@@ -135,7 +135,7 @@ class FileIndex(FolderIndex):
             if not item.is_folder
         }
         records = self.look_up(indexed_files.records, path)
-        changed = [item for item in items.values() if is_stale(records.get(item.path), item.about)]
+        changed = [item for item in items.values() if is_stale(records.get(item.path), item.status)]
         deleted = [each for each in records if each not in items]
         report = SyncReport(skipped=tuple(skipped))
         if not changed and not deleted:
@@ -208,7 +208,7 @@ class FileIndex(FolderIndex):
                     skipped.append(Problem(path, str(error).removeprefix(f"{path}: ")))
                 continue
             digest = version(stored.data)
-            created_at = (created or {}).get(path) or _created_at(stored.about)
+            created_at = (created or {}).get(path) or _created_at(stored.status)
             record = _record(stored, digest, read_at, created_at, before)
             records.append(record)
             if before is not None and before.digest == digest:
@@ -273,14 +273,14 @@ def put_documents(kb: KnowledgeBase, documents: Sequence[SourceDocument]) -> Non
         pipeline.run((), (SourceEvent(each.uri, Outcome.FETCHED, each) for each in documents))
 
 
-def is_stale(record: FileRecord | None, about: stat_result) -> bool:
+def is_stale(record: FileRecord | None, status: stat_result) -> bool:
     """Whether a file may have changed since it was indexed.
 
     A change in the same clock tick leaves all times equal, so recent files are checked again.
     """
     if record is None or not record.digest:
         return True
-    current = (about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+    current = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     return (
         current != (record.size, record.changed, record.status_changed)
         or record.seen - max(record.changed, record.status_changed) < TICK
@@ -290,7 +290,7 @@ def is_stale(record: FileRecord | None, about: stat_result) -> bool:
 def _record(
     stored: Stored, digest: str, read_at: int, created_at: int, before: FileRecord | None
 ) -> FileRecord:
-    status = stored.about
+    status = stored.status
     return FileRecord(
         stored.path,
         status.st_size,

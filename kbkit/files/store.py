@@ -83,7 +83,7 @@ class FileStore(Folder):
             if len(data) > MAX_BYTES:
                 raise FilesError(f"{name}: a file may have {MAX_BYTES / 1e6:g} MB at most")
             self._require_room(name, len(data))
-            status = folder.write(existing or parts[-1], data, new=existing is None, shown=name)
+            status = folder.write(existing or parts[-1], data, new=existing is None, label=name)
         return Stored(name, data, status)
 
     def mkdir(self, path: str) -> Item:

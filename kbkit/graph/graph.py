@@ -162,7 +162,10 @@ class Graph(Editing):
             start = self._target(transaction, target)
             kinds = _several(relation)
             walk = find_reachable(
-                lambda ends: relations.edges(transaction, at=ends, names=kinds), start, depth, limit
+                lambda ends: relations.edges(transaction, targets=ends, names=kinds),
+                start,
+                depth,
+                limit,
             )
             return self._steps(transaction, walk)
 

@@ -308,7 +308,7 @@ class DocumentWriter(Batch):
             )
         self._destination = replace(self._destination, embedder=embedder)
 
-    def _document(self, known_as: str, entry: _Pending, labels: Labels) -> Document:
+    def _document(self, document_id: str, entry: _Pending, labels: Labels) -> Document:
         source, stored = entry.source, entry.origin.stored
         document_type = (
             labels.document_type
@@ -330,7 +330,7 @@ class DocumentWriter(Batch):
         state = DocumentState.CURRENT if stored is None else stored.state
         gone = state is DocumentState.GONE
         return Document(
-            id=known_as,
+            id=document_id,
             uri=source.uri,
             title=source.title,
             content=source.content,

@@ -208,7 +208,7 @@ def embed_statements(
     kb_id: str,
     embedder: Embedder,
     *,
-    tell: Callable[[int, int], None] = lambda done, total: None,
+    report_progress: Callable[[int, int], None] = lambda done, total: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> None:
     """Embed the chunks that lack vectors of the current embedder; resumes after a stop."""
@@ -252,7 +252,7 @@ def embed_statements(
                 outbox.add(transaction, kb_id, dict(changed))
                 knowledge_bases.touch(transaction, kb_id)
         done += len(valid)
-        tell(min(done, total), total)
+        report_progress(min(done, total), total)
 
 
 def reembed(
@@ -263,17 +263,17 @@ def reembed(
 ) -> IngestReport:
     counters, stores = RunCounters(), destination.stores
 
-    def tell(stage: str, done: int, total: int | None = None) -> None:
+    def report_progress(stage: str, done: int, total: int | None = None) -> None:
         if on_progress is not None:
             on_progress(Progress(stage, done, total))
 
     task = "changing the embedder of this knowledge base"
     with stores.locks.hold(f"embedder-{destination.kb_id}", wait=0, task=task):
         while not counters.interrupted and not _take_over(destination):
-            counters.interrupted = not _embed(destination, counters, tell, stop)
+            counters.interrupted = not _embed(destination, counters, report_progress, stop)
     if not counters.interrupted:
         with counters.time_stage("index"):
-            stores.vectors.apply(destination.kb_id, lambda done: tell("index", done))
+            stores.vectors.apply(destination.kb_id, lambda done: report_progress("index", done))
             stores.vectors.sweep()
     return counters.report()
 
@@ -281,7 +281,7 @@ def reembed(
 def _embed(
     destination: IngestTarget,
     counters: RunCounters,
-    tell: Callable[[str, int, int], None],
+    report_progress: Callable[[str, int, int], None],
     stop: Callable[[], bool],
 ) -> bool:
     """Embed texts without a vector of the new embedder; ``False`` if stopped."""
@@ -311,7 +311,7 @@ def _embed(
         counters.counts["chunks_embedded"] += len(vectors)
         last = rows[-1].seq
         done += len(rows)
-        tell("embed", done, total)
+        report_progress("embed", done, total)
     return False
 
 

@@ -39,7 +39,7 @@ class Pipeline(IngestTarget):
     def run(
         self,
         sources: Sequence[tuple[SourceRow, SourceReader]],
-        handed: Iterable[SourceEvent] = (),
+        events: Iterable[SourceEvent] = (),
         *,
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
@@ -66,7 +66,7 @@ class Pipeline(IngestTarget):
                         counters.failed_sources.append(Problem(row.location, first))
                 if counters.interrupted:
                     break
-            self._take(handed, run)
+            self._take(events, run)
         if counters.counts["new"] or counters.counts["changed"]:
             correct_shared(self.stores.database, self.kb_id)
         self._index(counters, on_progress)
@@ -93,10 +93,10 @@ class Pipeline(IngestTarget):
         except SourceError as error:
             yield SourceEvent(place, Outcome.FAILED, reason=str(error))
 
-    def _take(self, handed: Iterable[SourceEvent], run: _Run) -> None:
+    def _take(self, events: Iterable[SourceEvent], run: _Run) -> None:
         counters = run.counters
         with self._writer(counters, run.follower) as documents:
-            for done, event in enumerate(handed, 1):
+            for done, event in enumerate(events, 1):
                 if run.stop():
                     counters.interrupted = True
                     break
@@ -208,12 +208,12 @@ class Pipeline(IngestTarget):
         return IndexWriter(save, self.stores, self.kb_id)
 
     def _index(self, counters: RunCounters, on_progress: OnProgress | None) -> None:
-        def tell(done: int) -> None:
+        def report_progress(done: int) -> None:
             if on_progress is not None:
                 on_progress(Progress("index", done))
 
         with counters.time_stage("index"):
-            self.stores.vectors.apply(self.kb_id, tell)
+            self.stores.vectors.apply(self.kb_id, report_progress)
 
 
 def _closable(events: Iterator[SourceEvent]) -> Generator[SourceEvent]:

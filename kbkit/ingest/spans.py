@@ -356,9 +356,9 @@ def _small_pieces(text: str, limit: int) -> list[str]:
     return pieces
 
 
-def _split(behind: re.Pattern[str], text: str) -> Iterator[str]:
+def _split(after: re.Pattern[str], text: str) -> Iterator[str]:
     start = 0
-    for match in behind.finditer(text):
+    for match in after.finditer(text):
         yield text[start : match.end()]
         start = match.end()
     if start < len(text):

@@ -147,11 +147,11 @@ class SummaryMaker:
     def _is_static(self) -> bool:
         return self.model.fingerprint.startswith("static:")
 
-    def _write(self, least: int) -> int:
+    def _write(self, min_revision: int) -> int:
         written = 0
 
         def outdated(transaction: Transaction) -> list[Document]:
-            return summaries.outdated_documents(transaction, self.kb_id, least, _BATCH)
+            return summaries.outdated_documents(transaction, self.kb_id, min_revision, _BATCH)
 
         for documents in batches(self.database, outdated):
             with self.database.read() as transaction:
@@ -333,7 +333,7 @@ class Expander:
             keys = summaries.expansion_keys(transaction, self.kb_id)
             return sorted(
                 document.id
-                for document in reading.iter_documents(transaction, self.kb_id, gone=False)
+                for document in reading.iter_documents(transaction, self.kb_id, in_trash=False)
                 if keys.get(document.id) != (text_hash(document.title, document.content), self._key)
             )
 

@@ -165,11 +165,11 @@ class Handle:
         with self.stores.database.read() as transaction:
             return chunk_annotations.summaries(transaction, chunk_ids)
 
-    def _missing(self, noun: str, given: str) -> NotFoundError:
+    def _missing(self, noun: str, target: str) -> NotFoundError:
         with self.stores.database.read() as transaction:
             uris = [listed.uri for listed in reading.iter_listed(transaction, self.id)]
-        hint = did_you_mean(given, uris, "take an id from a search or a list")
-        return NotFoundError(f"{self.name}: has no {noun} {given!r}; {hint}")
+        hint = did_you_mean(target, uris, "take an id from a search or a list")
+        return NotFoundError(f"{self.name}: has no {noun} {target!r}; {hint}")
 
     def embedder(self, row: KnowledgeBaseRow) -> Embedder:
         if self._embedder is None or self._embedder.fingerprint != row.embedder:
@@ -302,9 +302,9 @@ def check_spec(spec: KnowledgeBaseSpec) -> None:
 
 
 def new_knowledge_base(
-    resources: Resources, name: str, description: str, spec: KnowledgeBaseSpec, known_as: str
+    resources: Resources, name: str, description: str, spec: KnowledgeBaseSpec, kb_id: str
 ) -> KnowledgeBaseRow:
-    """Enter a new knowledge base; its id is ``known_as``, or a new one for ``""``."""
+    """Enter a new knowledge base; its id is ``kb_id``, or a new one for ``""``."""
     check_spec(spec)
     embedder = resources.embedders.open(spec.embedding)
     if isinstance(spec.embedding.chosen, OnnxEmbedding) and resources.settings.improve != "wait":
@@ -318,5 +318,5 @@ def new_knowledge_base(
             config=spec.model_dump(mode="json"),
             embedder=embedder.fingerprint,
             dimensions=embedder.dimensions,
-            known_as=known_as,
+            given_id=kb_id,
         )

@@ -225,12 +225,12 @@ def store(
     """Add documents to a knowledge base; those stored before a cancellation stay."""
     work.total = work.done + len(documents) + 1
 
-    def tell(progress: Progress) -> None:
+    def report_progress(progress: Progress) -> None:
         if progress.stage == "store":
             work.step(progress.message)
 
     report = kb.ingest(
-        list(documents.values()), remember=False, on_progress=tell, stop=work.cancelled
+        list(documents.values()), remember=False, on_progress=report_progress, stop=work.cancelled
     )
     if report.interrupted:
         raise ToolError("cancelled; documents stored before stay")

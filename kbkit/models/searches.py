@@ -366,8 +366,8 @@ def _no_number(value: Any) -> Any:
     raise PydanticCustomError("date_number", "a number is no date")
 
 
-def _utc(at: datetime) -> datetime:
+def _utc(time: datetime) -> datetime:
     try:
-        return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+        return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
     except OverflowError:
         raise ValueError("out of range") from None

@@ -362,6 +362,7 @@ class Target(Value):
 
     @classmethod
     def of_key(cls, key: str) -> Target:
+        """Read the target from its `key`."""
         kind, _, id_ = key.partition(":")
         return cls(TargetKind(kind), id_)
 

@@ -251,8 +251,8 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
 class Watch:
     """Calls a method of a panel periodically while the panel lives; needs an event loop."""
 
-    def __init__(self, look: Callable[[], None], interval: float = 1.0) -> None:
-        self._look = weakref.WeakMethod(look)
+    def __init__(self, check: Callable[[], None], interval: float = 1.0) -> None:
+        self._look = weakref.WeakMethod(check)
         self._interval = interval
         self._timer: asyncio.TimerHandle | None = None
         self._next()

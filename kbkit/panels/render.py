@@ -136,6 +136,6 @@ def size(count: int) -> str:
     return f"{count / 1_000:,.1f} kB" if count < 1_000_000 else f"{count / 1_000_000:,.1f} MB"
 
 
-def minute(at: datetime) -> str:
+def minute(time: datetime) -> str:
     """Format a time in this machine's zone, to the minute."""
-    return f"{at.astimezone():%Y-%m-%d %H:%M}"
+    return f"{time.astimezone():%Y-%m-%d %H:%M}"

@@ -132,6 +132,7 @@ def golden_questions(recipe: Recipe) -> tuple[Question, ...]:
 
 
 def check_questions(questions: Any) -> Sequence[Question]:
+    """Return the questions; raises `ConfigError` for anything else."""
     if isinstance(questions, str) or not isinstance(questions, Sequence):
         raise ConfigError(f"questions={questions!r}: give a list of `Question`s, or judgements")
     for question in questions:

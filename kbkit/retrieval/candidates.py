@@ -102,6 +102,7 @@ class TermCounts:
     statistics: CorpusStatistics
 
     def bm25(self, statistics: CorpusStatistics) -> Scores:
+        """Return the BM25 scores of the texts, shape ``(n,)``."""
         return bm25_scores(self.counts, self.lengths, statistics)
 
 

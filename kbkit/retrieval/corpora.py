@@ -113,7 +113,7 @@ class SnapshotCorpus:
         """
         snapshot = self.chunks
         indexed = snapshot.rows_of(answer.ids)
-        first = int(np.searchsorted(snapshot.seqs, answer.known, "right"))
+        first = int(np.searchsorted(snapshot.seqs, answer.indexed_seq, "right"))
         if len(indexed) < min(limit, first):
             return indexed[:0]
         later = np.arange(first, len(snapshot))
@@ -151,13 +151,13 @@ class SnapshotCorpus:
 
     def _passing_rows(self, mask: Mask) -> tuple[Rows, Matrix]:
         """Return the chunks that pass a filter with their vectors; the last result is cached."""
-        cached: tuple[Mask, Rows, Matrix] | None = self.chunks.kept.get("let through")
+        cached: tuple[Mask, Rows, Matrix] | None = self.chunks.cache.get("let through")
         if cached is not None and cached[0] is mask:
             return cached[1], cached[2]
         rows = np.flatnonzero(mask)
         vectors = self.chunks.vectors_of(rows)
         if len(rows) <= _MAX_CACHED:
-            self.chunks.kept["let through"] = mask, rows, vectors
+            self.chunks.cache["let through"] = mask, rows, vectors
         return rows, vectors
 
     def cosines(self, rows: Rows) -> NDArray[np.float32]:
@@ -255,9 +255,9 @@ class ChunkWords:
 
     def _impacts(self, term: str, rows: Rows, counts: NDArray[np.integer]) -> NDArray[np.float32]:
         chunks = self.chunks
-        norms: NDArray[np.float32] | None = chunks.kept.get("norms")
+        norms: NDArray[np.float32] | None = chunks.cache.get("norms")
         if norms is None:
-            norms = chunks.kept["norms"] = length_norms(chunks.lengths, chunks.average_length)
+            norms = chunks.cache["norms"] = length_norms(chunks.lengths, chunks.average_length)
         return impacts(counts, norms.take(rows), self.statistics.idf(term))
 
 

@@ -57,7 +57,7 @@ class ChunkDocuments(Protocol):
         """Number of terms of each document's chunks."""
 
     @property
-    def kept(self) -> dict[str, Any]:
+    def cache(self) -> dict[str, Any]:
         """Cache of earlier searches."""
 
 
@@ -185,10 +185,10 @@ def _passing_documents(documents: ChunkDocuments, mask: Mask | None) -> NDArray[
     """Return the documents with a chunk in a mask; the last result is cached."""
     if mask is None:
         return documents.sizes > 0
-    cached: tuple[Mask, NDArray[np.bool_]] | None = documents.kept.get("open")
+    cached: tuple[Mask, NDArray[np.bool_]] | None = documents.cache.get("open")
     if cached is None or cached[0] is not mask:
         passing = np.bincount(documents.owners[mask], minlength=len(documents.sizes)) > 0
-        cached = documents.kept["open"] = mask, passing
+        cached = documents.cache["open"] = mask, passing
     return cached[1]
 
 
@@ -223,11 +223,11 @@ def _per_document(
 
 
 def _rows_of(documents: ChunkDocuments, indexes: Rows) -> Rows:
-    cached: Postings | None = documents.kept.get("rows")
+    cached: Postings | None = documents.cache.get("rows")
     if cached is None:
         order = np.argsort(documents.owners, kind="stable").astype(np.int32)
         cached = order, np.cumsum([0, *documents.sizes])
-        documents.kept["rows"] = cached
+        documents.cache["rows"] = cached
     parts = [cached[0][cached[1][i] : cached[1][i + 1]] for i in indexes.tolist()]
     return np.sort(np.concatenate([np.zeros(0, np.int64), *parts]))
 

@@ -221,20 +221,20 @@ class LearnedQuestions:
 
     @classmethod
     def of(
-        cls, asked: Mapping[str, Sequence[int]], embedded: QuestionVectors, language: str
+        cls, questions: Mapping[str, Sequence[int]], embedded: QuestionVectors, language: str
     ) -> LearnedQuestions:
         """Prepare questions from the ``chunks.seq`` that they were rated for."""
-        terms = [_terms(language, text) for text in asked]
+        terms = [_terms(language, text) for text in questions]
         postings: dict[str, list[int]] = {}
         for number, values in enumerate(terms):
             for term in values:
                 postings.setdefault(term, []).append(number)
-        pairs = [(number, seq) for number, seqs in enumerate(asked.values()) for seq in seqs]
+        pairs = [(number, seq) for number, seqs in enumerate(questions.values()) for seq in seqs]
         dimensions = next((len(vector) for vector in embedded.vectors.values()), 0)
         none = np.zeros(dimensions, np.float32)
-        vectors = np.array([embedded.vectors.get(text, none) for text in asked], np.float32)
+        vectors = np.array([embedded.vectors.get(text, none) for text in questions], np.float32)
         return cls(
-            texts=tuple(asked),
+            texts=tuple(questions),
             lengths=np.array([len(values) for values in terms], np.int64),
             postings={term: np.array(values, np.int64) for term, values in postings.items()},
             which=np.array([number for number, _ in pairs], np.int64),

@@ -109,7 +109,7 @@ def asking(
 
 def search_tool(
     kb: str,
-    about: str,
+    description: str,
     search: Callable[..., Any],
     limit: int,
     filters: Filters | Mapping[str, Any] | None,
@@ -141,7 +141,7 @@ def search_tool(
         fn=None if awaited else ask,
         async_fn=ask_awaited if awaited else None,
         name=f"search_{kb.replace('-', '_')}"[:_MAX_NAME_LENGTH],
-        description=f"Search the knowledge base {kb!r}{about and ': '}{about}\n"
+        description=f"Search the knowledge base {kb!r}{description and ': '}{description}\n"
         "Gives passages of its documents, best first, each with its source.",
         fn_schema=parameters,
     )

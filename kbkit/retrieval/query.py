@@ -47,8 +47,8 @@ class Query:
     unlearned: bool = False
     min_probability: float | None = None
 
-    def settings(self, own: RetrievalSpec) -> RetrievalSpec:
-        spec = own if self.retrieval is None else self.retrieval
+    def settings(self, default: RetrievalSpec) -> RetrievalSpec:
+        spec = default if self.retrieval is None else self.retrieval
         if self.graph is None or self.graph == spec.graph_weight:
             return spec
         return spec.model_copy(update={"graph_weight": self.graph})

@@ -79,7 +79,7 @@ def serve(
     listening = listen(settings)
     url = url_of(listening)
 
-    def tell() -> None:
+    def announce() -> None:
         with suppress(OSError):  # standard output is closed
             say(f"serving {workspace.path} at {url} (routes: /docs, MCP: /mcp; Ctrl+C to stop)")
 
@@ -87,7 +87,7 @@ def serve(
     # `requests` filters it on import, which `catch_warnings` in another thread may undo
     warnings.filterwarnings("ignore", "SOCKS support in urllib3")
     threading.Thread(target=_preload, args=(stores_of(workspace),), daemon=True).start()
-    server = _Server(app, tell)
+    server = _Server(app, announce)
     try:
         server.run([listening])
     finally:

@@ -44,10 +44,10 @@ _users_mutex = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class NearestIds:
-    """Ids of the nearest chunks, some possibly removed; `known` is the last indexed ``seq``."""
+    """Ids of the nearest chunks, some possibly removed; and the last indexed ``seq``."""
 
     ids: Sequence[str]
-    known: int
+    indexed_seq: int
 
 
 class VectorIndex:

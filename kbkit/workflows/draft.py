@@ -41,7 +41,7 @@ class Draft:
 
     Attributes:
         source: The source as in a recipe, without exclusions.
-        seen: Findings, written as comments.
+        findings: Findings, written as comments.
         language: Snowball name of the language, or ``""`` for English.
         license: License that the source states, or ``""``.
         attribution: Credit that the source states, or ``""``.
@@ -51,7 +51,7 @@ class Draft:
     name: str
     description: str
     source: dict[str, Any]
-    seen: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
     excluded: tuple[Exclusion, ...] = ()
     language: str = ""
     license: str = ""
@@ -108,7 +108,7 @@ def draft_of_description(values: Any, place: dict[str, Any], name: str) -> Draft
         name=slug(title, "api"),
         description=overview.get("description", "")[:200] or f"{title}, its API",
         source={"type": "openapi", **place},
-        seen=(
+        findings=(
             f"An OpenAPI description: {label}.",
             f"{pluralize(len(documents))}: an overview, operations and schemas.",
         ),
@@ -117,8 +117,8 @@ def draft_of_description(values: Any, place: dict[str, Any], name: str) -> Draft
     )
 
 
-def slug(text: str, fallback: str = "docs", *, most: int = 63) -> str:
-    name = re.sub(r"[^a-z0-9]+", "-", text.casefold()).strip("-")[:most].strip("-")
+def slug(text: str, fallback: str = "docs", *, max_length: int = 63) -> str:
+    name = re.sub(r"[^a-z0-9]+", "-", text.casefold()).strip("-")[:max_length].strip("-")
     return name if SLUG.fullmatch(name) else fallback
 
 
@@ -140,7 +140,7 @@ def draft_of_package(name: str) -> Draft:
         name=slug(name),
         description=plain(origin.summary or f"The Python API of {name}"),
         source={"type": "package", "name": name},
-        seen=(
+        findings=(
             f"The API of the Python package {name} {version}, read from its docstrings.",
             "Add `introspect: true` for what exists only after an import (which runs its code).",
         ),
@@ -164,7 +164,7 @@ def draft_of_file(path: Path, base: Path) -> Draft:
         name=slug(path.stem),
         description="",
         source={"type": "files", "path": inside(path, base)},
-        seen=(f"One file, {path.stat().st_size / 1e6:.1f} MB.",),
+        findings=(f"One file, {path.stat().st_size / 1e6:.1f} MB.",),
         title=path.stem,
     )
 

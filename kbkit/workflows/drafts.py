@@ -169,7 +169,7 @@ def _draft(
         name=_name(title, start),
         description=page.description[:200],
         source=source,
-        seen=tuple(findings),
+        findings=tuple(findings),
         excluded=tuple(excluded),
         language=_LANGUAGES.get(language, ""),
         license=page.license.name or page.license.url,
@@ -242,7 +242,7 @@ def _name(title: str, start: str) -> str:
     words = _ABOUT_DOCUMENTS.sub(" ", title.casefold())
     host = urlsplit(start).hostname or ""
     for text in (words, title.casefold(), "" if re.fullmatch(r"[\d.:]+", host) else host):
-        if name := slug(text.removeprefix("www."), "", most=40):
+        if name := slug(text.removeprefix("www."), "", max_length=40):
             return name
     return "docs"
 
@@ -319,7 +319,10 @@ def _folder(path: Path, base: Path) -> Draft:
         name=slug(name),
         description="",
         source={"type": "files", "path": place},
-        seen=(f"Files: {counts}.", "Name a glob such as docs/**/*.md to read some of them only."),
+        findings=(
+            f"Files: {counts}.",
+            "Name a glob such as docs/**/*.md to read some of them only.",
+        ),
         excluded=tuple(excluded),
         title=name,
     )
@@ -346,7 +349,7 @@ def _mirror(path: Path, place: str, counts: str) -> Draft:
             "path": place,
             "base_url": address or "https://example.org/docs/",
         },
-        seen=tuple(seen),
+        findings=tuple(seen),
         excluded=tuple(known_exclusions(generator, "/")),
         title=title,
     )

@@ -68,7 +68,7 @@ def migrate(
             destination=destination.database,
             address=address,
             place=place,
-            tell=report_progress,
+            report_progress=report_progress,
         )
         tables = copier.run(lambda: folders.extend(_copy_folders(source, destination)))
         with suppress(KbkitError):  # the index is repaired on demand

@@ -81,9 +81,14 @@ class Workspace(WorkspaceSearches):
         for name in (FILES, ENTRIES):
             if not (self.path / name).is_dir():
                 continue
-            with suppress(KbkitError, OSError), progress_bar(None) as tell:  # `sync` reports it
+            with (
+                suppress(KbkitError, OSError),
+                progress_bar(None) as report_progress,
+            ):  # `sync` reports it
                 content: Files | Entries = self.files if name == FILES else self.entries
-                content._index.level(wait=0, on_progress=tell)  # unless another process does
+                content._index.level(
+                    wait=0, on_progress=report_progress
+                )  # unless another process does
 
     @property
     def path(self) -> Path:
@@ -151,11 +156,11 @@ class Workspace(WorkspaceSearches):
         return self._enter(name, description, spec)
 
     def _enter(
-        self, name: str, description: str, spec: KnowledgeBaseSpec, known_as: str = ""
+        self, name: str, description: str, spec: KnowledgeBaseSpec, kb_id: str = ""
     ) -> KnowledgeBase:
         from kbkit.knowledge_base.handle import new_knowledge_base
 
-        row = new_knowledge_base(self._resources, name, description, spec, known_as)
+        row = new_knowledge_base(self._resources, name, description, spec, kb_id)
         return self._knowledge_base(row)
 
     def _built_in_kb(self, name: str) -> KnowledgeBase:
@@ -300,7 +305,7 @@ class Workspace(WorkspaceSearches):
         from kbkit.bundles.bundling import make_bundle
 
         with progress_bar(on_progress) as report:
-            return make_bundle(self._stores, place, kbs=kbs, key_file=sign, tell=report)
+            return make_bundle(self._stores, place, kbs=kbs, key_file=sign, report_progress=report)
 
     def restore(
         self,
@@ -337,7 +342,7 @@ class Workspace(WorkspaceSearches):
             _check(name)
         with progress_bar(on_progress) as report:
             restoration = restore_bundle(
-                self._stores, path, name=name, key_file=verify, trust=trust, tell=report
+                self._stores, path, name=name, key_file=verify, trust=trust, report_progress=report
             )
         if (self.path / FILES).is_dir():
             self.files.sync()

@@ -177,7 +177,6 @@ def public_names() -> set[str]:
     return found
 
 
-@pytest.mark.soak
 def test_public_name_without_a_docstring_fails_the_build(tmp_path):
     shutil.copytree(ROOT / "kbkit", tmp_path / "kbkit")
     with (tmp_path / "kbkit/errors.py").open("a", encoding="utf-8") as file:
@@ -188,7 +187,6 @@ def test_public_name_without_a_docstring_fails_the_build(tmp_path):
     assert "PluginError: without a docstring: kbkit.errors.NewError\n" in done.stderr
 
 
-@pytest.mark.soak
 def test_published_site_builds_strictly(tmp_path, document, info):
     """`make publish` builds it without knowledge bases in site/kb."""
     shutil.copy(ROOT / "mkdocs.yml", tmp_path)

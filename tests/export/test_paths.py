@@ -75,13 +75,13 @@ def test_names_do_not_depend_on_the_order_of_documents():
 
 def test_assigned_names_are_kept():
     first = assign_paths(["https://h/b"], "pages")
-    second = assign_paths(["https://h/B", "https://h/b"], "pages", kept=first)
+    second = assign_paths(["https://h/B", "https://h/b"], "pages", previous=first)
     assert second["https://h/b"] == first["https://h/b"]
     assert second["https://h/B"] != first["https://h/b"]
 
 
 def test_taken_names_are_avoided():
-    paths = assign_paths(["https://h/b"], "pages", taken=["pages/h/b.md"])
+    paths = assign_paths(["https://h/b"], "pages", used=["pages/h/b.md"])
     assert paths["https://h/b"] != "pages/h/b.md"
 
 

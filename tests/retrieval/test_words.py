@@ -123,7 +123,7 @@ def test_usual_score_of_summaries_does_not_depend_on_order():
 
     def usual(order):
         chunks = SimpleNamespace(
-            kept={},
+            cache={},
             summaries=(),
             summary_embedder="e",
             sizes=order,

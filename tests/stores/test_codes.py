@@ -12,13 +12,13 @@ from kbkit.retrieval.corpora import SnapshotCorpus
 from kbkit.stores.snapshots import snapshot as codes
 from kbkit.stores.snapshots.near_chunks import is_coded
 from kbkit.stores.snapshots.segment_files import SegmentFiles
-from kbkit.stores.snapshots.segments import DocumentNumbers, SnapshotVersion, join_segments
+from kbkit.stores.snapshots.segments import DocumentNumbers, SnapshotState, join_segments
 from tests.stores.vector_segments import DIMENSIONS, segment, unit_vectors
 
 pytestmark = pytest.mark.local
 
 pytest.importorskip("faiss")
-ABOUT = SnapshotVersion(1, "e", 1, "", 0)
+ABOUT = SnapshotState(1, "e", 1, "", 0)
 
 
 def of(vectors, start):

@@ -17,7 +17,7 @@ from kbkit.stores.snapshots import snapshot as codes
 from kbkit.stores.snapshots.segment_files import SegmentFiles
 from kbkit.stores.snapshots.segments import (
     DocumentNumbers,
-    SnapshotVersion,
+    SnapshotState,
     SummaryPart,
     join_segments,
 )
@@ -25,7 +25,7 @@ from tests.stores.vector_segments import segment, unit_vectors
 
 pytest.importorskip("faiss")
 DOCUMENTS = 3_000
-ABOUT = SnapshotVersion(1, "e", 1, "summaries", 0)
+ABOUT = SnapshotState(1, "e", 1, "summaries", 0)
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_codes_find_the_best_documents_of_a_scan(coded, monkeypatch, share):
 def test_few_summaries_and_those_without_codes_are_scanned(coded, monkeypatch):
     monkeypatch.setattr(near_chunks, "_MAX_UNCODED_SUMMARIES", 100)
     assert near_chunks.near_summaries(coded) is None
-    coded.kept.clear()
+    coded.cache.clear()
     monkeypatch.setattr(near_chunks, "_MAX_UNCODED_SUMMARIES", 1_000)
     near = near_chunks.near_summaries(coded)
     assert near is not None

@@ -15,7 +15,7 @@ from kbkit.stores.snapshots.making import make
 from kbkit.stores.snapshots.segments import (
     DocumentNumbers,
     Segment,
-    SnapshotVersion,
+    SnapshotState,
     SummaryPart,
     join_segments,
     merge_summaries,
@@ -62,13 +62,13 @@ def check(stored, snapshot=None):
     """Check that segments are current and equal the whole snapshot."""
     row, _ = catalog(stored)
     snapshot = stored.snapshots.renew(stored.id) if snapshot is None else snapshot
-    assert replace(snapshot.about, removed=0) == SnapshotVersion.of(row)
+    assert replace(snapshot.state, removed=0) == SnapshotState.of(row)
     with stored.database.read() as transaction:
         made, kept = make(transaction, row), summaries.vectors_of(transaction, row)
     numbers = DocumentNumbers()
     numbers.add([Segment(made)])
     parts = [SummaryPart(numbers.of_ids(kept.document_ids), kept.vectors)] if kept.embedder else []
-    expected = join_segments(SnapshotVersion.of(row), [Segment(made)], numbers, parts)
+    expected = join_segments(SnapshotState.of(row), [Segment(made)], numbers, parts)
     assert read(snapshot) == read(expected)
     assert snapshot.rows_of([*made.ids, "gone"]).tolist() == list(range(len(expected)))
     scores = [
@@ -364,7 +364,7 @@ def test_segments_follow_only_their_own_catalog(stored):
             for after, until in ((0, rows[-3]["seq"]), (rows[-3]["seq"], rows[-1]["seq"]))
         ]
         last = outbox.last_removed(transaction, stored.id)
-        snapshot = join_segments(SnapshotVersion.of(row, last), parts, DocumentNumbers())
+        snapshot = join_segments(SnapshotState.of(row, last), parts, DocumentNumbers())
         assert [len(segment) for segment in snapshot.segments] == [len(rows) - 2, 2]
 
         def follows(row=row, **different):
@@ -376,7 +376,7 @@ def test_segments_follow_only_their_own_catalog(stored):
         assert follows(replace(row, version=row.version + 1))
         assert not follows(replace(row, version=row.version - 1))
         assert not follows(replace(row, embedder="another"))
-        assert not follows(about=SnapshotVersion.of(row, last + 1))
+        assert not follows(state=SnapshotState.of(row, last + 1))
     with stored.database.write() as transaction:
         which = chunks.c.seq == rows[-1]["seq"]
         transaction.execute(chunks.update().where(which).values(id="restored"))

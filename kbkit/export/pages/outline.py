@@ -166,7 +166,7 @@ def make_outline(
         labels,
     )
     paths = assign_paths(
-        entries, "pages", kept=before.documents, taken=_foreign(directory, before.files)
+        entries, "pages", previous=before.documents, used=_foreign(directory, before.files)
     )
     section_paths = {root.key: "sections/all.md"}
     ancestors: dict[str, tuple[TreeSection, ...]] = dict.fromkeys(root.documents, (root,))

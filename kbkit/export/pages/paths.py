@@ -98,15 +98,15 @@ def assign_paths(
     uris: Iterable[str],
     folder: str,
     *,
-    kept: Mapping[str, str] | None = None,
-    taken: Iterable[str] = (),
+    previous: Mapping[str, str] | None = None,
+    used: Iterable[str] = (),
 ) -> dict[str, str]:
-    kept = kept or {}
-    keys = {collision_key(path.removesuffix(".md")) for path in taken}
+    previous = previous or {}
+    keys = {collision_key(path.removesuffix(".md")) for path in used}
     paths: dict[str, str] = {}
     fresh: list[str] = []
     for uri in sorted(set(uris)):
-        path = kept.get(uri, "")
+        path = previous.get(uri, "")
         key = collision_key(path.removesuffix(".md"))
         if path and key not in keys:
             keys.add(key)

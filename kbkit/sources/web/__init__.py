@@ -251,7 +251,7 @@ class Fetcher:
 
     def once(self, url: str, headers: dict[str, str], limit: int, truncate: bool) -> Response:
         """Send one request."""
-        self._deadline.at = time.monotonic() + self._timeout
+        self._deadline.ends_at = time.monotonic() + self._timeout
         host = urlsplit(url).netloc
         try:
             with self._client.stream("GET", url, headers=headers) as raw:
@@ -275,7 +275,7 @@ class Fetcher:
         except (httpx.InvalidURL, httpx.HTTPError, ValueError, OSError, RuntimeError) as error:
             reason, again = f"cannot be fetched ({error})", False
         finally:
-            self._deadline.at = float("inf")
+            self._deadline.ends_at = float("inf")
             if len(self._client.cookies.jar) > _MAX_COOKIES:
                 self._client.cookies.clear()
         return Response(url, Outcome.FAILED, " ".join(reason.split())[:300], again=again)
@@ -325,7 +325,7 @@ class Fetcher:
                 body += part
                 if len(body) > limit:
                     break
-                if time.monotonic() > self._deadline.at:
+                if time.monotonic() > self._deadline.ends_at:
                     raise httpx.ReadTimeout("slow")
         except zlib.error:
             reason = f"its {encoding} compression is damaged"

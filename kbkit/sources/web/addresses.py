@@ -111,7 +111,7 @@ def resolve(host: str, port: int, *, allow_private: Private) -> list[str]:
 class Deadline(threading.local):
     """Time limit of this thread's request, by `time.monotonic`."""
 
-    at: float = float("inf")
+    ends_at: float = float("inf")
 
 
 class GuardedBackend(httpcore.SyncBackend):
@@ -165,7 +165,7 @@ class _GuardedStream(httpcore.NetworkStream):
         self._deadline = deadline
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        if time.monotonic() > self._deadline.at:
+        if time.monotonic() > self._deadline.ends_at:
             # a server that sends without pause never reaches the timeout below
             raise httpcore.ReadTimeout("the server is too slow")
         end = time.monotonic() + _remaining(self._deadline, timeout)
@@ -202,5 +202,5 @@ class _GuardedStream(httpcore.NetworkStream):
 
 def _remaining(deadline: Deadline, timeout: float | None) -> float:
     """Return the seconds left for an operation; at least 1 ms, so that errors name the cause."""
-    seconds = deadline.at - time.monotonic()
+    seconds = deadline.ends_at - time.monotonic()
     return max(0.001, min(seconds, timeout if timeout is not None else 60.0))

@@ -58,16 +58,16 @@ def iter_texts(transaction: Transaction, kb_id: str, annotator: str) -> Iterator
 def put(
     transaction: Transaction,
     kb_id: str,
-    made: Mapping[int, Sequence[Annotation]],
+    annotations: Mapping[int, Sequence[Annotation]],
     key_of: Callable[[SubjectKind, str], str],
 ) -> int:
-    existing = sorted(transaction.existing(chunks.c.seq, made))
+    existing = sorted(transaction.existing(chunks.c.seq, annotations))
     remove(transaction, existing)
     rows: list[dict[str, Any]] = []
     links: list[dict[str, Any]] = []
     names: dict[str, SubjectName] = {}
     for seq in existing:
-        for position, annotation in enumerate(made[seq]):
+        for position, annotation in enumerate(annotations[seq]):
             place = {"chunk_seq": seq, "position": position}
             rows.append({**place, "kb_id": kb_id, **_values(annotation)})
             by_id = dict(_subjects_of(annotation, key_of))

@@ -213,13 +213,13 @@ def vector_sources(transaction: Transaction, seqs: Sequence[int]) -> dict[int, S
 def put_vectors(
     transaction: Transaction,
     kb_id: str,
-    made: Mapping[int, str],
+    keys: Mapping[int, str],
     packed: Mapping[str, bytes],
     *,
     text: str,
     version: int,
 ) -> None:
-    of_chunks = transaction.is_in(rows.c.chunk_seq, made)
+    of_chunks = transaction.is_in(rows.c.chunk_seq, keys)
     query = sa.select(rows.c.chunk_seq, rows.c.version).where(of_chunks)
     version_of: dict[int, int] = transaction.mapping(query)
     transaction.delete(rows, of_chunks)
@@ -231,10 +231,10 @@ def put_vectors(
             "embed_hash": key,
             "version": version if key in packed else version_of.get(seq, 0),
         }
-        for seq, key in made.items()
+        for seq, key in keys.items()
     ]
     transaction.insert(rows, values)
-    changed = [{"chunk_seq": s, "vector": packed[k]} for s, k in made.items() if k in packed]
+    changed = [{"chunk_seq": s, "vector": packed[k]} for s, k in keys.items() if k in packed]
     transaction.update_each(vectors, ["chunk_seq"], changed)
 
 

@@ -1,4 +1,4 @@
-"""Entities: named subjects, and edits by people.
+"""Entities: name subjects, and edits by people.
 
 Rebuilding the graph changes only rows without ``by_hand``. Callers pass the entity that they saw as
 ``seen``, to detect changes by others.
@@ -30,10 +30,10 @@ def aliases_of(transaction: Transaction) -> dict[str, str]:
     return transaction.mapping(query)
 
 
-def find(transaction: Transaction, named: SubjectName) -> str | None:
+def find(transaction: Transaction, name: SubjectName) -> str | None:
     canonical = sa.func.coalesce(subjects.c.alias_of, subjects.c.id)
     query = sa.select(canonical).outerjoin(entities, entities.c.subject_id == canonical)
-    is_match = subjects.c.kind == _KIND, subjects.c.id.in_([named.name, named.id])
+    is_match = subjects.c.kind == _KIND, subjects.c.id.in_([name.name, name.id])
     alive = entities.c.deleted_at.is_(None)
     return transaction.execute(query.where(*is_match, alive).order_by(subjects.c.id)).scalar()
 
@@ -98,24 +98,24 @@ def ids_by_hand(transaction: Transaction) -> set[str]:
 
 def create(
     transaction: Transaction,
-    named: SubjectName,
+    name: SubjectName,
     values: Mapping[str, Any],
     aliases: Iterable[SubjectName],
     *,
     made_by: str,
 ) -> Entity:
     """Create an entity by hand, or restore a deleted one."""
-    existing = find(transaction, named)
+    existing = find(transaction, name)
     if existing is not None:
-        name = get(transaction, existing).name
+        entity = get(transaction, existing)
         raise ConflictError(
-            f"{named.name!r} already names the entity {name!r}; change that one, or choose another "
-            "name"
+            f"{name.name!r} already names the entity {entity.name!r}; change that one, or choose "
+            "another name"
         )
-    _add_subject(transaction, named, None)
-    _put(transaction, named.id, made_by, values)
-    _set_aliases(transaction, named.id, aliases)
-    return get(transaction, named.id)
+    _add_subject(transaction, name, None)
+    _put(transaction, name.id, made_by, values)
+    _set_aliases(transaction, name.id, aliases)
+    return get(transaction, name.id)
 
 
 def update(
@@ -123,32 +123,34 @@ def update(
     entity_id: str,
     values: Mapping[str, Any],
     *,
-    named: SubjectName | None,
+    name: SubjectName | None,
     aliases: Iterable[SubjectName] | None,
-    seen: Entity | None,
+    expected: Entity | None,
     made_by: str,
 ) -> Entity:
     """Change some values of an entity, and its name and aliases unless ``None``."""
-    _check_seen(transaction, entity_id, seen)
+    _check_seen(transaction, entity_id, expected)
     _put(transaction, entity_id, made_by, values)
     if aliases is not None:
         _set_aliases(transaction, entity_id, aliases)
-    if named is not None:
-        if named.id != entity_id:
-            _add_subject(transaction, named, entity_id)
-        transaction.update(subjects, subjects.c.id == entity_id, name=named.name)
+    if name is not None:
+        if name.id != entity_id:
+            _add_subject(transaction, name, entity_id)
+        transaction.update(subjects, subjects.c.id == entity_id, name=name.name)
     return get(transaction, entity_id)
 
 
-def delete(transaction: Transaction, entity_id: str, *, seen: Entity | None, made_by: str) -> None:
-    _check_seen(transaction, entity_id, seen)
+def delete(
+    transaction: Transaction, entity_id: str, *, expected: Entity | None, made_by: str
+) -> None:
+    _check_seen(transaction, entity_id, expected)
     _put(transaction, entity_id, made_by, {"deleted_at": datetime.now(UTC)})
 
 
-def _check_seen(transaction: Transaction, entity_id: str, seen: Entity | None) -> None:
+def _check_seen(transaction: Transaction, entity_id: str, expected: Entity | None) -> None:
     current = get(transaction, entity_id)
-    if seen is not None:
-        check_unchanged(current.name, current.updated_at, current.made_by, seen.updated_at)
+    if expected is not None:
+        check_unchanged(current.name, current.updated_at, current.made_by, expected.updated_at)
 
 
 def check_unchanged(
@@ -216,25 +218,24 @@ def _put(transaction: Transaction, entity_id: str, made_by: str, values: Mapping
         transaction.insert_one(entities, subject_id=entity_id, **empty | new_values)
 
 
-def _add_subject(transaction: Transaction, named: SubjectName, alias_of: str | None) -> None:
+def _add_subject(transaction: Transaction, name: SubjectName, alias_of: str | None) -> None:
     row = transaction.execute(
-        sa.select(subjects.c.alias_of).where(subjects.c.id == named.id)
+        sa.select(subjects.c.alias_of).where(subjects.c.id == name.id)
     ).first()
     if row is None:
         transaction.insert_one(
-            subjects, id=named.id, kind=_KIND, key=named.key, name=named.name, alias_of=alias_of
+            subjects, id=name.id, kind=_KIND, key=name.key, name=name.name, alias_of=alias_of
         )
     elif alias_of is not None and row.alias_of != alias_of:
-        if find(transaction, named) is not None:
+        if find(transaction, name) is not None:
             raise ConflictError(
-                f"{named.name!r} already names another entity; merge the two, or choose another "
-                "name"
+                f"{name.name!r} already names another entity; merge the two, or choose another name"
             )
-        members = (subjects.c.id == named.id) | (subjects.c.alias_of == named.id)
+        members = (subjects.c.id == name.id) | (subjects.c.alias_of == name.id)
         transaction.update(subjects, members, alias_of=alias_of)
     elif alias_of is None:
-        of_subject = subjects.c.id == named.id
-        transaction.update(subjects, of_subject, name=named.name, alias_of=None)
+        of_subject = subjects.c.id == name.id
+        transaction.update(subjects, of_subject, name=name.name, alias_of=None)
 
 
 def _set_aliases(transaction: Transaction, entity_id: str, aliases: Iterable[SubjectName]) -> None:

@@ -84,13 +84,13 @@ def co_occurrence_changes(
     return outdated, list(facts_by_key.values())
 
 
-def drop_evidence(transaction: Transaction, gone: Sequence[Evidence]) -> None:
+def drop_evidence(transaction: Transaction, removed: Sequence[Evidence]) -> None:
     table = relation_evidence.c
     transaction.execute(
         relation_evidence.delete().where(
             table.relation_id == sa.bindparam("relation"), table.chunk_seq == sa.bindparam("seq")
         ),
-        [{"relation": relation_id, "seq": seq} for relation_id, seq in gone],
+        [{"relation": relation_id, "seq": seq} for relation_id, seq in removed],
     )
 
 

@@ -89,7 +89,7 @@ def create(
     config: Mapping[str, Any],
     embedder: str,
     dimensions: int,
-    known_as: str = "",
+    given_id: str = "",
 ) -> KnowledgeBaseRow:
     """Add a knowledge base."""
     namesake = transaction.execute(
@@ -100,7 +100,7 @@ def create(
             f"a knowledge base named {name!r} exists; choose another name, or delete it first"
         )
     now = datetime.now(UTC)
-    kb_id = known_as or new_id(transaction, name)
+    kb_id = given_id or new_id(transaction, name)
     transaction.execute(
         knowledge_bases.insert().values(
             id=kb_id,

@@ -89,12 +89,12 @@ def iter_documents(
     after: str = "",
     among: Collection[str] | None = None,
     content: bool = True,
-    gone: bool = True,
+    in_trash: bool = True,
 ) -> Iterator[Document]:
     """Iterate over documents by URI, from after a URI; ``among`` are document ids."""
     columns = DOCUMENT_COLUMNS if content else _WITHOUT_CONTENT
     query = sa.select(*columns).where(documents.c.kb_id == kb_id, documents.c.uri > after)
-    if not gone:
+    if not in_trash:
         query = query.where(documents.c.state != DocumentState.GONE.value)
     for row in transaction.execute(query.order_by(documents.c.uri)).yield_per(100):
         if among is None or row.id in among:

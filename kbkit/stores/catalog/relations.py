@@ -91,7 +91,7 @@ def is_supported(kb_ids: Collection[str]) -> sa.ColumnElement[bool]:
 def edges(
     transaction: Transaction,
     *,
-    at: Collection[Target] | None = None,
+    targets: Collection[Target] | None = None,
     names: Collection[str] = (),
     kb_ids: Collection[str] | None = None,
 ) -> list[Edge]:
@@ -100,8 +100,8 @@ def edges(
     Aliases are replaced by their entity; of relations that become equal the strongest counts.
     """
     query = sa.select(*_EDGE).where(LISTED)
-    if at is not None:
-        query = query.where(at_targets(transaction, at))
+    if targets is not None:
+        query = query.where(at_targets(transaction, targets))
     if names:
         query = query.where(relations.c.name.in_(list(names)))
     if kb_ids is not None:
@@ -206,13 +206,13 @@ def list_relations(
     return relations_of(transaction, [edge.id for edge in _visible(transaction, rows)][:limit])
 
 
-def delete(transaction: Transaction, seen: Relation, *, made_by: str) -> None:
-    before = get(transaction, seen.id)
-    entities.check_unchanged(before.name, before.seen_at, before.made_by, seen.seen_at)
+def delete(transaction: Transaction, expected: Relation, *, made_by: str) -> None:
+    before = get(transaction, expected.id)
+    entities.check_unchanged(before.name, before.seen_at, before.made_by, expected.seen_at)
     now = datetime.now(UTC)
     transaction.update(
         relations,
-        relations.c.id == seen.id,
+        relations.c.id == expected.id,
         deleted_at=now,
         seen_at=now,
         by_hand=True,

@@ -29,7 +29,7 @@ class ChunkTable:
         owners: Index into `document_ids` for each chunk, shape ``(n,)``.
         lengths: Number of terms of each chunk, shape ``(n,)``.
         sizes: Number of chunks of each document.
-        kept: Cache of searches.
+        cache: Cache of searches.
     """
 
     seqs: NDArray[np.int64]
@@ -39,7 +39,7 @@ class ChunkTable:
     sizes: NDArray[np.int64]
     average_length: float
     document_lengths: NDArray[np.int64]
-    kept: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
+    cache: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.seqs)
@@ -66,7 +66,7 @@ _LARGE = 1 << 24
 _DTYPES = {"F32": "<f4", "I64": "<i8", "I32": "<i4", "U16": "<u2", "U8": "|u1"}
 
 
-def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], about: dict[str, str]) -> None:
+def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], metadata: dict[str, str]) -> None:
     """Write arrays; concurrent readers keep the old file."""
     from safetensors import SafetensorError
     from safetensors.numpy import save_file
@@ -76,7 +76,7 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], about: dict[str
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     try:
         try:
-            save_file(contiguous, part, about)
+            save_file(contiguous, part, metadata)
         except SafetensorError as error:  # contains the system's message
             raise OSError(f"{path.name}: cannot be written ({error})") from error
         end = _end_of(np.memmap(part, np.uint8, "r"))
@@ -107,8 +107,8 @@ def read_arrays(path: Path) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
     data = np.memmap(path, np.uint8, "r")
     start = 8 + int.from_bytes(data[:8].tobytes(), "little")
     header = json.loads(data[8:start].tobytes())
-    about: dict[str, str] = header.pop("__metadata__")
-    return about, {name: _map_array(data[start:], place) for name, place in header.items()}
+    metadata: dict[str, str] = header.pop("__metadata__")
+    return metadata, {name: _map_array(data[start:], place) for name, place in header.items()}
 
 
 def _check_once(path: Path) -> None:

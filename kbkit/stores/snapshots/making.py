@@ -21,7 +21,7 @@ from kbkit.stores.snapshots.segments import (
     DocumentNumbers,
     Segment,
     SegmentedSnapshot,
-    SnapshotVersion,
+    SnapshotState,
     SummaryPart,
     join_segments,
     merge_summaries,
@@ -154,7 +154,7 @@ _MAX_REMOVED = 0.3
 def to_merge(segments: Sequence[Segment], limit: int = LARGEST) -> slice | None:
     """Return the next neighbouring segments to merge; ``None`` if there are none."""
     for i, segment in enumerate(segments):
-        if len(segment) <= limit and len(segment.gone) > _MAX_REMOVED * len(segment.snapshot):
+        if len(segment) <= limit and len(segment.removed) > _MAX_REMOVED * len(segment.snapshot):
             return slice(i, i + 1)
     tiers = [_tier(len(segment)) for segment in segments]
     for end in range(len(segments), 0, -1):
@@ -182,7 +182,7 @@ def _tier(size: int) -> int:
 
 
 def merge_segments(segments: Sequence[Segment]) -> Snapshot:
-    live = [segment.kept for segment in segments]
+    live = [segment.live for segment in segments]
     firsts = np.cumsum([0, *map(len, live)])
     terms = sorted(set[str]().union(*(segment.snapshot.terms for segment in segments)))
     numbers = {term: i for i, term in enumerate(terms)}
@@ -260,9 +260,9 @@ def follows(transaction: Transaction, row: KnowledgeBaseRow, before: SegmentedSn
 
     A catalog restored from a copy reuses versions and ``seq``, so the last chunks are compared.
     """
-    if before.about.embedder != row.embedder or before.about.version > row.version:
+    if before.state.embedder != row.embedder or before.state.version > row.version:
         return False
-    if not outbox.is_known_removal(transaction, row.id, before.about.removed):
+    if not outbox.is_known_removal(transaction, row.id, before.state.removed):
         return False
     if not before.segments or not len(before.segments[-1].snapshot):
         return True
@@ -285,7 +285,7 @@ def advance(
     """Update segments to the transaction's state; ``None`` if they must be rebuilt."""
     if not follows(transaction, row, before):
         return None
-    removals = outbox.removed_since(transaction, row.id, before.about.removed)
+    removals = outbox.removed_since(transaction, row.id, before.state.removed)
     if removals is None:
         return None
     last_seq = int(before.segments[-1].snapshot.seqs[-1]) if len(before) else 0
@@ -294,7 +294,7 @@ def advance(
     if removals.seqs:
         seqs = np.array(sorted(removals.seqs), np.int64)
         segments = [segment.without(seqs) for segment in segments]
-    changed = corpus.changed_vectors(transaction, row.id, before.about.version)
+    changed = corpus.changed_vectors(transaction, row.id, before.state.version)
     if changed:
         vectors = {seq: unpack([packed], row.dimensions)[0] for seq, packed in changed.items()}
         segments = [segment.with_vectors(vectors) for segment in segments]
@@ -304,7 +304,7 @@ def advance(
     segments = _with_merged_end(segments)
     before.numbers.add(segments)
     return join_segments(
-        SnapshotVersion.of(row, removals.last),
+        SnapshotState.of(row, removals.last),
         segments,
         before.numbers,
         _summaries(transaction, row, before),
@@ -337,11 +337,11 @@ def slices(
 def _summaries(
     transaction: Transaction, row: KnowledgeBaseRow, before: SegmentedSnapshot
 ) -> tuple[SummaryPart, ...]:
-    if before.about.summaries_version == row.summaries_version:
+    if before.state.summaries_version == row.summaries_version:
         return before.summaries
     if before.summary_embedder != row.summary_embedder:
         return _all_summaries(transaction, row, before.numbers)
-    changed = summaries.changed_since(transaction, row, before.about.summaries_version)
+    changed = summaries.changed_since(transaction, row, before.state.summaries_version)
     width = max((part.vectors.shape[1] for part in before.summaries), default=0)
     vectors = (
         changed.vectors
@@ -376,4 +376,4 @@ def build(
     numbers = DocumentNumbers()
     numbers.add(segments)
     parts = _all_summaries(transaction, row, numbers)
-    return join_segments(SnapshotVersion.of(row, last), segments, numbers, parts)
+    return join_segments(SnapshotState.of(row, last), segments, numbers, parts)

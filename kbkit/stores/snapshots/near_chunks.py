@@ -54,7 +54,7 @@ def _by_segment(
     if not coded:
         return
     joined = _join_codes(snapshot, codes)
-    removed = sum(len(snapshot.segments[i].gone) for i in coded)
+    removed = sum(len(snapshot.segments[i].removed) for i in coded)
     rows, similarity = joined.nearest(vector, limit + min(limit, removed))
     segment_of = np.searchsorted(joined.firsts, rows, "right") - 1
     for n, i in enumerate(coded):
@@ -63,9 +63,9 @@ def _by_segment(
 
 
 def _join_codes(snapshot: SegmentedSnapshot, codes: list[VectorCodes]) -> JoinedCodes:
-    joined: JoinedCodes | None = snapshot.kept.get(_KEY)
+    joined: JoinedCodes | None = snapshot.cache.get(_KEY)
     if joined is None or joined.parts != codes:
-        joined = snapshot.kept[_KEY] = JoinedCodes(codes)
+        joined = snapshot.cache[_KEY] = JoinedCodes(codes)
     return joined
 
 
@@ -116,9 +116,9 @@ def near_summaries(snapshot: SegmentedSnapshot) -> NearSummaries | None:
     if not available():
         return None
     codes = tuple(map(codes_of, snapshot.summaries))
-    cached: tuple[object, NearSummaries | None] | None = snapshot.kept.get(_SUMMARIES_KEY)
+    cached: tuple[object, NearSummaries | None] | None = snapshot.cache.get(_SUMMARIES_KEY)
     if cached is None or cached[0] != codes:
-        cached = snapshot.kept[_SUMMARIES_KEY] = codes, _near_summaries(snapshot, codes)
+        cached = snapshot.cache[_SUMMARIES_KEY] = codes, _near_summaries(snapshot, codes)
     return cached[1]
 
 
@@ -156,8 +156,8 @@ def _near_summaries(
 
 def _sum_vectors(part: SummaryPart) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
     """Return which vectors are not zero, and the sum of all."""
-    if "summed" not in part.kept:
+    if "summed" not in part.cache:
         total = part.vectors.sum(axis=0, dtype=np.float64)
-        part.kept["summed"] = part.vectors.any(axis=1), total
-    summed: tuple[NDArray[np.bool_], NDArray[np.float64]] = part.kept["summed"]
+        part.cache["summed"] = part.vectors.any(axis=1), total
+    summed: tuple[NDArray[np.bool_], NDArray[np.float64]] = part.cache["summed"]
     return summed

@@ -25,7 +25,7 @@ from kbkit.stores.snapshots.segments import (
     DocumentNumbers,
     Segment,
     SegmentedSnapshot,
-    SnapshotVersion,
+    SnapshotState,
     SummaryPart,
     join_segments,
     merge_summaries,
@@ -77,7 +77,7 @@ class SegmentFiles:
     def _load(self, name: str) -> Snapshot | None:
         snapshot = load(self.folder / name)
         if snapshot is not None:
-            snapshot.kept["file"] = self.folder / name
+            snapshot.cache["file"] = self.folder / name
         return snapshot
 
     def write_codes(self, snapshot: SegmentedSnapshot) -> None:
@@ -91,10 +91,10 @@ class SegmentFiles:
         summaries = self._keep_summaries(kb_id, snapshot)
         values = {
             "format": _FORMAT,
-            **asdict(snapshot.about),
+            **asdict(snapshot.state),
             "summaries": [part.file.name for part in summaries if part.file],
             "segments": [
-                {"file": segment.file, "gone": segment.gone.tolist()} for segment in segments
+                {"file": segment.file, "gone": segment.removed.tolist()} for segment in segments
             ],
         }
         self._replace(kb_id, json.dumps({**values, _CRC: _crc(values)}))
@@ -181,15 +181,15 @@ class SegmentFiles:
         return reasons
 
     def _read(self, values: Any, numbers: DocumentNumbers) -> SegmentedSnapshot:
-        about = SnapshotVersion(*(values[each.name] for each in fields(SnapshotVersion)))
+        state = SnapshotState(*(values[each.name] for each in fields(SnapshotState)))
         segments = [self._segment(each["file"], each["gone"]) for each in values["segments"]]
         numbers.add(segments)
         summaries = [
-            self._summaries(name, about.summary_embedder, numbers) for name in values["summaries"]
+            self._summaries(name, state.summary_embedder, numbers) for name in values["summaries"]
         ]
-        return join_segments(about, segments, numbers, summaries)
+        return join_segments(state, segments, numbers, summaries)
 
-    def _segment(self, name: str, gone: list[int]) -> Segment:
+    def _segment(self, name: str, removed: list[int]) -> Segment:
         snapshot = self._mapped.get(name)
         if snapshot is None:
             path = self.folder / _name(name)
@@ -198,7 +198,7 @@ class SegmentFiles:
                 path.stat()  # if the file is missing, the list is read again
                 raise ValueError(f"{name} is damaged")
             self._mapped[name] = snapshot
-        return Segment(snapshot, name, np.array(gone, np.int64))
+        return Segment(snapshot, name, np.array(removed, np.int64))
 
     def path(self, kb_id: str) -> Path:
         return self.folder / f"{kb_id}{_LIST}"

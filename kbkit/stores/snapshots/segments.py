@@ -29,11 +29,11 @@ class SummaryPart:
 
     numbers: NDArray[np.int32]
     vectors: NDArray[np.float32]
-    kept: dict[str, Any] = field(repr=False, compare=False, default_factory=dict)
+    cache: dict[str, Any] = field(repr=False, compare=False, default_factory=dict)
 
     @property
     def file(self) -> Path | None:
-        file: Path | None = self.kept.get("file")
+        file: Path | None = self.cache.get("file")
         return file
 
 
@@ -53,24 +53,24 @@ NO_ROWS: Rows = np.zeros(0, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Chunks that were added together; `file` is ``""`` in memory, `gone` has removed rows."""
+    """Chunks that were added together; `file` is ``""`` in memory, `removed` has removed rows."""
 
     snapshot: Snapshot
     file: str = ""
-    gone: Rows = field(default_factory=lambda: NO_ROWS)
+    removed: Rows = field(default_factory=lambda: NO_ROWS)
 
     def __len__(self) -> int:
-        return len(self.snapshot) - len(self.gone)
+        return len(self.snapshot) - len(self.removed)
 
     @property
-    def kept(self) -> Rows:
+    def live(self) -> Rows:
         is_kept = np.ones(len(self.snapshot), np.bool_)
-        is_kept[self.gone] = False
+        is_kept[self.removed] = False
         return np.flatnonzero(is_kept)
 
     def without(self, seqs: Rows) -> Segment:
         rows = np.flatnonzero(np.isin(self.snapshot.seqs, seqs, assume_unique=True))
-        return replace(self, gone=np.union1d(self.gone, rows)) if len(rows) else self
+        return replace(self, removed=np.union1d(self.removed, rows)) if len(rows) else self
 
     def with_vectors(self, changed: dict[int, NDArray[np.float32]]) -> Segment:
         all_seqs = self.snapshot.seqs
@@ -122,7 +122,7 @@ class DocumentNumbers:
 
 
 @dataclass(frozen=True, slots=True)
-class SnapshotVersion:
+class SnapshotState:
     """A version of a knowledge base; `removed` is the last entry read in the log of removals."""
 
     version: int
@@ -132,7 +132,7 @@ class SnapshotVersion:
     removed: int
 
     @classmethod
-    def of(cls, row: KnowledgeBaseRow, removed: int = 0) -> SnapshotVersion:
+    def of(cls, row: KnowledgeBaseRow, removed: int = 0) -> SnapshotState:
         return cls(row.version, row.embedder, row.summaries_version, row.summary_embedder, removed)
 
 
@@ -148,7 +148,7 @@ class SegmentedSnapshot(ChunkTable):
         latest: Last segment of each document, which has the current title.
     """
 
-    about: SnapshotVersion
+    state: SnapshotState
     segments: tuple[Segment, ...]
     numbers: DocumentNumbers
     summaries: tuple[SummaryPart, ...]
@@ -160,11 +160,11 @@ class SegmentedSnapshot(ChunkTable):
     @property
     def summary_embedder(self) -> str:
         """Fingerprint of the summaries' embedder; ``""`` without."""
-        return self.about.summary_embedder
+        return self.state.summary_embedder
 
     def shows(self, row: KnowledgeBaseRow) -> bool:
-        about = self.about
-        return (about.version, about.embedder) == (row.version, row.embedder)
+        state = self.state
+        return (state.version, state.embedder) == (row.version, row.embedder)
 
     @property
     def later(self) -> int:
@@ -258,7 +258,7 @@ class SegmentedSnapshot(ChunkTable):
         for i in _distinct(segment_of):
             mask = segment_of == i
             segment, local = self.segments[i], rows[mask] - self.firsts[i]
-            yield mask, segment.snapshot, segment.kept[local] if len(segment.gone) else local
+            yield mask, segment.snapshot, segment.live[local] if len(segment.removed) else local
 
 
 def _distinct(segments: NDArray[np.integer[Any]]) -> list[int]:
@@ -267,7 +267,7 @@ def _distinct(segments: NDArray[np.integer[Any]]) -> list[int]:
 
 
 def join_segments(
-    about: SnapshotVersion,
+    state: SnapshotState,
     segments: Sequence[Segment],
     numbers: DocumentNumbers,
     summaries: Sequence[SummaryPart] = (),
@@ -284,8 +284,8 @@ def join_segments(
         titled[placed[i]] = np.arange(len(placed[i]), dtype=np.int32)
         live: Any = slice(None)
         row_of = None
-        if len(segment.gone):
-            live = segment.kept
+        if len(segment.removed):
+            live = segment.live
             row_of = np.full(len(snapshot), -1, np.int32)
             row_of[live] = np.arange(len(live), dtype=np.int32)
         places.append(row_of)
@@ -295,7 +295,7 @@ def join_segments(
     numbers.forget(parts)
     owner, length = np.concatenate(owners), np.concatenate(lengths)
     return SegmentedSnapshot(
-        about=about,
+        state=state,
         seqs=np.concatenate(seqs),
         document_ids=numbers.ids[:count],
         **owner_columns(owner, length, count),

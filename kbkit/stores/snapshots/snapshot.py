@@ -167,7 +167,7 @@ class Snapshot(ChunkTable):
 
     def numbers(self, terms: Iterable[str]) -> dict[str, int]:
         """Map terms to their index in `terms`; absent ones are left out."""
-        cached: dict[str, int | None] = self.kept.setdefault("numbers", {})
+        cached: dict[str, int | None] = self.cache.setdefault("numbers", {})
         if len(cached) > _MAX_CACHED:
             cached.clear()
         number_of: dict[str, int] = {}
@@ -213,12 +213,12 @@ def save(snapshot: Snapshot, path: Path) -> None:
         tensors[f"{name}.starts"], tensors[f"{name}.values"] = lists.starts, lists.values
     for name in _TEXTS:
         tensors[name] = _pack_texts(getattr(snapshot, name))
-    about = {
+    metadata = {
         "format": _FORMAT,
         "embedder": snapshot.embedder,
         "average_length": repr(snapshot.average_length),
     }
-    write_arrays(path, tensors, about)
+    write_arrays(path, tensors, metadata)
 
 
 def save_summaries(
@@ -237,9 +237,9 @@ def load_summaries(path: Path, embedder: str) -> tuple[list[str], NDArray[np.flo
     Raises:
         OSError, ValueError, KeyError: It is missing, damaged or of another embedder or version.
     """
-    about, arrays = read_arrays(path)
+    metadata, arrays = read_arrays(path)
     ids, vectors = list(MappedTexts(arrays["document_ids"])), arrays["vectors"]
-    if about != {"format": _FORMAT, "embedder": embedder} or len(vectors) != len(ids):
+    if metadata != {"format": _FORMAT, "embedder": embedder} or len(vectors) != len(ids):
         raise ValueError(f"{path.name} is not the file of summaries that was written")
     return ids, vectors
 
@@ -252,8 +252,8 @@ def _pack_texts(texts: Iterable[str]) -> NDArray[np.uint8]:
 def load(path: Path) -> Snapshot | None:
     """Map a snapshot; ``None`` if it is missing, damaged or of another version."""
     try:
-        about, arrays = read_arrays(path)
-        if about["format"] != _FORMAT:
+        metadata, arrays = read_arrays(path)
+        if metadata["format"] != _FORMAT:
             return None
         values: dict[str, Any] = {name: arrays[name] for name in (*_ARRAYS, *_TEXTS)}
         for name in _LISTS:
@@ -262,7 +262,9 @@ def load(path: Path) -> Snapshot | None:
             values[name] = MappedTexts(values[name])
         values["document_ids"] = list(values["document_ids"])  # every search reads them
         return Snapshot(
-            embedder=about["embedder"], average_length=float(about["average_length"]), **values
+            embedder=metadata["embedder"],
+            average_length=float(metadata["average_length"]),
+            **values,
         )
     except (OSError, KeyError, TypeError, ValueError, IndexError, RecursionError):
         return None
@@ -352,27 +354,27 @@ class Coded(Protocol):
     def vectors(self) -> NDArray[np.float32]: ...
 
     @property
-    def kept(self) -> dict[str, Any]: ...
+    def cache(self) -> dict[str, Any]: ...
 
 
 def codes_of(coded: Coded) -> VectorCodes | None:
     """Return the codes of vectors; ``None`` without a file."""
-    if "codes" not in coded.kept:
-        file: Path | None = coded.kept.get("file")
-        coded.kept["codes"] = load_codes(codes_path(file), coded.vectors) if file else None
-    codes: VectorCodes | None = coded.kept["codes"]
+    if "codes" not in coded.cache:
+        file: Path | None = coded.cache.get("file")
+        coded.cache["codes"] = load_codes(codes_path(file), coded.vectors) if file else None
+    codes: VectorCodes | None = coded.cache["codes"]
     return codes
 
 
 def renew_codes(coded: Coded) -> None:
     """Write the codes of vectors in a file, unless this or another process has written them."""
-    if "file" not in coded.kept or codes_of(coded) is not None:
+    if "file" not in coded.cache or codes_of(coded) is not None:
         return
-    coded.kept.pop("codes")
+    coded.cache.pop("codes")
     if codes_of(coded) is None:
-        write_codes(codes_path(coded.kept["file"]), coded.vectors)
+        write_codes(codes_path(coded.cache["file"]), coded.vectors)
         forget_pages(coded.vectors)
-        coded.kept.pop("codes")
+        coded.cache.pop("codes")
 
 
 def load_codes(path: Path, vectors: NDArray[np.float32]) -> VectorCodes | None:
@@ -380,10 +382,10 @@ def load_codes(path: Path, vectors: NDArray[np.float32]) -> VectorCodes | None:
     if not available():
         return None
     with contextlib.suppress(OSError, KeyError, TypeError, ValueError, IndexError, RecursionError):
-        about, arrays = read_arrays(path)
+        metadata, arrays = read_arrays(path)
         number, dimensions = vectors.shape
         centroids, codes = arrays["centroids"], arrays["codes"]
         fits = codes.shape == (number, dimensions // 4) and codes.dtype == np.uint8
-        if about["format"] == _CODES_FORMAT and fits and centroids.size == dimensions * 2**_BITS:
+        if metadata["format"] == _CODES_FORMAT and fits and centroids.size == dimensions * 2**_BITS:
             return VectorCodes(np.array(centroids), np.array(codes))
     return None

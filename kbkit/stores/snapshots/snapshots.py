@@ -23,12 +23,7 @@ from kbkit.stores.snapshots import near_chunks
 from kbkit.stores.snapshots.chunk_table import forget_pages
 from kbkit.stores.snapshots.making import LARGEST, MAX, advance, build, merge_segments, to_merge
 from kbkit.stores.snapshots.segment_files import SegmentFiles
-from kbkit.stores.snapshots.segments import (
-    Segment,
-    SegmentedSnapshot,
-    SnapshotVersion,
-    join_segments,
-)
+from kbkit.stores.snapshots.segments import Segment, SegmentedSnapshot, SnapshotState, join_segments
 from kbkit.stores.vector_index import VectorIndex
 
 _SOON = 8 * MAX
@@ -45,7 +40,7 @@ class Snapshots:
     database: Database
     _files: SegmentFiles = field(init=False)
     _cached: dict[str, SegmentedSnapshot] = field(default_factory=dict)
-    _lists: dict[str, tuple[_Stamp, SnapshotVersion | None]] = field(default_factory=dict)
+    _lists: dict[str, tuple[_Stamp, SnapshotState | None]] = field(default_factory=dict)
     _saving: threading.Lock = field(default_factory=threading.Lock)
     _locks: dict[str, threading.RLock] = field(default_factory=dict)
 
@@ -57,7 +52,7 @@ class Snapshots:
         cached = self._cached.get(row.id)
         if cached is None or not cached.shows(row):
             return None
-        return cached if cached.about.summaries_version == row.summaries_version else None
+        return cached if cached.state.summaries_version == row.summaries_version else None
 
     @contextlib.contextmanager
     def read(self, kb_id: str) -> Iterator[tuple[Transaction, SegmentedSnapshot]]:
@@ -87,9 +82,9 @@ class Snapshots:
             return
         cached = self._cached.get(kb_id)
         snapshot = self._files.read(kb_id, cached.numbers if cached else None)
-        self._lists[kb_id] = stamp, None if snapshot is None else snapshot.about
+        self._lists[kb_id] = stamp, None if snapshot is None else snapshot.state
         if snapshot is not None and (
-            cached is None or cached.about.version < snapshot.about.version
+            cached is None or cached.state.version < snapshot.state.version
         ):
             self._cached[kb_id] = snapshot
 
@@ -108,9 +103,9 @@ class Snapshots:
     def _write(self, kb_id: str, snapshot: SegmentedSnapshot) -> SegmentedSnapshot:
         written = self._files.write(kb_id, snapshot)
         with self._lock(kb_id):
-            self._lists[kb_id] = self._files.stamp(kb_id), written.about
+            self._lists[kb_id] = self._files.stamp(kb_id), written.state
             cached = self._cached.get(kb_id)
-            if cached is not None and cached.about == written.about:
+            if cached is not None and cached.state == written.state:
                 self._cached[kb_id] = written
         return written
 
@@ -125,7 +120,7 @@ class Snapshots:
             limit = LARGEST if merging else _SOON + 2 * snapshot.later
             merged = self._merge(kb_id, snapshot, limit)
             stamp = self._files.stamp(kb_id)
-            is_listed = stamp is not None and self._lists.get(kb_id) == (stamp, merged.about)
+            is_listed = stamp is not None and self._lists.get(kb_id) == (stamp, merged.state)
             if not is_listed or merged is not snapshot:
                 merged = self._write(kb_id, merged)
             self._files.write_codes(merged)
@@ -145,7 +140,7 @@ class Snapshots:
                 forget_pages(segment.snapshot.vectors)
             segments[part] = [self._map(kb_id, Segment(merged))] if len(merged) else []
             del merged
-            snapshot = join_segments(snapshot.about, segments, snapshot.numbers, snapshot.summaries)
+            snapshot = join_segments(snapshot.state, segments, snapshot.numbers, snapshot.summaries)
         return snapshot
 
     def faults(self, kb_id: str) -> list[str]:

@@ -149,12 +149,12 @@ def without_anchors(text: str) -> str:
     return "".join((*parts, text[end:]))
 
 
-def anchors(texts: Sequence[str], own: Sequence[str]) -> list[str]:
-    used = set(own)
+def anchors(texts: Sequence[str], given: Sequence[str]) -> list[str]:
+    used = set(given)
     numbers: dict[str, int] = {}
     return [
         anchor or _unique(slug(text), used, numbers)
-        for text, anchor in zip(texts, own, strict=True)
+        for text, anchor in zip(texts, given, strict=True)
     ]
 
 
@@ -237,9 +237,9 @@ def opening_words(markdown: str, *, from_top: bool = False) -> str:
     return first_line or heading
 
 
-def snippet_line(markdown: str, shown: str) -> str:
+def snippet_line(markdown: str, text: str) -> str:
     """Return the first line of a snippet, if it is far below its heading."""
-    snippet, above = _SPACE.sub(" ", shown), 0
+    snippet, above = _SPACE.sub(" ", text), 0
     for block in blocks(markdown[:_MAX_CHARACTERS].replace("\0", "")):
         if block.kind is Kind.HEADING:
             continue

@@ -237,12 +237,12 @@ def admonition(title: str, text: str) -> str:
     return quote("\n\n".join(filter(None, [f"**{title}**" if title else "", text])))
 
 
-def title_of(kind: str, own: str | None) -> str:
+def title_of(kind: str, title: str | None) -> str:
     """Return an admonition's title, with its kind if the kind matters."""
-    first_word = (own or "").split(" ", maxsplit=1)[0].lower().rstrip(":!.,")
-    if own and _first_word(kind) in _NAMED_KINDS and first_word not in KINDS:
-        return f"{_admonition_title(kind)}: {own}"
-    return _admonition_title(kind) if own is None else own
+    first_word = (title or "").split(" ", maxsplit=1)[0].lower().rstrip(":!.,")
+    if title and _first_word(kind) in _NAMED_KINDS and first_word not in KINDS:
+        return f"{_admonition_title(kind)}: {title}"
+    return _admonition_title(kind) if title is None else title
 
 
 def admonition_style(title: str) -> str:
