@@ -80,8 +80,8 @@ def test_problems_name_line_and_field(tmp_path, change, line, field, message):
         (
             "sources: [{type: crawl, url: x.org}]\nchunking: {strategy: heading}",
             [
-                "2: chunking.strategy: 'heading' is unknown; did you mean 'headings'?",
                 "1: sources[0].url: not a web address; begin it with http:// or https://",
+                "2: chunking.strategy: 'heading' is unknown; did you mean 'headings'?",
             ],
         ),
         (

@@ -111,7 +111,11 @@ def parse_recipe(text: str, path: Path) -> Recipe:
         recipe = Recipe.model_validate(mapping.values)
     except ValidationError as error:
         problems = find_problems(error, Recipe)
-        raise RecipeError([_line(path, mapping, problem) for problem in problems]) from None
+        placed = [(_line(mapping, problem), problem) for problem in problems]
+        placed.sort(key=lambda item: (not item[1].field, item[0]))
+        raise RecipeError(
+            [f"{path}:{line}: {each.field or 'recipe'}: {each.message}" for line, each in placed]
+        ) from None
     if keys := list(islice(_keys_in_clear(mapping), _MAX_LINES)):
         raise RecipeError(
             [
@@ -195,14 +199,14 @@ def _keys_in_clear(mapping: YamlMapping) -> Iterator[tuple[int, str]]:
             yield place.line, name
 
 
-def _line(path: Path, mapping: YamlMapping, problem: RecipeProblem) -> str:
+def _line(mapping: YamlMapping, problem: RecipeProblem) -> int:
     place: tuple[str | int, ...] = ()
     line = mapping.places[()].line
     for part in problem.location:  # includes names of types, which are not keys
         if (*place, part) in mapping.places:
             place = (*place, part)
             line = (mapping.keys.get(place) or mapping.places[place]).line
-    return f"{path}:{line}: {problem.field or 'recipe'}: {problem.message}"
+    return line
 
 
 _MAGIC = re.compile(r"[*?\[{]")
