@@ -246,10 +246,10 @@ def test_sync_takes_one_source_or_several(kb, tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"type": "fils", "path": "x"}, "type: 'fils' is unknown; did you mean 'files'"),
-        ({"type": "files"}, "path: is missing"),
-        ({}, "describes no source"),
-        ({"path": "docs"}, "describes no source"),
+        ({"type": "fils", "path": "x"}, "^type: 'fils' is unknown; did you mean 'files'"),
+        ({"type": "files"}, "^path: is missing"),
+        ({}, "^type: is missing; give one of crawl"),
+        ({"path": "docs"}, "^type: is missing; give one of crawl"),
         ("docs", "give sources, such as FilesSource"),
         (7, "give sources, such as FilesSource"),
         (DocumentsReader([SourceDocument("a:1", "One", "Words.")]), "is a reader, not a source"),

@@ -232,7 +232,7 @@ def split_sources(items: Iterable[Any]) -> tuple[list[AnySource], list[Any]]:
         if isinstance(item, SourceSpec):
             sources.append(cast(AnySource, item))
         elif isinstance(item, Mapping) and not _DOCUMENT_KEYS.intersection(item):
-            sources.append(_parse_description(item))
+            sources.append(parse_source(item))
         elif isinstance(item, Mapping | SourceDocument) or hasattr(item, "get_content"):
             documents.append(item)
         elif hasattr(item, "events"):
@@ -258,10 +258,3 @@ def only_sources(name: str, items: Any) -> list[AnySource]:
     if documents:
         raise ConfigError(f"{name}: takes sources; documents go into `ingest`")
     return sources
-
-
-def _parse_description(values: Mapping[str, Any]) -> AnySource:
-    try:
-        return parse_source(values)
-    except ConfigError as error:
-        raise ConfigError(f"{dict(values)!r:.80} describes no source: {error}") from None

@@ -147,8 +147,8 @@ def test_configured_chunking_chunks_again(kb):
 def test_ingestion_errors(kb):
     for source, message in (
         (5, "5 cannot be ingested"),
-        ({"type": "nope"}, "describes no source"),
-        ({"type": "page", "url": "ftp://x"}, "describes no source"),
+        ({"type": "nope"}, "^type: 'nope' is unknown"),
+        ({"type": "page", "url": "ftp://x"}, "^url: not a web address"),
     ):
         with pytest.raises(ConfigError, match=message):
             kb.ingest(source)
