@@ -134,6 +134,9 @@ class RunCounters:
             self.warnings.append(Problem(place, message))
         return figures
 
+    def totals(self) -> Counter[str]:
+        return self.counts + Counter(failed=len(self.failed), skipped=len(self.skipped))
+
     @contextmanager
     def time_stage(self, stage: str) -> Iterator[None]:
         start = time.perf_counter()

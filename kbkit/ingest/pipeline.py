@@ -159,7 +159,7 @@ class Pipeline(IngestTarget):
             memory=runs.RunMemory(self.stores.database, row.id, run_id),
             place=disk_place(row),
         )
-        done = 0
+        done, before = 0, counters.totals()
         other_events = EventWriter(self.stores.database, self.kb_id, row.id, run_id, counters)
         documents = self._writer(counters, run.follower)
         with closing(_closable(source.events(context))) as events, other_events, documents:
@@ -188,8 +188,8 @@ class Pipeline(IngestTarget):
         if source.exhaustive:
             self._retire_unseen(row, run_id, counters)
         with self.stores.database.write() as transaction:
-            report = replace(counters.report(), fidelity=fidelity)
-            runs.end_run(transaction, run_id, report.to_dict())
+            added = counters.totals() - before
+            runs.end_run(transaction, run_id, {**added, "fidelity": fidelity})
 
     def _retire_unseen(self, row: SourceRow, run_id: int, counters: RunCounters) -> None:
         with counters.time_stage("store"), self.stores.database.write() as transaction:

@@ -142,11 +142,10 @@ def history(stores: Stores, names: Iterable[str]) -> list[Run]:
             places = {each.id: each.place for each in runs.list_sources(transaction, row.id)}
             for source, start, end, report in runs.history(transaction, row.id):
                 seconds = (end - start).total_seconds() if end else 0.0
-                counts = {each: _count(report.get(each)) for each in _COUNTED}
-                counts = {each: count for each, count in counts.items() if count}
+                counts = {each: n for each in _COUNTED if (n := _count(report.get(each)))}
                 ordered.append(Run(name, places.get(source, ""), start, end, seconds, counts))
     return sorted(ordered, key=lambda run: run.started_at, reverse=True)
 
 
-def _count(value: object) -> int:
+def _count(value: object) -> int:  # older workspaces have lists of failed and skipped items
     return value if isinstance(value, int) else len(value) if isinstance(value, list) else 0

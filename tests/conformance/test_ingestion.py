@@ -87,6 +87,11 @@ def test_sources_are_remembered_refreshed_and_removed(workspace, kb, web):
     assert (runs[0].counts["same"], runs[1].counts["new"]) == (2, 2)
     assert runs[0].started_at > runs[1].finished_at
     assert runs == [run for run in workspace.runs() if run.kb == kb.name]
+    kb.ingest([site, {"type": "package", "name": "wave"}])
+    package, again = workspace.runs([kb.name])[:2]
+    assert again.counts == {"same": 2}
+    assert "same" not in package.counts
+    kb.sources.remove("wave", keep_documents=False)
     assert workspace.runs([]) == []
     with pytest.raises(NotFoundError, match="nowhere"):
         workspace.runs(["nowhere"])
