@@ -135,13 +135,13 @@ def is_package(name: str) -> bool:
 
 def draft_of_package(name: str) -> Draft:
     origin = origin_of(name)
-    version = origin.version or "?"
     return Draft(
         name=slug(name),
         description=plain(origin.summary or f"The Python API of {name}"),
         source={"type": "package", "name": name},
         findings=(
-            f"The API of the Python package {name} {version}, read from its docstrings.",
+            f"The API of the Python package {name} {origin.version}".rstrip()
+            + ", read from its docstrings.",
             "Add `introspect: true` for what exists only after an import (which runs its code).",
         ),
         license=origin.license.name,

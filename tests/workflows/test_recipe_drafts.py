@@ -231,6 +231,7 @@ def test_drafts_of_a_folder_a_built_site_and_a_package(tmp_path):
     assert draft.source == {"type": "package", "name": "httpx"}
     assert draft.description
     assert load_recipe(write_draft(draft, tmp_path / "httpx.yaml")).name == "httpx"
+    assert draft_recipe("json").seen[0].startswith("The API of the Python package json, read")
 
 
 @pytest.mark.parametrize("place", ["nosuchthing", "docs.example.org", "no/such/file.md"])
