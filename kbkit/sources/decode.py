@@ -225,7 +225,9 @@ def _wide(body: bytes) -> str:
     The positions of NULs in spaces, digits and line feeds reveal the codec.
     """
     head = body[: _HEAD - _HEAD % 4]
-    if b"\x00" not in head or len(head) < 4:
+    text = head.replace(b"\x00", b"").decode(errors="replace").rstrip("\ufffd")
+    stray = len(head) > 8 * head.count(0) and "\ufffd" not in text and not _ODD.search(text)
+    if b"\x00" not in head or len(head) < 4 or stray:
         return ""
     for name in _WIDE:
         width = int(name[4:6]) // 8

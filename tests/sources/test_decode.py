@@ -173,6 +173,9 @@ def test_page_with_few_western_bytes_is_not_utf8() -> None:
 def test_stray_nul_is_text_and_a_program_is_not() -> None:
     assert binary_kind(b"A long line of text.\n" * 40 + b"\x00") == ""
     assert binary_kind(bytes(range(256)) * 8) == "binary data"
+    for text in ("<p>Pumps lift\0 water for the café.</p>\n", "<p>Pumps\0 lift the water.</p>\n"):
+        body = (text * 10).encode().ljust(4_000)
+        assert decode_text(body).text.count("Pumps") == 10
     assert binary_kind(b"".join(n.to_bytes(4, "little") for n in range(900))) == "binary data"
 
 
