@@ -105,7 +105,7 @@ def evaluate(
     if isinstance(against, RetrievalSpec):
         runs.append((mode, against))
     elif against is not None and not isinstance(against, Evaluation):
-        runs.append((against, retrieval))
+        runs.append((check_mode(against, "against"), retrieval))
     checked = [
         (check_mode(run_mode), kb.spec.retrieval, str(run_mode))
         if settings is None

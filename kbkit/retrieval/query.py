@@ -82,12 +82,12 @@ class Query:
         )
 
 
-def check_mode(mode: str | Mode) -> Mode:
+def check_mode(mode: str | Mode, name: str = "mode") -> Mode:
     try:
         return Mode(mode)
     except ValueError:
         modes = ", ".join(Mode)
-        raise ConfigError(f"mode={mode!r}: not known; choose one of {modes}") from None
+        raise ConfigError(f"{name}={mode!r}: not known; choose one of {modes}") from None
 
 
 def check_retrieval(retrieval: Any) -> RetrievalSpec:

@@ -487,6 +487,9 @@ def test_eval_prints_figures_and_fails_below_a_floor(ask, tmp_path):
     assert outcome.code == cli.EXIT_BELOW_FLOOR == 4
     assert outcome.json["ndcg@10"] == 0
     assert "below 0.9" in outcome.err
+    assert (
+        "--against 'words'" in ask("eval", "drinks", "--questions", path, "--against", "words").err
+    )
 
 
 def test_eval_of_a_recipe_asks_its_questions(here, tmp_path):
