@@ -194,7 +194,7 @@ def test_undeleted_knowledge_base_is_complete(workspace, kb):
         workspace.undelete("food")
     with pytest.raises(InvalidNameError):
         workspace.undelete("food", to="Not A Slug")
-    with pytest.raises(NotFoundError, match="but food"):
+    with pytest.raises(NotFoundError, match="there are: food"):
         workspace.undelete("fod")
     back = workspace.undelete("food", to="old-food")
     assert found(back) == {"Tea"}
@@ -259,5 +259,5 @@ def test_command_line_deletes_and_restores(workspace, kb, run_kbkit):
     assert json.loads(run("trash", "--json")[1]) == []
     code, _, err = run("undelete", "food")
     assert code == 1
-    assert "but nothing" in err
+    assert "there are: none" in err
     assert run("new", "models", "--embedding", "none-such")[0] == 1

@@ -246,8 +246,8 @@ def undelete_knowledge_base(transaction: Transaction, name: str, to: str) -> Kno
         (kb for kb in in_trash if len(name) > 7 and kb.id.startswith(name)), None
     )
     if deleted is None:
-        names = ", ".join(dict.fromkeys(kb.name for kb in in_trash)) or "nothing"
-        raise NotFoundError(f"the trash contains no knowledge base named {name!r}, but {names}")
+        names = ", ".join(dict.fromkeys(kb.name for kb in in_trash)) or "none"
+        raise NotFoundError(f"no knowledge base named {name!r} in the trash; there are: {names}")
     to = to or deleted.name
     if to in knowledge_base_rows.names(transaction):
         raise ConflictError(
