@@ -129,6 +129,14 @@ def fault_reason(fault: Mapping[str, Any]) -> str:
         return "is missing"
     if fault["type"] == "extra_forbidden":
         return "is unknown"
+    if fault["type"] == "json_invalid":
+        return f"is not JSON ({fault['ctx']['error']})"
+    if fault["type"] in ("model_type", "model_attributes_type"):
+        return "is not a mapping; give keys and their values"
+    if fault["type"] == "string_pattern_mismatch" and "https?" in fault["ctx"]["pattern"]:
+        if "@" in str(fault["input"]).partition("://")[2].partition("/")[0]:
+            return "contains a user name or password; leave it out"
+        return "not a web address; begin it with http:// or https://"
     return reword(fault["msg"])
 
 

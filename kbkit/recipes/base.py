@@ -107,12 +107,8 @@ def _problem(item: Any, kind: Any) -> RecipeProblem:
     elif error_type in ("too_short", "string_too_short") and not data:
         message = f"is empty; give at least {item['ctx']['min_length']}"
     elif error_type in ("model_type", "model_attributes_type"):
-        message = f"{data!r:.{_MAX_LENGTH}} is not a mapping; give keys and their values"
-    elif error_type == "string_pattern_mismatch" and "https?" in item["ctx"]["pattern"]:
-        message = "not a web address; begin it with http:// or https://"
-        if "@" in str(data).partition("://")[2].partition("/")[0]:
-            message = "contains a user name or password; leave it out"
-    elif error_type == "string_pattern_mismatch":
+        message = f"{data!r:.{_MAX_LENGTH}} {message}"
+    elif error_type == "string_pattern_mismatch" and "https?" not in item["ctx"]["pattern"]:
         message = f"{data!r:.{_MAX_LENGTH}} has characters that are not allowed here"
     return RecipeProblem(location, field, message, meant)
 

@@ -280,7 +280,10 @@ def _messages(error: RequestValidationError) -> str:
         location = ".".join(parts)
         if fault["type"] not in _WITHOUT_VALUE:
             location = f"{'.'.join(parts[1:] or parts)}={reprlib.repr(fault['input'])}"
-        messages.append(f"{location}: {fault_reason(fault)}")
+        reason = fault_reason(fault)
+        if isinstance(fault.get("input"), bytes):
+            reason = "send JSON, with Content-Type: application/json"
+        messages.append(f"{location}: {reason}")
     if len(faults) > _MAX_FAULTS:
         messages.append(f"and {len(faults) - _MAX_FAULTS:,} more")
     return "; ".join(messages)
@@ -305,7 +308,9 @@ def add_handlers(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     def of_http(request: Request, error: HTTPException) -> JSONResponse:
         detail, headers = error.detail, dict(error.headers or {})
-        if error.status_code == 404:
+        if isinstance(error.__cause__, ValueError | RecursionError):
+            detail = f"body: is not JSON ({error.__cause__})"
+        elif error.status_code == 404:
             detail = f"{request.url.path}: no such address; /docs lists all"
         elif error.status_code == 405:
             detail = f"{request.url.path}: does not take {request.method}; see /docs"

@@ -38,6 +38,27 @@ def test_document_is_read_whole_by_section_and_by_range(client):
     problem(client.get(place, params={"start": "two"}), 422, "ConfigError", "start='two'")
 
 
+@pytest.mark.parametrize(
+    ("body", "kind", "words"),
+    [
+        (b'{"kb": "tea",', "json", "is not JSON (Expecting"),
+        (b'{"kb": "t\xff"}', "json", "is not JSON ('utf-8' codec"),
+        (b"[" * 100_000, "json", "is not JSON (maximum recursion"),
+        (b'{"url": ' + b"9" * 5_000 + b"}", "json", "is not JSON (Exceeds the limit"),
+        (b"[]", "json", "is not a mapping"),
+        (b"{}", "octet-stream", "with Content-Type: application/json"),
+        (b'{"url": "ftp://x"}', "json", "not a web address; begin it with http"),
+        (b'{"url": "http://a:b@x"}', "json", "contains a user name or password"),
+    ],
+    ids=range(8),
+)
+def test_body_that_cannot_be_read_is_explained(client, body, kind, words):
+    headers = {"Content-Type": f"application/{kind}"}
+    answer = client.post("/api/knowledge/import/url", content=body, headers=headers)
+    assert answer.status_code in (400, 422)
+    assert words in answer.json()["detail"]
+
+
 def test_document_address_takes_any_uri(client):
     found = client.get("/api/knowledge/documents/https%3A%2F%2Ftea.example%2Fgreen%3Fkind%3Da%20b")
     assert found.json()["document"]["uri"] == URI
