@@ -128,6 +128,7 @@ FOUND = [
     (409, "POST", "bases/drinks/evaluate", {"judgements": {"tea": {"gone": 2}}}),
     (422, "POST", "bases/drinks/evaluate", {"judgements": {"tea": {"gone": True}}}),
     (409, "POST", "bases/drinks/evaluate", {"judgements": {"tea": {"gone": 2.0}}}),
+    (422, "POST", "bases/drinks/evaluate", {"judgements": {" ": {"gone": 2}}}),
     (422, "POST", "bases/drinks/pool", {"query": "tea", "seed": 2**32}),
     (200, "POST", "bases/drinks/pool", {"query": "tea", "seed": 2**32 - 1}),
     (409, "POST", "bases/drinks/expansions", {}),

@@ -120,7 +120,8 @@ _MAX_QUERIES = 100_000
 Questions = Annotated[list[Question], Field(min_length=1, max_length=_MAX_QUERIES)]
 Grade = Annotated[StrictInt, Field(ge=0, le=100), WHOLE]
 ChunkGrades = Annotated[dict[str, Grade], Field(min_length=1)]
-Grades = Annotated[dict[str, ChunkGrades], Field(min_length=1, max_length=_MAX_QUERIES)]
+_Query = Annotated[str, Field(pattern=r"\S")]
+Grades = Annotated[dict[_Query, ChunkGrades], Field(min_length=1, max_length=_MAX_QUERIES)]
 
 
 class GroundTruth(Options):
