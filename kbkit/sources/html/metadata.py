@@ -161,7 +161,7 @@ def title_block(
         if in_region and element.tag in HEADINGS:
             return None  # headings of the content keep their level, whatever their class
         if in_region and not has_title_class and element.tag in _TEXTS:
-            after_text = True
+            after_text = after_text or key_of(plain_text(element)) not in common
         if element in holders or ((element.tag != "h1" or after_text) and not has_title_class):
             continue
         text = _own_text(element)

@@ -364,6 +364,17 @@ def test_title_block_after_the_name_of_the_site_is_the_title() -> None:
     assert read[0].content.startswith("# Pot Member List\n\nAll members of Pot")
 
 
+def test_title_block_after_a_line_of_all_pages_is_the_title() -> None:
+    frame = (
+        "<title>Kettle</title><body><table><tr><td>All about kettles</td></tr></table>"
+        "<div class='header'><div class='title'>{0}.h</div></div>"
+        "<div class='contents'><h2>Functions</h2><p>{0}: {1}</p></div></body>"
+    )
+    page = site(*(frame.format(name, TEXT) for name in NAMES))[2]
+    assert page.title == "Spoon.h"
+    assert page.content.startswith("# Spoon.h\n\n")
+
+
 def test_pages_of_letters_have_the_shared_title_and_their_letter() -> None:
     frame = "<title>Kettle: Functions</title><body><h3>- {0} -</h3><ul><li>{0}oil() {1}</li></ul>"
     pages = [frame.format(letter, TEXT) for letter in "abcdefgh"]
