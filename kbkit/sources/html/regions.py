@@ -92,7 +92,15 @@ def find_region(body: Element, region: Region) -> Element | None:
         if _signature(element) == region.signature
         and (region_of(element).parent == region.parent or region.parent[0] == "body")
     ]
-    return matches[0] if len(matches) == 1 else None
+    if len(matches) != 1:
+        return None
+    found = matches[0]
+    title = next(filter(plain_text, body.iter("h1")), None)
+    if title is None or found in title.iterancestors() or region_of(found).parent == region.parent:
+        return found
+    # other pages are such sections; this one may hold it after a title and a text of its own
+    sections = takewhile(lambda up: up is not body, found.iterancestors())
+    return next((up for up in sections if plain_text(up).startswith(plain_text(title))), found)
 
 
 def landmark(element: Element, body: Element) -> Element:

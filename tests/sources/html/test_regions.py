@@ -375,6 +375,16 @@ def test_title_block_after_a_line_of_all_pages_is_the_title() -> None:
     assert page.content.startswith("# Spoon.h\n\n")
 
 
+def test_text_of_a_chapter_before_its_section_is_kept() -> None:
+    section = "<div class='sect'><div><h2>{0}</h2></div><p>{0}: {1}</p></div>"
+    pages = [f"<title>{name}</title>{section.format(name, TEXT * 3)}" for name in NAMES]
+    chapter = (
+        "<title>Tea</title><div class='chapter'><div><h1>Tea</h1></div><p>Drink it.</p>{}</div>"
+    )
+    page = site(*pages, chapter.format(section.format("Mug", TEXT * 3)))[-1]
+    assert page.content.startswith("# Tea\n\nDrink it.\n\n## Mug\n\nMug: It takes")
+
+
 def test_pages_of_letters_have_the_shared_title_and_their_letter() -> None:
     frame = "<title>Kettle: Functions</title><body><h3>- {0} -</h3><ul><li>{0}oil() {1}</li></ul>"
     pages = [frame.format(letter, TEXT) for letter in "abcdefgh"]
