@@ -322,6 +322,8 @@ def _numbered_rows(table: Element) -> list[Element]:
     numbers = filter(None, ("".join(row[0].itertext()).strip() for row in cells))
     values = [int(number) if number.isdecimal() else -1 for number in numbers]
     if -1 in values or any(after != before + 1 for before, after in pairwise(values)):
+    if not values and not all(numbers_lines(row[0]) for row in cells):
+        return []  # text beside empty cells
         return []
     return [row[1] for row in cells]
 

@@ -239,6 +239,7 @@ RULES = {
         ),
     },
     "tooltips and menus are no code": {
+        "<table><tr><td></td><td>See <code>LICENSE</code>.</td></tr></table>": "See `LICENSE`.",
         '<pre><code><span class="code-tooltip">This runs</span>run()</code></pre>': (
             "```\nrun()\n```"
         ),
