@@ -225,6 +225,7 @@ RULES = {
         ): "```\na = 1\nb = 2\n```",
         '<pre><span class="linenos">1</span>a<button class="copybtn">Copy</button></pre>': (
             "```\na\n```"
+        "<p>ann<span class='obfuscator'>.nosp@m.</span>@docs.example</p>": "ann@docs.example",
         ),
         (
             '<table class="source"><tr><td>7</td><td class="code">int main() {</td></tr><tr><td>8'
