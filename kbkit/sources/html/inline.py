@@ -233,6 +233,7 @@ def _spans(element: Element, href: str | None, out: Spans) -> None:
 
     add(element.text, href)
     for child in element:
+        add(" " if child.tag == "br" else "", href)
         _spans(child, child.get("href") or href if child.tag == "a" else href, out)
         add(child.tail, href)
 
@@ -321,9 +322,9 @@ def _numbered_rows(table: Element) -> list[Element]:
         return []
     numbers = filter(None, ("".join(row[0].itertext()).strip() for row in cells))
     values = [int(number) if number.isdecimal() else -1 for number in numbers]
-    if -1 in values or any(after != before + 1 for before, after in pairwise(values)):
     if not values and not all(numbers_lines(row[0]) for row in cells):
         return []  # text beside empty cells
+    if -1 in values or any(after != before + 1 for before, after in pairwise(values)):
         return []
     return [row[1] for row in cells]
 
@@ -339,7 +340,9 @@ def _is_code(element: Element, rows: list[Element]) -> bool:
 
 
 def broken_code(element: Element) -> str | None:
-    if element.tag not in _CODE_TAGS or next(element.iterdescendants("br"), None) is None:
+    breaks = [*element.iterdescendants("br")] if element.tag in _CODE_TAGS else []
+    is_signature = len(breaks) == 1 or next(element.iterdescendants("a"), None) is not None
+    if not breaks or (is_signature and next(element.iterancestors("td", "th"), None) is not None):
         return None
     text = "".join(
         BREAK * (part.tag == "br" and not begins) + text for part, begins, text in texts_of(element)

@@ -212,12 +212,20 @@ RULES = {
         "<p><code>\n  if <i>x</i>:<br />\n  &nbsp; y\n</code></p>": "```\nif x:\n\xa0 y\n```",
         "<p>Say <code>a<br>b</code></p>": "Say\n\n```\na\nb\n```",
         (
+            "<table><tr><td><code>static &lt;T&gt;<br>T</code></td><td>x</td></tr><tr><td><code>"
+            "static &lt;T&gt;<br><a href='/p'>Pot</a><br>[]</code></td><td>y</td></tr></table>"
+        ): (
+            "|  |  |\n| --- | --- |\n| `static <T> T` | x |\n"
+            "| `static <T>` [`Pot`](https://docs.example/p) `[]` | y |"
+        ),
+        (
             "<code><button>-</button>{<ul><li><div><b>'id'</b>: <i>0</i>,</div></li><li><div>'of': "
             "{<ul><li>'a': 1</li></ul>}</div></li></ul>}</code>"
         ): "```\n{\n  'id': 0,\n  'of': {\n    'a': 1\n  }\n}\n```",
         "<code><ul><li><a href='/a'>a</a></li></ul></code>": "-   [a](https://docs.example/a)",
     },
     "line numbers and buttons are no code": {
+        "<p>ann<span class='obfuscator'>.nosp@m.</span>@docs.example</p>": "ann@docs.example",
         (
             '<table class="highlighttable"><tr><td class="linenos"><div class="linenodiv"><pre>1\n2'
             '</pre></div></td><td class="code"><div class="highlight"><pre>a = 1\nb = 2\n</pre>'
@@ -225,13 +233,13 @@ RULES = {
         ): "```\na = 1\nb = 2\n```",
         '<pre><span class="linenos">1</span>a<button class="copybtn">Copy</button></pre>': (
             "```\na\n```"
-        "<p>ann<span class='obfuscator'>.nosp@m.</span>@docs.example</p>": "ann@docs.example",
         ),
         (
             '<table class="source"><tr><td>7</td><td class="code">int main() {</td></tr><tr><td>8'
             '</td><td class="code">    return 0;</td></tr><tr><td>9</td><td class="code"></td></tr>'
             '<tr><td>10</td><td class="code">}</td></tr></table>'
         ): "```\nint main() {\n    return 0;\n\n}\n```",
+        "<table><tr><td></td><td>See <code>LICENSE</code>.</td></tr></table>": "See `LICENSE`.",
         "<table><tr><td>1</td><td>Event 1</td></tr><tr><td>2</td><td>Event 2</td></tr></table>": (
             "|  |  |\n| --- | --- |\n| 1 | Event 1 |\n| 2 | Event 2 |"
         ),
@@ -240,7 +248,6 @@ RULES = {
         ),
     },
     "tooltips and menus are no code": {
-        "<table><tr><td></td><td>See <code>LICENSE</code>.</td></tr></table>": "See `LICENSE`.",
         '<pre><code><span class="code-tooltip">This runs</span>run()</code></pre>': (
             "```\nrun()\n```"
         ),

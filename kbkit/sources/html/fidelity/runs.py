@@ -253,7 +253,10 @@ def _has_lines(code: Element) -> bool:
     items = next(code.iter("li"), None) is not None
     has_blocks = next(code.iter("p", "table", "pre", "dl", *HEADINGS), None) is not None
     has_link = any(link.get("href") for link in code.iter("a"))
-    return next(code.iter("br"), None) is not None or (items and not has_blocks and not has_link)
+    breaks = sum(1 for _ in code.iter("br"))
+    in_cell = next(code.iterancestors("td", "th"), None) is not None
+    is_signature = in_cell and (breaks == 1 or has_link)
+    return (breaks > 0 and not is_signature) or (items and not has_blocks and not has_link)
 
 
 def code_text(element: Element) -> str:
