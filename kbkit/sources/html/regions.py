@@ -63,7 +63,7 @@ def enclosing_element(body: Element, selected: str) -> Element:
     element = body
     while True:
         for child in element:
-            if child.tag in ("p", "pre", "ul", "ol", "table"):
+            if child.tag in ("p", "pre", "code", "ul", "ol", "table"):
                 continue
             if (selected_words & word_counts(child)).total() >= need:
                 element = child

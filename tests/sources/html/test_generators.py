@@ -767,3 +767,9 @@ def test_rules_and_trails_around_the_content_go() -> None:
     html = f"<body><ul><li>Pot</li></ul><hr><h1>Class Pot</h1><hr><p>{TEXT}</p><hr></body>"
     content = extract(html, URL, alone=False).content
     assert content == f"# Class Pot\n\n---\n\n{TEXT.strip()}\n"
+
+
+def test_code_around_a_whole_page_stays_code() -> None:
+    code = "<br>".join(f"<b>val</b> pour_{n} : cup -&gt; tea" for n in range(30))
+    content = extract(f"<body><code>sig<br>{code}<br>end</code></body>", URL, alone=False).content
+    assert content.startswith("```\nsig\nval pour_0 : cup -> tea\nval pour_1")
