@@ -277,7 +277,9 @@ class MarkdownWriter:
         mostly_anchored = sum(anchored) * 2 > len(anchored)
         for terms, definitions in groups:
             anchors = [anchor(term, self._anchors) for term in terms]
-            signed = api or any("sig" in classes(term) for term in terms)
+            signed = api or any(
+                "sig" in classes(term) or term.find("pre") is not None for term in terms
+            )
             titled = not notes and (signed or (mostly_anchored and any(anchors)))
             list_terms: list[tuple[str, str]] = []
             for term, term_anchor in zip(terms, anchors, strict=True):

@@ -57,6 +57,11 @@ RULES = {
             "## [Lib](https://docs.example/g) Pots"
         ),
     },
+    "terms that are code are signatures": {
+        '<dl><dt id="f"><pre>proc <a href="/f">fill</a>(a)</pre></dt><dd>Fills it.</dd></dl>': (
+            "## `proc` [`fill`](https://docs.example/f)`(a)` {#f}\n\nFills it."
+        )
+    },
     "links of headings to themselves go, their text stays": {
         '<h2 id="use"><a class="header-anchor" href="#use"><span>Use</span></a></h2>': (
             "## Use {#use}"
