@@ -30,7 +30,7 @@ _TITLE_WORDS, _BESIDE = 30, 80  # maximum words of a title, and of the block aro
 _LINKED = 0.5  # share of linked words from which a block is a menu
 _WORD = re.compile(r"\w+")
 _PATH = re.compile(r"\w+(?:(?:\.|::)\w+)+")
-_NUMBERED = re.compile(r"^(?:(?:chapter|section|appendix|part)\s+)?(?:\d+|[A-Z])(?:\.\d+)*\.?\s+")
+_NUMBERED = re.compile(r"^(?:(?i:chapter|section|appendix|part)\s+)?(?:\d+|[A-Z])(?:\.\d+)*\.?\s+")
 _SEPARATORS = " \t|–—·•»:-"
 _EDITION = re.compile(
     r"\s+\([^()]*(?:version|edition|release|manual|reference|guide)[^()]*\)$", re.IGNORECASE
@@ -99,6 +99,8 @@ def _opening_heading(region: Element, title: str) -> tuple[Element | None, str]:
     text = plain_text(heading).rstrip("¶# ") if heading is not None else ""
     if not text or not plain_text(region).startswith(text):
         return None, title
+    if _NUMBERED.fullmatch(f"{title} ") and text.startswith(f"{title.rpartition(' ')[2]} "):
+        return heading, text[:MAX_LENGTH]  # the head has the number only
     if _squash(_NUMBERED.sub("", text)) == _squash(_NUMBERED.sub("", title)):
         return heading, title
     extra_words = len(text.split()) - len(title.split())
@@ -117,6 +119,9 @@ def _qualify(heading: str, full_title: str, common: Collection[int]) -> str:
     bare = bare_title(full_title, common)
     if (common and bare.startswith(f"{heading} (")) or _squash(bare) == _squash(heading):
         return bare  # with marks that a style sheet draws in the heading
+    part = full_title.removeprefix(heading)
+    if common and part.startswith(" (") and bare.endswith(part):
+        return full_title
     *_, last_word = heading.split() or [""]
     paths: list[str] = _PATH.findall(full_title)
     for path in paths:

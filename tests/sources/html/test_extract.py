@@ -98,6 +98,8 @@ def test_contents_with_bars_before_the_first_heading_go() -> None:
     [
         ("5. Kettle", "5. Kettle", "## 5. Kettle {#k}"),
         ("3 Kettle", "Kettle", "## 3 Kettle {#k}"),
+        ("4.2 Kettle", "Section 4.2", "## 4.2 Kettle {#k}"),
+        ("5.2 Kettle", "Section 4.2", "# Section 4.2\n\n## 5.2 Kettle"),
         ("Class<br>Kettle", "Class Kettle", "## Class Kettle {#k}"),
         ("Class Kettle", "Kettle", "## Class Kettle {#k}"),
         ("Boiling", "Kettle", "# Kettle\n\n## Boiling {#k}"),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from kbkit.sources.html import parse
 from kbkit.sources.html.extract import ExtractedPage, extract
 from kbkit.sources.html.fidelity import KINDS, Fidelity
+from kbkit.sources.html.metadata import affix_keys, page_title
 from kbkit.sources.html.regions import SiteTemplate
 from tests.sources.html.generated_pages import PAGES, read_site
 
@@ -163,6 +165,12 @@ def test_part_named_in_the_head_stays_in_the_title() -> None:
     names += [("Tea", "Tea"), ("Tea (Index)", "Tea")]
     pages = site(*(frame.format(*name, TEXT * 2) for name in names))
     assert [page.title for page in pages] == [name for name, _ in names]
+
+
+def test_part_named_in_the_head_stays_after_a_shared_begin() -> None:
+    body = parse("<body><h1>tea-1.0: Brew tea</h1></body>").find("body")
+    named, common = "tea-1.0: Brew tea (Index - A)", affix_keys("tea-1.0: Pots")
+    assert page_title(body, body, named, common)[1] == named
 
 
 def test_heading_and_notes_of_a_list_page_are_content() -> None:
