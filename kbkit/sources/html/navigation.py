@@ -294,8 +294,6 @@ def contents(body: Element) -> list[Element]:
         if element.tag in HEADINGS:
             heading = element
             continue
-        if element.tag == "div" and not _holds_links(element):
-            continue
         below_title = heading is not None and _is_title(heading)
         if heading is not None and not below_title:
             continue
@@ -321,12 +319,6 @@ def _is_all_linked(element: Element) -> bool:
 
 def _is_title(element: Element) -> bool:
     return plain_text(element).lower().rstrip(":") in CONTENTS_TITLES
-
-
-def _holds_links(element: Element) -> bool:
-    return len(element) >= _SITE_LINKS and all(
-        part.tag == "a" or [link.tag for link in part] == ["a"] for part in element
-    )
 
 
 def _with_name(element: Element) -> Element:

@@ -718,10 +718,13 @@ ITEMS = "".join(f"<li><a href='#{one}'>{one.upper()}</a></li>" for one in "abc")
 PARTS = "".join(f"<h2 id='{one}'>Part {one}</h2><p>{TEXT}</p>" for one in "abc")
 
 
+@pytest.mark.parametrize("tags", ["ul li", "div p"])
 @pytest.mark.parametrize("page", ["", "page.html"])
-def test_contents_before_the_first_heading_go(page: str) -> None:
-    items = ITEMS.replace("'#", f"'{page}#")
-    html = f"<title>T</title><body><main><ul>{items}</ul><h1>T</h1>{PROSE}{PARTS}</main></body>"
+def test_contents_before_the_first_heading_go(page: str, tags: str) -> None:
+    outer, inner = tags.split()
+    items = ITEMS.replace("'#", f"'{page}#").replace("<li>", f"<{inner}><b>")
+    items = f"<{outer}>{items.replace('</li>', f'</b></{inner}>')}</{outer}>"
+    html = f"<title>T</title><body><main>{items}<h1>T</h1>{PROSE}{PARTS}</main></body>"
     assert extract(html, URL, alone=False).content.startswith("# T\n\nSome prose")
     other = html.replace(f"{page}#b", "other.html#e")
     assert "other.html#e" in extract(other, URL, alone=False).content
