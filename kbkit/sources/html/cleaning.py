@@ -48,8 +48,8 @@ _RESULTS = frozenset({"search-results", "searchresults", "search-result"})
 _NAVIGATION |= _RESULTS
 _LINKED = 0.5  # minimum share of linked words in navigation
 _LITTLE = 12  # maximum words of navigation without links: its title, a note
-_SOURCE_TEXTS = frozenset({"source", "src", "view source", "view on github"})
-_SOURCE = re.compile(r"\b(?:src|source|viewcode)", re.IGNORECASE)
+_SOURCE_TEXTS = frozenset({"source", "src", "view source", "view on github", "edit"})
+_SOURCE = re.compile(r"(?:\b|see)(?:src|source|viewcode)", re.IGNORECASE)
 _SHOWS_SOURCE = re.compile(
     r"\W*(?:(?:view|show|expand|see|hide|toggle|unfold)\W+)?(?:the )?source(?: ?code)?\W*",
     re.IGNORECASE,

@@ -28,7 +28,9 @@ _MARKS = frozenset(
     {"", "#", "¶", "§", "🔗", "◆", "◆ ", "link", "permalink", "anchor", "\uf0c1", "∞"}
 )
 _SOURCE_LINKS = frozenset(
-    str.split("source [source] [docs] src [src] viewsource editthispage editongithub editpage", " ")
+    str.split(
+        "source [source] [docs] src [src] viewsource editthispage editongithub edit editpage", " "
+    )
 )
 _SOURCE_BUTTON = frozenset(str.split("expand view show hide toggle see the source code"))
 _LINE_NAMES = frozenset({"line", "code-line", "codeline", "cl", "view-line", "cm-line"})
