@@ -134,9 +134,12 @@ def widen(region: Element, body: Element, common: Collection[int]) -> Element:
     """
     outer = region
     while outer is not body and (parent := outer.getparent()) is not None:
+        names = classes(outer)
         siblings = [part for part in parent if part is not outer and plain_text(part)]
         unshared = [part for part in siblings if key_of(_short_text(part)) not in common]
-        if any(linked_share(part) >= _LINKED for part in unshared):
+        # a section of the same class is no menu, even if it only has references
+        others = (part for part in unshared if not names or classes(part) != names)
+        if any(linked_share(part) >= _LINKED for part in others):
             break
         outer = parent
         if unshared:
@@ -332,6 +335,11 @@ _DECLARED = etree.XPath(
     " | //meta[@property='og:type' or @name='og:type'][contains(@content, 'article')])"
 )
 _ARTICLE_NAMES = NAMES["article"]
+_GENERATORS = etree.XPath("//meta[@name='generator' or @name='GENERATOR']/@content")
+_MANUAL_TOOLS = re.compile(
+    "docbook|asciidoc|docutils|pandoc|linuxdoc|latex2html|tex4ht|texi2|makeinfo", re.IGNORECASE
+)
+"""Generators whose title pages name the author of a manual."""
 _LEADS = frozenset({"p", "div", "section", "h2", "h3"})
 _LEAD_WORDS = 8  # minimum words; bylines and dates have fewer
 _MAX_LEAD = 50  # blocks examined
@@ -345,6 +353,8 @@ def is_stated(root: Element) -> bool:
     data = (script.text or "" for script in root.xpath("//script[contains(@type, 'ld+json')]"))
     if _DECLARED(root) or any(map(_TYPE.search, data)):
         return True
+    if any(map(_MANUAL_TOOLS.search, _GENERATORS(root))):
+        return False
     return any(
         _TYPES.search(element.get("itemtype") or "")
         or not _ARTICLE_NAMES.isdisjoint((element.get("class") or "").lower().split())

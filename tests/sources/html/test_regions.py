@@ -67,6 +67,10 @@ def test_author_field_of_a_manual_makes_no_article() -> None:
     assert not extract(html, URL, alone=False).article
     byline = html.replace("<dl>", '<p class="author">Ann</p><dl>')
     assert extract(byline, URL, alone=False).article
+    tool = '<meta name="generator" content="DocBook XSL Stylesheets">'
+    assert not extract(tool + byline, URL, alone=False).article
+    declared = '<meta property="og:type" content="article">'
+    assert extract(tool + declared + byline, URL, alone=False).article
 
 
 def test_page_is_no_article_if_its_sections_would_be_lost() -> None:
@@ -441,3 +445,15 @@ def test_heading_that_some_pages_share_is_their_title(title: str) -> None:
         options = {"common": template.common, "alone": False}
         read = extract(pages[n], f"https://h/{n}", template.regions, **options)
         assert (read.title, read.content.split("\n")[0]) == (headings[n], f"# {headings[n]}")
+
+
+def test_a_section_of_references_does_not_separate_the_other_sections() -> None:
+    section = '<div class="sect"><h2>{}</h2>{}</div>'
+    links = " ".join(f'<a href="{name}.html">{name}</a>' for name in ("cup", "pot", "tray"))
+    sections = [("NAME", "<p>tea - brew</p>"), ("DESCRIPTION", PARAGRAPHS), ("SEE ALSO", links)]
+    body = "".join(section.format(*parts) for parts in sections)
+    html = f"<html><head><title>tea</title></head><body>{body}</body></html>"
+    content = extract(html, URL, alone=False).content
+    assert [line for line in content.splitlines() if line.startswith("## ")] == [
+        f"## {name}" for name, _ in sections
+    ]
