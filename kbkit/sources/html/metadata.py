@@ -36,6 +36,7 @@ _EDITION = re.compile(
     r"\s+\([^()]*(?:version|edition|release|manual|reference|guide)[^()]*\)$", re.IGNORECASE
 )
 _SUFFIX = re.compile(r"\s+(?:[—–|·•»]|::|-)\s+[^—–|·•»]{1,80}$")
+_VERSION = re.compile(r"\s+\(?(?:version\s+)?v?\d[\w.+-]*\)?\s+[—–|·-]\s+(.+)", re.IGNORECASE)
 _AFFIXES = (
     re.compile(r"\s+\([^()]{1,80}\)$"),
     _SUFFIX,
@@ -49,6 +50,9 @@ def page_title(
     body: Element, region: Element, named: str, common: frozenset[int], *, shared: str = ""
 ) -> tuple[Element | None, str]:
     """Return the heading that names the page, if any, and the page's title."""
+    own = _after_product(body, region, shared)
+    if own is not None:
+        return own, plain_text(own)[:MAX_LENGTH]
     named = named.strip(_SEPARATORS)
     # the first of several is a section, unless the page's head names it
     several = sum(plain_text(head) != "" for head in region.iter("h1")) > 1
@@ -88,6 +92,15 @@ def page_title(
         if text and key_of(text) not in common:
             return heading, text[:MAX_LENGTH]
     return None, ""
+
+
+def _after_product(body: Element, region: Element, head: str) -> Element | None:
+    """Return the heading that the head of a page names after a product and its version."""
+    product = next((text for part in body.iter("h1") if (text := plain_text(part))), "")
+    match = _VERSION.match(head.removeprefix(product))
+    if not product or not head.startswith(product) or match is None:
+        return None
+    return next((part for part in region.iter("h2") if plain_text(part) == match[1]), None)
 
 
 def _opening_heading(region: Element, title: str) -> tuple[Element | None, str]:

@@ -457,3 +457,13 @@ def test_a_section_of_references_does_not_separate_the_other_sections() -> None:
     assert [line for line in content.splitlines() if line.startswith("## ")] == [
         f"## {name}" for name, _ in sections
     ]
+
+
+def test_title_is_what_the_head_names_after_the_product_and_its_version() -> None:
+    html = (
+        "<title>Kettle{} - Descaling</title><h1>Kettle</h1><h2>Links</h2><p>Home</p>"
+        f"<h2>Descaling</h2>{PARAGRAPHS}"
+    )
+    for version in (" (2.1.0)", " version 2.1-1"):
+        assert extract(html.format(version), URL, alone=False).title == "Descaling"
+    assert extract(html.format(""), URL, alone=False).title == "Kettle"
