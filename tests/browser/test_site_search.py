@@ -12,7 +12,7 @@ import pytest
 
 from kbkit.export.published_index import PublishedIndex
 from tests.browser.accessibility import violations
-from tests.browser.published import BOX, GUIDES, Tab
+from tests.browser.published import GUIDES, Tab
 
 sync_api = pytest.importorskip("playwright.sync_api")
 
@@ -311,27 +311,13 @@ def test_the_engine_in_chromium_finds_what_python_finds(tab, kitchen):
     tab.trouble = [line for line in tab.trouble if "404" not in line]
 
 
-@pytest.mark.parametrize("late", [False, True], ids=["", "the theme starts late"])
-def test_keywords_are_searched_where_the_engine_cannot_run(tab, late):
-    broken = {"status": 200, "content_type": "text/javascript", "body": "this is no script"}
-    tab.page.context.route("**/engine.*.js", lambda route: route.fulfill(**broken))
-    held = []
-    tab.page.context.route("**/keywords.js", lambda route: held.append(route))  # noqa: PLW0108
-    starts = []
-    if late:
-        tab.page.context.route("**/search_index.*", lambda route: starts.append(route))  # noqa: PLW0108
+def test_an_engine_that_cannot_be_read_is_tried_again(tab):
+    tab.page.context.route("**/engine.*.js", lambda route: route.fulfill(status=404))
     tab.open("index.html")
-    box = tab.page.locator(BOX)
-    with tab.page.expect_request("**/keywords.js"):
-        box.press_sequentially("zeste")
-        sync_api.expect(tab.page.locator(".kb-note")).to_contain_text("Keyword search only")
-        assert bool(starts) == late
-        for route in starts:
-            route.continue_()
-    box.press("r")  # while the words are on their way
-    held[0].continue_()
-    item = tab.page.locator(".md-search-result__item", has_text="House rules")
-    sync_api.expect(item.first).to_be_visible()
+    assert tab.type("jelly") == ["Search is out of reach"]
+    tab.trouble = [line for line in tab.trouble if "404" not in line]
+    tab.page.context.unroute("**/engine.*.js")
+    assert tab.type("quince jelly")[:1] == ["Making jelly"]
 
 
 def test_a_search_that_cannot_be_read_says_so(tab):

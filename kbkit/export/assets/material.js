@@ -92,16 +92,6 @@ function suggestions(query, hits) {
   return [];
 }
 
-/**
- * A notice instead of results.
- *
- * @param {string} title
- * @param {string} text
- */
-function notice(title, text) {
-  return { items: [[{ location: "search/", title, text, score: 1, terms: {} }]] };
-}
-
 /** @param {string[]} parts */
 function markedWords(parts) {
   return parts.filter((_, i) => i % 2);
@@ -123,4 +113,4 @@ function escaped(text) {
   return text.replace(/[&<>"']/g, (mark) => names[mark]);
 }
 
-export { QUERY, RESULT, notice, result };
+export { QUERY, RESULT, result };

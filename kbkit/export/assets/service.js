@@ -1,7 +1,8 @@
 // Answers the messages of pages, from Material's search box and from kbkit's scripts.
 
 import { Engine } from "./engine.js";
-import { QUERY, RESULT, notice, result } from "./material.js";
+import { QUERY, RESULT, result } from "./material.js";
+import { notice } from "./relay.js";
 
 const SHOWN = 10; // hits that the search box shows
 const PAUSE = 220; // milliseconds without a key before shards are loaded for the typed text

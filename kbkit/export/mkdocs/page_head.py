@@ -32,17 +32,15 @@ _INDENTED = re.compile(r"^ +", re.MULTILINE)
 _SPACE = re.compile(r"\s+")
 
 _MODULE = "module_"  # a module may export its own name
-_ENTRIES = {"engine": "service", "passage": "passage", "graph": "graphpage", "page": "page"}
-"""Entry modules of bundled scripts."""
-_PLAIN = ("boot", "worker", "reading", "contents")  # single files
+_ENTRIES = {"engine": "service", "graph": "graphpage"} | {
+    name: name for name in ("boot", "contents", "page", "passage", "reading", "worker")
+}
+"""Entry modules of scripts."""
 
 
 @cache
 def scripts() -> dict[str, tuple[str, bytes]]:
     texts = {f"{name}.js": bundle(entry) for name, entry in _ENTRIES.items()}
-    texts |= {
-        f"{name}.js": _INDENTED.sub("", _COMMENT.sub("", asset(f"{name}.js"))) for name in _PLAIN
-    }
     texts["pages.css"] = _compact("pages.css")
     texts["graph.css"] = _compact("graph.css") + _compact("graphpage.css")
     return {name: _add_hash(name, text.encode()) for name, text in texts.items()}

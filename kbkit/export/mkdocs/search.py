@@ -57,12 +57,11 @@ def _add_counts(counts: Mapping[str, int], names: Iterable[str]) -> list[tuple[s
 
 ASSETS = "assets/kbkit"
 PAGE = "search/index.md"
-_KEYWORDS = "keywords.js"
 _GUIDES = "guides"
 _MODEL = f"{ASSETS}/model"
 _VECTORS = ("vectors", "summaries")
 
-_WORKER = re.compile(r'(<script id="__config"[^>]*>[^<]*?"search": ")([^"]*?)(assets/[^"]*)(")')
+_WORKER = re.compile(r'(<script id="__config"[^>]*>[^<]*?"search": ")([^"]*?)assets/[^"]*(")')
 _BUNDLE = re.compile(
     r'<script src="([^"]*?)assets/javascripts/bundle\.[^"]*"(?=></script>(\s*</body>)?)'
 )
@@ -79,12 +78,10 @@ class SiteSearch:
     Attributes:
         kbs: Data of each indexed knowledge base for browsers; see `engine.js`.
         cores: Core of each index.
-        material: Path of the theme's search worker, found in its pages.
     """
 
     kbs: list[dict[str, str]]
     cores: list[Mapping[str, Any]]
-    material: str = ""
 
     @classmethod
     def read(cls, docs: Path, exports: Mapping[str, Manifest]) -> SiteSearch:
@@ -109,8 +106,7 @@ class SiteSearch:
         match = _WORKER.search(output)
         if match is None:
             return output
-        self.material = match[3]
-        worker = f"{match[1]}{match[2]}{ASSETS}/{scripts()['worker.js'][0]}{match[4]}"
+        worker = f"{match[1]}{match[2]}{ASSETS}/{scripts()['worker.js'][0]}{match[3]}"
         output = output[: match.start()] + worker + output[match.end() :]
         output = output.replace(_DIALOG, f'{_DIALOG} aria-label="Search"', 1)
         return _add_boot_script(output)
@@ -167,11 +163,10 @@ class SiteSearch:
         """Write the scripts' data into a built site.
 
         Sections of other pages move from the theme's index, which every page fetches, to an index
-        of kbkit. The theme's worker reads them only where kbkit's engine cannot run.
+        of kbkit.
         """
         target = site / ASSETS
         entries = take_entries(site / "search" / "search_index.json")
-        (target / _KEYWORDS).write_bytes(encode_shard({"docs": entries}))
         content = guides_content(entries, name, str(self.cores[0]["language"]))
         guides = []
         if content is not None:
@@ -181,8 +176,6 @@ class SiteSearch:
             "kbs": [*self.kbs, *guides],
             "directories": directories,
             "engine": scripts()["engine.js"][0],
-            "material": self.material,
-            "keywords": f"{ASSETS}/{_KEYWORDS}",
         }
         if any(core.get(kind, {}).get("model") for core in self.cores for kind in _VECTORS):
             with suppress(EmbedderError):  # the fitted encoders then embed queries
