@@ -11,26 +11,6 @@
     assets/                  scripts and styles of the site
 """
 
-from __future__ import annotations
+from kbkit.extras import lazy_names
 
-from kbkit.export.facts import Facts
-from kbkit.export.mkdocs.build import (
-    build_site,
-    find_site,
-    serve_site,
-    write_project,
-    write_standalone,
-)
-from kbkit.export.pages.writer import export_pages
-from kbkit.models import ExportReport
-
-__all__ = [
-    "ExportReport",
-    "Facts",
-    "build_site",
-    "export_pages",
-    "find_site",
-    "serve_site",
-    "write_project",
-    "write_standalone",
-]
+__getattr__, __dir__, __all__ = lazy_names(__name__)

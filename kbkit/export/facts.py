@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import posixpath
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from kbkit.errors import ExportError
@@ -175,6 +177,41 @@ ASSET_FILES = Path(__file__).parent / "assets"
 
 def asset(name: str) -> str:
     return (ASSET_FILES / name).read_text("utf-8")
+
+
+_PACKAGE = ASSET_FILES.parents[1]
+_IMPORT = re.compile(r'^import \{([^}]*)\} from "([^"]*)";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
+_COMMENT = re.compile(
+    r"^[ \t]*(?:/\*\*(?:(?!\*/).)*\*/[ \t]*|//[^\n]*)\n", re.MULTILINE | re.DOTALL
+)
+_INDENTED = re.compile(r"^ +", re.MULTILINE)
+
+
+def bundle_modules(path: str) -> tuple[str, str]:
+    """Bundle a JavaScript module of the package with its imports, without comments.
+
+    Each module becomes a function, so that its names stay its own.
+
+    Returns:
+        The script, and the name of the object with the module's exports.
+    """
+    parts: dict[str, str] = {}
+
+    def read(file: str) -> str:
+        name = f"module_{PurePath(file).stem}"
+        if name not in parts:
+            text = _COMMENT.sub("", (_PACKAGE / file).read_text("utf-8"))
+            exported = ", ".join(_EXPORT.findall(text))
+            for names, imported in _IMPORT.findall(text):
+                needed = read(posixpath.normpath(posixpath.join(posixpath.dirname(file), imported)))
+                text = _IMPORT.sub(f"const {{{names}}} = {needed};\n", text, count=1)
+            text = _INDENTED.sub("", _EXPORT.sub("", text))
+            parts[name] = f"const {name} = (() => {{\n{text}return {{ {exported} }};\n}})();\n"
+        return name
+
+    entry = read(path)
+    return "".join(parts.values()), entry
 
 
 def write_file(path: Path, data: bytes) -> None:

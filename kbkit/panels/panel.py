@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import logging
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
-from importlib import resources
-from posixpath import dirname, join, normpath
 from typing import Any
 
 import anywidget
@@ -20,6 +16,7 @@ import ipywidgets as widgets
 import traitlets
 
 from kbkit.errors import ConfigError, KbkitError
+from kbkit.export.facts import bundle_modules
 from kbkit.panels.controls import (
     Home,
     StatusLine,
@@ -288,10 +285,6 @@ class JobPanel(Panel):
 
 Handler = Callable[[Mapping[str, Any]], None]
 
-_IMPORT = re.compile(r'^import \{[^}]*\} from "([\w./-]+\.js)";\n', re.MULTILINE)
-_EXPORT = re.compile(r"^export (?:(?=function|const|class|async)|\{[^}]*\};\n)", re.MULTILINE)
-
-
 _RESERVED = frozenset(ipywidgets.DOMWidget.class_trait_names()) | {"style"}
 """Traits that ipywidgets reads itself; other values there break its ``create_view``."""
 
@@ -299,8 +292,8 @@ _RESERVED = frozenset(ipywidgets.DOMWidget.class_trait_names()) | {"style"}
 class View(anywidget.AnyWidget):
     """A widget drawn by an ES module of ``panels/static``.
 
-    A subclass names its module: ``class Cards(View, module="cards.js")``. As anywidget requires,
-    the module's default export is an object with a function ``render({model, el})``.
+    A subclass names its module: ``class Cards(View, module="cards.js")``. The module exports a
+    `widget`: an object with a function ``render({model, el})``, as anywidget requires.
 
     Attributes:
         state: JSON values to draw; assignment draws them.
@@ -312,7 +305,8 @@ class View(anywidget.AnyWidget):
         if reserved := sorted(_RESERVED & vars(cls).keys()):
             raise TypeError(f"{cls.__name__}.{reserved[0]}: ipywidgets has a trait of that name")
         if module:
-            cls._esm = bundle_module(module)
+            modules, exported = bundle_modules(f"panels/static/{module}")
+            cls._esm = f"{modules}export default {exported}.widget;\n"
         super().__init_subclass__(**kwargs)
 
     def __init__(self, panel: Panel, handlers: Mapping[str, Handler], **kwargs: Any) -> None:
@@ -328,28 +322,6 @@ class View(anywidget.AnyWidget):
         if handler is not None:
             with self._panel.acting():
                 handler(content)
-
-
-@cache
-def bundle_module(module: str) -> str:
-    """Return a module with its imports as one text, as anywidget needs it.
-
-    An import is one line: ``import { a, b } from "./dom.js";``. Bundled modules share a namespace.
-    """
-    folder = resources.files("kbkit") / "panels/static"
-    parts: dict[str, str] = {}
-
-    def read(name: str) -> None:
-        if name in parts:
-            return
-        text = folder.joinpath(name).read_text("utf-8")
-        for imported in _IMPORT.findall(text):
-            read(normpath(join(dirname(name), imported)))
-        body = _IMPORT.sub("", text)
-        parts[name] = body if name == module else _EXPORT.sub("", body)
-
-    read(module)
-    return "\n".join(parts.values())
 
 
 class AskingView(View):

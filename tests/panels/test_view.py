@@ -5,6 +5,7 @@ import traitlets
 
 import kbkit.panels
 from kbkit.panels.panel import View
+from kbkit.panels.search_results import CardsView
 
 
 @pytest.mark.parametrize("name", ["style", "layout", "tooltip", "comm"])
@@ -22,3 +23,10 @@ def test_views_use_no_trait_names_of_ipywidgets() -> None:
     for view in views:
         own = set(view.class_own_traits(sync=True)) - {"_esm", "_css", "_anywidget_id"}
         assert not own & {"style", "layout", "tooltip", "tabbable"}, view
+
+
+def test_module_of_a_view_is_one_script_without_comments() -> None:
+    script = CardsView._esm
+    assert script.endswith(".widget;\n")
+    assert "import {" not in script
+    assert " * @param" not in script

@@ -1,8 +1,6 @@
 // The analyzer turns text into index terms. The docstring of kbkit/text/analysis.py states the
 // rules, with the numbers used below; a test compares both implementations. Python's \w is spelled
 // out here, since JavaScript's is ASCII.
-//
-// No imports, and exports only in the last line, so that it converts easily to a classic script.
 
 const LONGEST_TERM = 64;
 const MOST_REMEMBERED = 20_000;
@@ -107,7 +105,7 @@ const IN_UNICODE = expressions({
 /**
  * Turns text into terms for one language.
  */
-class Analyzer {
+export class Analyzer {
   /** @type {Set<string>} */
   #stopWords;
   /** @type {(word: string) => string} */
@@ -317,7 +315,7 @@ function together(segment) {
  *
  * @param {string} text
  */
-function fold(text) {
+export function fold(text) {
   text = text.toLowerCase();
   if (ASCII.test(text)) return text;
   return text
@@ -396,5 +394,3 @@ function inBackticks(match, ...groups) {
   const word = String(groups.find((group) => group !== undefined));
   return `${match.slice(0, match.length - word.length)}\`${word}\``;
 }
-
-export { Analyzer, fold };

@@ -7,7 +7,7 @@ const SUGGESTED = 50;
 /** @typedef {"domain" | "entity" | "problem" | "resolution" | "context"} Kind */
 /** @typedef {{name: string, kind: Kind, count: number}} Subject */
 
-class Annotations {
+export class Annotations {
   #shard;
   #there;
 
@@ -92,5 +92,3 @@ class Annotations {
       .slice(0, SUGGESTED);
   }
 }
-
-export { Annotations };

@@ -47,7 +47,7 @@ import { Viewport } from "./viewport.js";
  * @property {boolean} moving
  */
 
-class GraphCanvas extends Viewport {
+export class GraphCanvas extends Viewport {
   /**
    * @param {HTMLCanvasElement} canvas
    * @param {object} handlers
@@ -230,5 +230,3 @@ class GraphCanvas extends Viewport {
     this.labelLayer.paintRelations(scene, this.edgeLayer.bright);
   }
 }
-
-export { GraphCanvas };

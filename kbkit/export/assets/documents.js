@@ -8,7 +8,7 @@ const BEST = 30; // documents that add their best chunk, by summaries and by wor
 /** @typedef {import("./index.js").Term} Term */
 /** @typedef {import("./ranking.js").Statistics} Statistics */
 
-class Documents {
+export class Documents {
   /**
    * @param {ArrayLike<number>} owners  the document of each chunk
    * @param {ArrayLike<number>} lengths  number of terms of each chunk
@@ -107,5 +107,3 @@ class Documents {
     return [...found.values()].map(([row]) => row);
   }
 }
-
-export { Documents };

@@ -7,7 +7,7 @@ const STEPS = 4; // of opacity
 const ARROWS_FROM = 0.9; // scale
 const MOST_MOVED = 1_500; // edges of a moving picture, the strongest
 
-class EdgeLayer {
+export class EdgeLayer {
   constructor() {
     this.sources = new Int32Array();
     this.targets = new Int32Array();
@@ -128,5 +128,3 @@ class EdgeLayer {
 function opacity(step) {
   return 0.16 + (0.5 * step) / STEPS;
 }
-
-export { EdgeLayer };

@@ -16,7 +16,7 @@ const SAFE_ATTRIBUTES =
  * @param {...(Child | Child[])} children  strings become text
  * @returns {HTMLElementTagNameMap[T]}
  */
-function make(tag, attributes = {}, ...children) {
+export function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   setAll(element, attributes);
   element.append(...nodes(children));
@@ -28,7 +28,7 @@ function make(tag, attributes = {}, ...children) {
  * @param {(event: any) => void} onclick
  * @param {Record<string, any>} [attributes]
  */
-function makeButton(content, onclick, attributes = {}) {
+export function makeButton(content, onclick, attributes = {}) {
   return make("button", { type: "button", onclick, ...attributes }, content);
 }
 
@@ -41,7 +41,7 @@ function makeButton(content, onclick, attributes = {}) {
  * @param {...(Child | Child[])} children
  * @returns {SVGElementTagNameMap[T]}
  */
-function makeSvg(tag, attributes = {}, ...children) {
+export function makeSvg(tag, attributes = {}, ...children) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   setAll(element, attributes);
   element.append(...nodes(children));
@@ -86,7 +86,7 @@ function setAll(element, attributes) {
  * @param {Record<string, any>} attributes
  * @param {...(Child | Child[])} children
  */
-function makeLink(address, attributes, ...children) {
+export function makeLink(address, attributes, ...children) {
   let url = null;
   try {
     url = new URL(address);
@@ -109,10 +109,8 @@ function makeLink(address, attributes, ...children) {
  * @param {Node} element
  * @param {string} text
  */
-function setText(element, text) {
+export function setText(element, text) {
   if (element.textContent !== text) {
     element.textContent = text;
   }
 }
-
-export { make, makeButton, makeLink, makeSvg, setText };

@@ -69,7 +69,7 @@ const LONGEST = 1_000; // characters read of a query
  * @property {number} rating
  */
 
-class Engine {
+export class Engine {
   /** @type {Map<string, Promise<Index>>} */
   #indexes = new Map();
   #site;
@@ -280,5 +280,3 @@ function phrasesIn(query) {
 function folded(text) {
   return fold(text).split(/\s+/u).filter(Boolean).join(" ");
 }
-
-export { Engine };

@@ -32,7 +32,7 @@ function clampScale(scale) {
  * @param {number} [most]  the largest scale
  * @returns {Camera}
  */
-function fit(circles, size, margin, most = 1.6) {
+export function fit(circles, size, margin, most = 1.6) {
   if (!circles.length) {
     return { x: 0, y: 0, scale: 1 };
   }
@@ -61,7 +61,7 @@ function fit(circles, size, margin, most = 1.6) {
  * @param {number} factor
  * @returns {Camera}
  */
-function zoomAt(camera, size, x, y, factor) {
+export function zoomAt(camera, size, x, y, factor) {
   const scale = clampScale(camera.scale * factor);
   const change = 1 / camera.scale - 1 / scale;
   return {
@@ -77,12 +77,12 @@ function zoomAt(camera, size, x, y, factor) {
  * @param {number} radius
  * @param {number} scale
  */
-function drawnRadius(radius, scale) {
+export function drawnRadius(radius, scale) {
   return Math.max(radius * Math.min(scale ** 0.55, 1.25), 1.3);
 }
 
 /** Positions of a graph's nodes, in its units or in pixels. */
-class Spots {
+export class Spots {
   /** @param {ArrayLike<Circle>} circles */
   constructor(circles) {
     this.x = Float32Array.from(circles, ({ x }) => x);
@@ -136,7 +136,7 @@ class Spots {
  * @param {(number: number) => number} reach  radius in which each can be pointed at; below 0 for
  *   never
  */
-function nearest(points, x, y, reach) {
+export function nearest(points, x, y, reach) {
   let [best, least] = [-1, 0];
   points.forEach((point, number) => {
     const beyond = Math.hypot(point.x - x, point.y - y) - reach(number);
@@ -155,7 +155,7 @@ function nearest(points, x, y, reach) {
  * @param {number} obstacles  number of first nodes that labels must not cover
  * @returns {Int8Array} the side of each, for `labelMiddle`, or -1
  */
-function placeLabels(spots, obstacles) {
+export function placeLabels(spots, obstacles) {
   /** @type {Box[]} */
   const taken = spots.slice(0, obstacles).map(({ x, y, radius }) => {
     const half = radius * 0.8; // corners of the box are outside of the circle
@@ -187,7 +187,7 @@ function placeLabels(spots, obstacles) {
  * @param {LabelSpot} spot
  * @param {number} side  of its node: below, above, right, left
  */
-function labelMiddle({ x, y, radius, width }, side) {
+export function labelMiddle({ x, y, radius, width }, side) {
   const [right, down] = SIDES[side];
   return {
     x: x + right * (radius + width / 2 + 4),
@@ -202,7 +202,7 @@ function labelMiddle({ x, y, radius, width }, side) {
  * @param {Circle} to
  * @returns {[number, number, number, number] | null}
  */
-function between(from, to) {
+export function between(from, to) {
   const length = Math.hypot(to.x - from.x, to.y - from.y);
   if (length <= from.radius + to.radius) {
     return null;
@@ -222,7 +222,7 @@ function between(from, to) {
  * @param {string} text
  * @param {number} most  characters
  */
-function shortened(text, most) {
+export function shortened(text, most) {
   const letters = [...text.slice(0, 4 * most)];
   return letters.length > most
     ? `${letters
@@ -231,5 +231,3 @@ function shortened(text, most) {
         .trimEnd()}…`
     : text;
 }
-
-export { Spots, between, drawnRadius, fit, labelMiddle, nearest, placeLabels, shortened, zoomAt };

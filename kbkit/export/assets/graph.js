@@ -39,7 +39,7 @@ const PAUSE = 150; // milliseconds after a key
 const FIRST = 30; // nodes drawn at first: a large graph would be a tangle
 let graphs = 0;
 
-class GraphView {
+export class GraphView {
   /**
    * @param {HTMLElement} root  is filled
    * @param {Source} source
@@ -547,5 +547,3 @@ class GraphView {
     setText(this.status, text);
   }
 }
-
-export { GraphView };

@@ -43,7 +43,7 @@ const ENDINGS = 3; // number of shorter prefixes to try: "maki" is no prefix of 
 /** @typedef {(name: string) => Promise<any>} Load */
 /** @typedef {import("./ranking.js").Statistics} Statistics */
 
-class Index {
+export class Index {
   /** @type {Map<string, Promise<any>>} */
   #shards = new Map();
   #load;
@@ -426,5 +426,3 @@ function found(term, rows) {
   });
   return { term, places };
 }
-
-export { Index };

@@ -9,7 +9,7 @@ const OBSTACLES = 60; // nodes that names must not cover
 const LEVEL = 1.12; // ratio of scales between changes of the shown names
 const MOST_NAMED_EDGES = 24;
 
-class LabelLayer {
+export class LabelLayer {
   constructor() {
     /** @type {Map<string, [string, number]>} drawn names and their widths */
     this.widths = new Map();
@@ -133,5 +133,3 @@ function write({ context, looks }, text, { x, y }) {
   context.fillStyle = looks.text;
   context.fillText(text, x, y);
 }
-
-export { LabelLayer };

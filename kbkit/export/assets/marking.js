@@ -13,7 +13,7 @@ const NO_TEXT = ".headerlink, .kb-meta, .md-code__nav, nav, script, style, svg";
  * @param {Element | null} place  element to start from, if any
  * @returns {{blocks: Element[], first: Text} | null}
  */
-function findPassage(root, ends, place) {
+export function findPassage(root, ends, place) {
   const [first, last = ""] = ends.split("…").map(letters);
   if (!first) return null;
   const { all, texts } = read(root);
@@ -76,5 +76,3 @@ function find(all, first, last, from) {
   const isComplete = end >= 0 && end - start < LONGEST;
   return { start, end: isComplete ? end + last.length : start + first.length };
 }
-
-export { findPassage };

@@ -3,15 +3,15 @@ import { outline, shapeOf } from "./shapes.js";
 import { makeSvg } from "./elements.js";
 
 /** Types with a colour in graph.css. */
-const COLOURS = ["symbol", "term", "setting", "error", "flag", "variable", "command", "file", "endpoint", "schema", "name", "document"]; // prettier-ignore
+export const COLOURS = ["symbol", "term", "setting", "error", "flag", "variable", "command", "file", "endpoint", "schema", "name", "document"]; // prettier-ignore
 
 /** @param {string} type */
-function colourOf(type) {
+export function colourOf(type) {
   return COLOURS.includes(type) ? type : "other";
 }
 
 /** @param {string} name */
-function spoken(name) {
+export function spoken(name) {
   return name.replaceAll("_", " ");
 }
 
@@ -20,7 +20,7 @@ function spoken(name) {
  * @param {string} one
  * @param {string} [many]
  */
-function counted(count, one, many = `${one}s`) {
+export function counted(count, one, many = `${one}s`) {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
 
@@ -29,7 +29,7 @@ function counted(count, one, many = `${one}s`) {
  *
  * @param {string} type
  */
-function markOf(type) {
+export function markOf(type) {
   /** @type {string[]} */
   const parts = [];
   outline(
@@ -49,5 +49,3 @@ function markOf(type) {
   const attributes = { class: "kb-graph-mark", viewBox: "0 0 12 12", "aria-hidden": "true", style };
   return makeSvg("svg", attributes, path);
 }
-
-export { COLOURS, colourOf, counted, markOf, spoken };

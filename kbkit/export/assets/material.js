@@ -2,8 +2,8 @@
 // of a hit are inserted into the page as HTML.
 
 /** Numbers of the messages. */
-const QUERY = 2;
-const RESULT = 3;
+export const QUERY = 2;
+export const RESULT = 3;
 
 /** @typedef {import("./engine.js").Hit} Hit */
 
@@ -26,7 +26,7 @@ const RESULT = 3;
  * @param {Hit[]} hits
  * @param {boolean} several  whether the site has several knowledge bases
  */
-function result(query, hits, several) {
+export function result(query, hits, several) {
   /** @type {Map<string, Hit[]>} */
   const pages = new Map();
   for (const hit of hits) pages.set(hit.page, [...(pages.get(hit.page) ?? []), hit]);
@@ -112,5 +112,3 @@ function escaped(text) {
   const names = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
   return text.replace(/[&<>"']/g, (mark) => names[mark]);
 }
-
-export { QUERY, RESULT, result };

@@ -11,7 +11,7 @@ import { markOf, spoken } from "./marks.js";
 const MOST_LISTED = 100;
 const PAGE = 10;
 
-class NodeList {
+export class NodeList {
   /**
    * @param {string} name  prefix of the ids of its elements
    * @param {object} handlers
@@ -188,5 +188,3 @@ class NodeList {
     this.handlers.onPoint(this.items[this.numberAt(event)]);
   }
 }
-
-export { NodeList };

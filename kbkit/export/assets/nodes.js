@@ -6,7 +6,7 @@ import { outline, shapeOf } from "./shapes.js";
 const SMALLEST_SHAPED = 2; // pixels of a radius, below which shapes are invisible
 const SMALLEST_OUTLINED = 3; // outlines are slow
 
-class NodeLayer {
+export class NodeLayer {
   constructor() {
     /** @type {Map<string, number[]>} the least important of each type first */
     this.types = new Map();
@@ -85,5 +85,3 @@ class NodeLayer {
     context.setLineDash([]);
   }
 }
-
-export { NodeLayer };

@@ -17,7 +17,7 @@ function bytes(text) {
  *
  * @param {string} text
  */
-function varints(text) {
+export function varints(text) {
   const data = bytes(text);
   let count = 0;
   for (const byte of data) if (byte < 0x80) count++;
@@ -41,7 +41,7 @@ function varints(text) {
  *
  * @param {string} text
  */
-function nibbles(text) {
+export function nibbles(text) {
   const data = bytes(text);
   const values = new Int8Array(2 * data.length);
   for (let i = 0; i < data.length; i++) {
@@ -56,7 +56,7 @@ function nibbles(text) {
  *
  * @param {string} text
  */
-function octets(text) {
+export function octets(text) {
   return new Int8Array(bytes(text).buffer);
 }
 
@@ -64,8 +64,6 @@ function octets(text) {
  * @param {Int8Array} steps
  * @param {number} scale
  */
-function scaled(steps, scale) {
+export function scaled(steps, scale) {
   return Float64Array.from(steps, (step) => step * scale);
 }
-
-export { nibbles, octets, scaled, varints };

@@ -78,7 +78,7 @@ function assembled() {
 }
 
 /** 8-bit matrices, and memory for their factors. */
-class Products {
+export class Products {
   #memory;
   #multiply;
   #used = 0;
@@ -131,5 +131,3 @@ class Products {
     this.#multiply(rows, matrix, inputs, outputs, number, result);
   }
 }
-
-export { Products };

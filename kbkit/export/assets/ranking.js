@@ -11,8 +11,8 @@ const STATIC = { summary: 0.3, page: 0.6 }; // factors of weights with static ve
 const NEAR_SUMMARY = 0.5; // cosine from which a summary counts in full
 const UNLIKELY = 0.1; // probability below which a passage hardly answers its query
 const MEASURED = 300; // minimum chunks for this probability
-const K1 = 1.2;
-const B = 0.75;
+export const K1 = 1.2;
+export const B = 0.75;
 
 const { fround } = Math;
 
@@ -74,7 +74,7 @@ const { fround } = Math;
  * @param {number} limit
  * @returns {Ranked[]}
  */
-function rank(pools, limit) {
+export function rank(pools, limit) {
   if (!pools.length) return [];
   const documents = numbered(pools);
   const sizes = pools.flatMap((pool) => pool.sizes);
@@ -243,7 +243,7 @@ function together(several) {
  * @param {Statistics} statistics
  * @param {string} term
  */
-function idf({ chunks, frequencies }, term) {
+export function idf({ chunks, frequencies }, term) {
   const n = frequencies.get(term) ?? 0;
   return Math.log(1 + Math.max(0, chunks - n + 0.5) / (n + 0.5));
 }
@@ -255,7 +255,7 @@ function idf({ chunks, frequencies }, term) {
  * @param {number} average  length of a text
  * @returns {(count: number, length: number) => number}
  */
-function impact(weight, average) {
+export function impact(weight, average) {
   const [low, slope] = [fround(K1 * (1 - B)), fround((K1 * B) / (average || 1))];
   const most = fround(weight * (K1 + 1));
   return (count, length) =>
@@ -363,7 +363,7 @@ function placesWithin(scores, groups) {
  *
  * @param {ArrayLike<number>} scores
  */
-function byScore(scores) {
+export function byScore(scores) {
   return Array.from(scores, (_, i) => i).sort((a, b) => scores[b] - scores[a]);
 }
 
@@ -371,7 +371,7 @@ function byScore(scores) {
  * @param {Float64Array} a
  * @param {Float64Array} b
  */
-function dot(a, b) {
+export function dot(a, b) {
   let sum = 0;
   for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
   return sum;
@@ -383,12 +383,10 @@ function dot(a, b) {
  * @param {number} score
  * @param {Pool[]} pools  what was searched
  */
-function isWeak(score, pools) {
+export function isWeak(score, pools) {
   const probability = 1 / (1 + Math.exp(4.47 - 6.23 * score));
   return (
     probability < UNLIKELY &&
     pools.reduce((sum, pool) => sum + pool.statistics.chunks, 0) >= MEASURED
   );
 }
-
-export { B, K1, byScore, dot, idf, impact, isWeak, rank };

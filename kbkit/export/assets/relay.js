@@ -3,7 +3,7 @@
 
 /** @typedef {{answer(message: any): Promise<void>}} Service */
 
-class Relay {
+export class Relay {
   /** @type {Promise<Service> | null} */
   #service = null;
   #start;
@@ -56,8 +56,6 @@ class Relay {
  * @param {string} title
  * @param {string} text
  */
-function notice(title, text) {
+export function notice(title, text) {
   return { items: [[{ location: "search/", title, text, score: 1, terms: {} }]] };
 }
-
-export { Relay, notice };

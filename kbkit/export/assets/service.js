@@ -20,7 +20,7 @@ const PAUSE = 220; // milliseconds without a key before shards are loaded for th
  * @property {import("./engine.js").Options} options
  */
 
-class Service {
+export class Service {
   #site;
   #engine;
   #post;
@@ -134,5 +134,3 @@ class Service {
     }
   }
 }
-
-export { Service };

@@ -5,7 +5,7 @@ const SHAPES = ["circle", "square", "diamond", "triangle", "hexagon"];
 const SHAPE_OF = { document: 1, error: 2, flag: 3, setting: 4, variable: 4, command: 3, file: 1, endpoint: 2, schema: 1 }; // prettier-ignore
 
 /** @param {string} type */
-function shapeOf(type) {
+export function shapeOf(type) {
   return SHAPES[Object.hasOwn(SHAPE_OF, type) ? SHAPE_OF[type] : 0];
 }
 
@@ -18,7 +18,7 @@ function shapeOf(type) {
  * @param {number} y
  * @param {number} radius
  */
-function outline(path, shape, x, y, radius) {
+export function outline(path, shape, x, y, radius) {
   if (shape === "circle") {
     path.moveTo(x + radius, y);
     path.arc(x, y, radius, 0, 2 * Math.PI);
@@ -37,5 +37,3 @@ function outline(path, shape, x, y, radius) {
   }
   path.closePath();
 }
-
-export { outline, shapeOf };

@@ -9,7 +9,7 @@ const WORDS = /([\p{L}\p{N}_]+)/u;
 const CORE = /^([^\p{L}\p{N}_]*)(.*?)([^\p{L}\p{N}_]*)$/su; // a word without marks around it
 
 /** Finds the query terms of each word. */
-class Matches {
+export class Matches {
   /** @type {Map<string, string[]>} */
   #known = new Map();
   #terms;
@@ -49,7 +49,7 @@ class Matches {
  * @param {Matches} matches
  * @param {number} [length]  most characters, apart from the ellipses
  */
-function snippet(lines, matches, length = LENGTH) {
+export function snippet(lines, matches, length = LENGTH) {
   if (lines.length <= length) return lines;
   const text = lines.replaceAll("\n", " ");
   const [first, last] = bestWindow(found(text, matches, Math.floor(length / 3)), length);
@@ -72,7 +72,7 @@ function snippet(lines, matches, length = LENGTH) {
  *
  * @param {string} text
  */
-function ends(text) {
+export function ends(text) {
   const parts = [text];
   if (text.length > 2 * END) {
     const [first, last] = [text.slice(0, END), text.slice(-END)];
@@ -88,7 +88,7 @@ function ends(text) {
  * @param {string} text
  * @param {Matches} matches
  */
-function marked(text, matches) {
+export function marked(text, matches) {
   const parts = [""];
   for (const piece of text.split(/(\s+)/u)) {
     if (!matches.of(piece).length) {
@@ -164,5 +164,3 @@ function bestWindow(places, length) {
   });
   return window;
 }
-
-export { Matches, ends, marked, snippet };

@@ -9,7 +9,7 @@ const IDEOGRAPH =
   /[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u{20000}-\u{2a6df}\u{2a700}-\u{2b73f}\u{2b740}-\u{2b81f}\u{2b920}-\u{2ceaf}\u{2f800}-\u{2fa1f}]/gu;
 const WORDS = /[$+<=>^`|~\p{P}]|[^\s$+<=>^`|~\p{P}]+/gu;
 
-class Tokenizer {
+export class Tokenizer {
   /** @type {Map<string, number>} */
   #numbers;
 
@@ -75,5 +75,3 @@ function normalised(text) {
   // by character, since Python ignores the neighbours of a sigma
   return Array.from(plain, (letter) => letter.toLowerCase()).join("");
 }
-
-export { Tokenizer };

@@ -38,7 +38,7 @@ const NUMBERS = SHAPES.reduce((sum, [outputs]) => sum + 2 * outputs, 4 * WIDTH);
 /** @typedef {{matrices: Matrix[], norms: Norm[]}} Layer */
 /** @typedef {{scales: Float32Array, steps: Int8Array}} Rows  8-bit rows, each with a scale */
 
-class Transformer {
+export class Transformer {
   #read;
   #tokenizer;
   #products;
@@ -280,5 +280,3 @@ function gelu(value) {
   const tail = 0.5 * series * Math.exp(-x * x);
   return value * (value > 0 ? 1 - tail : tail);
 }
-
-export { Transformer };

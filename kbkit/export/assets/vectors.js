@@ -24,7 +24,7 @@ const UNIT = 65_536; // scales are integers in units of 1 / UNIT
  * @property {(row: number) => Float64Array | null} vector  a unit vector
  */
 
-class Vectors {
+export class Vectors {
   #clusters;
   #centroids;
   #scales;
@@ -170,7 +170,7 @@ function unit(vector) {
  * @param {number} place  of the term
  * @param {number} width
  */
-function rowOf(shard, kind, place, width) {
+export function rowOf(shard, kind, place, width) {
   /** @type {number[] | undefined} */
   const scales = shard[`${kind}s`];
   if (!scales?.[place]) return null;
@@ -178,5 +178,3 @@ function rowOf(shard, kind, place, width) {
   const at = width * scales.slice(0, place).filter(Boolean).length;
   return scaled(steps.subarray(at, at + width), scales[place] / UNIT);
 }
-
-export { Vectors, rowOf };

@@ -7,7 +7,7 @@ const REST = 140; // milliseconds until a moved picture is at rest
 const DOUBLE = 350; // milliseconds between the clicks of a double click
 const STILL = 4; // pixels that a pressed pointer may move in a click
 
-class Viewport {
+export class Viewport {
   /**
    * @param {HTMLCanvasElement} canvas
    * @param {AbortSignal} signal  ends it
@@ -281,5 +281,3 @@ class Viewport {
     }
   }
 }
-
-export { Viewport };

@@ -18,20 +18,13 @@ from numpy.typing import NDArray
 
 from kbkit.embedding.models import Layer, ModelWeights, minilm_vocabulary, minilm_weights
 from kbkit.errors import ExportError
-from kbkit.export.facts import asset
+from kbkit.export.facts import asset, bundle_modules
 from kbkit.export.index_packing import encode_call
 from kbkit.export.pages.outline import GRAPH_DATA
 
-_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";[^\n]*\n', re.MULTILINE)
-_EXPORT = re.compile(r"^export \{([^}]*)\};\n", re.MULTILINE)
-_COMMENT = re.compile(
-    r"^[ \t]*(?:/\*\*(?:(?!\*/).)*\*/[ \t]*|//[^\n]*)\n", re.MULTILINE | re.DOTALL
-)
 _STYLE_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_INDENTED = re.compile(r"^ +", re.MULTILINE)
 _SPACE = re.compile(r"\s+")
 
-_MODULE = "module_"  # a module may export its own name
 _ENTRIES = {"engine": "service", "graph": "graphpage"} | {
     name: name for name in ("boot", "contents", "page", "passage", "reading", "worker")
 }
@@ -53,27 +46,9 @@ def write_scripts(folder: Path) -> None:
 
 
 def bundle(entry: str) -> str:
-    """Bundle a module with its imports as one classic script that defines a global object."""
-    parts = [_as_function(name) for name in _dependencies(entry, [])]
-    if _EXPORT.search(asset(f"{entry}.js")):
-        parts.append(f"globalThis.kbkit = {_MODULE}{entry};\n")
-    return _INDENTED.sub("", "(() => {\n" + "".join(parts) + "})();\n")
-
-
-def _dependencies(name: str, before: list[str]) -> list[str]:
-    for _, needed in _IMPORT.findall(asset(f"{name}.js")):
-        if needed not in before:
-            _dependencies(needed, before)
-    before.append(name)
-    return before
-
-
-def _as_function(name: str) -> str:
-    text = _COMMENT.sub("", asset(f"{name}.js"))
-    exported: list[str] = _EXPORT.findall(text)
-    text = _IMPORT.sub(lambda match: f"const {{{match[1]}}} = {_MODULE}{match[2]};\n", text)
-    text = _EXPORT.sub("", text)
-    return f"const {_MODULE}{name} = (() => {{\n{text}return {{{', '.join(exported)}}};\n}})();\n"
+    """Bundle a module with its imports as one classic script; `kbkit` has its exports."""
+    modules, exported = bundle_modules(f"export/assets/{entry}.js")
+    return f"(() => {{\n{modules}globalThis.kbkit = {exported};\n}})();\n"
 
 
 def _compact(name: str) -> str:

@@ -457,4 +457,4 @@ function facts({ badges, path, place, age }) {
   ];
 }
 
-export default widgetOf(CardsView);
+export const widget = widgetOf(CardsView);

@@ -66,4 +66,4 @@ class DocumentView extends View {
   }
 }
 
-export default widgetOf(DocumentView);
+export const widget = widgetOf(DocumentView);

@@ -164,7 +164,7 @@ export class View {
 }
 
 /**
- * The default export that anywidget expects, for a view class.
+ * The widget of a view class, as anywidget expects it.
  *
  * @param {new (model: Model, el: HTMLElement) => View} Drawing
  */

@@ -174,4 +174,4 @@ class EntriesView extends EditingView {
   }
 }
 
-export default widgetOf(EntriesView);
+export const widget = widgetOf(EntriesView);

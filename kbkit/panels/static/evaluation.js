@@ -170,4 +170,4 @@ class EvaluationView extends View {
   }
 }
 
-export default widgetOf(EvaluationView);
+export const widget = widgetOf(EvaluationView);

@@ -309,4 +309,4 @@ function isShown(row) {
   return row.id === "kb" || row.id.startsWith("kb/");
 }
 
-export default widgetOf(FilesView);
+export const widget = widgetOf(FilesView);

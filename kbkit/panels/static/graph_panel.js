@@ -295,4 +295,4 @@ class GraphPanelView extends EditingView {
   }
 }
 
-export default widgetOf(GraphPanelView);
+export const widget = widgetOf(GraphPanelView);

@@ -387,4 +387,4 @@ function showIn(list, item) {
   list.scrollLeft += Math.max(0, inner.right - outer.right) - Math.max(0, outer.left - inner.left);
 }
 
-export default widgetOf(JudgeView);
+export const widget = widgetOf(JudgeView);

@@ -19,4 +19,4 @@ class TreeView extends View {
   }
 }
 
-export default widgetOf(TreeView);
+export const widget = widgetOf(TreeView);
