@@ -9,12 +9,9 @@ import { View } from "./dom.js";
 
 /** A view with a button to undo changes, and places for problems and forms. */
 export class EditingView extends View {
-  /**
-   * @param {import("./dom.js").Model} model
-   * @param {HTMLElement} el
-   */
-  constructor(model, el) {
-    super(model, el);
+  /** @param {import("./dom.js").Widget} widget */
+  constructor(widget) {
+    super(widget);
     /** @type {Map<number, (reply: Reply) => void>} */
     this.waiting = new Map();
     this.asked = 0;

@@ -50,18 +50,15 @@ const LOOK_PAUSE = 1000;
 const MOVES = { arrowdown: 1, j: 1, arrowup: -1, k: -1 };
 
 class CardsView extends View {
-  /**
-   * @param {import("./dom.js").Model} model
-   * @param {HTMLElement} el
-   */
-  constructor(model, el) {
-    super(model, el);
+  /** @param {import("./dom.js").Widget} widget */
+  constructor(widget) {
+    super(widget);
     /** @type {Card[]} */
     this.cards = [];
     this.current = 0;
     this.serial = -1;
     this.looked = 0;
-    this.opens = Boolean(model.get("state").opens);
+    this.opens = Boolean(this.model.get("state").opens);
     /** @type {string[]} ids of the cards that led to other results */
     this.trail = [];
     this.status = make("div", { class: "kbkit-status", role: "status" });
@@ -88,12 +85,12 @@ class CardsView extends View {
     );
     this.root = make("div", { class: "kbkit-cards" });
     this.root.append(this.status, this.problem, this.breadcrumb, this.scroller, foot);
-    el.replaceChildren(this.root);
+    this.el.replaceChildren(this.root);
     this.onKey((event) => this.onKeydown(event));
     const { signal } = this.ended;
     window.addEventListener("focus", () => this.look(), { signal });
     document.addEventListener("focusin", (event) => this.onFocus(event), { signal });
-    this.drawOn("state", () => this.draw(model.get("state")));
+    this.drawOn("state", () => this.draw(this.model.get("state")));
   }
 
   /** @param {State} state */

@@ -20,12 +20,9 @@ import { makeStars, showStars } from "./stars.js";
  */
 
 class DocumentView extends View {
-  /**
-   * @param {import("./dom.js").Model} model
-   * @param {HTMLElement} el
-   */
-  constructor(model, el) {
-    super(model, el);
+  /** @param {import("./dom.js").Widget} widget */
+  constructor(widget) {
+    super(widget);
     this.title = make("h3", { class: "kbkit-article-title" });
     this.about = make("p", { class: "kbkit-about", dir: "auto" });
     this.facts = make("div", { class: "kbkit-where" });
@@ -37,7 +34,7 @@ class DocumentView extends View {
     this.note = make("p", { class: "kbkit-tree-note" });
     this.reader = new Reader((href) => this.send("follow", { href }));
     const parts = [this.header, this.note, this.reader.page];
-    el.replaceChildren(make("article", { class: "kbkit-article kbkit-cards" }, parts));
+    this.el.replaceChildren(make("article", { class: "kbkit-article kbkit-cards" }, parts));
     this.drawOn("state", () => this.draw());
   }
 

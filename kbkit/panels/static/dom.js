@@ -8,6 +8,7 @@ import { make } from "../../export/assets/elements.js";
  * @property {(name: string, callback: (message: any) => void) => void} on
  * @property {(name: string, callback: (message: any) => void) => void} off
  * @property {(message: object) => void} send
+ * @typedef {{model: Model, el: HTMLElement}} Widget
  */
 
 /**
@@ -69,11 +70,8 @@ export function claimKey(event, root) {
 
 /** Draws a model into an element until the widget closes. */
 export class View {
-  /**
-   * @param {Model} model
-   * @param {HTMLElement} el
-   */
-  constructor(model, el) {
+  /** @param {Widget} widget */
+  constructor({ model, el }) {
     this.model = model;
     this.el = el;
     this.ended = new AbortController();
@@ -166,13 +164,13 @@ export class View {
 /**
  * The widget of a view class, as anywidget expects it.
  *
- * @param {new (model: Model, el: HTMLElement) => View} Drawing
+ * @param {new (widget: Widget) => View} Drawing
  */
 export function widgetOf(Drawing) {
   return {
-    /** @param {{model: Model, el: HTMLElement}} widget */
-    render({ model, el }) {
-      const view = new Drawing(model, el);
+    /** @param {Widget} widget */
+    render(widget) {
+      const view = new Drawing(widget);
       return () => view.ended.abort();
     },
   };

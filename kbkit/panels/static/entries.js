@@ -10,12 +10,9 @@ import { makeStars, showStars } from "./stars.js";
 const STATUSES = ["active", "draft", "deprecated"];
 
 class EntriesView extends EditingView {
-  /**
-   * @param {import("./dom.js").Model} model
-   * @param {HTMLElement} el
-   */
-  constructor(model, el) {
-    super(model, el);
+  /** @param {import("./dom.js").Widget} widget */
+  constructor(widget) {
+    super(widget);
     this.slug = "";
     const createButton = makeButton("New entry…", () => this.showForm(null));
     const tools = make("div", { class: "kbkit-tools" }, createButton, this.undo);
@@ -43,7 +40,7 @@ class EntriesView extends EditingView {
       this.more,
       this.details.element,
     );
-    el.replaceChildren(root);
+    this.el.replaceChildren(root);
     this.drawOn("table", () => this.drawTable());
     this.drawOn("state", () => this.draw());
   }

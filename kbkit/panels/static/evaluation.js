@@ -24,12 +24,9 @@ const STEPS = {
 };
 
 class EvaluationView extends View {
-  /**
-   * @param {import("./dom.js").Model} model
-   * @param {HTMLElement} el
-   */
-  constructor(model, el) {
-    super(model, el);
+  /** @param {import("./dom.js").Widget} widget */
+  constructor(widget) {
+    super(widget);
     this.at = 0;
     this.opened = -1;
     this.progress = make("progress", { "aria-label": "Measured", max: 1, value: 0 });
@@ -39,7 +36,7 @@ class EvaluationView extends View {
     this.lists.tabIndex = -1;
     this.root = make("div", { class: "kbkit-eval-sheet", "data-lm-suppress-shortcuts": "true" });
     this.root.append(this.progress, this.results, this.readout, this.lists);
-    el.replaceChildren(this.root);
+    this.el.replaceChildren(this.root);
     this.onKey((event) => this.onKeydown(event));
     this.results.addEventListener("pointermove", (event) => this.show(this.under(event)));
     this.results.addEventListener("click", (event) => this.openAt(this.under(event)));

@@ -28,18 +28,15 @@ import { Tree } from "./tree.js";
 const MISSING = "#missing-";
 
 class FilesView extends EditingView {
-  /**
-   * @param {import("./dom.js").Model} model
-   * @param {HTMLElement} el
-   */
-  constructor(model, el) {
-    super(model, el);
+  /** @param {import("./dom.js").Widget} widget */
+  constructor(widget) {
+    super(widget);
     /** @type {Row | undefined} */
     this.row = undefined;
     /** @type {FileEditor | null} */
     this.editor = null;
     /** @type {State} */
-    this.state = model.get("state");
+    this.state = this.model.get("state");
     this.rename = makeButton("Rename…", () => this.askMove());
     this.remove = makeButton("Delete", () => this.removeRow());
     const createButtons = [
@@ -86,7 +83,7 @@ class FilesView extends EditingView {
       this.place,
     );
     root.append(columns);
-    el.replaceChildren(root);
+    this.el.replaceChildren(root);
     this.tree = new Tree(treeBox, this.ended.signal, {
       children: async (folder) => {
         const { answer } = await this.ask("children", { folder });
@@ -97,7 +94,9 @@ class FilesView extends EditingView {
       activate: (row) => this.activate(row),
       key: (key) => this.onTreeKey(key),
     });
-    this.drawOn("tree", () => this.tree.draw({ ...model.get("tree"), rows: model.get("roots") }));
+    this.drawOn("tree", () =>
+      this.tree.draw({ ...this.model.get("tree"), rows: this.model.get("roots") }),
+    );
     this.drawOn("state", () => this.draw());
   }
 

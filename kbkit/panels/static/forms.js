@@ -60,12 +60,10 @@ export class Form {
         class: "kbkit-dialog",
         "aria-label": title,
         onsubmit: (/** @type {Event} */ event) => {
-          // prettier-ignore
           event.preventDefault();
           this.send(false);
         },
         onkeydown: (/** @type {KeyboardEvent} */ event) => {
-          // prettier-ignore
           event.stopPropagation(); // hides keys from the notebook
           if (event.key === "Escape") {
             close();

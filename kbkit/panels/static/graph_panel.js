@@ -15,12 +15,9 @@ const RELATIONS = ["contains", "depends_on", "requires", "extends", "replaces", 
 const LOOK = 4000; // milliseconds between checks for outside changes
 
 class GraphPanelView extends EditingView {
-  /**
-   * @param {import("./dom.js").Model} model
-   * @param {HTMLElement} el
-   */
-  constructor(model, el) {
-    super(model, el);
+  /** @param {import("./dom.js").Widget} widget */
+  constructor(widget) {
+    super(widget);
     this.version = -1;
     this.waits = false; // whether outside changes are drawn later
     /** @type {Item | null} */
@@ -34,7 +31,7 @@ class GraphPanelView extends EditingView {
     );
     this.note = make("p", { class: "kbkit-tree-note", role: "status" });
     const graph = make("div", { "data-lm-suppress-shortcuts": "true" });
-    el.replaceChildren(graph);
+    this.el.replaceChildren(graph);
     this.graph = new GraphView(graph, {
       details: async (id) => (await this.ask("details", { id })).answer ?? null,
       around: async (id) => (await this.ask("around", { id })).answer ?? null,
@@ -44,7 +41,7 @@ class GraphPanelView extends EditingView {
     });
     this.graph.root.prepend(this.tools, this.place, this.said, this.note);
     this.ended.signal.addEventListener("abort", () => this.graph.close());
-    this.drawOn("state", () => this.draw(model.get("state")));
+    this.drawOn("state", () => this.draw(this.model.get("state")));
     const { signal } = this.ended;
     this.looking = false;
     const timer = window.setInterval(() => this.look(), LOOK);

@@ -20,13 +20,10 @@ const JUDGE_KEYS = [
 ];
 
 class JudgeView extends View {
-  /**
-   * @param {import("./dom.js").Model} model
-   * @param {HTMLElement} el
-   */
-  constructor(model, el) {
-    super(model, el);
-    this.round = new JudgingRound(model.get("queries"), (event, values) =>
+  /** @param {import("./dom.js").Widget} widget */
+  constructor(widget) {
+    super(widget);
+    this.round = new JudgingRound(this.model.get("queries"), (event, values) =>
       this.send(event, values),
     );
     this.wasLate = false;
@@ -78,7 +75,7 @@ class JudgeView extends View {
         this.figures,
       ),
     );
-    el.replaceChildren(this.root);
+    this.el.replaceChildren(this.root);
     this.onKey((event) => this.onKeydown(event));
     const timer = setInterval(() => this.showLate(), 1000);
     this.ended.signal.addEventListener("abort", () => clearInterval(timer));
