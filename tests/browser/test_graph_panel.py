@@ -46,7 +46,7 @@ _INK = """canvas => {
 }"""
 _HAS_COLOUR_OF_MARK = """canvas => {
     const mark = document.querySelector(".kbkit-graph .kb-graph-title .kb-graph-mark");
-    const [red, green, blue] = getComputedStyle(mark).fill.match(/\\d+/g).map(Number);
+    const [red, green, blue] = getComputedStyle(mark).backgroundColor.match(/\\d+/g).map(Number);
     const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
     for (let i = 0; i < data.length; i += 4) {
         if (data[i] === red && data[i + 1] === green && data[i + 2] === blue) return true;

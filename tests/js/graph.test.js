@@ -12,7 +12,7 @@ import {
   shortened,
   zoomAt,
 } from "../../kbkit/export/assets/geometry.js";
-import { outline, shapeOf } from "../../kbkit/export/assets/shapes.js";
+import { outline } from "../../kbkit/export/assets/marks.js";
 
 const SIZE = { width: 800, height: 500 };
 
@@ -137,7 +137,7 @@ test("every type has a shape, also one that a person made up", () => {
   for (const type of ["symbol", "error", "document", "flag", "constructor", "my own", ""]) {
     const points = /** @type {number[][]} */ ([]);
     const note = (/** @type {number} */ x, /** @type {number} */ y) => points.push([x, y]);
-    outline({ moveTo: note, lineTo: note, arc: () => {}, closePath: () => {} }, shapeOf(type), 0, 0, 10); // prettier-ignore
+    outline({ moveTo: note, lineTo: note, arc: () => {}, closePath: () => {} }, type, 0, 0, 10); // prettier-ignore
     assert.ok(points.length > 0);
     assert.ok(points.every(([x, y]) => Math.hypot(x, y) < 13));
   }

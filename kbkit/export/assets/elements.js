@@ -4,7 +4,7 @@
 /** @typedef {string | number | Node | null | undefined | false} Child */
 
 const SAFE_ATTRIBUTES =
-  /^(class|id|for|role|type|name|value|title|dir|lang|tabindex|placeholder|min|max|step|rows|colspan|rowspan|scope|viewBox|d|x|y|x1|x2|y1|y2|cx|cy|r|width|height|fill|points|aria-[a-z]+|data-[a-z-]+)$/;
+  /^(class|id|for|role|type|name|value|title|dir|lang|tabindex|placeholder|min|max|step|rows|colspan|rowspan|scope|aria-[a-z]+|data-[a-z-]+)$/;
 
 /**
  * An element.
@@ -30,22 +30,6 @@ export function make(tag, attributes = {}, ...children) {
  */
 export function makeButton(content, onclick, attributes = {}) {
   return make("button", { type: "button", onclick, ...attributes }, content);
-}
-
-/**
- * An SVG element.
- *
- * @template {keyof SVGElementTagNameMap} T
- * @param {T} tag
- * @param {Record<string, any>} [attributes]
- * @param {...(Child | Child[])} children
- * @returns {SVGElementTagNameMap[T]}
- */
-export function makeSvg(tag, attributes = {}, ...children) {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  setAll(element, attributes);
-  element.append(...nodes(children));
-  return element;
 }
 
 /**

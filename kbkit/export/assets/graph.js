@@ -120,7 +120,6 @@ export class GraphView {
       this.sources,
     );
     this.status = make("p", { class: "kb-graph-status", role: "status" });
-    this.probe = make("span", { class: "kb-graph-probe", "aria-hidden": "true" }, make("span"));
     const label = make("label", { for: this.query.id }, "Find");
     const bar = make(
       "div",
@@ -131,7 +130,7 @@ export class GraphView {
       this.gapButton,
     );
     const columns = make("div", { class: "kb-graph-both" }, this.picture, side);
-    this.root = make("div", { class: "kb-graph" }, bar, this.types, this.relationBox, columns, this.status, this.probe); // prettier-ignore
+    this.root = make("div", { class: "kb-graph" }, bar, this.types, this.relationBox, columns, this.status); // prettier-ignore
     root.replaceChildren(this.root);
     this.canvas = new GraphCanvas(this.canvasElement, {
       onSelect: (number) => this.select(number < 0 ? "" : this.data.nodes[number].id),
@@ -157,20 +156,13 @@ export class GraphView {
 
   /** Read the colours of the page, which change with its theme. */
   readLooks() {
-    const reader = /** @type {HTMLElement} */ (this.probe.firstChild);
-    /** @type {(variable: string) => string} */
-    const read = (variable) => {
-      reader.style.backgroundColor = `var(${variable})`;
-      return getComputedStyle(reader).backgroundColor;
-    };
-    const colours = new Map(
-      [...COLOURS, "other"].map((type) => [type, read(`--kb-graph-${type}`)]),
-    );
-    const [page, text, line, accent, gap] = ["page", "text", "line", "accent", "gap"].map((each) => read(`--kb-graph-${each}`)); // prettier-ignore
-    const font = getComputedStyle(this.root).fontFamily;
+    const looks = getComputedStyle(this.root);
+    const read = (/** @type {string} */ name) => looks.getPropertyValue(`--kb-graph-${name}`);
+    const colours = new Map([...COLOURS, "other"].map((type) => [type, read(type)]));
+    const [page, text, line, accent, gap] = ["page", "text", "line", "accent", "gap"].map(read);
     const fill = (/** @type {string} */ type) =>
       /** @type {string} */ (colours.get(colourOf(type)));
-    this.canvas.paintWith({ page, text, line, accent, gap, fill, font });
+    this.canvas.paintWith({ page, text, line, accent, gap, fill, font: looks.fontFamily });
   }
 
   /**

@@ -1,9 +1,16 @@
-// Marks and wording of node types, in the picture of a graph and next to it.
-import { outline, shapeOf } from "./shapes.js";
-import { makeSvg } from "./elements.js";
+// Marks of node types, in the picture of a graph and next to it: a colour and a shape.
+import { make } from "./elements.js";
 
 /** Types with a colour in graph.css. */
 export const COLOURS = ["symbol", "term", "setting", "error", "flag", "variable", "command", "file", "endpoint", "schema", "name", "document"]; // prettier-ignore
+
+const SQUARE = [[-0.85, -0.85], [0.85, -0.85], [0.85, 0.85], [-0.85, 0.85]]; // prettier-ignore
+const DIAMOND = [[0, -1.2], [1.2, 0], [0, 1.2], [-1.2, 0]]; // prettier-ignore
+const TRIANGLE = [[0, -1.2], [1.04, 0.6], [-1.04, 0.6]]; // prettier-ignore
+const HEXAGON = [[1.08, 0], [0.54, 0.94], [-0.54, 0.94], [-1.08, 0], [-0.54, -0.94], [0.54, -0.94]]; // prettier-ignore
+
+/** Corners of types that are no circles, in units of their radius. @type {Record<string, number[][]>} */
+const CORNERS = { document: SQUARE, error: DIAMOND, flag: TRIANGLE, setting: HEXAGON, variable: HEXAGON, command: TRIANGLE, file: SQUARE, endpoint: DIAMOND, schema: SQUARE }; // prettier-ignore
 
 /** @param {string} type */
 export function colourOf(type) {
@@ -18,10 +25,31 @@ export function spoken(name) {
 /**
  * @param {number} count
  * @param {string} one
- * @param {string} [many]
  */
-export function counted(count, one, many = `${one}s`) {
-  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+export function counted(count, one) {
+  return `${count.toLocaleString("en")} ${one}${count === 1 ? "" : "s"}`;
+}
+
+/**
+ * Add a node's outline to a path.
+ *
+ * @param {{moveTo: Function, lineTo: Function, arc: Function, closePath: Function}} path
+ * @param {string} type
+ * @param {number} x
+ * @param {number} y
+ * @param {number} radius
+ */
+export function outline(path, type, x, y, radius) {
+  if (!Object.hasOwn(CORNERS, type)) {
+    path.moveTo(x + radius, y);
+    path.arc(x, y, radius, 0, 2 * Math.PI);
+    return;
+  }
+  CORNERS[type].forEach(([right, down], corner) => {
+    const at = [x + right * radius, y + down * radius];
+    corner ? path.lineTo(...at) : path.moveTo(...at);
+  });
+  path.closePath();
 }
 
 /**
@@ -30,22 +58,11 @@ export function counted(count, one, many = `${one}s`) {
  * @param {string} type
  */
 export function markOf(type) {
-  /** @type {string[]} */
-  const parts = [];
-  outline(
-    {
-      moveTo: (/** @type {number} */ x, /** @type {number} */ y) => parts.push(`M${x} ${y}`),
-      lineTo: (/** @type {number} */ x, /** @type {number} */ y) => parts.push(`L${x} ${y}`),
-      arc: () => parts.push("A5 5 0 1 1 1 6 5 5 0 1 1 11 6"),
-      closePath: () => parts.push("Z"),
-    },
-    shapeOf(type),
-    6,
-    6,
-    5,
-  );
-  const path = makeSvg("path", { d: parts.join("") });
-  const style = { fill: `var(--kb-graph-${colourOf(type)})` };
-  const attributes = { class: "kb-graph-mark", viewBox: "0 0 12 12", "aria-hidden": "true", style };
-  return makeSvg("svg", attributes, path);
+  const percent = (/** @type {number} */ part) => `${50 + part * 41}%`;
+  const corners = Object.hasOwn(CORNERS, type) && CORNERS[type].map((at) => at.map(percent).join(" ")); // prettier-ignore
+  const style = {
+    background: `var(--kb-graph-${colourOf(type)})`,
+    clipPath: corners ? `polygon(${corners.join()})` : "circle(41%)",
+  };
+  return make("span", { class: "kb-graph-mark", "aria-hidden": "true", style });
 }

@@ -1,5 +1,5 @@
 // Draws the nodes of a graph, the most important on top, and rings around some.
-import { outline, shapeOf } from "./shapes.js";
+import { outline } from "./marks.js";
 
 /** @typedef {import("./canvas.js").Scene} Scene */
 
@@ -33,7 +33,7 @@ export class NodeLayer {
       for (const [type, all] of this.types) {
         const numbers = all.filter((number) => shown.nodes[number] && spots.inside(number, size) && (!lit || lit.has(number) !== faint)); // prettier-ignore
         context.fillStyle = looks.fill(type);
-        this.paintAlike(scene, shapeOf(type), numbers, !faint);
+        this.paintAlike(scene, type, numbers, !faint);
       }
     }
     context.globalAlpha = 1;
@@ -41,11 +41,11 @@ export class NodeLayer {
 
   /**
    * @param {Scene} scene
-   * @param {string} shape
+   * @param {string} type
    * @param {number[]} numbers
    * @param {boolean} outlined
    */
-  paintAlike({ context, spots }, shape, numbers, outlined) {
+  paintAlike({ context, spots }, type, numbers, outlined) {
     const { x, y, radius } = spots;
     const [plain, edged] = [new Path2D(), new Path2D()];
     for (const number of numbers) {
@@ -55,7 +55,7 @@ export class NodeLayer {
         context.fillRect(x[number] - half, y[number] - half, 2 * half, 2 * half);
       } else {
         const path = outlined && far >= SMALLEST_OUTLINED ? edged : plain;
-        outline(path, shape, x[number], y[number], far);
+        outline(path, type, x[number], y[number], far);
       }
     }
     context.fill(plain);
