@@ -70,7 +70,7 @@ _MOVE = """async ([which, seconds]) => {
         const scale = 1.6 + 1.3 * Math.sin(step / 20);
         const [dx, dy] = [300 * Math.sin(step / 15), 200 * Math.cos(step / 11)];
         if (which === "ours") {
-            canvas.moveTo({ x: all.x + dx, y: all.y + dy, scale: all.scale * scale }, false);
+            canvas.view.moveTo({ x: all.x + dx, y: all.y + dy, scale: all.scale * scale }, false);
         } else {
             cy.viewport({ zoom: zoom * scale, pan: { x: 430 + dx, y: 300 + dy } });
         }

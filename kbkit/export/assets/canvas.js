@@ -47,7 +47,7 @@ import { Viewport } from "./viewport.js";
  * @property {boolean} moving
  */
 
-export class GraphCanvas extends Viewport {
+export class GraphCanvas {
   /**
    * @param {HTMLCanvasElement} canvas
    * @param {object} handlers
@@ -56,10 +56,16 @@ export class GraphCanvas extends Viewport {
    * @param {AbortSignal} handlers.signal  ends it
    */
   constructor(canvas, { onSelect, onPoint, signal }) {
-    super(canvas, signal);
     this.context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-    this.onSelect = onSelect;
-    this.onPoint = onPoint;
+    this.view = new Viewport(canvas, {
+      paint: () => this.paint(),
+      overview: () => this.overview(),
+      point: (x, y) => onPoint(this.at(x, y)),
+      unpoint: () => onPoint(-1),
+      press: (x, y, coarse) => onSelect(this.at(x, y, coarse ? 12 : 4)),
+      escape: () => onSelect(-1),
+      signal,
+    });
     this.edgeLayer = new EdgeLayer();
     this.nodeLayer = new NodeLayer();
     this.labelLayer = new LabelLayer();
@@ -111,7 +117,7 @@ export class GraphCanvas extends Viewport {
       gaps: new Set(),
     });
     if (2 * stayed.length <= Math.max(nodes.length, before.size)) {
-      this.fitAll(false);
+      this.view.fitAll(false);
     }
   }
 
@@ -124,7 +130,7 @@ export class GraphCanvas extends Viewport {
     if (shown.nodes || this.focus !== focus || this.lit !== lit) {
       this.labelLayer.forget();
     }
-    this.draw();
+    this.view.draw();
   }
 
   /** The pointed or selected node, or -1. */
@@ -136,37 +142,13 @@ export class GraphCanvas extends Viewport {
   paintWith(looks) {
     this.looks = looks;
     this.labelLayer.forgetFont();
-    this.draw();
+    this.view.draw();
   }
 
-  /**
-   * @param {number} x
-   * @param {number} y
-   */
-  point(x, y) {
-    this.onPoint(this.at(x, y));
-  }
-
-  unpoint() {
-    this.onPoint(-1);
-  }
-
-  /**
-   * @param {number} x
-   * @param {number} y
-   * @param {boolean} coarse
-   */
-  press(x, y, coarse) {
-    this.onSelect(this.at(x, y, coarse ? 12 : 4));
-  }
-
-  escape() {
-    this.onSelect(-1);
-  }
-
+  /** @returns {import("./geometry.js").Camera} that sees all */
   overview() {
     const seen = this.nodes.filter((_, number) => this.shown.nodes[number]);
-    return fit(seen, this.size, 28);
+    return fit(seen, this.view.size, 28);
   }
 
   /**
@@ -178,16 +160,16 @@ export class GraphCanvas extends Viewport {
     const { x, y } = this.nodes[number];
     const numbers = [number, ...this.near[number]].filter((each) => this.shown.nodes[each]);
     const circles = numbers.map((each) => this.nodes[each]);
-    let wanted = fit(circles, this.size, 70, 1.2);
+    let wanted = fit(circles, this.view.size, 70, 1.2);
     if (wanted.scale < 0.35) {
       wanted = { x, y, scale: 0.35 }; // some are far away
     }
-    const [px, py] = this.pixel(x, y);
-    const { width, height } = this.size;
+    const [px, py] = this.view.pixel(x, y);
+    const { width, height } = this.view.size;
     const inside = px > 40 && py > 40 && px < width - 40 && py < height - 40;
-    const { scale } = this.camera;
+    const { scale } = this.view.camera;
     if (!inside || scale < wanted.scale / 1.5 || scale > wanted.scale * 2.5) {
-      this.moveTo(wanted, true);
+      this.view.moveTo(wanted, true);
     }
   }
 
@@ -199,7 +181,8 @@ export class GraphCanvas extends Viewport {
    * @param {number} [slack]  tolerated distance of the pointer, in pixels
    */
   at(x, y, slack = 4) {
-    const { camera, size, shown } = this;
+    const { shown } = this;
+    const { camera, size } = this.view;
     const { scale } = camera;
     const [wx, wy] = [
       (x - size.width / 2) / scale + camera.x,
@@ -212,17 +195,29 @@ export class GraphCanvas extends Viewport {
   }
 
   paint() {
-    const { context, size, camera } = this;
+    const { context } = this;
+    const { canvas, camera, moving, size } = this.view;
     if (!size.width) {
       return;
     }
-    const ratio = this.canvas.width / size.width;
+    const ratio = canvas.width / size.width;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, size.width, size.height);
     const { nodes, edges, shown, looks, lit, focus } = this;
-    const moving = this.moving > 0;
     const spots = this.spots.seen(camera, size);
-    const scene = { context, camera, size, spots, nodes, edges, shown, looks, lit, focus, moving };
+    const scene = {
+      context,
+      camera,
+      size,
+      spots,
+      nodes,
+      edges,
+      shown,
+      looks,
+      lit,
+      focus,
+      moving: moving > 0,
+    };
     this.edgeLayer.paint(scene);
     this.nodeLayer.paint(scene);
     this.nodeLayer.paintRings(scene);

@@ -93,9 +93,9 @@ export class GraphView {
     const controls = make(
       "div",
       { class: "kb-graph-zoom" },
-      control("Zoom in", "+", () => this.canvas.zoom(1.5)),
-      control("Zoom out", "−", () => this.canvas.zoom(1 / 1.5)),
-      control("Fit to the frame", "⤢", () => this.canvas.fitAll()),
+      control("Zoom in", "+", () => this.canvas.view.zoom(1.5)),
+      control("Zoom out", "−", () => this.canvas.view.zoom(1 / 1.5)),
+      control("Fit to the frame", "⤢", () => this.canvas.view.fitAll()),
     );
     this.picture = make("div", { class: "kb-graph-picture" }, this.canvasElement, this.hint, this.notice, controls); // prettier-ignore
     this.back = makeButton("← Back", () => this.goBack(), { class: "kb-graph-back" });
@@ -190,8 +190,8 @@ export class GraphView {
     this.canvas.show(data.nodes, data.edges);
     this.drawFilters();
     this.filter();
-    if (this.canvas.fitted) {
-      this.canvas.fitAll(false);
+    if (this.canvas.view.fitted) {
+      this.canvas.view.fitAll(false);
     }
     this.allButton.hidden = data !== this.whole || data.nodes.length <= FIRST;
     this.allButton.textContent = `Draw all ${data.nodes.length.toLocaleString("en")}`;
@@ -266,7 +266,7 @@ export class GraphView {
     this.drawsAll = !this.drawsAll;
     this.allButton.setAttribute("aria-pressed", String(this.drawsAll));
     this.filter();
-    this.canvas.fitAll();
+    this.canvas.view.fitAll();
   }
 
   /**

@@ -7,13 +7,26 @@ const REST = 140; // milliseconds until a moved picture is at rest
 const DOUBLE = 350; // milliseconds between the clicks of a double click
 const STILL = 4; // pixels that a pressed pointer may move in a click
 
+/**
+ * @typedef {object} Handlers
+ * @property {() => void} paint  draws now
+ * @property {() => import("./geometry.js").Camera} overview  the camera that sees all
+ * @property {(x: number, y: number) => void} point  in pixels
+ * @property {() => void} unpoint
+ * @property {(x: number, y: number, coarse: boolean) => void} press  `coarse`: by a finger
+ * @property {() => void} escape
+ * @property {AbortSignal} signal  ends it
+ */
+
 export class Viewport {
   /**
    * @param {HTMLCanvasElement} canvas
-   * @param {AbortSignal} signal  ends it
+   * @param {Handlers} handlers
    */
-  constructor(canvas, signal) {
+  constructor(canvas, handlers) {
     this.canvas = canvas;
+    this.handlers = handlers;
+    const { signal } = handlers;
     this.size = { width: 0, height: 0 };
     this.camera = { x: 0, y: 0, scale: 1 };
     /** Whether to show all nodes after a change of size. */
@@ -37,33 +50,6 @@ export class Viewport {
     });
   }
 
-  // Subclasses override these
-
-  /** Draw now. */
-  paint() {}
-
-  /** @returns {import("./geometry.js").Camera} that sees all */
-  overview() {
-    return this.camera;
-  }
-
-  /**
-   * @param {number} _x  in pixels
-   * @param {number} _y
-   */
-  point(_x, _y) {}
-
-  unpoint() {}
-
-  /**
-   * @param {number} _x  in pixels
-   * @param {number} _y
-   * @param {boolean} _coarse  whether by a finger
-   */
-  press(_x, _y, _coarse) {}
-
-  escape() {}
-
   resize() {
     const { clientWidth: width, clientHeight: height } = this.canvas;
     if (!width || !height) {
@@ -74,9 +60,9 @@ export class Viewport {
     this.canvas.width = Math.round(width * ratio);
     this.canvas.height = Math.round(height * ratio);
     if (this.fitted) {
-      this.camera = this.overview();
+      this.camera = this.handlers.overview();
     }
-    this.paint();
+    this.handlers.paint();
   }
 
   /** Draw with the next frame. */
@@ -84,14 +70,14 @@ export class Viewport {
     if (!this.frame) {
       this.frame = requestAnimationFrame(() => {
         this.frame = 0;
-        this.paint();
+        this.handlers.paint();
       });
     }
   }
 
   /** @param {boolean} [glides] */
   fitAll(glides = true) {
-    this.moveTo(this.overview(), glides);
+    this.moveTo(this.handlers.overview(), glides);
     this.fitted = true;
   }
 
@@ -165,7 +151,7 @@ export class Viewport {
     on("pointermove", (event) => this.move(event));
     on("pointerup", (event) => this.up(event));
     on("pointercancel", (event) => this.pointers.delete(event.pointerId));
-    on("pointerleave", () => this.unpoint());
+    on("pointerleave", () => this.handlers.unpoint());
     on("dblclick", (event) => this.zoomBy(event, 1.8));
     on("wheel", (event) => this.wheel(event));
     on("keydown", (event) => this.key(event));
@@ -187,7 +173,7 @@ export class Viewport {
     const here = { x: event.offsetX, y: event.offsetY };
     const before = this.pointers.get(event.pointerId);
     if (!before) {
-      this.point(here.x, here.y);
+      this.handlers.point(here.x, here.y);
       return;
     }
     const other = [...this.pointers].find(([id]) => id !== event.pointerId)?.[1];
@@ -222,7 +208,7 @@ export class Viewport {
     this.pressed = { x, y, at };
     // the node of the first click may have moved before the second
     if (at - before.at > DOUBLE || Math.hypot(x - before.x, y - before.y) > 24) {
-      this.press(x, y, event.pointerType !== "mouse");
+      this.handlers.press(x, y, event.pointerType !== "mouse");
     }
   }
 
@@ -270,7 +256,7 @@ export class Viewport {
       "=": () => this.zoom(1.4),
       "-": () => this.zoom(1 / 1.4),
       0: () => this.fitAll(),
-      Escape: () => this.escape(),
+      Escape: () => this.handlers.escape(),
     };
     if (Object.hasOwn(does, event.key)) {
       event.preventDefault();
