@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
+import { placeAfter } from "../../kbkit/export/assets/elements.js";
 import {
   Spots,
   between,
@@ -141,4 +142,13 @@ test("every type has a shape, also one that a person made up", () => {
     assert.ok(points.length > 0);
     assert.ok(points.every(([x, y]) => Math.hypot(x, y) < 13));
   }
+});
+
+test("keys move within a list", () => {
+  const keys = ["ArrowDown", "ArrowUp", "PageDown", "PageUp", "Home", "End", "Enter", "toString"];
+  const after = (/** @type {number} */ at, /** @type {number} */ size) =>
+    keys.map((key) => placeAfter(key, at, size));
+  assert.deepEqual(after(4, 8), [5, 3, 7, 0, 0, 7, null, null]);
+  assert.deepEqual(after(7, 8), [7, 6, 7, 0, 0, 7, null, null]);
+  assert.deepEqual(after(0, 0), [0, 0, 0, 0, 0, 0, null, null]);
 });

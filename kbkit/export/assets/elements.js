@@ -98,3 +98,38 @@ export function setText(element, text) {
     element.textContent = text;
   }
 }
+
+/**
+ * The focused element, also inside a shadow root.
+ *
+ * @param {Node} node  anything in the same tree
+ */
+export function focusIn(node) {
+  return /** @type {Document} */ (node.getRootNode()).activeElement;
+}
+
+/**
+ * Scroll a list, but not the page, until an item is visible.
+ *
+ * @param {Element} list
+ * @param {Element} item
+ */
+export function showIn(list, item) {
+  const [outer, inner] = [list.getBoundingClientRect(), item.getBoundingClientRect()];
+  list.scrollTop += Math.max(0, inner.bottom - outer.bottom) - Math.max(0, outer.top - inner.top);
+  list.scrollLeft += Math.max(0, inner.right - outer.right) - Math.max(0, outer.left - inner.left);
+}
+
+/**
+ * The place in a list to which a key moves; null for other keys.
+ *
+ * @param {string} key
+ * @param {number} at  the current place
+ * @param {number} size  of the list
+ * @param {number} [page]  lines of a page
+ */
+export function placeAfter(key, at, size, page = 10) {
+  /** @type {Record<string, number>} */
+  const places = { ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: size - 1 }; // prettier-ignore
+  return Object.hasOwn(places, key) ? Math.max(0, Math.min(places[key], size - 1)) : null;
+}

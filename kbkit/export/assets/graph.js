@@ -4,7 +4,7 @@
 //     const view = new GraphView(element, source);
 //     view.show({ nodes, edges, total });         // in the form of GraphLayout.to_dict()
 //     view.showGaps([{ id, kind, name, reason }]);
-//     view.select("entity:...");
+//     view.go({ id: "entity:...", name: "...", type: "..." });
 //     view.close();
 import { GraphCanvas } from "./canvas.js";
 import { make, makeButton, setText } from "./elements.js";
@@ -28,10 +28,9 @@ import { NodeList } from "./nodelist.js";
  * @property {any[]} passages  arguments of `link`, with a `name` and a `text`
  * @typedef {object} Source  loads further data for a view
  * @property {(id: string) => Promise<Details>} details
- * @property {(id: string) => Promise<GraphData | null>} [around]  the surroundings of an undrawn
- *   node; without it, only drawn nodes are shown
+ * @property {(id: string) => Promise<GraphData | null>} around  the surroundings of an undrawn node
  * @property {(text: string) => Promise<Item[]>} [find]  undrawn nodes, by name
- * @property {(thing: any) => Node} [link]  a document or a passage as a link
+ * @property {(thing: any) => Node} link  a document or a passage as a link
  * @property {(details: Details | null, place: HTMLElement) => void} [onDetails]  may add elements
  */
 
@@ -133,7 +132,7 @@ export class GraphView {
     this.root = make("div", { class: "kb-graph" }, bar, this.types, this.relationBox, columns, this.status); // prettier-ignore
     root.replaceChildren(this.root);
     this.canvas = new GraphCanvas(this.canvasElement, {
-      onSelect: (number) => this.select(number < 0 ? "" : this.data.nodes[number].id),
+      onSelect: (number) => (number < 0 ? this.overview() : this.go(this.data.nodes[number])),
       onPoint: (number) => this.point(number),
       signal: this.ended.signal,
     });
@@ -176,7 +175,7 @@ export class GraphView {
     this.notice.textContent = data.nodes.length ? "" : notice;
     this.root.classList.toggle("kb-graph-empty", !data.nodes.length);
     this.drawData(data);
-    if (this.selected && (this.numbers.has(this.selected.id) || this.source.around)) {
+    if (this.selected) {
       this.choose(this.selected, false);
     } else {
       this.relist(); // text typed meanwhile stays
@@ -410,23 +409,6 @@ export class GraphView {
   }
 
   /**
-   * Select a node, or none.
-   *
-   * @param {string} id
-   * @param {boolean} [reveals]  whether to scroll it into view
-   */
-  select(id, reveals = true) {
-    const number = this.numbers.get(id);
-    if (number === undefined) {
-      this.overview();
-    } else if (reveals) {
-      this.go(this.data.nodes[number]);
-    } else {
-      this.choose(this.data.nodes[number], false);
-    }
-  }
-
-  /**
    * @param {Item} item
    * @param {boolean} [reveals]
    */
@@ -434,7 +416,7 @@ export class GraphView {
     const asked = (this.asked += 1);
     clearTimeout(this.timer); // a pending search would undo it
     if (!this.numbers.has(item.id)) {
-      const data = this.source.around ? await this.source.around(item.id) : null;
+      const data = await this.source.around(item.id);
       if (asked !== this.asked) {
         return;
       }
@@ -480,7 +462,7 @@ export class GraphView {
       ...(aliases.length ? [make("p", { class: "kb-graph-soft" }, "Also ", ...aliases.flatMap((alias, i) => [i ? ", " : "", make("bdi", {}, alias)]))] : []), // prettier-ignore
       ...(facts.length ? [make("dl", {}, ...facts.flatMap(([label, value]) => [make("dt", {}, label), make("dd", {}, make("bdi", {}, value))]))] : []), // prettier-ignore
     );
-    const link = this.source.link ?? ((/** @type {any} */ { name }) => make("bdi", {}, name));
+    const { link } = this.source;
     this.sources.replaceChildren(
       ...(documents.length
         ? [make("h4", {}, "Documents"), make("ul", {}, ...documents.map((each) => make("li", {}, link(each))))] // prettier-ignore

@@ -1,5 +1,5 @@
 // The list next to the picture of a graph: an equivalent listbox for the keyboard.
-import { make, makeButton, setText } from "./elements.js";
+import { focusIn, make, makeButton, placeAfter, setText, showIn } from "./elements.js";
 import { markOf, spoken } from "./marks.js";
 
 /**
@@ -9,7 +9,6 @@ import { markOf, spoken } from "./marks.js";
  */
 
 const MOST_LISTED = 100;
-const PAGE = 10;
 
 export class NodeList {
   /**
@@ -63,7 +62,7 @@ export class NodeList {
     setText(this.title, title);
     this.draw();
     this.list.scrollTop = 0;
-    this.setActive(this.active, this.hasFocus());
+    this.setActive(this.active, focusIn(this.list) === this.list);
   }
 
   draw() {
@@ -106,10 +105,6 @@ export class NodeList {
     this.setActive(this.active, false);
   }
 
-  hasFocus() {
-    return /** @type {Document} */ (this.list.getRootNode()).activeElement === this.list;
-  }
-
   /**
    * @param {number} number
    * @param {boolean} shows  whether to scroll it into view, here and in the picture
@@ -125,9 +120,7 @@ export class NodeList {
     option.setAttribute("aria-selected", "true");
     this.list.setAttribute("aria-activedescendant", option.id);
     if (shows) {
-      const { top, bottom } = option.getBoundingClientRect();
-      const frame = this.list.getBoundingClientRect();
-      this.list.scrollTop += Math.min(top - frame.top, 0) + Math.max(bottom - frame.bottom, 0);
+      showIn(this.list, option);
       this.handlers.onPoint(this.items[number]);
     }
   }
@@ -137,18 +130,10 @@ export class NodeList {
     if (event.ctrlKey || event.metaKey || event.altKey) {
       return;
     }
-    const last = Math.max(this.list.children.length - 1, 0);
-    /** @type {(number: number) => void} */
-    const to = (number) => this.setActive(Math.min(Math.max(number, 0), last), true);
+    const place = placeAfter(event.key, this.active, this.list.children.length);
     const go = () => this.items[this.active] && this.handlers.onGo(this.items[this.active]);
     /** @type {Record<string, () => void>} */
     const actions = {
-      ArrowDown: () => to(this.active + 1),
-      ArrowUp: () => to(this.active - 1),
-      PageDown: () => to(this.active + PAGE),
-      PageUp: () => to(this.active - PAGE),
-      Home: () => to(0),
-      End: () => to(last),
       Enter: go,
       " ": go,
       ArrowRight: go,
@@ -156,7 +141,10 @@ export class NodeList {
       Backspace: () => this.handlers.onBack(),
       Escape: () => this.handlers.onLeave(),
     };
-    if (Object.hasOwn(actions, event.key)) {
+    if (place !== null) {
+      event.preventDefault();
+      this.setActive(place, true);
+    } else if (Object.hasOwn(actions, event.key)) {
       event.preventDefault();
       actions[event.key]();
     }

@@ -1,4 +1,5 @@
 // A canvas with a camera that mouse, touch and keys move.
+import { focusIn } from "./elements.js";
 import { zoomAt } from "./geometry.js";
 
 const GLIDE = 260; // milliseconds
@@ -215,15 +216,11 @@ export class Viewport {
   /** @param {WheelEvent} event */
   wheel(event) {
     // the wheel scrolls the page unless the picture is in use
-    if (!event.ctrlKey && !event.metaKey && document.activeElement !== this.canvas && !this.hasFocus()) {
+    if (!event.ctrlKey && !event.metaKey && focusIn(this.canvas) !== this.canvas) {
       return;
-    } // prettier-ignore
+    }
     const unit = event.deltaMode === 1 ? 16 : 1;
     this.zoomBy(event, Math.exp((-event.deltaY * unit) / (event.ctrlKey ? 120 : 420)));
-  }
-
-  hasFocus() {
-    return /** @type {Document} */ (this.canvas.getRootNode()).activeElement === this.canvas;
   }
 
   /**

@@ -1,6 +1,13 @@
 // The results of a search as cards, with keys to move between them, rate, select and open them.
-import { make, makeButton, makeLink, setText } from "../../export/assets/elements.js";
-import { View, copyText, focusIn, markSegments, widgetOf } from "./dom.js";
+import {
+  focusIn,
+  make,
+  makeButton,
+  makeLink,
+  placeAfter,
+  setText,
+} from "../../export/assets/elements.js";
+import { View, copyText, markSegments, widgetOf } from "./dom.js";
 import { makePassage } from "./html.js";
 import { makeStars, showStars } from "./stars.js";
 
@@ -45,9 +52,10 @@ const keys = (opens) =>
   "X select · Y copy · Enter open · / search";
 /** Milliseconds between checks for outside changes. */
 const LOOK_PAUSE = 1000;
+const PAGE = 3; // cards
 
-/** @type {Record<string, number>} */
-const MOVES = { arrowdown: 1, j: 1, arrowup: -1, k: -1 };
+/** @type {Record<string, string>} */
+const LETTERS = { j: "ArrowDown", k: "ArrowUp" };
 
 class CardsView extends View {
   /** @param {import("./dom.js").Widget} widget */
@@ -174,12 +182,12 @@ class CardsView extends View {
 
   /** @param {number} place */
   go(place) {
-    if (place < 0 || this.cards.length === 0) {
+    const card = this.cards[place];
+    if (!card) {
       this.query()?.focus();
       return;
     }
-    const card = this.cards[Math.min(place, this.cards.length - 1)];
-    this.setCurrent(this.cards.indexOf(card));
+    this.setCurrent(place);
     card.article.focus({ preventScroll: true });
     card.article.scrollIntoView({ block: "nearest" });
   }
@@ -211,11 +219,12 @@ class CardsView extends View {
   inList(event) {
     const card = this.cards[this.current];
     const press = event.key.toLowerCase();
-    if (press in MOVES) {
-      const place = Math.min(this.current + MOVES[press], this.cards.length - 1);
+    const key = LETTERS[press] ?? event.key;
+    const place = placeAfter(key, this.current, this.cards.length, PAGE);
+    if (key === "ArrowUp" && this.current === 0) {
+      this.handled(event, () => this.query()?.focus());
+    } else if (place !== null) {
       this.handled(event, () => this.go(place));
-    } else if (press === "home" || press === "end") {
-      this.handled(event, () => this.go(press === "home" ? 0 : this.cards.length - 1));
     } else if (/^[1-5]$/.test(press)) {
       this.handled(event, () => card.rate(Number(press)));
     } else if (press === "/") {

@@ -22,15 +22,6 @@ export function markSegments(segments) {
 }
 
 /**
- * The focused element, also inside a shadow root.
- *
- * @param {Node} node  anything in the same tree
- */
-export function focusIn(node) {
-  return /** @type {Document} */ (node.getRootNode()).activeElement;
-}
-
-/**
  * Copy text to the clipboard; if the page may not, through a selection.
  *
  * @param {string} text

@@ -1,7 +1,7 @@
 // The entries of a workspace: the table, the entry below it, and its form.
-import { make, makeButton } from "../../export/assets/elements.js";
+import { focusIn, make, makeButton, placeAfter } from "../../export/assets/elements.js";
 import { EditingView } from "./asking.js";
-import { focusIn, widgetOf } from "./dom.js";
+import { widgetOf } from "./dom.js";
 import { EntryDetails } from "./entry_details.js";
 import { Form, labelled } from "./forms.js";
 import { fillHtml } from "./html.js";
@@ -115,11 +115,9 @@ class EntriesView extends EditingView {
     if (i < 0 || event.ctrlKey || event.altKey || event.metaKey) {
       return;
     }
-    /** @type {Record<string, number>} */
-    const moves = { ArrowDown: i + 1, ArrowUp: i - 1, Home: 0, End: rows.length - 1 };
-    if (event.key in moves) {
-      const to = Math.max(0, Math.min(moves[event.key], rows.length - 1));
-      this.focusRow(rows[to].dataset.slug ?? "");
+    const place = placeAfter(event.key, i, rows.length);
+    if (place !== null) {
+      this.focusRow(rows[place].dataset.slug ?? "");
     } else if (/^[1-5]$/.test(event.key)) {
       this.change("rate", { slug: rows[i].dataset.slug, score: Number(event.key) });
     } else {

@@ -1,6 +1,6 @@
 // Two ways to search, query by query: Python draws figures, wins and losses, and results.
-import { make, makeButton } from "../../export/assets/elements.js";
-import { View, claimKey, focusIn, widgetOf } from "./dom.js";
+import { focusIn, make, makeButton } from "../../export/assets/elements.js";
+import { View, claimKey, widgetOf } from "./dom.js";
 import { fillHtml } from "./html.js";
 
 /**

@@ -1,6 +1,13 @@
 // Drawing and keys of a round of judging.
-import { make, makeButton, makeLink, setText } from "../../export/assets/elements.js";
-import { View, claimKey, focusIn, widgetOf } from "./dom.js";
+import {
+  focusIn,
+  make,
+  makeButton,
+  makeLink,
+  setText,
+  showIn,
+} from "../../export/assets/elements.js";
+import { View, claimKey, widgetOf } from "./dom.js";
 import { makePassage } from "./html.js";
 import { JudgingRound } from "./round.js";
 import { GRADES } from "./stars.js";
@@ -370,18 +377,6 @@ class JudgeView extends View {
       ),
     );
   }
-}
-
-/**
- * Scroll a list, but not the page, until an item is visible.
- *
- * @param {HTMLElement} list
- * @param {HTMLElement} item
- */
-function showIn(list, item) {
-  const [outer, inner] = [list.getBoundingClientRect(), item.getBoundingClientRect()];
-  list.scrollTop += Math.max(0, inner.bottom - outer.bottom) - Math.max(0, outer.top - inner.top);
-  list.scrollLeft += Math.max(0, inner.right - outer.right) - Math.max(0, outer.left - inner.left);
 }
 
 export const widget = widgetOf(JudgeView);

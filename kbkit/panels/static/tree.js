@@ -1,6 +1,6 @@
 // A tree of folders and their items. Rows are requested when their folder is opened, and only
 // visible rows are elements, so that thousands cost no more than a few.
-import { make } from "../../export/assets/elements.js";
+import { make, placeAfter } from "../../export/assets/elements.js";
 
 /**
  * @typedef {object} Row  a line
@@ -370,26 +370,21 @@ export class Tree {
       return;
     }
     const page = Math.max(1, Math.floor(this.root.clientHeight / ROW_HEIGHT) - 1);
+    const place = placeAfter(event.key, i, this.lines.length, page);
     const line = this.lines[i];
     /** @type {Record<string, () => void>} */
-    const moves = {
-      ArrowDown: () => this.activate(i + 1),
-      ArrowUp: () => this.activate(i - 1),
-      PageDown: () => this.activate(i + page),
-      PageUp: () => this.activate(i - page),
-      Home: () => this.activate(0),
-      End: () => this.activate(this.lines.length - 1),
+    const actions = {
       ArrowRight: () => this.expand(line, i),
       ArrowLeft: () => this.collapse(line),
       Enter: () => this.choose(line.row),
       " ": () => (this.isTyping() ? this.typeAhead(" ", i) : this.choose(line.row)),
     };
     this.revealing = false; // from now on the reader moves the active row
-    if (event.key in moves) {
+    if (place !== null || event.key in actions) {
       if (event.key !== " ") {
         this.typed = "";
       }
-      moves[event.key]();
+      place === null ? actions[event.key]() : this.activate(place);
     } else if (this.handlers.key?.(event.key, line.row)) {
       // a handler took it
     } else if (event.key.length === 1) {
