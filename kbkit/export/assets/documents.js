@@ -1,7 +1,7 @@
 // Scores of whole documents, by their summaries and by all of their words; counterpart of
 // kbkit/retrieval/document_scores.py.
 
-import { B, K1, byScore, idf, impact } from "./ranking.js";
+import { byScore, exactImpact, idf, impact } from "./ranking.js";
 
 const BEST = 30; // documents that add their best chunk, by summaries and by words
 
@@ -58,11 +58,10 @@ export class Documents {
    * @param {Statistics} statistics
    */
   bm25(owner, counts, statistics) {
-    const norm = K1 * (1 - B + (B * this.lengths[owner]) / statistics.average);
     let sum = 0;
     for (const name of [...counts.keys()].sort((a, b) => (a < b ? -1 : 1))) {
       const count = counts.get(name)?.get(owner) ?? 0;
-      sum += idf(statistics, name) * ((count * (K1 + 1)) / (count + norm));
+      sum += exactImpact(statistics, name, count, this.lengths[owner]);
     }
     return sum;
   }

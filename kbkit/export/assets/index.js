@@ -4,7 +4,7 @@
 import { Annotations } from "./annotations.js";
 import { Documents } from "./documents.js";
 import { varints } from "./packing.js";
-import { B, K1, byScore, idf, impact } from "./ranking.js";
+import { byScore, exactImpact, idf, impact } from "./ranking.js";
 import { Vectors, rowOf } from "./vectors.js";
 
 const FORMAT = 10;
@@ -338,10 +338,9 @@ export class Index {
    * @param {Statistics} statistics
    */
   #bm25(row, i, lookups, statistics) {
-    const norm = K1 * (1 - B + (B * this.lengths[row]) / statistics.average);
     return lookups.reduce((sum, { name, term, places }) => {
       const count = term.counts[places[i]] ?? 0;
-      return sum + idf(statistics, name) * ((count * (K1 + 1)) / (count + norm));
+      return sum + exactImpact(statistics, name, count, this.lengths[row]);
     }, 0);
   }
 

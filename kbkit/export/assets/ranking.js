@@ -11,8 +11,8 @@ const STATIC = { summary: 0.3, page: 0.6 }; // factors of weights with static ve
 const NEAR_SUMMARY = 0.5; // cosine from which a summary counts in full
 const UNLIKELY = 0.1; // probability below which a passage hardly answers its query
 const MEASURED = 300; // minimum chunks for this probability
-export const K1 = 1.2;
-export const B = 0.75;
+const K1 = 1.2;
+const B = 0.75;
 
 const { fround } = Math;
 
@@ -260,6 +260,19 @@ export function impact(weight, average) {
   const most = fround(weight * (K1 + 1));
   return (count, length) =>
     fround(fround(most * count) / fround(count + fround(low + fround(slope * length))));
+}
+
+/**
+ * A term's contribution to the BM25 of a candidate.
+ *
+ * @param {Statistics} statistics
+ * @param {string} term
+ * @param {number} count
+ * @param {number} length  of the text
+ */
+export function exactImpact(statistics, term, count, length) {
+  const norm = K1 * (1 - B + (B * length) / statistics.average);
+  return idf(statistics, term) * ((count * (K1 + 1)) / (count + norm));
 }
 
 /**
