@@ -17,37 +17,8 @@ const SAFE_ATTRIBUTES =
  * @returns {HTMLElementTagNameMap[T]}
  */
 export function make(tag, attributes = {}, ...children) {
+  /** @type {any} */
   const element = document.createElement(tag);
-  setAll(element, attributes);
-  element.append(...nodes(children));
-  return element;
-}
-
-/**
- * @param {Child | Child[]} content
- * @param {(event: any) => void} onclick
- * @param {Record<string, any>} [attributes]
- */
-export function makeButton(content, onclick, attributes = {}) {
-  return make("button", { type: "button", onclick, ...attributes }, content);
-}
-
-/**
- * @param {(Child | Child[])[]} children
- * @returns {Node[]}
- */
-function nodes(children) {
-  return children
-    .flat()
-    .filter((child) => child !== null && child !== undefined && child !== false)
-    .map((child) => (child instanceof Node ? child : document.createTextNode(String(child))));
-}
-
-/**
- * @param {any} element
- * @param {Record<string, any>} attributes
- */
-function setAll(element, attributes) {
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on") && typeof value === "function") {
       element.addEventListener(name.slice(2), value);
@@ -61,6 +32,18 @@ function setAll(element, attributes) {
       element.setAttribute(name, value === true ? "" : String(value));
     }
   }
+  const shown = children.flat().filter((child) => child !== null && child !== undefined && child !== false); // prettier-ignore
+  element.append(...shown);
+  return element;
+}
+
+/**
+ * @param {Child | Child[]} content
+ * @param {(event: any) => void} onclick
+ * @param {Record<string, any>} [attributes]
+ */
+export function makeButton(content, onclick, attributes = {}) {
+  return make("button", { type: "button", onclick, ...attributes }, content);
 }
 
 /**
