@@ -26,7 +26,7 @@ _STYLE_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _SPACE = re.compile(r"\s+")
 
 _ENTRIES = {"engine": "service", "graph": "graphpage"} | {
-    name: name for name in ("boot", "contents", "page", "passage", "reading", "worker")
+    name: name for name in ("boot", "page", "passage", "reading", "worker")
 }
 """Entry modules of scripts."""
 
@@ -72,6 +72,11 @@ _MAX_DESCRIPTION = 160  # characters that search engines show
 _MIN_PARAGRAPH = 30  # shorter paragraphs are no description
 
 
+_COPY = re.compile(
+    r'(<script id="__config"[^>]*>[^<]*?)(?:, "content\.code\.copy"|"content\.code\.copy"(?:, )?)'
+)
+
+
 def theme_scripts(folders: Iterable[str | Path]) -> re.Pattern[str]:
     forms = {
         _FILLING.join(map(re.escape, _HOLE.split(script)))
@@ -111,8 +116,10 @@ def add_head(output: str, theirs: re.Pattern[str], *, assets: str = "") -> str:
     head = f"<head>{_CHARSET}{_POLICY.format(policy)}"
     output = output.replace("<head>", head, 1)
     if assets:
+        output, copied = _COPY.subn(r"\1", output, count=1)
         links = f'<link rel="stylesheet" href="{assets}/{scripts()["pages.css"][0]}">'
-        links += f'<script src="{assets}/{scripts()["contents.js"][0]}" defer></script>'
+        links += f'<script src="{assets}/{scripts()["reading.js"][0]}" defer'
+        links += f"{' data-copy' if copied else ''}></script>"
     else:
         links = f"<style>{_compact('pages.css')}{asset('search.css')}</style>"
     return output.replace("</head>", f"{links}</head>", 1)

@@ -198,7 +198,6 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         if self.search.kbs:
             output = self.search.add_box(output)
         if isinstance(page, ExportedPage):
-            output = self.search.delay_copy_buttons(output) if self.search.kbs else output
             assets = "../" * page.url.count("/") + ASSETS
             return add_head(output, self.scripts, assets=assets)
         if isinstance(page, SearchPage):

@@ -65,9 +65,6 @@ _WORKER = re.compile(r'(<script id="__config"[^>]*>[^<]*?"search": ")([^"]*?)ass
 _BUNDLE = re.compile(
     r'<script src="([^"]*?)assets/javascripts/bundle\.[^"]*"(?=></script>(\s*</body>)?)'
 )
-_COPY = re.compile(
-    r'(<script id="__config"[^>]*>[^<]*?)(?:, "content\.code\.copy"|"content\.code\.copy"(?:, )?)'
-)
 _DIALOG = '<div class="md-search" data-md-component="search" role="dialog"'
 
 
@@ -150,14 +147,6 @@ class SiteSearch:
             stale=any(core["stale"] for core in self.cores),
             script=f"../{ASSETS}/{scripts()['page.js'][0]}",
         )
-
-    def delay_copy_buttons(self, output: str) -> str:
-        worker = _WORKER.search(output)
-        stripped, number = _COPY.subn(r"\1", output, count=1)
-        if worker is None or not number:
-            return output
-        script = f"{worker[2]}{ASSETS}/{scripts()['reading.js'][0]}"
-        return stripped.replace("</head>", f'<script src="{script}" defer></script></head>', 1)
 
     def write(self, site: Path, name: str, *, directories: bool) -> None:
         """Write the scripts' data into a built site.
