@@ -3,7 +3,7 @@ import { focusIn, make, makeButton, placeAfter } from "../../export/assets/eleme
 import { EditingView } from "./asking.js";
 import { widgetOf } from "./dom.js";
 import { EntryDetails } from "./entry_details.js";
-import { Form, labelled } from "./forms.js";
+import { labelled, showForm } from "./forms.js";
 import { fillHtml } from "./html.js";
 import { makeStars, showStars } from "./stars.js";
 
@@ -154,18 +154,13 @@ class EntriesView extends EditingView {
     ];
     const controls = /** @type {import("./forms.js").Field[]} */ (candidates.filter(Boolean));
     const title = fields === null ? "New entry" : `Edit ${fields.title}`;
-    const form = new Form(title, fields === null ? "Create" : "Save", controls, {
-      submit: (values, over) =>
-        fields === null
-          ? this.change("create", values)
-          : this.change("update", { ...values, slug, over, version: fields.version }),
-      close: () => {
-        this.place.replaceChildren();
-        this.focusRow(this.slug);
-      },
-    });
-    this.place.replaceChildren(form.element);
-    form.focus();
+    /** @type {import("./forms.js").Form["submit"]} */
+    const submit = (values, over) =>
+      fields === null
+        ? this.change("create", values)
+        : this.change("update", { ...values, slug, over, version: fields.version });
+    const label = fields === null ? "Create" : "Save";
+    showForm(this.place, title, label, controls, submit, () => this.focusRow(this.slug));
   }
 }
 

@@ -1,6 +1,6 @@
 // One entry: facts, and tabs with its prompt, code, other files and history.
 import { make, makeButton, setText } from "../../export/assets/elements.js";
-import { Form, labelled } from "./forms.js";
+import { labelled, showForm } from "./forms.js";
 import { fillHtml } from "./html.js";
 import { Reader } from "./reader.js";
 import { makeStars, showStars } from "./stars.js";
@@ -220,12 +220,9 @@ export class EntryDetails {
       ...(path ? [] : [labelled("Path within the entry", "path", "code/")]), // prettier-ignore
       labelled("Text", "text", text, area),
     ];
-    const form = new Form(path ? `Edit ${path}` : "New file", "Save", fields, {
-      submit: (values) => this.ask("write", { slug: this.slug, path, ...values, new: !path }),
-      close: () => this.place.replaceChildren(),
-    });
-    this.place.replaceChildren(form.element);
-    form.focus();
+    showForm(this.place, path ? `Edit ${path}` : "New file", "Save", fields, (values) =>
+      this.ask("write", { slug: this.slug, path, ...values, new: !path }),
+    );
   }
 
   /**

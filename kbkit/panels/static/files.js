@@ -3,7 +3,7 @@ import { make, makeButton } from "../../export/assets/elements.js";
 import { EditingView } from "./asking.js";
 import { widgetOf } from "./dom.js";
 import { FileEditor } from "./file_editor.js";
-import { Form, labelled } from "./forms.js";
+import { labelled, showForm } from "./forms.js";
 import { Reader } from "./reader.js";
 import { Tree } from "./tree.js";
 
@@ -181,15 +181,7 @@ class FilesView extends EditingView {
    * @param {(values: Record<string, string>) => Promise<any>} submit
    */
   showForm(title, label, field, submit) {
-    const form = new Form(title, label, [field], {
-      submit,
-      close: () => {
-        this.place.replaceChildren();
-        this.tree.root.focus();
-      },
-    });
-    this.place.replaceChildren(form.element);
-    form.focus();
+    showForm(this.place, title, label, [field], submit, () => this.tree.root.focus());
     const input = /** @type {HTMLInputElement} */ (field.control);
     const end = input.value.length;
     const dot = input.value.lastIndexOf(".");

@@ -128,3 +128,23 @@ export class Form {
     return [make("dl", {}, rows), overwrite];
   }
 }
+
+/**
+ * Show a form, with the focus, until it is submitted or closed.
+ *
+ * @param {HTMLElement} place
+ * @param {string} title
+ * @param {string} label  of the button that submits it
+ * @param {Field[]} controls
+ * @param {Form["submit"]} submit
+ * @param {() => void} [closed]
+ */
+export function showForm(place, title, label, controls, submit, closed = () => {}) {
+  const close = () => {
+    place.replaceChildren();
+    closed();
+  };
+  const form = new Form(title, label, controls, { submit, close });
+  place.replaceChildren(form.element);
+  form.focus();
+}

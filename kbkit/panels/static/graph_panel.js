@@ -1,7 +1,7 @@
 // The knowledge graph in a panel: the picture and list of exported sites, and forms to change it.
 import { make, makeButton, makeLink } from "../../export/assets/elements.js";
 import { GraphView } from "../../export/assets/graph.js";
-import { Form, labelled } from "./forms.js";
+import { labelled, showForm } from "./forms.js";
 import { EditingView } from "./asking.js";
 import { widgetOf } from "./dom.js";
 
@@ -127,9 +127,8 @@ class GraphPanelView extends EditingView {
 
   // Forms
 
-  /** @param {HTMLElement} place  of a finished form */
-  close(place) {
-    place.replaceChildren();
+  /** Draw what a form has kept back. */
+  drawWaiting() {
     if (this.waits) {
       this.draw(this.state);
     }
@@ -150,21 +149,15 @@ class GraphPanelView extends EditingView {
     }
     const { id } = details.item;
     const forms = make("div");
-    /** @type {(label: string, show: () => HTMLElement) => HTMLElement} */
-    const opener = (label, show) =>
-      makeButton(label, () => {
-        const form = show();
-        forms.replaceChildren(form);
-        /** @type {HTMLElement | null} */ (form.querySelector("input, button"))?.focus();
-      });
     const entity = details.fields !== null;
     place.append(
       make(
         "div",
         { class: "kbkit-tools" },
-        entity && opener("Edit", () => this.edit(id, details.fields, forms)),
-        opener("Relate", () => this.relate(id, forms)),
-        details.neighbors.length > 0 && opener("Relations", () => this.unrelate(details, forms)),
+        entity && makeButton("Edit", () => this.edit(id, details.fields, forms)),
+        makeButton("Relate", () => this.relate(id, forms)),
+        details.neighbors.length > 0 &&
+          makeButton("Relations", () => this.unrelate(details, forms)),
         entity && makeButton("Delete", () => this.change("delete", { id })),
       ),
       forms,
@@ -195,22 +188,17 @@ class GraphPanelView extends EditingView {
    * @param {HTMLElement} place
    */
   edit(id, fields, place) {
-    const form = new Form("Edit", "Save", this.entityFields(fields), {
-      submit: (values, over) =>
-        this.change("update", { ...GraphPanelView.entity(values), id, over }),
-      close: () => this.close(place),
-    });
-    return form.element;
+    /** @type {import("./forms.js").Form["submit"]} */
+    const submit = (values, over) =>
+      this.change("update", { ...GraphPanelView.entity(values), id, over });
+    showForm(place, "Edit", "Save", this.entityFields(fields), submit, () => this.drawWaiting());
   }
 
   create() {
     const values = { name: "", type: "name", description: "", aliases: [] };
-    const form = new Form("New entity", "Create", this.entityFields(values), {
-      submit: (typed) => this.change("create", GraphPanelView.entity(typed)),
-      close: () => this.place.replaceChildren(),
-    });
-    this.place.replaceChildren(form.element);
-    /** @type {HTMLElement} */ (form.element.querySelector("input")).focus();
+    showForm(this.place, "New entity", "Create", this.entityFields(values), (typed) =>
+      this.change("create", GraphPanelView.entity(typed)),
+    );
   }
 
   /**
@@ -221,22 +209,17 @@ class GraphPanelView extends EditingView {
     const direction = make("select", {}, make("option", { value: "to" }, "outgoing"), make("option", { value: "from" }, "incoming")); // prettier-ignore
     const names = this.graph.data.nodes.slice(0, 300).map(({ name }) => name);
     const relations = [...new Set([...RELATIONS, ...this.graph.data.edges.map(({ name }) => name)])]; // prettier-ignore
-    const form = new Form(
-      "Relate",
-      "Relate",
-      [
-        labelled("Relation", "relation", "", undefined, relations),
-        labelled("Entity", "target", "", undefined, names),
-        labelled("Direction", "way", "to", direction),
-        labelled("Weight, above 0 and at most 1", "weight", "1"),
-        labelled("Note", "note", ""),
-      ],
-      {
-        submit: (values) => this.change("relate", { ...values, id, forward: values.way === "to" }),
-        close: () => this.close(place),
-      },
-    );
-    return form.element;
+    const fields = [
+      labelled("Relation", "relation", "", undefined, relations),
+      labelled("Entity", "target", "", undefined, names),
+      labelled("Direction", "way", "to", direction),
+      labelled("Weight, above 0 and at most 1", "weight", "1"),
+      labelled("Note", "note", ""),
+    ];
+    /** @type {import("./forms.js").Form["submit"]} */
+    const submit = (values) =>
+      this.change("relate", { ...values, id, forward: values.way === "to" });
+    showForm(place, "Relate", "Relate", fields, submit, () => this.drawWaiting());
   }
 
   /**
@@ -250,7 +233,8 @@ class GraphPanelView extends EditingView {
       return make("li", {}, make("bdi", {}, name), each.note && make("small", {}, ` ${each.note}`), " ", remove); // prettier-ignore
     });
     const close = makeButton("Close", () => place.replaceChildren());
-    return make("div", { class: "kbkit-dialog" }, make("ul", {}, rows), close);
+    place.replaceChildren(make("div", { class: "kbkit-dialog" }, make("ul", {}, rows), close));
+    place.querySelector("button")?.focus();
   }
 
   // Merging
