@@ -3,6 +3,7 @@
 
 import { GraphView } from "./graph.js";
 import { make } from "./elements.js";
+import { SearchClient } from "./searchclient.js";
 
 const PASSAGES = 5;
 const FOUND = 20; // names beyond the picture that a search lists
@@ -27,41 +28,14 @@ const AROUND = 60; // most neighbours of an undrawn entity in its picture
  * @typedef {{name: string, url: string, note?: string, text?: string}} Linked
  */
 
-/** Asks the worker that searches the site. */
-class Search {
-  /** @type {Map<number, (message: any) => void>} */
-  #waiting = new Map();
-  /** @type {Worker | null} */
-  #worker = null;
-  #asked = 0;
-
+class EntitySearch extends SearchClient {
   /**
    * @param {string} address  of the worker
    * @param {string} kb
    */
   constructor(address, kb) {
-    this.address = address;
+    super(address);
     this.kb = kb;
-  }
-
-  /**
-   * @param {any} message
-   * @returns {Promise<any>} null without an answer
-   */
-  ask(message) {
-    if (!this.#worker) {
-      this.#worker = new Worker(new URL(this.address, location.href));
-      this.#worker.addEventListener("message", ({ data }) => this.#waiting.get(data.id)?.(data));
-      this.#worker.addEventListener("error", () => this.#waiting.forEach((tell) => tell(null)));
-    }
-    const id = (this.#asked += 1);
-    return new Promise((resolve) => {
-      this.#waiting.set(id, (answer) => {
-        this.#waiting.delete(id);
-        resolve(answer?.kbkit === "error" ? null : answer);
-      });
-      this.#worker?.postMessage({ ...message, id });
-    });
   }
 
   /** Passages with an entity, best first. @param {string} name */
@@ -84,7 +58,7 @@ class GraphPage {
   /**
    * @param {HTMLElement} place
    * @param {Data} data
-   * @param {Search | null} search
+   * @param {EntitySearch | null} search
    * @param {URL} root  of the site
    * @param {string} address  of the script with nodes and relations outside the picture
    */
@@ -306,7 +280,7 @@ if (place) {
     const config = JSON.parse(document.getElementById("__config")?.textContent ?? "{}");
     const root = new URL(`${config.base}/`, location.href);
     const { kb } = place.dataset;
-    const search = kb ? new Search(config.search, kb) : null;
+    const search = kb ? new EntitySearch(config.search, kb) : null;
     const script = /** @type {HTMLScriptElement} */ (document.currentScript);
     const page = new GraphPage(
       place,

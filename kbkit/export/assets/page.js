@@ -2,6 +2,7 @@
 // and the filters, so that a search can be shared.
 
 import { make, makeButton } from "./elements.js";
+import { SearchClient } from "./searchclient.js";
 
 const form = /** @type {HTMLFormElement} */ (document.getElementById("kb-search"));
 const results = /** @type {HTMLElement} */ (document.getElementById("kb-results"));
@@ -20,8 +21,7 @@ const DAY = 86_400_000;
 /** Labels of the chips of names. @type {Record<string, string>} */
 const SAID = { subject: "topic", entity: "mentions" };
 
-/** @type {Worker | null} */
-let worker = null;
+const client = new SearchClient(config.search);
 let asked = 0;
 let suggested = 0;
 let limit = STEP;
@@ -57,23 +57,13 @@ function say(text) {
   status.textContent = text;
 }
 
-/** @param {any} message */
-function send(message) {
-  if (!worker) {
-    worker = new Worker(new URL(config.search, location.href));
-    worker.addEventListener("message", ({ data }) => receive(data));
-    worker.addEventListener("error", () => say("Search could not be started in this browser."));
-  }
-  worker.postMessage(message);
-}
-
-function search() {
+async function search() {
   const params = values();
   const address = new URL(location.href);
   address.search = String(params);
   history.replaceState(null, "", address);
   const text = params.get("query") ?? "";
-  asked += 1;
+  const number = (asked += 1);
   drop.hidden = true;
   if (!text) {
     results.replaceChildren();
@@ -82,22 +72,19 @@ function search() {
     return;
   }
   results.setAttribute("aria-busy", "true");
-  send({ kbkit: "search", id: asked, query: text, options: options(params) });
+  const answer = await client.ask({ kbkit: "search", query: text, options: options(params) });
+  if (number === asked) show(answer?.hits);
 }
 
-/** @param {any} message */
-function receive(message) {
-  if (message.kbkit === "subjects" && message.id === suggested) suggest(message.subjects);
-  if (message.kbkit !== "hits" && message.kbkit !== "error") return;
-  if (message.id !== asked) return;
+/** @param {any[] | undefined} hits */
+function show(hits) {
   results.removeAttribute("aria-busy");
-  if (message.kbkit === "error") {
+  if (!hits) {
     results.replaceChildren();
     more.hidden = true;
     say("The search index could not be read. Are you offline? Reload the page and try again.");
     return;
   }
-  const { hits } = message;
   /** @type {Map<string, any[]>} */
   const pages = new Map();
   for (const hit of hits) pages.set(hit.page, [...(pages.get(hit.page) ?? []), hit]);
@@ -107,7 +94,7 @@ function receive(message) {
   drop.hidden = !filters.length || hits.length > 0;
   if (!drop.hidden) say(`Nothing was found with the filters: ${filters.join(", ")}.`);
   else if (!hits.length) say("Nothing was found. Try other words.");
-  else if (hits.every((/** @type {any} */ hit) => hit.weak))
+  else if (hits.every((hit) => hit.weak))
     say("Nothing here answers this well. These are the nearest pages.");
   else say(pages.size === 1 ? "1 page" : `${pages.size} pages, best first`);
 }
@@ -263,9 +250,12 @@ form.addEventListener("change", ({ target }) => {
   changed();
 });
 for (const field of fields()) {
-  const ask = () => {
+  const ask = async () => {
+    const number = (suggested += 1);
     const kbs = new FormData(form).getAll("kb").filter(Boolean);
-    send({ kbkit: "subjects", id: ++suggested, query: field.value.trim(), options: { kbs } });
+    const typed = { kbkit: "subjects", query: field.value.trim(), options: { kbs } };
+    const answer = await client.ask(typed);
+    if (answer && number === suggested) suggest(answer.subjects);
   };
   field.addEventListener("focus", ask);
   field.addEventListener("input", ask);
@@ -280,7 +270,7 @@ drop.addEventListener("click", () => {
   changed();
   query.focus();
 });
-query.addEventListener("focus", () => send({ kbkit: "warm" }), { once: true });
+query.addEventListener("focus", () => client.send({ kbkit: "warm" }), { once: true });
 document.getElementById("kb-page")?.addEventListener("keydown", move);
 more.addEventListener("click", () => {
   limit = Math.min(limit + STEP, MOST);
