@@ -181,7 +181,7 @@ def restore_bundle(
     name: str,
     key_file: str | Path | None,
     trust: bool,
-    report_progress: OnProgress,
+    notify: OnProgress,
 ) -> Restoration:
     began = time.monotonic()
     trust = trust or key_file is not None
@@ -207,7 +207,7 @@ def restore_bundle(
         ids = [knowledge_bases.get(transaction, each.name).id for each in restored]
     for kb_id in ids:
         with suppress(KbkitError):  # a failed update is repeated later
-            stores.vectors.apply(kb_id, lambda done: report_progress(Progress("index", done)))
+            stores.vectors.apply(kb_id, lambda done: notify(Progress("index", done)))
     seconds = round(time.monotonic() - began, 3)
     return Restoration(
         str(path), restored, tuple(files.placed), tuple(files.kept), disabled, seconds
@@ -281,7 +281,7 @@ def make_bundle(
     *,
     kbs: Sequence[str] | None,
     key_file: str | Path | None,
-    report_progress: OnProgress,
+    notify: OnProgress,
 ) -> BundleInfo:
     began = time.monotonic()
     if key_file is not None:
@@ -300,12 +300,12 @@ def make_bundle(
         for folder, store in folders.items():
             for name, parts in _files(store, skipped):
                 writer.add(f"{folder}/{name}", parts)
-                report_progress(Progress("store", len(counts), message=name))
+                notify(Progress("store", len(counts), message=name))
         locked.close()
         ids = [knowledge_bases.get(transaction, name).id for name in names]
         images: set[str] = set()
         for table, rows in bundled.rows(transaction, ids, whole=kbs is None):
-            counted = _count_rows(rows, table, images, report_progress)
+            counted = _count_rows(rows, table, images, notify)
             counts[table] = writer.add_rows(f"tables/{table}.jsonl", counted)
         for name in sorted(images):
             data = stores.images.read(name)
@@ -375,14 +375,11 @@ def _files(store: FileStore, skipped: list[str]) -> Iterator[tuple[str, Iterable
 
 
 def _count_rows(
-    rows: Iterable[Values],
-    table: str,
-    images: set[str],
-    report_progress: Callable[[Progress], None],
+    rows: Iterable[Values], table: str, images: set[str], notify: Callable[[Progress], None]
 ) -> Iterator[Values]:
     for number, row in enumerate(rows, 1):
         if table == "documents":
             images.update(image_names_of(row["metadata"]).values())
         if number % 1_000 == 0:
-            report_progress(Progress("copy", number, message=table))
+            notify(Progress("copy", number, message=table))
         yield row

@@ -56,12 +56,12 @@ def progress() -> Iterator[OnProgress | None]:
 
     with console(stderr=True).status("starting") as status:
 
-        def report_progress(progress: Progress) -> None:
+        def notify(progress: Progress) -> None:
             total = f" of {progress.total:,}" if progress.total else ""
             message = escape(plain(progress.message)[-70:])
             status.update(f"{progress.stage} {progress.done:,}{total} [dim]{message}")
 
-        yield report_progress
+        yield notify
 
 
 def _tell_step(progress: Progress) -> None:
@@ -161,14 +161,12 @@ def print_ingest(report: IngestReport, name: str) -> None:
             say(f"{label}: {to_options(text)}")
 
 
-def say_improvement(remaining: Improvement, name: str) -> None:
-    if remaining.running:
-        best = (
-            "; search is best when they are done" if remaining.summaries or remaining.chunks else ""
-        )
-        say(f"in the background: {remaining}{best} (`kbkit improve {name}` waits for it)")
+def say_improvement(work: Improvement, name: str) -> None:
+    if work.running:
+        best = "; search is best when they are done" if work.summaries or work.chunks else ""
+        say(f"in the background: {work}{best} (`kbkit improve {name}` waits for it)")
     else:
-        say(f"left to do: {remaining}; `kbkit improve {name}` does it")
+        say(f"left to do: {work}; `kbkit improve {name}` does it")
 
 
 def print_evaluation(evaluation: Evaluation, verbose: bool) -> None:

@@ -95,7 +95,7 @@ class EntryIndex(FolderIndex):
         kb = self._knowledge_base()
         for slug, votes in self._new_votes(self.records()).items():
             self._write_votes(kb, slug, votes)
-        changed, deleted = _changes(self.records(), self._store.states())
+        changed, deleted = _changes(self.records(), self._store.states(lambda slug, why: None))
         report, before = EntrySyncReport(), handle_of(kb).row().version
         for start in range(0, max(1, len(changed)), _BATCH):
             if stop():

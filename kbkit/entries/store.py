@@ -94,9 +94,7 @@ class EntryStore(FileStore):
 
     # ---- reading
 
-    def states(
-        self, report: Callable[[str, str], None] = lambda slug, why: None
-    ) -> dict[str, FolderState]:
+    def states(self, report: Callable[[str, str], None]) -> dict[str, FolderState]:
         states: dict[str, FolderState] = {}
         for item in self.list():
             name = item.path

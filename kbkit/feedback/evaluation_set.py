@@ -136,12 +136,10 @@ def _by_chunk(kb: Searchable, judgements: Judgements) -> EvaluationSet:
     )
 
 
-def matching_page(
-    uri: str, query: EvaluationQuery, earlier: Sequence[str | None] = ()
-) -> str | None:
+def matching_page(uri: str, query: EvaluationQuery, used: Sequence[str | None] = ()) -> str | None:
     """Return the relevant page of a URI; ``None`` if there is none, or it is taken."""
     for suffix in query.gains:
-        if suffix not in earlier and is_page(uri, suffix):
+        if suffix not in used and is_page(uri, suffix):
             return suffix
     return None
 

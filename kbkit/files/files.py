@@ -48,12 +48,10 @@ class Files:
     and write at once: readers see the old or the new state, and no write is lost.
     """
 
-    def __init__(
-        self, store: FileStore, index: FileIndex, knowledge_bases: ShownKnowledgeBases
-    ) -> None:
+    def __init__(self, store: FileStore, index: FileIndex, kbs: ShownKnowledgeBases) -> None:
         self._store = store
         self._index = index
-        self._shown = knowledge_bases
+        self._shown = kbs
         self._stamps: dict[str, tuple[int, int]] = {}
 
     @property

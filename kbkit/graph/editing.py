@@ -149,7 +149,7 @@ class Editing:
                 expected = entity if isinstance(entity, Entity) else None
                 summary = f"deleted {entities.get(transaction, entity_id).name!r}"
                 with record_edit(transaction, summary, by, entity=entity_id):
-                    entities.delete(transaction, entity_id, expected=expected, made_by=by)
+                    entities.delete(transaction, entity_id, seen=expected, made_by=by)
 
     def relate(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -161,12 +162,8 @@ class Graph(Editing):
         with self._read() as transaction:
             start = self._target(transaction, target)
             kinds = _several(relation)
-            walk = find_reachable(
-                lambda ends: relations.edges(transaction, targets=ends, names=kinds),
-                start,
-                depth,
-                limit,
-            )
+            edges = partial(relations.edges, transaction, names=kinds)
+            walk = find_reachable(edges, start, depth, limit)
             return self._steps(transaction, walk)
 
     def passages(self, target: Named, *, limit: int = 5) -> list[Hit]:

@@ -211,7 +211,7 @@ def embed_statements(
     kb_id: str,
     embedder: Embedder,
     *,
-    report_progress: Callable[[int, int], None] = lambda done, total: None,
+    notify: Callable[[int, int], None] = lambda done, total: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> None:
     """Embed the chunks that lack vectors of the current embedder; resumes after a stop."""
@@ -255,7 +255,7 @@ def embed_statements(
                 outbox.add(transaction, kb_id, dict(changed))
                 knowledge_bases.touch(transaction, kb_id)
         done += len(valid)
-        report_progress(min(done, total), total)
+        notify(min(done, total), total)
 
 
 def reembed(
@@ -266,17 +266,17 @@ def reembed(
 ) -> IngestReport:
     counters, stores = RunCounters(), destination.stores
 
-    def report_progress(stage: str, done: int, total: int | None = None) -> None:
+    def notify(stage: str, done: int, total: int | None = None) -> None:
         if on_progress is not None:
             on_progress(Progress(stage, done, total))
 
     task = "changing the embedder of this knowledge base"
     with stores.locks.hold(f"embedder-{destination.kb_id}", wait=0, task=task):
         while not counters.interrupted and not _take_over(destination):
-            counters.interrupted = not _embed(destination, counters, report_progress, stop)
+            counters.interrupted = not _embed(destination, counters, notify, stop)
     if not counters.interrupted:
         with counters.time_stage("index"):
-            stores.vectors.apply(destination.kb_id, lambda done: report_progress("index", done))
+            stores.vectors.apply(destination.kb_id, lambda done: notify("index", done))
             stores.vectors.sweep()
     return counters.report()
 
@@ -284,7 +284,7 @@ def reembed(
 def _embed(
     destination: IngestTarget,
     counters: RunCounters,
-    report_progress: Callable[[str, int, int], None],
+    notify: Callable[[str, int, int], None],
     stop: Callable[[], bool],
 ) -> bool:
     """Embed texts without a vector of the new embedder; ``False`` if stopped."""
@@ -314,7 +314,7 @@ def _embed(
         counters.counts["chunks_embedded"] += len(vectors)
         last = rows[-1].seq
         done += len(rows)
-        report_progress("embed", done, total)
+        notify("embed", done, total)
     return False
 
 

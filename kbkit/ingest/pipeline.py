@@ -208,12 +208,12 @@ class Pipeline(IngestTarget):
         return IndexWriter(save, self.stores, self.kb_id)
 
     def _index(self, counters: RunCounters, on_progress: OnProgress | None) -> None:
-        def report_progress(done: int) -> None:
+        def notify(done: int) -> None:
             if on_progress is not None:
                 on_progress(Progress("index", done))
 
         with counters.time_stage("index"):
-            self.stores.vectors.apply(self.kb_id, report_progress)
+            self.stores.vectors.apply(self.kb_id, notify)
 
 
 def _closable(events: Iterator[SourceEvent]) -> Generator[SourceEvent]:

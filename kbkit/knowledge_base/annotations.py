@@ -286,8 +286,8 @@ class Annotations(Items):
             return AnnotationReport(0, "none")
         annotated, annotator = 0, maker.annotator
         if not estimate:
-            with progress_bar(on_progress) as report_progress:
-                annotated = maker.make(on_progress=report_progress, stop=stop)
+            with progress_bar(on_progress) as notify:
+                annotated = maker.make(on_progress=notify, stop=stop)
         if isinstance(annotator, LlmAnnotator):
             return annotator.report(maker.passages(), annotated)
         return AnnotationReport(annotated, annotator.fingerprint)

@@ -112,13 +112,11 @@ class Documents(DocumentCollection):
         lock, task = f"expand-{self._handle.id}", "having a model write of these documents"
         with (
             self._handle.stores.locks.hold(lock, wait=0, task=task),
-            progress_bar(on_progress) as report_progress,
+            progress_bar(on_progress) as notify,
         ):
             try:
                 return expander.expand(
-                    lambda: self._handle.summaries.make(seconds=0),
-                    on_progress=report_progress,
-                    stop=stop,
+                    lambda: self._handle.summaries.make(seconds=0), on_progress=notify, stop=stop
                 )
             finally:
                 self._settle()

@@ -153,13 +153,13 @@ class Improving:
         work = self._remaining(models)
         if background:
             return replace(work, running=self._start()) if work else work
-        with progress_bar(on_progress) as report_progress:
+        with progress_bar(on_progress) as notify:
             before = None
             while work != before and not stop():  # includes documents that were added meanwhile
                 try:
-                    self.once(report_progress, stop, models=models)
+                    self.once(notify, stop, models=models)
                 except ConflictError:  # another process works on it, or just did
-                    self._watch(report_progress, stop, models)
+                    self._watch(notify, stop, models)
                     if work := self._remaining(models):
                         continue
                     break
@@ -317,14 +317,12 @@ class Improving:
             if not corpus.count_lacking_vectors(transaction, row.id, row.embedded_text):
                 return
 
-        def report_progress(done: int, total: int) -> None:
+        def notify(done: int, total: int) -> None:
             if on_progress is not None:
                 on_progress(Progress("embed", done, total))
 
         embedder = self._handle.embedder(row)
-        embed_statements(
-            self._stores.database, row.id, embedder, report_progress=report_progress, stop=stop
-        )
+        embed_statements(self._stores.database, row.id, embedder, notify=notify, stop=stop)
         self._stores.vectors.apply(row.id)
 
     def _embed_chunks(self, on_progress: OnProgress | None, stop: Stop) -> None:

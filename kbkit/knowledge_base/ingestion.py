@@ -265,8 +265,8 @@ class Ingestion:
     def _reindex(self, on_progress: OnProgress | None, stop: Stop) -> None:
         if self._handle.row().analyzer == REVISION:
             return
-        with progress_bar(on_progress) as report_progress:
-            report = self.pipeline().renew(on_progress=report_progress, stop=stop)
+        with progress_bar(on_progress) as notify:
+            report = self.pipeline().renew(on_progress=notify, stop=stop)
         if not report.interrupted:
             with self._stores.database.write() as transaction:
                 knowledge_bases.change(transaction, self.id, analyzer=REVISION)
@@ -282,17 +282,17 @@ class Ingestion:
     ) -> IngestReport:
         pairs = [(row, open_reader(parse_source(row.spec))) for row in rows]
         self._reindex(on_progress, stop)
-        with progress_bar(on_progress) as report_progress:
-            report = self.pipeline().run(pairs, events, on_progress=report_progress, stop=stop)
-            report = self._summarize(report, report_progress, stop, wait=wait)
+        with progress_bar(on_progress) as notify:
+            report = self.pipeline().run(pairs, events, on_progress=notify, stop=stop)
+            report = self._summarize(report, notify, stop, wait=wait)
         return self._with_encoder(report)
 
     def _summarize(
-        self, report: IngestReport, report_progress: OnProgress | None, stop: Stop, *, wait: bool
+        self, report: IngestReport, notify: OnProgress | None, stop: Stop, *, wait: bool
     ) -> IngestReport:
         start = time.perf_counter()
         try:
-            work = self.improving.after_ingest(wait=wait, on_progress=report_progress, stop=stop)
+            work = self.improving.after_ingest(wait=wait, on_progress=notify, stop=stop)
             seconds = {**report.seconds, "summaries": round(time.perf_counter() - start, 3)}
             return replace(report, seconds=seconds, improvement=work)
         finally:  # documents can be searched without summaries

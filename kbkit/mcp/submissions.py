@@ -225,12 +225,12 @@ def store(
     """Add documents to a knowledge base; those stored before a cancellation stay."""
     work.total = work.done + len(documents) + 1
 
-    def report_progress(progress: Progress) -> None:
+    def notify(progress: Progress) -> None:
         if progress.stage == "store":
             work.step(progress.message)
 
     report = kb.ingest(
-        list(documents.values()), remember=False, on_progress=report_progress, stop=work.cancelled
+        list(documents.values()), remember=False, on_progress=notify, stop=work.cancelled
     )
     if report.interrupted:
         raise ToolError("cancelled; documents stored before stay")
@@ -267,8 +267,6 @@ class LongWork:
         if self.cancelled():
             return
         try:
-            from_thread.run(
-                self._context.report_progress, float(self.done), self.total, message[:200]
-            )
+            from_thread.run(self._context.report_progress, float(self.done), self.total, message[:200])
         except asyncio.CancelledError:  # sets `cancelled`
             return

@@ -27,14 +27,14 @@ def progress_bar(on_progress: OnProgress | None) -> Iterator[OnProgress]:
 
     with tqdm(unit="", leave=False) as bar:
 
-        def report_progress(progress: Progress) -> None:
+        def notify(progress: Progress) -> None:
             bar.set_postfix_str(progress.message[-_MAX_LENGTH:], refresh=False)
             if bar.desc != f"{progress.stage}: ":
                 bar.reset(progress.total)
                 bar.set_description(progress.stage)
             bar.update(progress.done - bar.n)
 
-        yield report_progress
+        yield notify
         # a stage that ended early is not a failure, but tqdm would draw its bar in red
         bar.total = bar.n
 

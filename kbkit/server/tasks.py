@@ -57,7 +57,7 @@ class JobRun:
         """Keyword arguments for methods that support `stop`."""
         return {"on_progress": self.on_progress, "stop": self.stop}
 
-    def report_progress(self, progress: Progress) -> None:
+    def notify(self, progress: Progress) -> None:
         """Report progress of a method without `stop`; raise `Stopped` if the job must end."""
         if self.stop():
             raise Stopped
@@ -85,7 +85,7 @@ def evaluate(run: JobRun) -> Any:
         retrieval=None if retrieval is None else RetrievalSpec.model_validate(retrieval),
         against=RetrievalSpec.model_validate(against) if isinstance(against, Mapping) else against,
         wait=arguments.get("improve", False),
-        on_progress=run.report_progress,
+        on_progress=run.notify,
     )
     return to_json(evaluation.to_dict())
 
@@ -97,7 +97,7 @@ def tune(run: JobRun) -> Any:
         _ground_truth(arguments),
         **run.options("keep", "seed"),
         wait=arguments.get("improve", False),
-        on_progress=run.report_progress,
+        on_progress=run.notify,
     )
     return to_json(report.to_dict())
 
@@ -121,13 +121,13 @@ def export(run: JobRun) -> Any:
     archive = uuid4().hex
     try:
         if run.arguments.get("publish"):
-            return _site_archive(kb.export(on_progress=run.report_progress, **options))
+            return _site_archive(kb.export(on_progress=run.notify, **options))
         downloads = run.workspace.path / DOWNLOADS / kb.id
         downloads.mkdir(parents=True, exist_ok=True)
         delete_old(downloads.parent.glob("*/*"), _MAX_EXPORT_AGE)
         with TemporaryDirectory(prefix="kbkit-", dir=downloads) as temporary:
             folder = Path(temporary, kb.name)
-            report = kb.export(folder=folder, on_progress=run.report_progress, **options)
+            report = kb.export(folder=folder, on_progress=run.notify, **options)
             draft = Path(shutil.make_archive(f"{temporary}/draft", "zip", folder))
             size = draft.stat().st_size
             draft.rename(downloads / f"{archive}.zip")

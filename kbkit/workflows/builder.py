@@ -136,7 +136,7 @@ def build(
     if recipe.expand is not None:
         open_llm(recipe.expand, key="expand")
     with ExitStack() as stack:
-        report_progress = stack.enter_context(progress_bar(on_progress))
+        notify = stack.enter_context(progress_bar(on_progress))
         if isinstance(workspace, Workspace) and engine != LOCAL:
             workspace = workspace.path
         if not isinstance(workspace, Workspace):
@@ -150,7 +150,7 @@ def build(
             workspace,
             site=site,
             expand_all=expand_all,
-            on_progress=report_progress,
+            on_progress=notify,
             stop=stop,
         )
 

@@ -319,10 +319,7 @@ def _folder(path: Path, base: Path) -> Draft:
         name=slug(name),
         description="",
         source={"type": "files", "path": place},
-        findings=(
-            f"Files: {counts}.",
-            "Name a glob such as docs/**/*.md to read some of them only.",
-        ),
+        findings=(f"Files: {counts}.", "Name a glob such as docs/**/*.md to read some only."),
         excluded=tuple(excluded),
         title=name,
     )

@@ -53,7 +53,7 @@ def migrate(
     if not settings.database_url and not (folder / "catalog.db").is_file():
         raise WorkspaceError(f"{folder}: there is no workspace; name the folder of one")
     with ExitStack() as stack:
-        report_progress = stack.enter_context(progress_bar(on_progress))
+        notify = stack.enter_context(progress_bar(on_progress))
         source = Stores.open(folder, replace(settings, pgvector=False))
         stack.enter_context(closing(source))
         destination = stack.enter_context(closing(_open(to, source, settings)))
@@ -68,11 +68,11 @@ def migrate(
             destination=destination.database,
             address=address,
             place=place,
-            report_progress=report_progress,
+            notify=notify,
         )
         tables = copier.run(lambda: folders.extend(_copy_folders(source, destination)))
         with suppress(KbkitError):  # the index is repaired on demand
-            _index(destination, report_progress)
+            _index(destination, notify)
     seconds = round(time.monotonic() - began, 3)
     return Migration(address, place, tables, copier.kept, tuple(folders), seconds)
 

@@ -81,14 +81,9 @@ class Workspace(WorkspaceSearches):
         for name in (FILES, ENTRIES):
             if not (self.path / name).is_dir():
                 continue
-            with (
-                suppress(KbkitError, OSError),
-                progress_bar(None) as report_progress,
-            ):  # `sync` reports it
+            with suppress(KbkitError, OSError), progress_bar(None) as notify:  # `sync` reports it
                 content: Files | Entries = self.files if name == FILES else self.entries
-                content._index.level(
-                    wait=0, on_progress=report_progress
-                )  # unless another process does
+                content._index.level(wait=0, on_progress=notify)  # unless another process does
 
     @property
     def path(self) -> Path:
@@ -305,7 +300,7 @@ class Workspace(WorkspaceSearches):
         from kbkit.bundles.bundling import make_bundle
 
         with progress_bar(on_progress) as report:
-            return make_bundle(self._stores, place, kbs=kbs, key_file=sign, report_progress=report)
+            return make_bundle(self._stores, place, kbs=kbs, key_file=sign, notify=report)
 
     def restore(
         self,
@@ -342,7 +337,7 @@ class Workspace(WorkspaceSearches):
             _check(name)
         with progress_bar(on_progress) as report:
             restoration = restore_bundle(
-                self._stores, path, name=name, key_file=verify, trust=trust, report_progress=report
+                self._stores, path, name=name, key_file=verify, trust=trust, notify=report
             )
         if (self.path / FILES).is_dir():
             self.files.sync()

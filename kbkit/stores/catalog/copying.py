@@ -45,7 +45,7 @@ class Copier:
     destination: Database
     address: str
     place: str
-    report_progress: Callable[[Progress], None]
+    notify: Callable[[Progress], None]
     kept: int = 0
     _done: int = field(default=0, init=False)
     _total: int = field(default=0, init=False)
@@ -157,7 +157,7 @@ class Copier:
     def _advance(self, stage: str, rows: int, table: sa.Table) -> None:
         self._done += rows
         if rows:
-            self.report_progress(Progress(stage, self._done, self._total, table.name))
+            self.notify(Progress(stage, self._done, self._total, table.name))
 
 
 def copy_folder(source: Path, destination: Path) -> None:

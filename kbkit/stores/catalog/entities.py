@@ -140,10 +140,8 @@ def update(
     return get(transaction, entity_id)
 
 
-def delete(
-    transaction: Transaction, entity_id: str, *, expected: Entity | None, made_by: str
-) -> None:
-    _check_seen(transaction, entity_id, expected)
+def delete(transaction: Transaction, entity_id: str, *, seen: Entity | None, made_by: str) -> None:
+    _check_seen(transaction, entity_id, seen)
     _put(transaction, entity_id, made_by, {"deleted_at": datetime.now(UTC)})
 
 

@@ -90,8 +90,8 @@ def is_supported(kb_ids: Collection[str]) -> sa.ColumnElement[bool]:
 
 def edges(
     transaction: Transaction,
-    *,
     targets: Collection[Target] | None = None,
+    *,
     names: Collection[str] = (),
     kb_ids: Collection[str] | None = None,
 ) -> list[Edge]:

@@ -63,12 +63,9 @@ def outdated_documents(
     return documents_of(transaction, document_ids)
 
 
-def put(
-    transaction: Transaction, kb_id: str, revision: int, new_summaries: Mapping[str, NewSummary]
-) -> int:
+def put(transaction: Transaction, kb_id: str, revision: int, new: Mapping[str, NewSummary]) -> int:
     query = sa.select(documents.c.id, documents.c.content_hash).where(
-        transaction.is_in(documents.c.id, list(new_summaries)),
-        documents.c.state != DocumentState.GONE.value,
+        transaction.is_in(documents.c.id, list(new)), documents.c.state != DocumentState.GONE.value
     )
     hashes = transaction.mapping(query)
     version = _next_version(transaction, kb_id)
@@ -81,7 +78,7 @@ def put(
             "embed_hash": summary.embed_hash,
             "version": version,
         }
-        for document_id, summary in new_summaries.items()
+        for document_id, summary in new.items()
         if hashes.get(document_id) == summary.content_hash
     ]
     remove(transaction, [str(row["document_id"]) for row in rows])

@@ -261,11 +261,8 @@ def load(path: Path) -> Snapshot | None:
         for name in _TEXTS:
             values[name] = MappedTexts(values[name])
         values["document_ids"] = list(values["document_ids"])  # every search reads them
-        return Snapshot(
-            embedder=metadata["embedder"],
-            average_length=float(metadata["average_length"]),
-            **values,
-        )
+        length = float(metadata["average_length"])
+        return Snapshot(embedder=metadata["embedder"], average_length=length, **values)
     except (OSError, KeyError, TypeError, ValueError, IndexError, RecursionError):
         return None
 
