@@ -211,7 +211,7 @@ def test_frequent_progress_is_reported_rarely(seconds, steps, monkeypatch):
     reports = []
 
     class Request:
-        async def notify(self, done, total, message):
+        async def report_progress(self, done, total, message):
             reports.append((done, total, message))
 
     def work():
