@@ -62,7 +62,7 @@ def test_draft_of_a_sphinx_site_excludes_indexes_and_sources(tmp_path):
     links = (*pages, "search.html")
     start = page("Vats 2.1 documentation", head=head, links=links)
     draft = drafted(site(tmp_path, start, {path: page(path) for path in pages}, sitemap=False))
-    assert "made by Sphinx" in draft.seen[0]
+    assert "made by Sphinx" in draft.findings[0]
     assert {"/genindex*", "/search*", "/_sources/**", "/_modules/**"} <= patterns(draft).keys()
     assert next(each.pages for each in draft.excluded if each.pattern == "/genindex*") == 1
     assert draft.name == "vats-2-1"
@@ -89,8 +89,8 @@ def test_draft_of_a_mkdocs_site_excludes_versions_and_translations(tmp_path):
         for name in ("install", "use", "clean")
     }
     draft = drafted(site(tmp_path, page("Vats - Home", head=head), pages))
-    assert "made by MkDocs" in draft.seen[0]
-    assert "21 pages" in draft.seen[1]
+    assert "made by MkDocs" in draft.findings[0]
+    assert "21 pages" in draft.findings[1]
     found = patterns(draft)
     assert {found[f"/{name}/**"] for name in ("de", "fr")} == {"a translation"}
     assert {found[f"/{name}/**"] for name in ("1.0", "2.0", "dev")} == {"another version"}
@@ -104,7 +104,7 @@ def test_draft_of_a_docusaurus_site_in_another_language(tmp_path, lang, language
     head = '<meta name=generator content="Docusaurus v3.10">'
     pages = {f"docs/{name}/index.html": page(name) for name in ("start", "next/start", "tags/x")}
     draft = drafted(site(tmp_path, page("Bottiche | Hallo", head=head, lang=lang), pages))
-    assert "made by Docusaurus" in draft.seen[0]
+    assert "made by Docusaurus" in draft.findings[0]
     assert draft.language == language
     assert "**/tags/**" in patterns(draft)
     assert draft.name == "bottiche"
@@ -121,7 +121,7 @@ def test_draft_of_a_docusaurus_site_in_another_language(tmp_path, lang, language
 )
 def test_generators_are_recognized(tmp_path, head, generator):
     draft = drafted(site(tmp_path, page("Vats", head=head), {}, sitemap=False))
-    assert generator in draft.seen[0]
+    assert generator in draft.findings[0]
     assert draft.excluded
 
 
@@ -219,7 +219,7 @@ def test_drafts_of_a_folder_a_built_site_and_a_package(tmp_path):
     draft = draft_recipe(str(docs), base=tmp_path)
     assert draft.source == {"type": "files", "path": "docs"}
     assert patterns(draft) == {"**/drafts/**": "drafts"}
-    assert "3 .md" in draft.seen[0]
+    assert "3 .md" in draft.findings[0]
     built = tmp_path / "built"
     built.mkdir()
     head = '<link rel="canonical" href="https://vats.example.com/docs/">'
@@ -231,7 +231,7 @@ def test_drafts_of_a_folder_a_built_site_and_a_package(tmp_path):
     assert draft.source == {"type": "package", "name": "httpx"}
     assert draft.description
     assert load_recipe(write_draft(draft, tmp_path / "httpx.yaml")).name == "httpx"
-    assert draft_recipe("json").seen[0].startswith("The API of the Python package json, read")
+    assert draft_recipe("json").findings[0].startswith("The API of the Python package json, read")
 
 
 @pytest.mark.parametrize("place", ["nosuchthing", "docs.example.org", "no/such/file.md"])
