@@ -118,8 +118,8 @@ def add_head(output: str, theirs: re.Pattern[str], *, assets: str = "") -> str:
     if assets:
         output, copied = _COPY.subn(r"\1", output, count=1)
         links = f'<link rel="stylesheet" href="{assets}/{scripts()["pages.css"][0]}">'
-        links += f'<script src="{assets}/{scripts()["reading.js"][0]}" defer'
-        links += f"{' data-copy' if copied else ''}></script>"
+        links += f'<script src="{assets}/{scripts()["reading.js"][0]}"'
+        links += f"{' data-copy' if copied else ''} defer></script>"
     else:
         links = f"<style>{_compact('pages.css')}{asset('search.css')}</style>"
     return output.replace("</head>", f"{links}</head>", 1)
