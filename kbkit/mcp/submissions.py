@@ -267,6 +267,7 @@ class LongWork:
         if self.cancelled():
             return
         try:
-            from_thread.run(self._context.report_progress, float(self.done), self.total, message[:200])
+            report = self._context.report_progress
+            from_thread.run(report, float(self.done), self.total, message[:200])
         except asyncio.CancelledError:  # sets `cancelled`
             return

@@ -2,8 +2,8 @@
 // rules, with the numbers used below; a test compares both implementations. Python's \w is spelled
 // out here, since JavaScript's is ASCII.
 
-const LONGEST_TERM = 64;
-const MOST_REMEMBERED = 20_000;
+const MAX_TERM_LENGTH = 64;
+const MAX_CACHED = 20_000;
 
 const LETTER = String.raw`[\p{L}\p{Nl}\p{No}]`;
 const SPACE = String.raw`[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]`;
@@ -169,7 +169,7 @@ export class Analyzer {
     let terms = this.#memory.get(token);
     if (!terms) {
       terms = this.#termsOf(token);
-      if (this.#memory.size < MOST_REMEMBERED && token.length <= LONGEST_TERM) {
+      if (this.#memory.size < MAX_CACHED && token.length <= MAX_TERM_LENGTH) {
         this.#memory.set(token, terms);
       }
     }
@@ -195,7 +195,7 @@ export class Analyzer {
       return this.#word(folded, token.length > 1 && isUpper(token)); // by far the commonest case
     }
     if (SPACELESS.test(token)) return this.#spaceless(token);
-    if (folded.includes("'") && !isLonger(token, LONGEST_TERM)) {
+    if (folded.includes("'") && !isLonger(token, MAX_TERM_LENGTH)) {
       const contracted = CONTRACTION.exec(token);
       if (contracted) {
         const terms = this.#remembered(contracted[1]);
@@ -369,8 +369,8 @@ function isLonger(text, points) {
  * @param {string} term
  */
 function cut(term) {
-  if (term.length <= LONGEST_TERM) return term;
-  return [...term.slice(0, 2 * LONGEST_TERM)].slice(0, LONGEST_TERM).join("");
+  if (term.length <= MAX_TERM_LENGTH) return term;
+  return [...term.slice(0, 2 * MAX_TERM_LENGTH)].slice(0, MAX_TERM_LENGTH).join("");
 }
 
 /**

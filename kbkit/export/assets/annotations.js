@@ -76,17 +76,17 @@ export class Annotations {
     if (!this.#there) return [];
     const about = await this.#shard("a");
     /** @param {[string, number, number]} entry */
-    const told = ([name, kind, count]) => ({ name, kind: about.kinds[kind], count });
+    const subjectOf = ([name, kind, count]) => ({ name, kind: about.kinds[kind], count });
     const low = like.toLowerCase();
-    const found = about.top.map(told);
+    const subjects = about.top.map(subjectOf);
     if (low && about.firsts.length) {
       const number = about.firsts.findLastIndex((/** @type {string} */ each) => each <= low);
       const { d, m, n } = await this.#shard(`s/${Math.max(0, number)}`);
       m.forEach((/** @type {string} */ name, /** @type {number} */ i) => {
-        if (name.toLowerCase().startsWith(low)) found.push(told([name, d[i], n[i]]));
+        if (name.toLowerCase().startsWith(low)) subjects.push(subjectOf([name, d[i], n[i]]));
       });
     }
-    return found
+    return subjects
       .filter((/** @type {Subject} */ { name }) => name.toLowerCase().includes(low))
       .sort((/** @type {Subject} */ a, /** @type {Subject} */ b) => b.count - a.count)
       .slice(0, SUGGESTED);

@@ -91,18 +91,18 @@ export class Documents {
     }
     const near = rows.map((row) => Math.max(cosine(row), 0));
     const nearest = Math.max(
-      near.reduce((most, score) => Math.max(most, score), 0),
+      near.reduce((highest, score) => Math.max(highest, score), 0),
       1e-9,
     );
-    let most = 1e-9;
-    for (let row = 0; row < lexical.length; row++) most = Math.max(most, lexical[row]);
+    let highest = 1e-9;
+    for (let row = 0; row < lexical.length; row++) highest = Math.max(highest, lexical[row]);
     /** @type {Map<number, [number, number]>} */
-    const found = new Map();
+    const best = new Map();
     rows.forEach((row, i) => {
-      const own = lexical[row] / most + near[i] / nearest;
-      const before = found.get(this.owners[row]);
-      if (!before || own > before[1]) found.set(this.owners[row], [row, own]);
+      const own = lexical[row] / highest + near[i] / nearest;
+      const before = best.get(this.owners[row]);
+      if (!before || own > before[1]) best.set(this.owners[row], [row, own]);
     });
-    return [...found.values()].map(([row]) => row);
+    return [...best.values()].map(([row]) => row);
   }
 }

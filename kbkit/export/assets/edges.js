@@ -5,7 +5,7 @@ import { between } from "./geometry.js";
 
 const STEPS = 4; // of opacity
 const ARROWS_FROM = 0.9; // scale
-const MOST_MOVED = 1_500; // edges of a moving picture, the strongest
+const MAX_MOVED = 1_500; // edges of a moving picture, the strongest
 
 export class EdgeLayer {
   constructor() {
@@ -29,7 +29,7 @@ export class EdgeLayer {
     const { bright, steps } = this.seen(scene);
     const fade = lit && focus >= 0 ? 0.25 : 1;
     context.lineWidth = Math.min(Math.max(camera.scale ** 0.5, 0.5), 1.4);
-    let room = moving ? MOST_MOVED : Infinity;
+    let room = moving ? MAX_MOVED : Infinity;
     for (let step = STEPS - 1; step >= 0; step -= 1) {
       const numbers = steps[step].slice(0, room);
       room -= numbers.length;
@@ -67,12 +67,12 @@ export class EdgeLayer {
       if (!shown.edges[number] || !shown.nodes[a] || !shown.nodes[b]) {
         continue;
       }
-      const beside =
+      const isOutside =
         (x[a] < 0 && x[b] < 0) ||
         (y[a] < 0 && y[b] < 0) ||
         (x[a] > width && x[b] > width) ||
         (y[a] > height && y[b] > height);
-      if (beside) {
+      if (isOutside) {
         continue;
       }
       if (focus >= 0 && (a === focus || b === focus)) {

@@ -6,7 +6,7 @@ import { isWeak, rank } from "./ranking.js";
 import { Matches, ends, marked, snippet } from "./snippet.js";
 import { Transformer } from "./transformer.js";
 
-const LONGEST = 1_000; // characters read of a query
+const MAX_QUERY_LENGTH = 1_000; // characters read of a query
 
 /**
  * A knowledge base of the site. Paths are relative to the site's root.
@@ -144,7 +144,7 @@ export class Engine {
    * @returns {Promise<Hit[]>}
    */
   async search(query, { kbs = [], filters = {}, limit = 10, typing = false } = {}) {
-    const text = query.slice(0, LONGEST);
+    const text = query.slice(0, MAX_QUERY_LENGTH);
     const chosen = this.#site.kbs.filter((kb) => !kbs.length || kbs.includes(kb.name));
     const embed = () => this.#vector(text);
     const pools = await Promise.all(

@@ -11,8 +11,8 @@
  *   with the width of its name; the most important first
  */
 
-const SMALLEST_SCALE = 0.02;
-const LARGEST_SCALE = 8;
+const MIN_SCALE = 0.02;
+const MAX_SCALE = 8;
 const LABEL_HEIGHT = 14;
 /** Margin beside and above a label. */
 const LABEL_ROOM = [12, 6];
@@ -20,7 +20,7 @@ const SIDES = [[0, 1], [0, -1], [1, 0], [-1, 0]]; // prettier-ignore
 
 /** @param {number} scale */
 function clampScale(scale) {
-  return Math.min(Math.max(scale, SMALLEST_SCALE), LARGEST_SCALE);
+  return Math.min(Math.max(scale, MIN_SCALE), MAX_SCALE);
 }
 
 /**

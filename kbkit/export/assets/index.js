@@ -13,7 +13,7 @@ const SUMMARY_CLUSTERS = { near: 2, further: 1 };
 const MODEL_CLUSTERS = { near: 8, further: 4 };
 const ASKED = 64; // maximum terms of a query in its vector
 const LOOKED_AT = 4; // term shards read for the completions of an unfinished word
-const SHORTEST = 2; // letters of a word to complete
+const MIN_PREFIX = 2; // letters of a word to complete
 const ENDINGS = 3; // number of shorter prefixes to try: "maki" is no prefix of the stem "make"
 
 /**
@@ -222,7 +222,7 @@ export class Index {
   async #completed(word) {
     let best = "";
     for (let length = word.length; !best && length > word.length - ENDINGS; length--) {
-      if (length >= SHORTEST) best = await this.#commonest(word.slice(0, length));
+      if (length >= MIN_PREFIX) best = await this.#commonest(word.slice(0, length));
     }
     return best;
   }

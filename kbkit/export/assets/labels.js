@@ -3,11 +3,11 @@ import { between, drawnRadius, labelMiddle, placeLabels, shortened } from "./geo
 
 /** @typedef {import("./canvas.js").Scene} Scene */
 
-const LONGEST = 36;
-const SMALLEST_NAMED = 3.4; // pixels
+const MAX_LENGTH = 36;
+const MIN_NAMED_RADIUS = 3.4; // pixels
 const OBSTACLES = 60; // nodes that names must not cover
 const LEVEL = 1.12; // ratio of scales between changes of the shown names
-const MOST_NAMED_EDGES = 24;
+const MAX_NAMED_EDGES = 24;
 
 export class LabelLayer {
   constructor() {
@@ -53,12 +53,12 @@ export class LabelLayer {
    */
   placed({ context, camera, nodes, shown, lit, focus }) {
     const level = Math.floor(Math.log(camera.scale) / Math.log(LEVEL));
-    const known = this.levels.get(level);
-    if (known) {
-      return known;
+    const cached = this.levels.get(level);
+    if (cached) {
+      return cached;
     }
     const scale = LEVEL ** level; // the smallest of these, where there is the least room
-    const numbers = [...(lit ?? nodes.keys())].filter((number) => shown.nodes[number] && (lit || drawnRadius(nodes[number].radius, scale) >= SMALLEST_NAMED)); // prettier-ignore
+    const numbers = [...(lit ?? nodes.keys())].filter((number) => shown.nodes[number] && (lit || drawnRadius(nodes[number].radius, scale) >= MIN_NAMED_RADIUS)); // prettier-ignore
     numbers.sort((a, b) => Number(b === focus) - Number(a === focus) || a - b);
     const places = numbers.map((number) => {
       const { name, x, y, radius } = nodes[number];
@@ -66,9 +66,9 @@ export class LabelLayer {
       return { x: x * scale, y: y * scale, radius: drawnRadius(radius, scale), width };
     });
     /** @type {[number[], Int8Array]} */
-    const found = [numbers, placeLabels(places, lit ? 1 : OBSTACLES)];
-    this.levels.set(level, found);
-    return found;
+    const placed = [numbers, placeLabels(places, lit ? 1 : OBSTACLES)];
+    this.levels.set(level, placed);
+    return placed;
   }
 
   /**
@@ -81,13 +81,13 @@ export class LabelLayer {
    */
   measured(context, name, whole) {
     const key = `${whole} ${name}`;
-    let known = this.widths.get(key);
-    if (!known) {
-      const text = shortened(name, whole ? 2 * LONGEST : LONGEST);
-      known = [text, context.measureText(text).width];
-      this.widths.set(key, known);
+    let cached = this.widths.get(key);
+    if (!cached) {
+      const text = shortened(name, whole ? 2 * MAX_LENGTH : MAX_LENGTH);
+      cached = [text, context.measureText(text).width];
+      this.widths.set(key, cached);
     }
-    return known;
+    return cached;
   }
 
   /**
@@ -98,7 +98,7 @@ export class LabelLayer {
    */
   paintRelations(scene, bright) {
     const { context, looks, edges, spots, focus } = scene;
-    if (focus < 0 || bright.length > MOST_NAMED_EDGES) {
+    if (focus < 0 || bright.length > MAX_NAMED_EDGES) {
       return;
     }
     context.font = `10px ${looks.font}`;

@@ -1,7 +1,7 @@
 // Finds a passage in a page by its first and last words, as in the addresses of pages and panels.
 // Compares only letters and digits, since marks and spaces differ between a passage and its page.
 
-const LONGEST = 8_000; // letters of a passage
+const MAX_LETTERS = 8_000; // letters of a passage
 const BLOCKS = "p, pre, tr, li, dt, dd, h1, h2, h3, h4, h5, h6, blockquote";
 const NO_TEXT = ".headerlink, .kb-meta, .md-code__nav, nav, script, style, svg";
 
@@ -73,6 +73,6 @@ function find(all, first, last, from) {
   if (start < 0) start = all.indexOf(first);
   if (start < 0) return null;
   const end = last ? all.indexOf(last, start) : -1;
-  const isComplete = end >= 0 && end - start < LONGEST;
+  const isComplete = end >= 0 && end - start < MAX_LETTERS;
   return { start, end: isComplete ? end + last.length : start + first.length };
 }

@@ -8,7 +8,7 @@ import { markOf, spoken } from "./marks.js";
  * @typedef {Item & Partial<Neighbor> & {reason?: string}} Listed  a gap has a reason
  */
 
-const MOST_LISTED = 100;
+const MAX_LISTED = 100;
 
 export class NodeList {
   /**
@@ -26,7 +26,7 @@ export class NodeList {
     /** @type {Listed[]} */
     this.items = [];
     this.active = 0;
-    this.listed = MOST_LISTED;
+    this.listed = MAX_LISTED;
     this.title = make("h4", { class: "kb-graph-list-title", id: `${name}-list` });
     this.list = make("ul", {
       class: "kb-graph-list",
@@ -58,7 +58,7 @@ export class NodeList {
   fill(title, items, active = 0) {
     this.items = items;
     this.active = active;
-    this.listed = Math.max(MOST_LISTED, active + 1);
+    this.listed = Math.max(MAX_LISTED, active + 1);
     setText(this.title, title);
     this.draw();
     this.list.scrollTop = 0;
@@ -100,7 +100,7 @@ export class NodeList {
   }
 
   listMore() {
-    this.listed += MOST_LISTED;
+    this.listed += MAX_LISTED;
     this.draw();
     this.setActive(this.active, false);
   }

@@ -3,8 +3,8 @@ import { outline } from "./marks.js";
 
 /** @typedef {import("./canvas.js").Scene} Scene */
 
-const SMALLEST_SHAPED = 2; // pixels of a radius, below which shapes are invisible
-const SMALLEST_OUTLINED = 3; // outlines are slow
+const MIN_SHAPED_RADIUS = 2; // pixels of a radius, below which shapes are invisible
+const MIN_OUTLINED_RADIUS = 3; // outlines are slow
 
 export class NodeLayer {
   constructor() {
@@ -50,11 +50,11 @@ export class NodeLayer {
     const [plain, edged] = [new Path2D(), new Path2D()];
     for (const number of numbers) {
       const far = radius[number];
-      if (far < SMALLEST_SHAPED) {
+      if (far < MIN_SHAPED_RADIUS) {
         const half = 0.886 * far; // the area of the circle
         context.fillRect(x[number] - half, y[number] - half, 2 * half, 2 * half);
       } else {
-        const path = outlined && far >= SMALLEST_OUTLINED ? edged : plain;
+        const path = outlined && far >= MIN_OUTLINED_RADIUS ? edged : plain;
         outline(path, type, x[number], y[number], far);
       }
     }

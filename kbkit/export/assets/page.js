@@ -14,7 +14,7 @@ const config = JSON.parse(document.getElementById("__config")?.textContent ?? "{
 const root = new URL(`${config.base}/`, location.href);
 const query = /** @type {HTMLInputElement} */ (form.elements.namedItem("query"));
 const STEP = 10;
-const MOST = 50;
+const MAX_HITS = 50;
 const WAIT = 180; // milliseconds after a key
 const DAY = 86_400_000;
 
@@ -89,7 +89,7 @@ function show(hits) {
   const pages = new Map();
   for (const hit of hits) pages.set(hit.page, [...(pages.get(hit.page) ?? []), hit]);
   results.replaceChildren(...[...pages.values()].map(card));
-  more.hidden = hits.length < limit || limit >= MOST;
+  more.hidden = hits.length < limit || limit >= MAX_HITS;
   const filters = conditions();
   drop.hidden = !filters.length || hits.length > 0;
   if (!drop.hidden) say(`Nothing was found with the filters: ${filters.join(", ")}.`);
@@ -273,7 +273,7 @@ drop.addEventListener("click", () => {
 query.addEventListener("focus", () => client.send({ kbkit: "warm" }), { once: true });
 document.getElementById("kb-page")?.addEventListener("keydown", move);
 more.addEventListener("click", () => {
-  limit = Math.min(limit + STEP, MOST);
+  limit = Math.min(limit + STEP, MAX_HITS);
   search();
 });
 restore();

@@ -87,9 +87,9 @@ export function rank(pools, limit) {
     isDuplicate.push(...duplicates(pool.vector, scores, pool.settings.duplicates));
   }
   const places = placesWithin(total, documents);
-  const most = each(pools, (pool) => pool.settings.perDocument);
+  const limits = each(pools, (pool) => pool.settings.perDocument);
   const final = total.map((_, i) => {
-    const further = Math.max(places[i] - most[i] + 1, 0);
+    const further = Math.max(places[i] - limits[i] + 1, 0);
     const factor = FURTHER ** further * (isDuplicate[i] ? DUPLICATE : 1);
     return parts.columns.reduce((sum, column) => sum + column[i] * factor, 0);
   });
@@ -257,9 +257,9 @@ export function idf({ chunks, frequencies }, term) {
  */
 export function impact(weight, average) {
   const [low, slope] = [fround(K1 * (1 - B)), fround((K1 * B) / (average || 1))];
-  const most = fround(weight * (K1 + 1));
+  const ceiling = fround(weight * (K1 + 1));
   return (count, length) =>
-    fround(fround(most * count) / fround(count + fround(low + fround(slope * length))));
+    fround(fround(ceiling * count) / fround(count + fround(low + fround(slope * length))));
 }
 
 /**
@@ -361,12 +361,12 @@ function duplicates(vector, scores, threshold) {
  */
 function placesWithin(scores, groups) {
   /** @type {number[]} */
-  const seen = [];
+  const counts = [];
   /** @type {number[]} */
   const places = new Array(scores.length);
   for (const i of byScore(scores)) {
-    places[i] = seen[groups[i]] ?? 0;
-    seen[groups[i]] = places[i] + 1;
+    places[i] = counts[groups[i]] ?? 0;
+    counts[groups[i]] = places[i] + 1;
   }
   return places;
 }

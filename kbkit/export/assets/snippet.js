@@ -11,7 +11,7 @@ const CORE = /^([^\p{L}\p{N}_]*)(.*?)([^\p{L}\p{N}_]*)$/su; // a word without ma
 /** Finds the query terms of each word. */
 export class Matches {
   /** @type {Map<string, string[]>} */
-  #known = new Map();
+  #cached = new Map();
   #terms;
   #analyzer;
 
@@ -33,10 +33,10 @@ export class Matches {
 
   /** @param {string} word */
   of(word) {
-    let terms = this.#known.get(word);
+    let terms = this.#cached.get(word);
     if (!terms) {
       terms = [...new Set(this.#analyzer.terms(word))].filter((term) => this.#terms.has(term));
-      this.#known.set(word, terms);
+      this.#cached.set(word, terms);
     }
     return terms;
   }

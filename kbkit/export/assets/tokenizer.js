@@ -2,7 +2,7 @@
 // case, no accents, separate ideographs) and WordPiece.
 
 const [UNKNOWN, FIRST, LAST] = [100, 101, 102];
-const LONGEST_WORD = 100; // characters; a longer word is unknown
+const MAX_WORD_LENGTH = 100; // characters; a longer word is unknown
 const MARKS = /\[(?:PAD|UNK|CLS|SEP|MASK)\]/g; // special tokens, literal in a text
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Co}\ufffd]/gu; // without Cn, which depends on the Unicode version
 const IDEOGRAPH =
@@ -48,7 +48,7 @@ export class Tokenizer {
    */
   #pieces(word) {
     const letters = [...word];
-    if (letters.length > LONGEST_WORD) return [UNKNOWN];
+    if (letters.length > MAX_WORD_LENGTH) return [UNKNOWN];
     const pieces = [];
     for (let start = 0; start < letters.length;) {
       let end = letters.length;

@@ -9,7 +9,7 @@ const HIDDEN = 1536;
 const LAYERS = 6;
 const HEADS = 12;
 const HEAD = WIDTH / HEADS;
-const LONGEST = 256; // tokens read of a text
+const MAX_TOKENS = 256; // tokens read of a text
 const WORDS = 64; // rows of token vectors in a file
 const TOKENS = 30_522;
 const LEVELS = 10_000; // steps of a row: 1,536 products of them with 8 bits fit into 32 bits
@@ -61,9 +61,9 @@ export class Transformer {
     this.#read = read;
     this.#tokenizer = new Tokenizer(vocabulary);
     this.#products = products;
-    this.#rows = this.#products.room(LONGEST * HIDDEN * 2);
-    this.#sums = this.#products.room(LONGEST * HIDDEN * 4);
-    whole(embeddings, 4 * (LONGEST + 2) * WIDTH);
+    this.#rows = this.#products.room(MAX_TOKENS * HIDDEN * 2);
+    this.#sums = this.#products.room(MAX_TOKENS * HIDDEN * 4);
+    whole(embeddings, 4 * (MAX_TOKENS + 2) * WIDTH);
     this.#norm = {
       weights: new Float32Array(embeddings, 0, WIDTH),
       biases: new Float32Array(embeddings, 4 * WIDTH, WIDTH),
@@ -80,7 +80,7 @@ export class Transformer {
    */
   static async opened(read, readWords = read) {
     // first, so that a browser without the instructions loads nothing
-    const products = new Products(LAYERS * MATRICES + LONGEST * HIDDEN * (2 + 4));
+    const products = new Products(LAYERS * MATRICES + MAX_TOKENS * HIDDEN * (2 + 4));
     const numbers = Array.from({ length: LAYERS }, (_, number) => number);
     const [vocabulary, embeddings, ...layers] = await Promise.all([
       read("vocabulary.txt"),
@@ -98,7 +98,7 @@ export class Transformer {
    * @param {string} text
    */
   async vector(text) {
-    const tokens = this.#tokenizer.numbers(text, LONGEST);
+    const tokens = this.#tokenizer.numbers(text, MAX_TOKENS);
     const parts = new Set(tokens.map((token) => Math.floor(token / WORDS)));
     /** @type {Map<number, Rows>} */
     const words = new Map();
@@ -159,11 +159,11 @@ export class Transformer {
     const rows = this.#products.rows(this.#rows, states.length);
     const steps = new Float64Array(number);
     for (let row = 0; row < number; row++) {
-      let most = TINY;
+      let highest = TINY;
       for (let i = row * inputs; i < (row + 1) * inputs; i++) {
-        most = Math.max(most, Math.abs(states[i]));
+        highest = Math.max(highest, Math.abs(states[i]));
       }
-      const step = (steps[row] = most / LEVELS);
+      const step = (steps[row] = highest / LEVELS);
       for (let i = row * inputs; i < (row + 1) * inputs; i++) {
         rows[i] = Math.round(states[i] / step);
       }
@@ -246,16 +246,16 @@ function attended(states) {
  * @param {Float64Array} weights  receives the result
  */
 function attend(query, keys, weights) {
-  let most = -Infinity;
+  let highest = -Infinity;
   for (let other = 0, at = 0; other < weights.length; other++) {
     let sum = 0;
     for (let i = 0; i < HEAD; i++, at++) sum += query[i] * keys[at];
     weights[other] = sum / Math.sqrt(HEAD);
-    most = Math.max(most, weights[other]);
+    highest = Math.max(highest, weights[other]);
   }
   let total = 0;
   for (let other = 0; other < weights.length; other++) {
-    total += weights[other] = Math.exp(weights[other] - most);
+    total += weights[other] = Math.exp(weights[other] - highest);
   }
   for (let other = 0; other < weights.length; other++) weights[other] /= total;
 }

@@ -17,7 +17,7 @@ export class EditingView extends View {
     this.asked = 0;
     this.on("msg:custom", (message) => this.receive(message));
     this.undo = makeButton("Undo", () => this.change("undo"));
-    this.said = make("p", { class: "kbkit-field-problem", role: "alert", hidden: true });
+    this.problemLine = make("p", { class: "kbkit-field-problem", role: "alert", hidden: true });
     this.place = make("div");
   }
 
@@ -61,8 +61,8 @@ export class EditingView extends View {
   async change(what, values = {}) {
     const reply = await this.ask(what, values);
     const { problem } = reply;
-    this.said.textContent = problem && !problem.field && !problem.now ? problem.text : "";
-    this.said.hidden = this.said.textContent === "";
+    this.problemLine.textContent = problem && !problem.field && !problem.now ? problem.text : "";
+    this.problemLine.hidden = this.problemLine.textContent === "";
     return reply;
   }
 }

@@ -34,7 +34,7 @@ class EntriesView extends EditingView {
       "div",
       { class: "kbkit-cards", "data-lm-suppress-shortcuts": "true" },
       tools,
-      this.said,
+      this.problemLine,
       this.place,
       this.scroll,
       this.more,

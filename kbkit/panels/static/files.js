@@ -79,7 +79,7 @@ class FilesView extends EditingView {
       "div",
       { "data-lm-suppress-shortcuts": "true" },
       tools,
-      this.said,
+      this.problemLine,
       this.place,
     );
     root.append(columns);

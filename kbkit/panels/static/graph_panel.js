@@ -39,7 +39,7 @@ class GraphPanelView extends EditingView {
       link: (thing) => this.link(thing),
       onDetails: (details, place) => this.addForms(details, place),
     });
-    this.graph.root.prepend(this.tools, this.place, this.said, this.note);
+    this.graph.root.prepend(this.tools, this.place, this.problemLine, this.note);
     this.ended.signal.addEventListener("abort", () => this.graph.close());
     this.drawOn("state", () => this.draw(this.model.get("state")));
     const { signal } = this.ended;
