@@ -1,5 +1,6 @@
 """The cost of a write does not grow with other content."""
 
+import re
 import threading
 from contextlib import contextmanager
 
@@ -52,6 +53,24 @@ def test_update_does_not_count_all_documents(workspace):
     assert not [each for each in asked if "count(distinct" in each.lower()]  # as `info` does
 
 
+def test_adding_a_document_walks_over_no_others(workspace):
+    kb, plans = workspace.create("drinks"), set()
+    kb.add("Tea", "Steep it.")
+
+    def explain(connection, cursor, statement, parameters, context, many):
+        if statement.startswith("SELECT") and "LIMIT" not in statement and not many:
+            cursor.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)
+            plans.update(row[3] for row in cursor.fetchall())
+
+    engine = stores_of(workspace).database._engine
+    sa.event.listen(engine, "before_cursor_execute", explain)
+    kb.add("Milk", "Cool it.")
+    sa.event.remove(engine, "before_cursor_execute", explain)
+    walks = re.compile(r"(?:SCAN|SEARCH) (?:documents|summar\w+)\b(?:.*\(kb_id=\?\)|(?!.*=)).*")
+    assert plans
+    assert not [plan for plan in plans if walks.fullmatch(plan)]
+
+
 def test_vote_reads_its_lines_once_and_stores_no_document(workspace):
     entries = workspace.entries
     entries.create("Parse logs", slug="logs", prompt="Parse them.")
@@ -94,7 +113,9 @@ def test_gathering_delays_summaries_and_annotations(workspace, monkeypatch):
     stores.gather()
     done = []
     improve = improving.Improving._improve_few
-    monkeypatch.setattr(improving.Improving, "_improve_few", lambda it: done.append(improve(it)))
+    monkeypatch.setattr(
+        improving.Improving, "_improve_few", lambda it, ids: done.append(improve(it, ids))
+    )
     for drink in ("Tea", "Coffee"):
         kb.add(drink, f"How to serve `{drink}` to guests.")
     assert kb.search("coffee for guests")[0].title == "Coffee"

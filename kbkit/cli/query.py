@@ -283,6 +283,7 @@ def _lines(path: Path) -> list[str]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{path}: cannot be read as UTF-8 text: {error}") from error
+        reason = getattr(error, "strerror", "") or error
+        raise SourceError(f"{path}: cannot be read as UTF-8 text: {reason}") from error
     # not splitlines, which also splits at characters that a query may contain
     return text.removesuffix("\n").split("\n") if text else []

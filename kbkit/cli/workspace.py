@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 TOOLS = f"Tool sets, separated by commas: {', '.join(SET_NAMES)}, all."
-Roots = Annotated[list[Path] | None, typer.Option("--root")]
+Roots = Annotated[list[Path] | None, typer.Option("--root", exists=True, file_okay=False)]
 
 
 @command(app)

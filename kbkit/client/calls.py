@@ -186,6 +186,8 @@ _Outcome = httpx.Response | httpx.HTTPError
 class _Base:
     def __init__(self, url: str, token: str | None, timeout: float) -> None:
         self.url = _check_url(url)
+        if timeout <= 0:
+            raise ConfigError(f"timeout={timeout}: give a number of seconds above 0")
         self._timeout = timeout
         self._options: dict[str, Any] = {
             "base_url": self.url,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
@@ -143,15 +143,32 @@ class SummaryMaker:
         lacking = self._settle(changed=changed or embedded > 0)
         return SummariesLeft(lacking, lacking * elapsed / embedded if embedded else 0.0)
 
+    def make_few(self, document_ids: Collection[str] | None) -> SummariesLeft:
+        """Make the summaries of a few documents; the time does not depend on all others."""
+        with self.database.read() as transaction:
+            used = knowledge_bases.get_by_id(transaction, self.kb_id).summary_embedder
+        embedder = self.static() if used.startswith("static:") else self.model
+        is_few = document_ids is not None and len(document_ids) <= _SAMPLE
+        if not is_few or used != embedder.fingerprint:
+            return self.make(seconds=0.0, renew=False)
+        written = self._write(0, document_ids)
+        if self._embed(embedder, self._missing(embedder, document_ids)) or written:
+            with self.database.write() as transaction:
+                knowledge_bases.get_by_id(transaction, self.kb_id)
+                summaries.show_changes(transaction, self.kb_id)
+        return SummariesLeft(int(used != self.model.fingerprint))
+
     @property
     def _is_static(self) -> bool:
         return self.model.fingerprint.startswith("static:")
 
-    def _write(self, min_revision: int) -> int:
+    def _write(self, min_revision: int, document_ids: Collection[str] | None = None) -> int:
         written = 0
 
         def outdated(transaction: Transaction) -> list[Document]:
-            return summaries.outdated_documents(transaction, self.kb_id, min_revision, _BATCH)
+            return summaries.outdated_documents(
+                transaction, self.kb_id, min_revision, _BATCH, document_ids
+            )
 
         for documents in batches(self.database, outdated):
             with self.database.read() as transaction:
@@ -167,9 +184,11 @@ class SummaryMaker:
                 break
         return written
 
-    def _missing(self, embedder: Embedder) -> dict[str, str]:
+    def _missing(
+        self, embedder: Embedder, document_ids: Collection[str] | None = None
+    ) -> dict[str, str]:
         with self.database.read() as transaction:
-            return summaries.lacking(transaction, self.kb_id, embedder.fingerprint)
+            return summaries.lacking(transaction, self.kb_id, embedder.fingerprint, document_ids)
 
     def _settle(self, *, changed: bool) -> int:
         """Switch to the best complete vectors in one commit; return how many the model lacks.

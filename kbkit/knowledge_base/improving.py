@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -64,7 +65,10 @@ class Improving:
     ) -> Improvement | None:
         mode = self._mode
         seconds = _FOREGROUND if mode == "background" else 0.0
-        summary_work = self._make_summaries(renew, on_progress, stop, seconds)
+        summary_work = self._handle.summaries.make(
+            seconds=seconds, renew=renew, on_progress=on_progress, stop=stop
+        )
+        self._handle.embed_questions()
         if self._annotates_now():
             self._annotate_now(on_progress, stop)
         models = self._handle.resources.settings.improve == "wait"
@@ -77,13 +81,14 @@ class Improving:
             remaining = replace(remaining, running=self._start())
         return remaining or None
 
-    def after_few(self) -> None:
-        """Schedule the work for a few changed documents; a server batches it."""
-        self._stores.later.do(self._handle.id, self._improve_few)
+    def after_few(self, document_ids: Collection[str] | None = None) -> None:
+        """Schedule the work for a few changed documents, or unknown ones; a server batches it."""
+        self._stores.later.do(self._handle.id, self._improve_few, document_ids)
 
-    def _improve_few(self) -> None:
+    def _improve_few(self, document_ids: Collection[str] | None) -> None:
         # remaining work is not counted: counting is slow in large knowledge bases
-        remaining = self._make_summaries(False, None, lambda: False)
+        remaining = self._handle.summaries.make_few(document_ids)
+        self._handle.embed_questions()
         if self._annotates_now():
             self._annotate_now(None, lambda: False)
         mode = self._mode
@@ -115,15 +120,6 @@ class Improving:
                 or corpus.count_lacking_vectors(transaction, row.id, row.embedded_text) > 0
                 or knowledge_bases.some_unannotated(transaction, row, 1) > 0
             )
-
-    def _make_summaries(
-        self, renew: bool, on_progress: OnProgress | None, stop: Stop, seconds: float = 0.0
-    ) -> SummariesLeft:
-        remaining = self._handle.summaries.make(
-            seconds=seconds, renew=renew, on_progress=on_progress, stop=stop
-        )
-        self._handle.embed_questions()
-        return remaining
 
     def _annotate_now(self, on_progress: OnProgress | None, stop: Stop) -> None:
         with suppress(ConfigError, LanguageModelError):  # `improve` reports it

@@ -11,7 +11,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -362,6 +362,7 @@ def has_payloads(row: KnowledgeBaseRow) -> bool:
 
 
 _SECONDS = 1.0
+_Work = Callable[["Collection[str] | None"], None]
 
 
 class WriteBatcher:
@@ -371,7 +372,7 @@ class WriteBatcher:
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[str, Callable[[], None]] = {}
+        self._waiting: dict[str, tuple[_Work, Collection[str] | None]] = {}
         self._mutex = threading.Lock()
         self._running = threading.Lock()
         self._timer: threading.Timer | None = None
@@ -383,12 +384,15 @@ class WriteBatcher:
         if not more:
             self.finish()
 
-    def do(self, key: str, work: Callable[[], None]) -> None:
+    def do(self, key: str, work: _Work, items: Collection[str] | None) -> None:
+        """Run work on some items of a key; ``None`` is all of them."""
         if not self._gathers:
-            work()
+            work(items)
             return
         with self._mutex:
-            self._waiting[key] = work
+            _, before = self._waiting.get(key, (work, ()))
+            every = None if items is None or before is None else {*before, *items}
+            self._waiting[key] = work, every
             if self._timer is None:
                 self._timer = threading.Timer(_SECONDS, self.finish)
                 self._timer.daemon = True
@@ -398,6 +402,6 @@ class WriteBatcher:
         with self._running:
             with self._mutex:
                 waiting, self._waiting, self._timer = self._waiting, {}, None
-            for work in waiting.values():
+            for work, items in waiting.values():
                 with contextlib.suppress(KbkitError):  # deleted meanwhile, or no model
-                    work()
+                    work(items)

@@ -338,6 +338,8 @@ def test_queries_of_a_file_print_one_list_a_line(ask, tmp_path):
     assert "--jsonl" in ask("search", "--queries", path).err
     path.write_text("")
     assert ask("search", "--queries", path, "--json").out == ""
+    path.unlink()
+    assert "text: No such file or directory" in ask("search", "--queries", path, "--json").err
     (hits,) = ask("search", "milk", "--jsonl").lines
     assert hits[0]["title"] == "Milk"
 
@@ -670,6 +672,7 @@ def test_export_of_pages_and_of_a_standalone_project(here, fruit, tmp_path):
         ["tune"],
         ["tune", "a", "--questions", "b", "--judgements", "c"],
         ["serve-site", "a", "--port", "70000"],
+        ["mcp", "--root", "nowhere"],
         ["--workspace"],
     ],
     ids=" ".join,

@@ -167,6 +167,12 @@ def test_invalid_address_is_refused(url, message):
         kbkit.connect(url)
 
 
+@pytest.mark.parametrize("seconds", [0, -1.0])
+def test_timeout_must_be_above_0(seconds):
+    with pytest.raises(errors.ConfigError, match=f"timeout={seconds}: give a number of seconds"):
+        kbkit.connect("http://127.0.0.1:9", timeout=seconds)
+
+
 def test_token_with_control_characters_is_refused():
     with pytest.raises(errors.ConfigError, match="has characters that no token has"):
         kbkit.connect("http://127.0.0.1:9", token="a\r\nX: b")

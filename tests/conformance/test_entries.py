@@ -90,6 +90,7 @@ def test_entries_are_filtered_sorted_and_paged(entries, logs):
     assert [each.slug for each in found] == ["draft-2"]
     entries.update("draft-0", description="Last")
     assert entries.list(sort="updated").entries[0].slug == "draft-0"
+    entries.rate(logs.slug, 5, rater="ann")
     assert entries.list().entries[0].slug == logs.slug  # the best rated first
     for wrong in ({"sort": "size"}, {"status": "gone"}, {"limit": 0}, {"offset": -1}):
         with pytest.raises(errors.ConfigError, match=next(iter(wrong))):

@@ -74,18 +74,19 @@ def test_unavailable_lock_explains_why(locks, tmp_path):
 
 def test_work_runs_at_once_unless_gathered():
     work, done = WriteBatcher(), []
-    work.do("a", lambda: done.append(1))
-    assert done == [1]
+    work.do("a", done.append, ["x"])
+    assert done == [["x"]]
     work.gather()
-    for number in (2, 3):
-        work.do("a", lambda number=number: done.append(number))
-    work.do("b", lambda: done.append("b"))
-    assert done == [1]
+    for item in ("x", "y", "x"):
+        work.do("a", done.append, [item])
+    for items in (["x"], None, ["y"]):
+        work.do("b", done.append, items)
+    assert done == [["x"]]
     work.gather(more=False)
-    assert done == [1, 3, "b"], "the last one of each key"
+    assert done[1:] == [{"x", "y"}, None], "the items of each key together"
     work.finish()
-    work.do("a", lambda: done.append(4))
-    assert done == [1, 3, "b", 4]
+    work.do("a", done.append, ["z"])
+    assert done[3:] == [["z"]]
 
 
 def test_gathered_work_runs_soon_despite_failures(monkeypatch):
@@ -93,15 +94,15 @@ def test_gathered_work_runs_soon_despite_failures(monkeypatch):
     work = WriteBatcher()
     work.gather()
 
-    def deleted():
+    def deleted(_):
         raise ConflictError("deleted meanwhile")
 
     for _ in range(2):
         done = threading.Event()
-        work.do("a", deleted)
-        work.do("b", done.set)
+        work.do("a", deleted, None)
+        work.do("b", lambda _, done=done: done.set(), None)
         assert done.wait(60)
-    work.do("a", deleted)
+    work.do("a", deleted, None)
     work.finish()
 
 

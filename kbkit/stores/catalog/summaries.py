@@ -52,15 +52,20 @@ _WITH_VECTORS = summaries.join(summary_vectors, _SAME_TEXT)
 
 
 def outdated_documents(
-    transaction: Transaction, kb_id: str, revision: int, limit: int
+    transaction: Transaction,
+    kb_id: str,
+    revision: int,
+    limit: int,
+    document_ids: Collection[str] | None = None,
 ) -> list[Document]:
     current = sa.select(summaries.c.document_id).where(
         summaries.c.document_id == documents.c.id, summaries.c.revision >= revision
     )
     # ids first, from an index: few documents match, and reading texts is slow
     ids = sa.select(documents.c.id).where(*alive(kb_id), ~current.exists()).limit(limit)
-    document_ids = transaction.scalars(ids)
-    return documents_of(transaction, document_ids)
+    if document_ids is not None:
+        ids = ids.where(documents.c.id.in_(document_ids))
+    return documents_of(transaction, transaction.scalars(ids))
 
 
 def put(transaction: Transaction, kb_id: str, revision: int, new: Mapping[str, NewSummary]) -> int:
@@ -105,15 +110,16 @@ def texts(transaction: Transaction, kb_id: str) -> dict[str, str]:
     )
 
 
-def lacking(transaction: Transaction, kb_id: str, embedder: str) -> dict[str, str]:
+def lacking(
+    transaction: Transaction, kb_id: str, embedder: str, document_ids: Collection[str] | None = None
+) -> dict[str, str]:
     embedded = sa.exists().where(
         *_is_of(kb_id, embedder), summary_vectors.c.embed_hash == summaries.c.embed_hash
     )
-    return transaction.mapping(
-        sa.select(summaries.c.embed_hash, summaries.c.text).where(
-            summaries.c.kb_id == kb_id, ~embedded
-        )
-    )
+    query = sa.select(summaries.c.embed_hash, summaries.c.text)
+    if document_ids is not None:
+        query = query.where(summaries.c.document_id.in_(document_ids))
+    return transaction.mapping(query.where(summaries.c.kb_id == kb_id, ~embedded))
 
 
 def counts(transaction: Transaction, kb_id: str, embedder: str) -> tuple[int, int]:
@@ -143,14 +149,13 @@ def add_vectors(
     transaction.insert(summary_vectors, rows)
 
 
+def show_changes(transaction: Transaction, kb_id: str, **columns: str) -> None:
+    """Let searches see what was stored since the last call."""
+    change(transaction, kb_id, summaries_version=knowledge_bases.c.summaries_version + 1, **columns)
+
+
 def search_with(transaction: Transaction, kb_id: str, embedder: str, model: str) -> None:
-    change(
-        transaction,
-        kb_id,
-        summary_embedder=embedder,
-        summary_model=model,
-        summaries_version=knowledge_bases.c.summaries_version + 1,
-    )
+    show_changes(transaction, kb_id, summary_embedder=embedder, summary_model=model)
     if embedder == model and not counts(transaction, kb_id, model)[1]:
         used = sa.select(summaries.c.embed_hash).where(summaries.c.kb_id == kb_id)
         transaction.delete(

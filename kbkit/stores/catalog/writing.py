@@ -37,6 +37,9 @@ from kbkit.stores.catalog.schema import (
     vectors,
 )
 
+_FEW = 1_000
+"""Maximum values that are bound one by one."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewDocument:
@@ -75,9 +78,10 @@ def states(transaction: Transaction, document_ids: Sequence[str]) -> dict[str, D
 
 def ids_by_uri(transaction: Transaction, kb_id: str, uris: Collection[str]) -> dict[str, str]:
     """Map URIs to ids, which are derived from the first URI and do not change with it."""
-    query = sa.select(documents.c.uri, documents.c.id).where(
-        documents.c.kb_id == kb_id, transaction.is_in(documents.c.uri, uris)
-    )
+    column = documents.c.uri
+    # with `is_in`, SQLite scans all documents
+    chosen = column.in_(uris) if len(uris) <= _FEW else transaction.is_in(column, uris)
+    query = sa.select(column, documents.c.id).where(documents.c.kb_id == kb_id, chosen)
     return transaction.mapping(query)
 
 
