@@ -162,13 +162,11 @@ class SummaryMaker:
     def _is_static(self) -> bool:
         return self.model.fingerprint.startswith("static:")
 
-    def _write(self, min_revision: int, document_ids: Collection[str] | None = None) -> int:
+    def _write(self, min_revision: int, ids: Collection[str] | None = None) -> int:
         written = 0
 
         def outdated(transaction: Transaction) -> list[Document]:
-            return summaries.outdated_documents(
-                transaction, self.kb_id, min_revision, _BATCH, document_ids
-            )
+            return summaries.outdated_documents(transaction, self.kb_id, min_revision, _BATCH, ids)
 
         for documents in batches(self.database, outdated):
             with self.database.read() as transaction:
@@ -184,11 +182,9 @@ class SummaryMaker:
                 break
         return written
 
-    def _missing(
-        self, embedder: Embedder, document_ids: Collection[str] | None = None
-    ) -> dict[str, str]:
+    def _missing(self, embedder: Embedder, ids: Collection[str] | None = None) -> dict[str, str]:
         with self.database.read() as transaction:
-            return summaries.lacking(transaction, self.kb_id, embedder.fingerprint, document_ids)
+            return summaries.lacking(transaction, self.kb_id, embedder.fingerprint, ids)
 
     def _settle(self, *, changed: bool) -> int:
         """Switch to the best complete vectors in one commit; return how many the model lacks.

@@ -218,21 +218,21 @@ class DatabaseConformance(ABC):
         names = {name: f"{kb_id}-{name}" for name in ("a", "b", "c")}
         with database.write() as transaction:
             _store(transaction, kb_id, *(_document(kb_id, name, "tea") for name in names))
-            assert len(summaries.outdated_documents(transaction, kb_id, 1, 2)) == 2
+            assert len(summaries.outdated_documents(transaction, kb_id, 1, 2, None)) == 2
             new = {
                 document_id: NewSummary("tea", f"summary of {name}", name)
                 for name, document_id in names.items()
             }
             assert summaries.put(transaction, kb_id, 1, new) == 3
-            assert summaries.outdated_documents(transaction, kb_id, 1, 9) == []
-            assert len(summaries.outdated_documents(transaction, kb_id, 2, 9)) == 3
+            assert summaries.outdated_documents(transaction, kb_id, 1, 9, None) == []
+            assert len(summaries.outdated_documents(transaction, kb_id, 2, 9, None)) == 3
             assert summaries.put(transaction, kb_id, 2, new) == 3
             _store(transaction, kb_id, _document(kb_id, "a", "milk"))
             writing.retire_document(transaction, kb_id, names["b"])
             writing.delete_document(transaction, kb_id, names["c"])
         with database.write() as transaction:
             assert summaries.texts(transaction, kb_id) == {}
-            (outdated,) = summaries.outdated_documents(transaction, kb_id, 2, 9)
+            (outdated,) = summaries.outdated_documents(transaction, kb_id, 2, 9, None)
             assert outdated.id == names["a"]
             # summaries of older content or deleted documents are dropped
             assert summaries.put(transaction, kb_id, 2, new) == 0

@@ -52,20 +52,16 @@ _WITH_VECTORS = summaries.join(summary_vectors, _SAME_TEXT)
 
 
 def outdated_documents(
-    transaction: Transaction,
-    kb_id: str,
-    revision: int,
-    limit: int,
-    document_ids: Collection[str] | None = None,
+    transaction: Transaction, kb_id: str, revision: int, limit: int, ids: Collection[str] | None
 ) -> list[Document]:
     current = sa.select(summaries.c.document_id).where(
         summaries.c.document_id == documents.c.id, summaries.c.revision >= revision
     )
     # ids first, from an index: few documents match, and reading texts is slow
-    ids = sa.select(documents.c.id).where(*alive(kb_id), ~current.exists()).limit(limit)
-    if document_ids is not None:
-        ids = ids.where(documents.c.id.in_(document_ids))
-    return documents_of(transaction, transaction.scalars(ids))
+    query = sa.select(documents.c.id).where(*alive(kb_id), ~current.exists()).limit(limit)
+    if ids is not None:
+        query = query.where(documents.c.id.in_(ids))
+    return documents_of(transaction, transaction.scalars(query))
 
 
 def put(transaction: Transaction, kb_id: str, revision: int, new: Mapping[str, NewSummary]) -> int:
@@ -111,14 +107,14 @@ def texts(transaction: Transaction, kb_id: str) -> dict[str, str]:
 
 
 def lacking(
-    transaction: Transaction, kb_id: str, embedder: str, document_ids: Collection[str] | None = None
+    transaction: Transaction, kb_id: str, embedder: str, ids: Collection[str] | None = None
 ) -> dict[str, str]:
     embedded = sa.exists().where(
         *_is_of(kb_id, embedder), summary_vectors.c.embed_hash == summaries.c.embed_hash
     )
     query = sa.select(summaries.c.embed_hash, summaries.c.text)
-    if document_ids is not None:
-        query = query.where(summaries.c.document_id.in_(document_ids))
+    if ids is not None:
+        query = query.where(summaries.c.document_id.in_(ids))
     return transaction.mapping(query.where(summaries.c.kb_id == kb_id, ~embedded))
 
 
