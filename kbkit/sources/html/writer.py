@@ -149,7 +149,7 @@ class MarkdownWriter:
 
     def _block(self, element: Element) -> list[str]:
         tag = element.tag
-        if tag in HEADINGS:
+        if tag in HEADINGS and "author" not in classes(element):
             return self._heading(element, HEADINGS[tag])
         if tag in PREFORMATTED:
             return self._code(element)

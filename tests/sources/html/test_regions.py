@@ -69,6 +69,8 @@ def test_author_field_of_a_manual_makes_no_article() -> None:
     assert extract(byline, URL, alone=False).article
     tool = '<meta name="generator" content="DocBook XSL Stylesheets">'
     assert not extract(tool + byline, URL, alone=False).article
+    names = byline.replace('p class="author">Ann</p', 'h3 class="author">Ann</h3')
+    assert "\n\nAnn\n\n" in extract(tool + names, URL, alone=False).content
     declared = '<meta property="og:type" content="article">'
     assert extract(tool + declared + byline, URL, alone=False).article
 

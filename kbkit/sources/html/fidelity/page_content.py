@@ -307,7 +307,8 @@ class PageStates:
     def _headings(self) -> Iterator[MarkdownHeading]:
         for element in self._read_runs.root.iter(*HEADINGS):
             text = squash(_own_text(element))
-            if text and self.is_content(element):
+            # names of authors on title pages are no headings
+            if text and self.is_content(element) and "author" not in classes(element):
                 ids, section_ids = self._anchors(element)
                 fragments = frozenset(map(unquote, ids | section_ids))
                 yield MarkdownHeading(HEADINGS[element.tag], text, fragments, bool(ids))
