@@ -12,6 +12,7 @@ from kbkit import placed_yaml
 from kbkit.entries import skill_file
 from kbkit.knowledge_base import handle, handle_of, improving
 from kbkit.retrieval import retriever
+from kbkit.stores.catalog import summaries
 from kbkit.workspace import stores_of
 
 
@@ -69,6 +70,17 @@ def test_adding_a_document_walks_over_no_others(workspace):
     walks = re.compile(r"(?:SCAN|SEARCH) (?:documents|summar\w+)\b(?:.*\(kb_id=\?\)|(?!.*=)).*")
     assert plans
     assert not [plan for plan in plans if walks.fullmatch(plan)]
+
+
+def test_first_added_document_of_a_process_makes_up_for_lost_summaries(workspace):
+    kb, stores = workspace.create("drinks"), stores_of(workspace)
+    for drink in ("Tea", "Milk"):
+        kb.add(drink, f"Serve the {drink}.")
+    with stores.database.write() as transaction:  # as if the process was killed before
+        summaries.remove(transaction, [kb.documents["text:Tea"].id])
+    stores.later.complete.clear()  # as in a new process
+    kb.add("Water", "Drink it cold.")
+    assert kb.info().summaries_waiting == 0
 
 
 def test_vote_reads_its_lines_once_and_stores_no_document(workspace):

@@ -87,7 +87,11 @@ class Improving:
 
     def _improve_few(self, document_ids: Collection[str] | None) -> None:
         # remaining work is not counted: counting is slow in large knowledge bases
-        remaining = self._handle.summaries.make_few(document_ids)
+        complete = self._stores.later.complete
+        ids = document_ids if self._handle.id in complete else None
+        complete.discard(self._handle.id)
+        remaining = self._handle.summaries.make_few(ids)
+        complete.add(self._handle.id)
         self._handle.embed_questions()
         if self._annotates_now():
             self._annotate_now(None, lambda: False)

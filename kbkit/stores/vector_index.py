@@ -369,9 +369,13 @@ class WriteBatcher:
     """Runs work at once, or within about a second in a thread of a server.
 
     Delayed work is lost if the process is killed.
+
+    Attributes:
+        complete: Keys whose lost work this process has made up for.
     """
 
     def __init__(self) -> None:
+        self.complete: set[str] = set()
         self._waiting: dict[str, tuple[_Work, Collection[str] | None]] = {}
         self._mutex = threading.Lock()
         self._running = threading.Lock()
