@@ -54,9 +54,15 @@ def test_update_does_not_count_all_documents(workspace):
     assert not [each for each in asked if "count(distinct" in each.lower()]  # as `info` does
 
 
-def test_adding_a_document_walks_over_no_others(workspace):
+@pytest.mark.parametrize("room", ["documents", "files", "entries"])
+def test_adding_a_document_walks_over_no_others(workspace, room):
     kb, plans = workspace.create("drinks"), set()
-    kb.add("Tea", "Steep it.")
+    add = {
+        "documents": lambda name: kb.add(name, "Cool it."),
+        "files": lambda name: workspace.files.write(f"{name}.md", "Cool it."),
+        "entries": lambda name: workspace.entries.create(name, prompt="Cool it."),
+    }[room]
+    add("Tea")
 
     def explain(connection, cursor, statement, parameters, context, many):
         if statement.startswith("SELECT") and "LIMIT" not in statement and not many:
@@ -65,7 +71,7 @@ def test_adding_a_document_walks_over_no_others(workspace):
 
     engine = stores_of(workspace).database._engine
     sa.event.listen(engine, "before_cursor_execute", explain)
-    kb.add("Milk", "Cool it.")
+    add("Milk")
     sa.event.remove(engine, "before_cursor_execute", explain)
     walks = re.compile(r"(?:SCAN|SEARCH) (?:documents|summar\w+)\b(?:.*\(kb_id=\?\)|(?!.*=)).*")
     assert plans

@@ -108,7 +108,7 @@ class EntryIndex(FolderIndex):
             if on_progress is not None and batch:
                 on_progress(Progress("store", start + len(batch), len(changed), batch[-1]))
         if handle_of(kb).row().version != before:  # a vote changes no document
-            improve(kb, len(changed), on_progress, stop)
+            improve(kb, [*report.added, *report.updated], on_progress, stop)
         return report
 
     def _write_votes(self, kb: KnowledgeBase, slug: str, votes: list[tuple[int, Vote]]) -> None:

@@ -7,7 +7,7 @@ times mean an unchanged file.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os import stat_result
@@ -159,7 +159,9 @@ class FileIndex(FolderIndex):
                     last_path = batch[-1].path if batch else ""
                     on_progress(Progress("store", stored_count, len(changed), last_path))
         if report:
-            improve(kb, len(changed), on_progress, stop)
+            records = self.look_up(indexed_files.records_of, [*report.added, *report.updated])
+            uris = [uri for record in records.values() for uri in record.uris]
+            improve(kb, uris, on_progress, stop)
         return report
 
     def created_times(self, path: str) -> dict[str, int]:
@@ -255,13 +257,15 @@ class FileIndex(FolderIndex):
         )
 
 
-def improve(kb: KnowledgeBase, changed: int, on_progress: OnProgress | None, stop: Stop) -> None:
+def improve(
+    kb: KnowledgeBase, changed_uris: Collection[str], on_progress: OnProgress | None, stop: Stop
+) -> None:
     handle = handle_of(kb)
-    if changed > _FEW:
+    if len(changed_uris) > _FEW:
         Improving(handle).after_ingest(renew=False, on_progress=on_progress, stop=stop)
         handle.stores.snapshots.save(kb.id)
     else:
-        Improving(handle).after_few()
+        Improving(handle).after_few(changed_uris)
 
 
 def put_documents(kb: KnowledgeBase, documents: Sequence[SourceDocument]) -> None:

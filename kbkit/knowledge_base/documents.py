@@ -253,9 +253,7 @@ class Documents(DocumentCollection):
         if not document.title or not document.content.strip():
             raise ConfigError("a document needs a title and content; give both")
         report = self._ingestion.pipeline().store(document, origin)
-        with self._database.read() as transaction:
-            ids = writing.ids_by_uri(transaction, self._handle.id, [document.uri])
-        self._ingestion.improving.after_few(ids.values())
+        self._ingestion.improving.after_few([document.uri])
         if not (report.new or report.changed or report.same):
             return None
         with self._database.read() as transaction:

@@ -22,7 +22,7 @@ from kbkit.models import Improvement, IngestReport, Progress
 from kbkit.recipes import AnyEmbedding, AutoEmbedding, KnowledgeBaseSpec, LlmAnnotation
 from kbkit.runtime.processes import start_module
 from kbkit.runtime.progress import OnProgress, progress_bar
-from kbkit.stores.catalog import corpus, knowledge_bases, reading, summaries
+from kbkit.stores.catalog import corpus, knowledge_bases, reading, summaries, writing
 from kbkit.stores.catalog.knowledge_bases import spec_of
 
 if TYPE_CHECKING:
@@ -81,16 +81,18 @@ class Improving:
             remaining = replace(remaining, running=self._start())
         return remaining or None
 
-    def after_few(self, document_ids: Collection[str] | None = None) -> None:
-        """Schedule the work for a few changed documents, or unknown ones; a server batches it."""
-        self._stores.later.do(self._handle.id, self._improve_few, document_ids)
+    def after_few(self, uris: Collection[str]) -> None:
+        """Schedule the work for a few changed documents; a server batches it."""
+        self._stores.later.do(self._handle.id, self._improve_few, uris)
 
-    def _improve_few(self, document_ids: Collection[str] | None) -> None:
+    def _improve_few(self, uris: Collection[str]) -> None:
         # remaining work is not counted: counting is slow in large knowledge bases
         complete = self._stores.later.complete
-        ids = document_ids if self._handle.id in complete else None
+        with self._stores.database.read() as transaction:
+            ids = writing.ids_by_uri(transaction, self._handle.id, uris).values()
+        is_complete = self._handle.id in complete
         complete.discard(self._handle.id)
-        remaining = self._handle.summaries.make_few(ids)
+        remaining = self._handle.summaries.make_few(ids if is_complete else None)
         complete.add(self._handle.id)
         self._handle.embed_questions()
         if self._annotates_now():

@@ -362,7 +362,7 @@ def has_payloads(row: KnowledgeBaseRow) -> bool:
 
 
 _SECONDS = 1.0
-_Work = Callable[["Collection[str] | None"], None]
+_Work = Callable[[Collection[str]], None]
 
 
 class WriteBatcher:
@@ -376,7 +376,7 @@ class WriteBatcher:
 
     def __init__(self) -> None:
         self.complete: set[str] = set()
-        self._waiting: dict[str, tuple[_Work, Collection[str] | None]] = {}
+        self._waiting: dict[str, tuple[_Work, Collection[str]]] = {}
         self._mutex = threading.Lock()
         self._running = threading.Lock()
         self._timer: threading.Timer | None = None
@@ -388,15 +388,13 @@ class WriteBatcher:
         if not more:
             self.finish()
 
-    def do(self, key: str, work: _Work, items: Collection[str] | None) -> None:
-        """Run work on some items of a key; ``None`` is all of them."""
+    def do(self, key: str, work: _Work, items: Collection[str]) -> None:
         if not self._gathers:
             work(items)
             return
         with self._mutex:
             _, before = self._waiting.get(key, (work, ()))
-            every = None if items is None or before is None else {*before, *items}
-            self._waiting[key] = work, every
+            self._waiting[key] = work, {*before, *items}
             if self._timer is None:
                 self._timer = threading.Timer(_SECONDS, self.finish)
                 self._timer.daemon = True

@@ -79,11 +79,10 @@ def test_work_runs_at_once_unless_gathered():
     work.gather()
     for item in ("x", "y", "x"):
         work.do("a", done.append, [item])
-    for items in (["x"], None, ["y"]):
-        work.do("b", done.append, items)
+    work.do("b", done.append, ["z"])
     assert done == [["x"]]
     work.gather(more=False)
-    assert done[1:] == [{"x", "y"}, None], "the items of each key together"
+    assert done[1:] == [{"x", "y"}, {"z"}], "the items of each key together"
     work.finish()
     work.do("a", done.append, ["z"])
     assert done[3:] == [["z"]]
@@ -99,10 +98,10 @@ def test_gathered_work_runs_soon_despite_failures(monkeypatch):
 
     for _ in range(2):
         done = threading.Event()
-        work.do("a", deleted, None)
-        work.do("b", lambda _, done=done: done.set(), None)
+        work.do("a", deleted, [])
+        work.do("b", lambda _, done=done: done.set(), [])
         assert done.wait(60)
-    work.do("a", deleted, None)
+    work.do("a", deleted, [])
     work.finish()
 
 

@@ -219,8 +219,9 @@ def get_chunks(transaction: Transaction, seqs: Sequence[int]) -> dict[int, tuple
 
 def iter_listed(transaction: Transaction, kb_id: str) -> Iterator[Document]:
     """Iterate over documents by URI; ``content`` is empty."""
-    query = sa.select(*_WITHOUT_CONTENT).where(documents.c.kb_id == kb_id).order_by(documents.c.uri)
-    for row in transaction.execute(_with_index(query)):
+    query = sa.select(*_WITHOUT_CONTENT).where(documents.c.kb_id == kb_id)
+    # sorted here, so that SQLite reads the covering index and not the texts
+    for row in sorted(transaction.execute(query), key=lambda row: row.uri):
         yield document_of(row)
 
 
@@ -230,22 +231,14 @@ _WITHOUT_CONTENT = [
 ]
 
 
-def _with_index(query: sa.Select[Any]) -> sa.Select[Any]:
-    # the covering index has all columns, so SQLite does not read the text of documents
-    return query.with_hint(documents, "INDEXED BY documents_shown", "sqlite")
-
-
-_PASSAGES = _with_index(
-    sa.select(chunks.c.seq, *CHUNK_COLUMNS, *_WITHOUT_CONTENT).join(
-        documents,
-        sa.and_(documents.c.kb_id == chunks.c.kb_id, documents.c.id == chunks.c.document_id),
-    )
+_PASSAGES = sa.select(chunks.c.seq, *CHUNK_COLUMNS, *_WITHOUT_CONTENT).join(
+    documents, sa.and_(documents.c.kb_id == chunks.c.kb_id, documents.c.id == chunks.c.document_id)
 )
 
 
 def searched_uris(transaction: Transaction, kb_id: str) -> list[str]:
-    query = sa.select(documents.c.uri).where(*alive(kb_id)).order_by(documents.c.uri)
-    return transaction.scalars(query)
+    query = sa.select(documents.c.uri).where(*alive(kb_id))
+    return sorted(transaction.scalars(query))  # without texts, as above
 
 
 def folder_counts(transaction: Transaction, kb_id: str, depth: int) -> dict[str, int]:

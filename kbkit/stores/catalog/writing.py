@@ -37,9 +37,6 @@ from kbkit.stores.catalog.schema import (
     vectors,
 )
 
-_FEW = 1_000
-"""Maximum values that are bound one by one."""
-
 
 @dataclass(frozen=True, slots=True)
 class NewDocument:
@@ -78,11 +75,10 @@ def states(transaction: Transaction, document_ids: Sequence[str]) -> dict[str, D
 
 def ids_by_uri(transaction: Transaction, kb_id: str, uris: Collection[str]) -> dict[str, str]:
     """Map URIs to ids, which are derived from the first URI and do not change with it."""
-    column = documents.c.uri
-    # with `is_in`, SQLite scans all documents
-    chosen = column.in_(uris) if len(uris) <= _FEW else transaction.is_in(column, uris)
-    query = sa.select(column, documents.c.id).where(documents.c.kb_id == kb_id, chosen)
-    return transaction.mapping(query)
+    # no covering index has the source, so SQLite looks up each URI instead of walking over all
+    columns = documents.c.uri, documents.c.id, documents.c.source_id
+    given = documents.c.kb_id == kb_id, transaction.is_in(documents.c.uri, uris)
+    return {row.uri: row.id for row in transaction.execute(sa.select(*columns).where(*given))}
 
 
 def stored_versions(
