@@ -45,11 +45,6 @@ from kbkit.stores.snapshots.snapshot import Postings
 from kbkit.stores.vector_index import NearestIds, VectorIndex
 from kbkit.text.analysis import analyzer
 
-_SCAN_LIMIT = 8_000_000
-"""Maximum numbers to scan instead of querying Chroma: 31,000 vectors of 256 dimensions.
-
-Measured with new queries: a scan of 20,000 vectors took 0.4 to 2 ms, Chroma 2.2 to 3 ms.
-"""
 _MIN_THREADED = 100_000
 """Minimum chunks for a thread; scanning their codes takes about a millisecond."""
 _RESCORED = 10
@@ -60,10 +55,6 @@ _MAX_CACHED = 50_000
 """Maximum chunks that pass a filter to cache their vectors for the next search."""
 _MAX_SELECTED = 10_000
 """Maximum chunks to select by codes if few pass the filter."""
-
-
-def scan_is_faster(snapshot: SegmentedSnapshot, dimensions: int) -> bool:
-    return len(snapshot) * dimensions <= _SCAN_LIMIT
 
 
 @dataclass(slots=True)
@@ -85,9 +76,7 @@ class SnapshotCorpus:
 
     @property
     def _coded(self) -> bool:
-        return not scan_is_faster(self.chunks, self.row.dimensions) and near_chunks.is_coded(
-            self.chunks
-        )
+        return not near_chunks.scan_is_faster(self.chunks) and near_chunks.is_coded(self.chunks)
 
     def nearest(self, size: int, limit: int, mask: Mask | None) -> Rows:
         """Return the nearest chunks, best first, from Chroma or codes, then from a scan."""
@@ -97,7 +86,7 @@ class SnapshotCorpus:
             if limit > size:  # search again, so that the first hits do not depend on `limit`
                 parts.append(self._near(self.vector, limit, mask))
             return np.concatenate(parts)
-        scan = scan_is_faster(self.chunks, self.row.dimensions)
+        scan = near_chunks.scan_is_faster(self.chunks)
         use_index = mask is None and not scan and self.index.is_open(self.row)
         if use_index and self.vector is not None:
             dense = self.nearest_of(self.index.ask(self.row, self.vector, size), size)

@@ -16,7 +16,7 @@ from kbkit.models import Chunk, Document, Filters, Mode, RatingTotal
 from kbkit.models.reports import fold_query
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec, StaticEmbedding
 from kbkit.retrieval.candidates import Candidates, EncodedQuery, FilterMasks, Mask, QueryGraph
-from kbkit.retrieval.corpora import SnapshotCorpus, find_candidates, scan_is_faster
+from kbkit.retrieval.corpora import SnapshotCorpus, find_candidates
 from kbkit.retrieval.encoder_fitting import LearnedQuestions
 from kbkit.retrieval.fusion import Scores, hits_needed, rating_prior
 from kbkit.retrieval.query import Query, QueryEncoder, QueryVector, SummaryQueryEncoder
@@ -252,9 +252,7 @@ class Retriever:
 
     def _warm(self, row: KnowledgeBaseRow, snapshot: SegmentedSnapshot) -> None:
         ready = not is_worn(snapshot) and (
-            scan_is_faster(snapshot, row.dimensions)
-            or self.stores.vectors.is_open(row)
-            or near_chunks.is_coded(snapshot)
+            not near_chunks.needs_index(snapshot) or self.stores.vectors.is_open(row)
         )
         self.stores.warmer.record_search(self.kb_id, ready=ready)
 

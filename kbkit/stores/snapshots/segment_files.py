@@ -21,6 +21,7 @@ from uuid import uuid4
 import numpy as np
 
 from kbkit.stores.snapshots.chunk_table import CHECKED, PART, check
+from kbkit.stores.snapshots.near_chunks import scan_is_faster
 from kbkit.stores.snapshots.segments import (
     DocumentNumbers,
     Segment,
@@ -81,7 +82,7 @@ class SegmentFiles:
         return snapshot
 
     def write_codes(self, snapshot: SegmentedSnapshot) -> None:
-        for segment in snapshot.segments:
+        for segment in () if scan_is_faster(snapshot) else snapshot.segments:
             renew_codes(segment.snapshot)
         for part in snapshot.summaries:
             renew_codes(part)

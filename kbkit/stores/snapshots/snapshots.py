@@ -165,9 +165,9 @@ class Snapshots:
             self.drop(kb_id)
         self.save(kb_id, merging=True)
 
-    def is_coded(self, kb_id: str) -> bool:
+    def needs_index(self, kb_id: str) -> bool:
         cached = self._cached.get(kb_id)
-        return cached is not None and near_chunks.is_coded(cached)
+        return cached is None or near_chunks.needs_index(cached)
 
     def drop(self, kb_id: str) -> None:
         for cache in (self._cached, self._lists):
@@ -217,5 +217,5 @@ class Warmer:
             began = time.monotonic()
             self.snapshots.save(kb_id, merging=True)
             self._again = time.monotonic() + _PAUSE * (time.monotonic() - began)
-            if not self.snapshots.is_coded(kb_id):
+            if self.snapshots.needs_index(kb_id):
                 self.vectors.open(kb_id)
