@@ -34,7 +34,6 @@ _ISO_CODES = {
     "sesotho": "st",
 }
 _SAME_LANGUAGE = {"porter": "english", "dutch_porter": "dutch"}
-_ELISION = re.compile(r"['’]$")
 
 
 @cache
@@ -43,23 +42,17 @@ def stop_words(language: str) -> frozenset[str]:
     language = _SAME_LANGUAGE.get(language, language)
     if language == "english":
         return frozenset(_ENGLISH.split())
+    words: Iterable[str] = ()
     if code := _ISO_CODES.get(language):
         from stopwordsiso import stopwords
 
         words = stopwords(code)
-    else:
-        words = set(_bundled_words(language))
+    elif spec := find_spec("llama_index"):
+        for folder in spec.submodule_search_locations or ():
+            file = Path(folder, "core/_static/nltk_cache/corpora/stopwords", language)
+            words = file.read_text(encoding="utf-8").split() if file.is_file() else words
     # the lists write elided articles with an apostrophe: l', d'
-    return frozenset(_ELISION.sub("", word) for word in words)
-
-
-def _bundled_words(language: str) -> list[str]:
-    spec = find_spec("llama_index")
-    for folder in (spec and spec.submodule_search_locations) or ():
-        file = Path(folder, "core/_static/nltk_cache/corpora/stopwords", language)
-        if file.is_file():
-            return file.read_text(encoding="utf-8").split()
-    return []
+    return frozenset(re.sub(r"['’]$", "", word) for word in words)
 
 
 _COMPARED = (

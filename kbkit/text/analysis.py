@@ -78,10 +78,6 @@ def _marks() -> str:
     return "".join(runs)
 
 
-def _placeholder_mark() -> str:
-    return "\u0300"  # for ASCII text, which has no marks
-
-
 _OPERATOR = (
     r"\?\?=?|\?[.:]|&&|\|\||[!=]==?|<=>|[<>]=|<<=?|>>=?|[-=]>|<-|[-+*/%:|&^]="
     r"|\*\*|\|>|=~|!~|!!|\+\+"
@@ -89,7 +85,8 @@ _OPERATOR = (
 
 
 @cache
-def _token(marks: Callable[[], str]) -> re.Pattern[str]:
+def _token(is_ascii: bool) -> re.Pattern[str]:
+    marks = "\u0300" if is_ascii else _marks()  # ASCII text does not wait for the list of all
     joint = r"(?:[.\-'’]|(?:::?|->|[/@])(?=[^\W\d]))"
     return re.compile(
         rf"(?<![^\s`(])(?:{_OPERATOR})(?![^\s`).,;])|"
@@ -99,15 +96,13 @@ def _token(marks: Callable[[], str]) -> re.Pattern[str]:
         r"))?\w++"
         # this lookahead lets most words skip the rest
         r"(?:(?=[.\-'’:/@+#`\u0300-\U000e0fff])"
-        rf"(?:{joint}\w+|(?![\0-\u02ff])[{marks()}]+\w*)*"
+        rf"(?:{joint}\w+|(?![\0-\u02ff])[{marks}]+\w*)*"
         rf"(?:\+\+(?:\d\d?)?(?!\w)|(?<=(?<!\w){_LETTER})#(?!\w))?`?)?"
     )
 
 
 def _tokens(text: str) -> list[str]:
-    # ASCII text does not wait for the list of all marks
-    tokens: list[str] = _token(_placeholder_mark if text.isascii() else _marks).findall(text)
-    return tokens
+    return _token(text.isascii()).findall(text)
 
 
 _ALONE = re.compile(_OPERATOR)
@@ -209,7 +204,7 @@ class Analyzer:
             text = text.lower()
         marked = _QUOTED.sub(r"`\1`", text)
         if self.language in ("english", "porter"):
-            marked = _MENTIONED.sub(_in_backticks, marked)
+            marked = _MENTIONED.sub(lambda found: re.sub(r"\w+$", r"`\g<0>`", found[0]), marked)
         terms_of = self._of_queries.terms
         terms = terms_of(marked) or self.terms(text) or terms_of(_WORD.sub(r"`\g<0>`", text))
         return list(dict.fromkeys(terms))
@@ -227,12 +222,10 @@ class Analyzer:
             return self._word(folded, len(token) > 1 and token.isupper())
         if not token.isascii() and _SPACELESS.search(token):
             return self._spaceless(token)
-        if (
-            "'" in folded
-            and len(token) <= _MAX_TERM_LENGTH
-            and (contraction := _CONTRACTION.fullmatch(token))
-        ):
-            return self._memory[contraction[1]] or self._expand_contraction(folded)
+        apostrophe = "'" in folded and len(token) <= _MAX_TERM_LENGTH
+        if apostrophe and (contraction := _CONTRACTION.fullmatch(token)):
+            terms = self._memory[contraction[1]]
+            return terms if terms or self._one_form else self._word(_fold_segment(folded))
         body = token.lstrip("-@#$.")
         sign = token[: len(token) - len(body)]
         end = "".join(_END.findall(body)) if "+" in body or "#" in body else ""
@@ -241,18 +234,14 @@ class Analyzer:
             return ()
         if len(segments) == 1 and not sign and not end:
             return self._segment(segments[0])
-        terms = self._wholes(sign, [_fold_segment(segment) for segment in segments], end)
+        wholes = self._wholes(sign, list(map(_fold_segment, segments)), end)
         if not (end and len(segments[0]) == 1):  # C++ is not C
-            terms += chain.from_iterable(map(self._memory.__getitem__, segments))
-        return tuple(dict.fromkeys(terms))
-
-    def _expand_contraction(self, folded: str) -> tuple[str, ...]:
-        return () if self._one_form else self._word(_fold_segment(folded))
+            wholes += chain.from_iterable(map(self._memory.__getitem__, segments))
+        return tuple(dict.fromkeys(wholes))
 
     def _wholes(self, sign: str, joined_segments: list[str], end: str) -> list[str]:
-        letters = len(joined_segments) > 1 and all(
-            len(s) == 1 and s.isalpha() for s in joined_segments
-        )
+        single = all(len(segment) == 1 and segment.isalpha() for segment in joined_segments)
+        letters = single and len(joined_segments) > 1
         whole = ("" if letters else ".").join(joined_segments)
         terms = [sign + whole, sign + joined_segments[0]] if sign else []
         if letters:
@@ -314,10 +303,9 @@ def _fold_segment(segment: str) -> str:
 def fold(text: str) -> str:
     """Fold case; JavaScript has no Unicode case folding, so four replacements do what matters."""
     text = text.lower()
-    if text.isascii():
-        return text
-    text = text.replace("ß", "ss").replace("ς", "σ").replace("i\u0307", "i")
-    return text.replace("’", "'")
+    if not text.isascii():
+        text = text.replace("ß", "ss").replace("ς", "σ").replace("i\u0307", "i").replace("’", "'")
+    return text
 
 
 def bare(folded: str) -> str:
@@ -330,11 +318,6 @@ def bare(folded: str) -> str:
 
 def _normal(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFKC", _UNSEEN.sub("", text))
-
-
-def _in_backticks(match: re.Match[str]) -> str:
-    word = match[match.lastindex or 0]
-    return match[0].removesuffix(word) + f"`{word}`"
 
 
 @cache
