@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from kbkit.files.paths import collision_key
 from kbkit.stores.catalog.indexed_files import Link
 from kbkit.text.markdown import blocks
-from kbkit.text.markdown.structure import CODE_SPAN, WIKI_LINK, destinations
+from kbkit.text.markdown.structure import CODE_SPAN, DESTINATION, WIKI_LINK
 
 SUFFIXES = (".md", ".markdown", ".txt")  # links may omit these
 
@@ -55,7 +55,8 @@ def links_of(text: str, path: str) -> list[Link]:
 
 
 def _relative(text: str, path: str) -> Iterator[str]:
-    for href in destinations(text):
+    for match in DESTINATION.finditer(text):
+        href = match[1] or match[2] or ""
         address = unquote(href.partition("#")[0].partition("?")[0])
         if not address or _SCHEME.match(address) or address.startswith(("/", "\\")):
             continue

@@ -26,7 +26,6 @@ from kbkit.text.analysis import analyzer
 from kbkit.text.markdown import Block, Kind
 from kbkit.text.markdown.structure import (
     Outline,
-    link_texts,
     links,
     outline,
     plain_text,
@@ -264,7 +263,7 @@ def _text(content: str, block: Block) -> str:
 
 
 def _is_link_list(markdown: str, text: str) -> bool:
-    texts = link_texts(markdown)
+    texts = [link[1] for link in links(markdown)]
     linked = sum(len(_ANY_WORD.findall(each)) for each in texts)
     return len(texts) > 1 and 2 * linked > len(_ANY_WORD.findall(text))
 

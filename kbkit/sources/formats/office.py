@@ -22,7 +22,7 @@ from kbkit.sources.html.metadata import rights_license
 from kbkit.sources.parts import PAGE_BREAK, Part, one_line, stem
 from kbkit.sources.untrusted import Archive, UnreadableError, office, parse_xml
 from kbkit.text.markdown.structure import document_title
-from kbkit.text.markdown.writing import MATH, escape, guard, latex, pipe_table, quote, safe_url
+from kbkit.text.markdown.writing import MATH, escape, guard, latex, pipe_table, quoted, safe_url
 
 _STYLES = Path(__file__).with_name("word_styles.txt").read_text("utf-8")
 _CORE = re.compile(r"<(?:\w+:)?(title|creator|rights)>([^<]{1,1000})</")
@@ -274,7 +274,7 @@ def _slide(slide: Any) -> tuple[str, list[str]]:
         notes = frame.text.strip() if frame is not None else ""
         if notes:
             lines = [guard(escape(line)) for line in notes.replace("\v", "\n").splitlines()]
-            blocks.append(quote("**Notes**\n\n" + "\n".join(lines)))
+            blocks += quoted(["**Notes**", "\n".join(lines)])
     return head, blocks
 
 

@@ -11,7 +11,7 @@ from lxml import etree
 
 from kbkit.sources.html import HEADINGS, NAMES, Element, classes, drop_tree, plain_text
 from kbkit.sources.html.inline import code_text
-from kbkit.text.markdown.writing import KINDS, bold, indent
+from kbkit.text.markdown.writing import KINDS, anchor_mark, bold, indent
 
 _MAX_COLUMNS = 200
 _MAX_CELLS = 50_000
@@ -63,9 +63,7 @@ def _rows(table: Element) -> list[Element]:
 
 def _span(value: str | None, limit: int) -> int:
     text = (value or "").strip()
-    if not text.isdigit():
-        return 1
-    return max(1, min(int(text[:6]), limit))
+    return max(1, min(int(text[:6]), limit)) if text.isdigit() else 1
 
 
 def table_cells(table: Element) -> list[Element]:
@@ -100,11 +98,8 @@ def is_section_title(row: list[Element | None]) -> bool:
 
 
 def _visible_cells(row: list[Element | None]) -> list[Element]:
-    return [cell for cell in dict.fromkeys(row) if cell is not None and _shows(cell)]
-
-
-def _shows(cell: Element) -> bool:
-    return bool("".join(cell.itertext()).strip()) or next(cell.iter("img"), None) is not None
+    cells = (cell for cell in dict.fromkeys(row) if cell is not None)
+    return [cell for cell in cells if plain_text(cell) or next(cell.iter("img"), None) is not None]
 
 
 def _arranges(cell: Element) -> bool:
@@ -116,9 +111,8 @@ def _arranges(cell: Element) -> bool:
 def needs_lines(block: str, code: list[str] | None) -> bool:
     if code is not None:
         return len(code) > 1
-    if re.search(r"^#{1,6} |^ *`{3,}[^`\n]*$", block, re.MULTILINE):
-        return True
-    return "\n" in block and block[0] in "|>"
+    has_block = re.search(r"^#{1,6} |^ *`{3,}[^`\n]*$", block, re.MULTILINE)
+    return has_block is not None or ("\n" in block and block[0] in "|>")
 
 
 _BLOCK = re.compile(r"(?:[-#>|]|\d+\. |`{3,}[^`\n]*\n)")  # cannot follow a term in its line
@@ -126,9 +120,8 @@ _COLON = re.compile(r":(?=\]\([^()\s]*\)$)")  # at the end of a link
 
 
 def definition_groups(element: Element) -> list[tuple[list[Element], list[Element]]]:
-    parts = [part for child in element for part in (child if child.tag == "div" else (child,))]
     groups: list[tuple[list[Element], list[Element]]] = []
-    for part in parts:
+    for part in (part for child in element for part in (child if child.tag == "div" else (child,))):
         if not groups or (part.tag == "dt" and groups[-1][1]):
             groups.append(([], []))
         groups[-1][part.tag != "dt"].append(part)
@@ -183,7 +176,7 @@ def write_terms(terms: Sequence[tuple[str, str]], blocks: list[str], out: list[s
 def _item(names: list[str], fragment: str, blocks: list[str]) -> str:
     head = ", ".join(_COLON.sub("", name.rstrip(": ")) for name in names)
     head = head if head.startswith("`") and head.endswith("`") else bold(head)
-    mark = f" {{#{fragment}}}" if fragment else ""
+    mark = anchor_mark(fragment)
     if blocks and not _BLOCK.match(blocks[0]) and not (mark and blocks[0].endswith("}")):
         first, rest = f"-   {head}: {indent(blocks[0], '    ')[4:]}{mark}", blocks[1:]
     else:
@@ -212,9 +205,7 @@ def admonition_title(element: Element) -> Element | None:
         if names & _TITLES or any("admonitionheading" in name for name in names):
             return child
     first = _first(element)
-    if first is None or len(plain_text(first)) > _MAX_TITLE_LENGTH:
-        return None
-    return first
+    return first if first is not None and len(plain_text(first)) <= _MAX_TITLE_LENGTH else None
 
 
 def is_body(element: Element) -> bool:
@@ -266,11 +257,10 @@ def label_tabs(body: Element) -> list[Element]:
     """Move the labels of tabs, found by roles or radio buttons, in place; return the new labels."""
     moved: list[Element] = []
     by_id = {element.get("id"): element for element in body.iter() if element.get("id")}
-    for tabs in [element for element in body.iter() if element.get("role") == "tablist"]:
-        labels = [element for element in tabs.iter() if element.get("role") == "tab"]
-        moved += _move(
-            labels, _controlled_panels(labels, by_id) or _beside(tabs, len(labels), by_role=True)
-        )
+    for tabs in body.xpath("descendant-or-self::*[@role='tablist']"):
+        labels = tabs.xpath("descendant-or-self::*[@role='tab']")
+        panels = _controlled_panels(labels, by_id) or _beside(tabs, len(labels), by_role=True)
+        moved += _move(labels, panels)
     groups: defaultdict[Element, list[Element]] = defaultdict(list)
     for label in body.iter("label"):
         button = by_id.get(label.get("for"))
@@ -317,12 +307,13 @@ def _controlled_panels(
 def _beside(labels: Element, count: int, *, by_role: bool) -> list[Element | None]:
     """Return as many panels as there are labels, inside or after their ancestors."""
     for ancestor in islice((labels, *labels.iterancestors()), _LEVELS):
-        if by_role:
-            panels = [part for part in ancestor.iter() if part.get("role") == "tabpanel"]
-        else:
-            panels = list(following) if (following := _next(ancestor)) is not None else []
-        if len(panels) == count:
-            return panels
+        panels = (
+            ancestor.xpath("descendant-or-self::*[@role='tabpanel']")
+            if by_role
+            else _next(ancestor)
+        )
+        if panels is not None and len(panels) == count:
+            return list(panels)
     return []
 
 

@@ -35,6 +35,7 @@ from kbkit.sources.html.inline import (
 )
 from kbkit.text.markdown import without_text_anchor
 from kbkit.text.markdown.writing import (
+    anchor_mark,
     bold,
     code_span,
     escape,
@@ -44,7 +45,7 @@ from kbkit.text.markdown.writing import (
     guard,
     indent,
     pipe_table,
-    quote,
+    quoted,
     title_of,
     write_marks,
 )
@@ -100,7 +101,7 @@ class MarkdownWriter:
             **dict.fromkeys(("summary", "legend", "caption", "dt"), self._caption),
             "dl": self._definitions,
             "table": self._table,
-            "blockquote": self._quotation,
+            "blockquote": lambda element: quoted(self._blocks(element)),
             "hr": lambda _element: ["---"],
             "p": self._add_anchors,
         }
@@ -126,8 +127,9 @@ class MarkdownWriter:
                 self._paragraph(inline_texts, out)
                 if {previous_tag, tag} == {"dl", "ul"}:  # another marker separates the lists
                     mark = "*" if mark == "-" else "-"
-                blocks = self._block(child)
-                out.extend(blocks if mark == "-" else map(_with_stars, blocks))
+                for block in self._block(child):
+                    is_list = mark == "*" and block.startswith("-   ")
+                    out.append(_MARK.sub(mark, block) if is_list else block)
                 previous_tag, mark = (tag, mark) if tag in {"dl", "ul"} else ("", "-")
             elif (code := broken_code(child)) is not None:
                 self._paragraph(inline_texts, out)
@@ -161,7 +163,7 @@ class MarkdownWriter:
             return self._note(element)
         names = classes(element) if tag in ("div", "aside", "section", "p", "dl") else []
         if "math" in names:
-            return self._math(element)
+            return [f"$$\n{text}\n$$"] if (text := formula(plain_text(element))) else []
         if not tables.ADMONITIONS.isdisjoint(names) and len(element.findall("dt")) <= 1:
             return self._admonition(element)
         return self._writers.get(tag, self._blocks)(element)
@@ -179,14 +181,9 @@ class MarkdownWriter:
 
     def _add_anchors(self, element: Element) -> list[str]:
         blocks = self._blocks(element)
-        fragment = opening_anchor(element)
-        if fragment and blocks and not _NO_PARAGRAPH.match(blocks[0]):
-            blocks[0] += f" {{#{fragment}}}"
+        if blocks and not _NO_PARAGRAPH.match(blocks[0]):
+            blocks[0] += anchor_mark(opening_anchor(element))
         return blocks
-
-    def _quotation(self, element: Element) -> list[str]:
-        inner = self._blocks(element)
-        return [quote("\n\n".join(inner))] if inner else []
 
     def _caption(self, element: Element) -> list[str]:
         if next(element.iterdescendants(*BLOCKS), None) is not None:
@@ -200,7 +197,7 @@ class MarkdownWriter:
         fragment = anchor(element, self._anchors)
         text = self._spans.line(element, place=fragment)
         if not text:
-            return self._images(element)
+            return [text for image in element.iter("img") if (text := self._spans.image(image))]
         if element.getparent() is not None and self._in_cell(element):
             return [bold(text)]
         self._sections.begin(element, text, level)
@@ -212,9 +209,6 @@ class MarkdownWriter:
         level = self._sections.member(element)
         return [self._heading_line(text, level, fragment)] if text else []
 
-    def _images(self, element: Element) -> list[str]:
-        return [text for image in element.iter("img") if (text := self._spans.image(image))]
-
     def _in_cell(self, element: Element) -> bool:
         inner = ("div", "p", "span", "a", "li")
         holder = next((up for up in element.iterancestors() if up.tag not in inner), None)
@@ -223,7 +217,7 @@ class MarkdownWriter:
     @staticmethod
     def _heading_line(text: str, level: int, fragment: str) -> str:
         text = re.sub(r"(?<!\\)(#+)$", r"\\\1", text)
-        return "#" * level + f" {text}" + (f" {{#{fragment}}}" if fragment else "")
+        return f"{'#' * level} {text}{anchor_mark(fragment)}"
 
     def _code(self, element: Element) -> list[str]:
         code = code_text(element)
@@ -270,13 +264,11 @@ class MarkdownWriter:
         api = not _API_LISTS.isdisjoint(classes(element))
         notes = not _NOTE_LISTS.isdisjoint(classes(element))
         groups = tables.definition_groups(element)
-        anchored = [
-            any(anchor(term, self._anchors) for term in terms) for terms, _ in groups if terms
-        ]
+        group_anchors = [[anchor(term, self._anchors) for term in terms] for terms, _ in groups]
+        anchored = [any(anchors) for anchors in group_anchors if anchors]
         # if most terms have anchors; a few lead to letters of the alphabet
         mostly_anchored = sum(anchored) * 2 > len(anchored)
-        for terms, definitions in groups:
-            anchors = [anchor(term, self._anchors) for term in terms]
+        for (terms, definitions), anchors in zip(groups, group_anchors, strict=True):
             signed = api or any(
                 "sig" in classes(term) or term.find("pre") is not None for term in terms
             )
@@ -311,11 +303,11 @@ class MarkdownWriter:
             return out
         # Markdown takes the first line for column names
         lines: list[list[str]] = [] if tables.has_head(rows) else [[""] * len(rows[0])]
-        seen: set[Element] = set()
+        seen: set[Element | None] = {None}
         for row in rows:
             line: list[str] = []
             blocks_below: list[str] = []
-            if row[0] is not None and tables.is_section_title(row):
+            if tables.is_section_title(row):
                 if any(any(line) for line in lines):
                     out.append(pipe_table(lines))
                 out += self._laid_out(row[0])
@@ -324,8 +316,7 @@ class MarkdownWriter:
                 continue
             for cell in row:
                 # write a spanning cell once, at its first position
-                is_covered = cell is None or cell in seen
-                cell_text, cell_blocks = ("", []) if is_covered else self._cell(cell)
+                cell_text, cell_blocks = ("", []) if cell in seen else self._cell(cell)
                 seen.add(cell)
                 line.append(cell_text)
                 blocks_below += cell_blocks
@@ -379,19 +370,10 @@ class MarkdownWriter:
             inner = [block for cell in tables.table_cells(table) for block in self._laid_out(cell)]
         else:
             inner = self._blocks(element)
-        return [quote("\n\n".join(title + inner))] if title + inner else []
+        return quoted(title + inner)
 
     def _title(self, element: Element, heading: Element) -> str:
         text = self._spans.line(heading)
         if " " not in plain_text(heading):
             return text  # a name of the kind, in any language
         return title_of(tables.admonition_kind(element), text)
-
-    def _math(self, element: Element) -> list[str]:
-        text = formula(plain_text(element))
-        return [f"$$\n{text}\n$$"] if text else []
-
-
-def _with_stars(block: str) -> str:
-    """Write a list with the other marker, to separate it from the list before."""
-    return _MARK.sub("*", block) if block.startswith("-   ") else block

@@ -70,13 +70,6 @@ def module_end(lines: list[str], at: int) -> int:
 
 _FRAMES = frozenset({"admonition", "callout", "aside", "alert"})
 """Components with a type attribute."""
-
-
-def _value(pattern: re.Pattern[str], attributes: str) -> str:
-    match = pattern.search(attributes)
-    return next(filter(None, match.groups()), "") if match else ""
-
-
 _DEEPEST = 12
 _FENCE = re.compile(r"(?P<lead>[ \t]*)(?P<marks>`{3,}|~{3,})[ \t]*(?P<info>[^\n]*)$")
 _ADMONITION = re.compile(
@@ -128,8 +121,7 @@ class _Unfolding:
         self._depth = depth
 
     def _inner(self, lines: list[str]) -> list[str]:
-        nested = _Unfolding(lines, self._components, self._directives, self._depth + 1)
-        return nested.unfold()
+        return _Unfolding(lines, self._components, self._directives, self._depth + 1).unfold()
 
     def unfold(self) -> list[str]:
         """Convert the lines to CommonMark; blocks nested too deeply stay."""
@@ -145,10 +137,8 @@ class _Unfolding:
                 if _HEADING.match(line) and not split_anchor(line)[1]:
                     line = f"{_ATTRIBUTES.sub('', line).rstrip()} {{#{target}}}"
                 target = ""
-            stripped = line.lstrip(" \t")
-            converted = self._block(at) if stripped[:1] in _BLOCK_STARTS else None
-            if converted is None:
-                converted = self._terms(at, out)
+            begins_block = line.lstrip(" \t").startswith(_BLOCK_STARTS)
+            converted = (self._block(at) if begins_block else None) or self._terms(at, out)
             if converted is not None:
                 block, at = converted
                 if block and out and out[-1].strip():
@@ -163,18 +153,13 @@ class _Unfolding:
             elif match := _TARGET.match(line):
                 target = match["name"]
                 at += 1
+            elif self._components and (end := module_end(lines, at)):
+                at = end
             else:
-                next_line = self._skip_dropped(at)
-                out += [line] if next_line == at else []
-                at = max(next_line, at + 1)
+                is_comment = self._directives and _COMMENT.match(line)
+                out += [] if is_comment or _DROPPED.match(line) else [line]
+                at += 1
         return out
-
-    def _skip_dropped(self, at: int) -> int:
-        if self._components and (end := module_end(self._lines, at)):
-            return end
-        line = self._lines[at]
-        comment = self._directives and _COMMENT.match(line)
-        return at + 1 if comment or _DROPPED.match(line) else at
 
     def _block(self, at: int) -> _Written | None:
         line = self._lines[at]
@@ -194,10 +179,9 @@ class _Unfolding:
             return _note(match["label"], self._inner([match["text"], *body])), after
         if formula := formula_block(self._lines, at):
             return formula
-        if self._components and (match := _OPENING.match(line)):
-            end = self._ends.get(at)
-            if end is not None:
-                return self._component(match, self._lines[at + 1 : end]), end + 1
+        if self._components and at in self._ends and (match := _OPENING.match(line)):
+            end = self._ends[at]
+            return self._component(match, self._lines[at + 1 : end]), end + 1
         if match := _ABBREVIATION.match(line):
             return [f"*   **{match['name']}**: {match['text']}"], at + 1
         return None
@@ -214,20 +198,19 @@ class _Unfolding:
         closing = re.compile(rf"[ \t]*{marks[0]}{{{len(marks)},}}[ \t]*$")
         end = next((n for n in range(at + 1, len(lines)) if closing.match(lines[n])), len(lines))
         next_line = min(end + 1, len(lines))
-        directive = _DIRECTIVE.match(info)
-        if directive and not info.startswith("{."):
+        directive = _DIRECTIVE.match(info) if not info.startswith("{.") else None
+        if directive or info.strip() == "math":
             body = dedent_lines(lines[at + 1 : end], width_of(match["lead"]))
-            block = self._directive(directive["kind"], directive["title"], body)
+            if directive:
+                block = self._directive(directive["kind"], directive["title"], body)
+            else:
+                block = formula_lines(body)
             return indent_block(block, match["lead"]), next_line
-        if info.strip() == "math":
-            content = dedent_lines(lines[at + 1 : end], width_of(match["lead"]))
-            return indent_block(formula_lines(content), match["lead"]), next_line
         code = lines[at:next_line]
         title_match = _TITLE.search(info) or _LABEL.search(info)
         if "{" in info or title_match:
-            language = _LANGUAGE.match(info)
-            name = language[1] if language and not info.startswith(("[", "{title")) else ""
-            code[0] = f"{match['lead']}{marks}{name}"
+            language = _LANGUAGE.match(info) if not info.startswith("{title") else None
+            code[0] = f"{match['lead']}{marks}{language[1] if language else ''}"
         if title_match and (title := next(filter(None, title_match.groups()), "")):
             return [f"{match['lead']}**{title}**", "", *code], next_line
         return code, next_line
@@ -280,23 +263,22 @@ class _Unfolding:
         if kind == "list-table":
             return [*caption(title), *list_table(inner)]
         if kind in _PICTURES:
-            picture = [f"![{options.get('alt', '')}]({title})", ""] if title else []
-            return [*picture, *inner]
+            return [f"![{options.get('alt', '')}]({title})", "", *inner] if title else inner
         if kind in VERSIONS:
-            label = f"{VERSIONS[kind]} {title}".strip()
-            return quote_block(label, inner)
+            return quote_block(f"{VERSIONS[kind]} {title}".strip(), inner)
         if kind in KINDS or kind in _FOLDED:
             kind = options.get("type") or (kind if kind in KINDS else "details")
             if kind == "admonition":
-                class_names = options.get("class", "").split()
-                kind = next((name for name in class_names if name in KINDS), kind)
+                kind = next(filter(KINDS.__contains__, options.get("class", "").split()), kind)
             return quote_block(title_of(kind, title or None), inner)
         return [*(caption(title) if kind not in _UNNAMED else []), *inner]
 
     def _component(self, match: re.Match[str], body: list[str]) -> list[str]:
-        kind, title = match["name"].lower(), _value(_TITLE_ATTRIBUTE, match["rest"])
-        if kind in _FRAMES:
-            kind = _value(_TYPE, match["rest"]).lower() or kind
+        kind, title = match["name"].lower(), ""
+        if attribute := _TITLE_ATTRIBUTE.search(match["rest"]):
+            title = next(filter(None, attribute.groups()), "")
+        if kind in _FRAMES and (attribute := _TYPE.search(match["rest"])):
+            kind = next(filter(None, attribute.groups()), kind).lower()
         inner = self._inner(dedent("\n".join(body)).split("\n"))
         if kind in KINDS:
             return quote_block(title_of(kind, title or None), inner)
@@ -312,36 +294,30 @@ class _Unfolding:
         terms = [line.strip() for line in lines[at:first]]
         if first < len(lines) and not lines[first].strip():
             first += 1
-        if first == len(lines) or not (match := _DEFINITION.match(lines[first])):
+        if first == len(lines) or not _DEFINITION.match(lines[first]):
             return None
         inner: list[str] = []
-        end = first
-        while match:
-            body, end = body_below(lines, end + 1, len(match["lead"]), lazy=True)
-            inner += self._inner([match["text"], *body])
-            next_line = end
-            while next_line < len(lines) and not lines[next_line].strip():
-                next_line += 1
-            match = _DEFINITION.match(lines[next_line]) if next_line < len(lines) else None
-            if match:
-                inner.append("")
-                end = next_line
+        next_line: int | None = first
+        while next_line is not None and (match := _DEFINITION.match(lines[next_line])):
+            body, end = body_below(lines, next_line + 1, len(match["lead"]), lazy=True)
+            inner += ["", *self._inner([match["text"], *body])]
+            next_line = next((n for n in range(end, len(lines)) if lines[n].strip()), None)
         head = ", ".join(terms)
         head = head if re.fullmatch(r"`[^`]+`|\*\*[^*]+\*\*", head) else f"**{head}**"
-        return list_item("*", f"{head}: ", inner), end
+        return list_item("*", f"{head}: ", inner[1:]), end
 
 
 def _verbatim(kind: str, title: str, options: dict[str, str], body: list[str]) -> list[str] | None:
+    text = "\n".join(body)
     if kind in CODE:
         language = "" if kind == "parsed-literal" else title.split(" ", maxsplit=1)[0]
-        code = fence("\n".join(body), language).split("\n")
-        return [*caption(options.get("caption", "")), *code]
+        return [*caption(options.get("caption", "")), *fence(text, language).split("\n")]
     if kind == "mermaid":
-        return fence("\n".join(body), kind).split("\n")
+        return fence(text, kind).split("\n")
     if kind == "eval-rst":
         from kbkit.sources.restructured_text import markdown_of_rst  # few texts need docutils
 
-        return markdown_of_rst("\n".join(body)).split("\n")
+        return markdown_of_rst(text).split("\n")
     if kind == "math":
         return formula_lines([title, *body])
     if kind == "toctree":
@@ -349,7 +325,7 @@ def _verbatim(kind: str, title: str, options: dict[str, str], body: list[str]) -
     return None
 
 
-_BLOCK_STARTS = frozenset("`~!?=>:/[*<$\\")
+_BLOCK_STARTS = tuple("`~!?=>:/[*<$\\")
 
 
 def _note(label: str, inner: list[str]) -> list[str]:

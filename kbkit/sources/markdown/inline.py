@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kbkit.text.markdown import Block, Kind, blocks, text_anchor
 from kbkit.text.markdown.extensions import note_anchor
 from kbkit.text.markdown.structure import CODE_SPAN, PAGE_MARK, split_anchor
-from kbkit.text.markdown.writing import CODE_ROLES, WORDS, code_span, safe_url
+from kbkit.text.markdown.writing import CODE_ROLES, WORDS, anchor_mark, code_span, safe_url
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -101,8 +101,8 @@ _ADDRESS_END = re.compile(r"(?:[.,:;!?'*_~]|&\w+;)+$")
 _TEX = re.compile(r"[\\^_=]")
 _NOTE = re.compile(r"\[\^([^\]\s]{1,80})\]")
 _TASK = re.compile(r"(?P<lead>[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)+)\[(?P<done>[ xX])\](?=[ \t])")
-_TITLED = re.compile(r"(?P<title>.*\S)\s*<(?P<goal>[^<>]+)>", re.DOTALL)
 _LEAD = re.compile(r"[ \t]*")
+_TITLED = re.compile(r"(?P<title>.*\S)\s*<(?P<goal>[^<>]+)>", re.DOTALL)
 
 _EMPHASIS = {
     **dict.fromkeys(("b", "strong", "mark"), "**"),
@@ -148,7 +148,7 @@ def plain_markup(
                 piece = task["lead"] + mark + piece[task.end() :]
             piece, anchor = text_anchor(block, piece)
             converted = writer.text(piece, in_line=block.kind is Kind.TABLE)
-            out.append(f"{converted.rstrip()} {{#{anchor}}}" if anchor else converted)
+            out.append(converted.rstrip() + anchor_mark(anchor) if anchor else converted)
         else:
             out.append(piece)
     return "".join([*out, text[at:]])
@@ -171,13 +171,11 @@ class _LineWriter(NamedTuple):
             return self.text(piece, in_line=True)
         source = _HEADING_ATTRIBUTES.sub("", source) if _ATTRIBUTES.search(source) else source
         text = " ".join(self.text(_CLOSING_HASHES.sub("", source), in_line=True).split())
-        lead = piece[: piece.index("#")]
-        return f"{lead}{block.markup} {text}" + (f" {{#{anchor}}}" if anchor else "")
+        return f"{piece[: piece.index('#')]}{block.markup} {text}{anchor_mark(anchor)}"
 
     def html(self, block: Block, piece: str) -> str:
         if not block.outermost:
-            lines = [self.text(line, in_line=True).rstrip() for line in piece.split("\n")]
-            return "\n".join(lines)
+            return "\n".join(self.text(line, in_line=True).rstrip() for line in piece.split("\n"))
         if re.match(r"[ \t]*<[A-Za-z]+[^<>]*\bmarkdown\b", piece):
             return self.text("\n".join(line.strip() for line in piece.split("\n")))
         if _MARKED_CELL.search(piece):
@@ -201,9 +199,8 @@ class _LineWriter(NamedTuple):
         while match := _ACTIVE.search(text, at):
             out.append(text[at : match.start()])
             at = match.start()
-            replacement, end = self._piece(text, at, in_line, depth, out)
+            replacement, at = self._piece(text, at, in_line, depth, out)
             out.append(replacement)
-            at = end
         return "".join(out) + text[at:]
 
     def _piece(
@@ -297,13 +294,13 @@ def _picture(attributes: dict[str, str]) -> str:
 def _emoji() -> dict[str, str]:
     from pymdownx import gemoji_db
 
-    aliases = {alias: gemoji_db.emoji[name] for alias, name in gemoji_db.aliases.items()}
-    emoji = {**gemoji_db.emoji, **aliases}
-    return {
-        name.strip(":"): "".join(chr(int(code, 16)) for code in entry["unicode"].split("-"))
-        for name, entry in emoji.items()
+    signs = {
+        name: "".join(chr(int(code, 16)) for code in entry["unicode"].split("-"))
+        for name, entry in gemoji_db.emoji.items()
         if entry.get("unicode")
     }
+    signs |= {alias: signs[name] for alias, name in gemoji_db.aliases.items() if name in signs}
+    return {name.strip(":"): sign for name, sign in signs.items()}
 
 
 def _role(match: re.Match[str], writer: _LineWriter) -> str:
@@ -314,10 +311,9 @@ def _role(match: re.Match[str], writer: _LineWriter) -> str:
         return f"[{titled['title'] if titled else writer.targets[goal]}](#{goal})"
     if role == "math":
         return f"${text}$"
-    if role == "doc" and titled:
-        goal = titled["goal"]
-        return f"[{titled['title']}]({goal}{'' if goal.endswith('.md') else '.md'})"
     label = titled["title"] if titled else text
+    if role == "doc" and titled:
+        return f"[{label}]({goal.removesuffix('.md')}.md)"
     if CODE_ROLES.fullmatch(role):
         return code_span(label.removeprefix("~") if titled else label.lstrip("~!"))
     if role in {"doc", "download"} and not titled:

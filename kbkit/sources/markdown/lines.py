@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import takewhile
 from typing import Any
 
 from kbkit.text.markdown import Block, Kind, blocks, is_closed
 from kbkit.text.markdown.extensions import outside_code
 from kbkit.text.markdown.sanitizing import html_as_text
-from kbkit.text.markdown.writing import admonition, indent, pipe_table
+from kbkit.text.markdown.writing import indent, pipe_table, quoted
 
 _OPTION = re.compile(r"[ \t]*:(?P<name>[\w-]+):[ \t]*(?P<value>.*)$")
-_YAML_OPTION = re.compile(r"[ \t]{4,}[\w-]+:(?:[ \t]|$)")
+_YAML_OPTION = re.compile(r"[ \t]{4,}(?P<name>[\w-]+):(?P<value>(?:[ \t].*)?)$")
 _BEGINS_BLOCK = re.compile(r"(?:[-#>|]|\d+\.|`{3})")
 TERM = re.compile(r"(?![ \t>|#:=]|[-*+][ \t]|\d+[.)][ \t]|```|~~~|\[\^|!\[|<)\S")
 
@@ -24,15 +25,13 @@ def list_item(mark: str, head: str, inner: list[str]) -> list[str]:
         inner = ["", *inner]
         head = head.removesuffix(": ")
     first, *rest = inner or [""]
-    return [
-        f"{mark}   {head}{first}".rstrip(),
-        *(f"    {line}" if line.strip() else "" for line in rest),
-    ]
+    indented = (f"    {line}" if line.strip() else "" for line in rest)
+    return [f"{mark}   {head}{first}".rstrip(), *indented]
 
 
 def quote_block(title: str, inner: list[str]) -> list[str]:
-    text = admonition(title, "\n".join(inner).strip("\n"))
-    return text.split("\n") if text else []
+    parts = [f"**{title}**" if title else "", "\n".join(inner).strip("\n")]
+    return [line for block in quoted([*filter(None, parts)]) for line in block.split("\n")]
 
 
 def caption(text: str) -> list[str]:
@@ -66,48 +65,35 @@ def body_below(
 
 
 def dedent_lines(lines: list[str], width: int) -> list[str]:
-    return [_cut(line, width) for line in lines] if width else lines
-
-
-def _cut(line: str, width: int) -> str:
-    content = line.lstrip(" \t")
-    lead = line[: len(line) - len(content)].expandtabs(4)
-    return lead[width:] + content
+    if not width:
+        return lines
+    texts = ((line, line.lstrip(" \t")) for line in lines)
+    return [line.removesuffix(text).expandtabs(4)[width:] + text for line, text in texts]
 
 
 def options_of(body: list[str]) -> tuple[dict[str, str], list[str]]:
-    options: dict[str, str] = {}
-    at = 0
     if body and body[0].strip() == "---":  # YAML
         end = next((n for n, line in enumerate(body[1:], 1) if line.strip() == "---"), 0)
-        return options, body[end + 1 :] if end else body
-    while at < len(body) and (match := _OPTION.match(body[at])):
-        options[match["name"]] = match["value"].strip()
-        at += 1
-    if not at:
-        while at < len(body) and _YAML_OPTION.match(body[at]):
-            name, _, value = body[at].partition(":")
-            options[name.strip()] = value.strip()
-            at += 1
-    return options, body[at:]
+        return {}, body[end + 1 :] if end else body
+    for pattern in (_OPTION, _YAML_OPTION):
+        if matches := list(takewhile(bool, map(pattern.match, body))):
+            options = {match["name"]: match["value"].strip() for match in matches if match}
+            return options, body[len(matches) :]
+    return {}, body
 
 
-_ROW = re.compile(r"(?P<lead>[*-][ ]+)(?P<mark>[*-])(?P<text>(?:[ ]+.*)?)$")
 _MAX_COLUMNS = 200
 
 
 def toctree(body: list[str]) -> list[str]:
-    return [line for entry in body if (line := _entry(entry.strip()))]
-
-
-def _entry(entry: str) -> str:
-    match = re.fullmatch(r"(.*\S)[ \t]*<([^<>\s]+)>", entry)
-    target = match[2] if match else entry
-    if not entry or entry == "self" or "*" in target or re.search(r"[\s()]", target):
-        return ""
-    name = match[1] if match else target.rpartition("/")[2]
-    suffix = "" if "://" in target or re.search(r"\.\w{2,4}$", target) else ".md"
-    return f"-   [{name}]({target}{suffix})"
+    out = []
+    for entry in filter(None, map(str.strip, body)):
+        match = re.fullmatch(r"(.*\S)[ \t]*<([^<>\s]+)>", entry)
+        name, target = match.groups() if match else (entry.rpartition("/")[2], entry)
+        if entry != "self" and not re.search(r"[\s()*]", target):
+            suffix = "" if "://" in target or re.search(r"\.\w{2,4}$", target) else ".md"
+            out.append(f"-   [{name}]({target}{suffix})")
+    return out
 
 
 def glossary(body: list[str]) -> list[str]:
@@ -130,11 +116,10 @@ def list_table(body: list[str]) -> list[str]:
     """Write a list of lists as a table; its first row is the head."""
     rows: list[list[str]] = []
     for line in body:
-        match = _ROW.match(line)
-        if match:
-            rows.append([match["text"].strip()])
-        elif rows and (cell := re.match(r"[ ]{2,}[*-](?P<text>(?:[ ]+.*)?)$", line)):
-            rows[-1].append(cell["text"].strip())
+        if row := re.match(r"[*-][ ]+[*-]((?:[ ]+.*)?)$", line):
+            rows.append([row[1].strip()])
+        elif rows and (cell := re.match(r"[ ]{2,}[*-]((?:[ ]+.*)?)$", line)):
+            rows[-1].append(cell[1].strip())
         elif rows and line.strip():
             rows[-1][-1] += f" {line.strip()}"
     return pipe_table([row[:_MAX_COLUMNS] for row in rows]).split("\n") if rows else body
@@ -172,8 +157,6 @@ def _convert(text: str, level: int) -> str:
 
 
 def inline_markdown(text: Any) -> str:
-    if not isinstance(text, str):
-        return ""
     markdown = block_markdown(text, 6)
     return " ".join(" ".join(_in_line(block, markdown) for block in blocks(markdown)).split())
 

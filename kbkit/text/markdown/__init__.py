@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator
 from enum import Enum
 from functools import cache, lru_cache
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -96,7 +97,6 @@ _FRONT_MATTER = re.compile(
 )
 _BREAKS = re.compile(r"\r\n|\r|^\f+", re.MULTILINE)
 _TEXT_ANCHOR = re.compile(r"(?<=\S)[ \t]+\{#([^\s{}\"'<>`]{1,200})\}[ \t\r\n]*\Z")
-_LINE_FEED = re.compile(r"\n")
 _BLANK_LINE = re.compile(r"\n[ \t]*(?=\n|\Z)")
 _DASHES = re.compile(r"\n[ ]{0,3}[|:-][ \t|:-]*$", re.MULTILINE)
 _FULL_DASHES = re.compile(r"\|(?: *:?-+:? *\|)+$", re.MULTILINE)
@@ -112,13 +112,10 @@ _RAW_ENDS = {
 def blocks(content: str) -> Iterator[Block]:
     """Iterate over the blocks of a text, parsed lazily."""
     text = same_breaks(content)
-    front = _FRONT_MATTER.match(text)
-    if front:
-        yield Block(Kind.FRONT_MATTER, 0, front.end())
-    yield from _scan(text, front.end() if front else 0)
-
-
-def _scan(text: str, at: int) -> Iterator[Block]:
+    at = 0
+    if front := _FRONT_MATTER.match(text):
+        at = front.end()
+        yield Block(Kind.FRONT_MATTER, 0, at)
     while at < len(text):
         match = _BLOCK.match(text, at)
         if match and match.lastgroup == "blank":
@@ -228,23 +225,19 @@ def _parse_blocks(text: str, start: int) -> tuple[list[Block], int]:
     end = margin.end() if margin else len(text)
     source = text[start:end]
     tokens = _parser().parse(source)
-    lines = [start, *(parsed.end() + start for parsed in _LINE_FEED.finditer(source))]
-    lines.append(end + 1)  # in case of no line feed at the end
+    lines = list(accumulate((len(line) + 1 for line in source.split("\n")), initial=start))
     parsed = []
     item = -1
     for number, token in enumerate(tokens):
-        if token.map is None:
-            continue
-        if token.type == "list_item_open":
-            item = token.map[0]
         kind = _LEAVES.get(token.type)
-        if kind is None:
+        if token.type == "list_item_open" and token.map:
+            item = token.map[0]
+        if kind is None or token.map is None:
             continue
         first, after = token.map
-        level, title = 0, ""
-        if kind is Kind.HEADING:
-            level, title = int(token.tag[1]), tokens[number + 1].content
-        markup = token.markup if kind in {Kind.HEADING, Kind.FENCE} else ""
+        is_heading = kind is Kind.HEADING
+        level, title = (int(token.tag[1]), tokens[number + 1].content) if is_heading else (0, "")
+        markup = token.markup if is_heading or kind is Kind.FENCE else ""
         bounds = lines[first], lines[after] - 1
         parsed.append(Block(kind, *bounds, level, title, markup, first == item, not token.level))
         item = -1

@@ -5,8 +5,9 @@ from __future__ import annotations
 import html
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,30 +25,22 @@ _MAX_BETWEEN = 4  # characters between two equivalent terms: a comma, a bar, an 
 def make_definition_lists(tokens: list[Token]) -> list[Token]:
     terms: list[Token] = []
     for start in reversed([n for n, part in enumerate(tokens) if part.type == "bullet_list_open"]):
-        items = list(_items(tokens, start))
+        end, level = end_of(tokens, start), tokens[start].level + 1
+        items = [
+            n
+            for n in range(start, end)
+            if tokens[n].type == "list_item_open" and tokens[n].level == level
+        ]
         lengths = [_term(tokens[item + 1 : item + 4]) for item in items]
         if not items or not all(lengths):
             continue
-        end = end_of(tokens, start)
         tokens[start].tag = tokens[end].tag = "dl"
-        added: list[Token] = []
         for item, length in zip(reversed(items), reversed(lengths), strict=True):
-            inline = tokens[item + 2]
             tokens[item].tag = tokens[end_of(tokens, item)].tag = "dd"
-            name = _name(inline, length)
+            name = _name(tokens[item + 2], length)
             tokens[item:item] = name
-            added = [*name[:2], *added]
-        terms = [*added, *terms]
+            terms[:0] = name[:2]
     return terms
-
-
-def _items(tokens: Sequence[Token], start: int) -> Iterator[int]:
-    for number in range(start + 1, len(tokens)):
-        token = tokens[number]
-        if token.level == tokens[start].level:
-            return
-        if token.type == "list_item_open" and token.level == tokens[start].level + 1:
-            yield number
 
 
 def end_of(tokens: Sequence[Token], start: int) -> int:
@@ -65,12 +58,11 @@ def _term(begin: Sequence[Token]) -> int:
     if kind not in {"strong_open", "code_inline"}:
         return 0
     depth = 0
-    for number, child in enumerate(children[:-1]):
+    for number, (child, follows) in enumerate(pairwise(children), 1):
         depth += (child.type == "strong_open") - (child.type == "strong_close")
         if child.type in {"strong_close", "code_inline"} and not depth:
-            follows = children[number + 1]
             if follows.content.startswith(":"):
-                return number + 1
+                return number
             if len(follows.content) > _MAX_BETWEEN:
                 return 0
     return 0
@@ -106,7 +98,9 @@ def link_notes(tokens: list[Token], used: set[str]) -> None:
         for link in token.children or []:
             note = str(link.attrGet("href") or "").removeprefix("#")
             if link.type == "link_open" and note in notes:
-                reference = _place(note, used)
+                names = (f"{note}-ref-{number}" for number in count(1))
+                reference = next(name for name in names if name not in used)
+                used.add(reference)
                 link.attrSet("id", reference)
                 link.attrSet("class", "kb-note")
                 references.setdefault(note, []).append(reference)
@@ -116,14 +110,6 @@ def link_notes(tokens: list[Token], used: set[str]) -> None:
         if text is not None:
             backlinks = "".join(f" {_BACK % reference}" for reference in references.get(note, ()))
             text.children = [*(text.children or []), Token("html_inline", "", 0, content=backlinks)]
-
-
-def _place(note: str, used: set[str]) -> str:
-    number = 1
-    while (reference := f"{note}-ref-{number}") in used:
-        number += 1
-    used.add(reference)
-    return reference
 
 
 _FORMULA = re.compile(r"\$\$(?=[^$])[^$]{1,4000}\$\$|\$(?=[^\s$])[^$\n]{0,500}(?<=[^\s\\])\$(?!\w)")
@@ -221,15 +207,9 @@ def resolve_wiki_links(markdown: str, address: Address, *, keep: bool = False) -
     def prose(text: str) -> str:
         return _LINK.sub(linked, text) if "[[" in text else text
 
-    parts, at = [], 0
-    for block in blocks(markdown):
-        if block.is_verbatim:
-            parts += [
-                outside_code(markdown[at : block.start], prose),
-                markdown[block.start : block.end],
-            ]
-            at = block.end
-    return "".join([*parts, outside_code(markdown[at:], prose)])
+    verbatim = (block for block in blocks(markdown) if block.is_verbatim)
+    spans = ((block.start, block.end) for block in verbatim)
+    return _outside(markdown, spans, lambda text: outside_code(text, prose))
 
 
 _LINK = re.compile("!?" + WIKI_LINK.pattern)
@@ -237,8 +217,12 @@ _LINK = re.compile("!?" + WIKI_LINK.pattern)
 
 def outside_code(text: str, change: Callable[[str], str]) -> str:
     """Change the text between inline code."""
+    return _outside(text, (span.span() for span in CODE_SPAN.finditer(text)), change)
+
+
+def _outside(text: str, spans: Iterable[tuple[int, int]], change: Callable[[str], str]) -> str:
     parts, at = [], 0
-    for span in CODE_SPAN.finditer(text):
-        parts += [change(text[at : span.start()]), span[0]]
-        at = span.end()
+    for start, end in spans:
+        parts += [change(text[at:start]), text[start:end]]
+        at = end
     return "".join([*parts, change(text[at:])])

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import pairwise
+from itertools import chain, count, pairwise
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -56,9 +56,8 @@ def code_block(
 ) -> str:
     token = tokens[index]
     match = _LANGUAGE.match(token.info.strip())
-    language = match[0].lower() if match else ""
-    if not language and token.content.lstrip().startswith(">>> "):
-        language = "pycon"
+    prompt = "pycon" if token.content.lstrip().startswith(">>> ") else ""
+    language = match[0].lower() if match else prompt
     env["code"].append((language, token.content))
     name = f"language-{language} " if language else ""
     return f"{_CODE_OPEN % name}{html.escape(token.content)}</code></pre></div>\n"
@@ -79,12 +78,10 @@ def colour(page: str, blocks: list[tuple[str, str]]) -> str:
 @lru_cache(maxsize=1_024)
 def _colour(code: str, language: str) -> str | None:
     lexer = _lexer(language) if len(code) <= HIGHLIGHT_LIMIT else None
-    return None if lexer is None else _pygments(code, lexer, _formatter())
+    return None if lexer is None else _pygments(code, lexer, _FORMATTER)
 
 
-@cache
-def _formatter() -> HtmlFormatter[str]:
-    return HtmlFormatter(nowrap=True)
+_FORMATTER = HtmlFormatter[str](nowrap=True)
 
 
 @lru_cache(maxsize=256)
@@ -96,9 +93,9 @@ def _lexer(language: str) -> Lexer | None:
 
 
 _DAY = '<span class="kb-fetched"></span>'
-_ONWARDS = '<nav class="kb-onwards" aria-label="Related passages and neighbours"%s>\n'
-_UNSEARCHED = ' data-search-exclude="1"'
-_BREADCRUMBS = f'<nav class="kb-breadcrumbs" aria-label="Breadcrumbs"{_UNSEARCHED}>'
+_NAV = '<nav class="kb-%s" aria-label="%s" data-search-exclude="1">'
+_ONWARDS = _NAV % ("onwards", "Related passages and neighbours") + "\n"
+_BREADCRUMBS = _NAV % ("breadcrumbs", "Breadcrumbs")
 PREVIOUS, NEXT = "Previous: ", "Next: "
 """Starts of the paragraphs that link the previous and next page."""
 _STEPS = {PREVIOUS: "prev", NEXT: "next"}
@@ -140,8 +137,7 @@ def mark_onwards(tokens: list[Token]) -> None:
                 for link in inline.children or []:
                     if link.type == "link_open":
                         link.attrSet("rel", step)
-        begin = Token("html_block", "", 0, content=_ONWARDS % _UNSEARCHED)
-        tokens[rules[-1]] = begin
+        tokens[rules[-1]] = Token("html_block", "", 0, content=_ONWARDS)
         tokens.append(Token("html_block", "", 0, content="</nav>\n"))
 
 
@@ -234,14 +230,12 @@ def render(
 
 def _with_pictures(children: list[Token], picture: Picture, pictures: list[str]) -> list[Token]:
     """Replace the export's pictures by marks; documents cannot forge them: their HTML is text."""
-    visible: list[Token] = []
-    for token in children:
+    visible = list(children)
+    for number, token in enumerate(children):
         svg = picture(str(token.attrGet("src") or "")) if token.type == "image" else None
-        if svg is None:
-            visible.append(token)
-        else:
+        if svg is not None:
             mark = f'<span class="kb-picture-{len(pictures)}"></span>'
-            visible.append(Token("html_inline", "", 0, content=mark))
+            visible[number] = Token("html_inline", "", 0, content=mark)
             pictures.append(svg)
     return visible
 
@@ -304,10 +298,8 @@ def _safe_links(children: list[Token], resolve: ResolvePage, image: ResolvePage)
             if not address:
                 safe.append(token)
             elif RELATIVE.fullmatch(address):
-                safe.append(Token("text", "", 0, content=" "))
-                safe.append(
-                    Token("code_inline", "code", 0, content=plain(unquote(address)), markup="`")
-                )
+                code = Token("code_inline", "code", 0, content=plain(unquote(address)), markup="`")
+                safe += [Token("text", "", 0, content=" "), code]
         elif token.type == "image" and (src := image(str(token.attrGet("src") or ""))):
             token.attrs = {"src": src, "alt": "", "loading": "lazy"}
             safe.append(token)
@@ -337,10 +329,8 @@ def _safe_href(href: str, resolve: ResolvePage) -> str | None:
         scheme = urlsplit(href).scheme
     except ValueError:
         return None
-    if scheme:
-        return href if scheme in SAFE_SCHEMES else None
-    if href.startswith("#"):
-        return href if len(href) > 1 else None
+    if scheme or href.startswith("#"):
+        return href if scheme in SAFE_SCHEMES or (not scheme and len(href) > 1) else None
     return resolve(href) if href else None
 
 
@@ -355,13 +345,8 @@ def _finish_headings(tokens: list[Token]) -> tuple[list[TocEntry], set[str]]:
         anchor = _choose_anchor(token, text, proposed, used_ids)
         if _SIGNATURE.match(name):
             token.attrSet("class", "kb-signature")
-        level = int(token.tag[1])
-        entry: TocEntry = {
-            "level": level,
-            "id": html.escape(anchor),
-            "name": html.escape(name),
-            "children": [],
-        }
+        level, identity = int(token.tag[1]), html.escape(anchor)
+        entry = {"level": level, "id": identity, "name": html.escape(name), "children": []}
         while stack and stack[-1]["level"] >= level:
             stack.pop()
         (stack[-1]["children"] if stack else toc).append(entry)
@@ -400,9 +385,7 @@ def _unique(anchor: str, used_ids: set[str]) -> str:
     if _THEME_ID.match(anchor):
         # the theme's scripts read #__config and #__search, which documents must not replace
         anchor = f"anchor-{anchor.lstrip('_')}"
-    unique, number = anchor, 1
-    while unique in used_ids:
-        number += 1
-        unique = f"{anchor}_{number}"
+    names = chain([anchor], (f"{anchor}_{number}" for number in count(2)))
+    unique = next(name for name in names if name not in used_ids)
     used_ids.add(unique)
     return unique

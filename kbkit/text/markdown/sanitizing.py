@@ -16,6 +16,7 @@ from markdown_it.common.utils import unescapeAll
 from kbkit.models.values import plain, without_controls
 from kbkit.text.markdown import Block, Kind, blocks, is_closed, same_breaks, text_anchor
 from kbkit.text.markdown.structure import CODE_SPAN, DESTINATION, split_anchor
+from kbkit.text.markdown.writing import anchor_mark
 
 _ACTIVE = re.compile(r"[\\`<\]{]")
 _BACKTICKS = re.compile(r"`+")
@@ -71,12 +72,9 @@ def prepare(content: str, *, title: str, rewrite: Rewrite) -> Sanitized:
     before: Block | None = None
     for block in parsed:
         parts.append(_between(content[at : block.start], before, rewrite))
-        before = block
+        before, at = block, block.end
         if block is not repeated:
-            parts.append(
-                _sanitize_block(block, content[block.start : block.end], rewrite, demote=demote)
-            )
-        at = block.end
+            parts.append(_sanitize_block(block, content[block.start : at], rewrite, demote=demote))
     parts.append(_between(content[at:], before, rewrite))
     text = "".join(parts).strip("\n")
     # close a fence that the document left open, which would include the rest of the page
@@ -91,15 +89,12 @@ def _find_repeated_title(
 ) -> tuple[Block | None, str]:
     """Return the heading that repeats the title at the start, and its anchor."""
     heading = next((block for block in parsed if block.kind is Kind.HEADING), None)
-    if heading and heading.outermost and _bare(content[: heading.start]):
+    above = _PICTURE.sub("", content[: heading.start]) if heading else ""
+    if heading and heading.outermost and not any(map(str.isalnum, above)):
         text, anchor = split_anchor(heading.title)
         if _words(text) == _words(title):
             return heading, anchor
     return None, ""
-
-
-def _bare(text: str) -> bool:
-    return not any(map(str.isalnum, _PICTURE.sub("", text)))
 
 
 def _words(text: str) -> str:
@@ -123,8 +118,11 @@ def _sanitize_block(block: Block, text: str, rewrite: Rewrite, *, demote: bool) 
         return html_as_text(block, text, escape)
     if block.kind is Kind.TEXT and _ACTIVE.search(text):
         text, anchor = text_anchor(block, text)
-        text = "\n".join(map(_defuse_definition, _sanitize(text, rewrite).split("\n")))
-        return _CONTENTS.sub(r"\1\\[", text) + (f" {{#{anchor}}}" if anchor else "")
+        lines = _sanitize(text, rewrite).split("\n")
+        text = "\n".join(
+            line.replace("[", "\\[", 1) if _DEFINITION.match(line) else line for line in lines
+        )
+        return _CONTENTS.sub(r"\1\\[", text) + anchor_mark(anchor)
     return text
 
 
@@ -147,12 +145,9 @@ def _heading(heading: Block, text: str, rewrite: Rewrite, *, demote: bool) -> st
     marks = "#" * min(6, heading.level + demote)
     title = " ".join(map(str.strip, heading.title.split("\n")))  # underlined ones may have lines
     title = _CLOSING.sub(r"\\\g<0>", title)
-    return f"{lead[0] if lead else ''}{marks} {_heading_text(title, rewrite)}".rstrip()
-
-
-def _heading_text(text: str, rewrite: Rewrite) -> str:
-    text, anchor = split_anchor(text)
-    return _sanitize(text, rewrite) + (f" {{#{anchor}}}" if anchor else "")
+    title, anchor = split_anchor(title)
+    title = _sanitize(title, rewrite) + anchor_mark(anchor)
+    return f"{lead[0] if lead else ''}{marks} {title}".rstrip()
 
 
 def _sanitize(text: str, rewrite: Rewrite) -> str:
@@ -192,10 +187,6 @@ def _autolink(target: str, rewrite: Rewrite) -> str:
     if link.startswith(("http://", "https://", "mailto:")):
         return f"<{link}>"
     return f"[{escape(target)}]({link})"
-
-
-def _defuse_definition(line: str) -> str:
-    return line.replace("[", "\\[", 1) if _DEFINITION.match(line) else line
 
 
 def _definition(line: str, rewrite: Rewrite) -> str:

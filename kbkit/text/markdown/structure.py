@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from html import unescape
+from itertools import count
 from textwrap import dedent
 
 from kbkit.text.markdown import Block, Kind, blocks, text_anchor
@@ -80,7 +81,7 @@ def _form_feeds(content: str, parsed: Sequence[Block]) -> Iterator[tuple[int, in
         index = bisect_right(parsed, match.start(), key=lambda block: block.start) - 1
         if index < 0 or parsed[index].end <= match.start() or not parsed[index].is_verbatim:
             number += 1
-            yield match.start(), match.end(), number
+            yield *match.span(), number
 
 
 def _headings(content: str, parsed: Sequence[Block]) -> list[Heading]:
@@ -142,10 +143,8 @@ def without_anchors(text: str) -> str:
         cleaned = text_anchor(block, source)[0]
         if block.kind is Kind.HEADING and split_anchor(block.title)[1]:
             cleaned = _ANCHOR.sub("", source, count=1)
-        if cleaned != source:
-            parts.append(text[end : block.start])
-            parts.append(cleaned)
-            end = block.end
+        parts += [text[end : block.start], cleaned]
+        end = block.end
     return "".join((*parts, text[end:]))
 
 
@@ -160,8 +159,7 @@ def anchors(texts: Sequence[str], given: Sequence[str]) -> list[str]:
 
 def slug(text: str) -> str:
     ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii")
-    words = re.sub(r"[^\w\s-]", "", ascii_text).strip().lower()
-    return re.sub(r"[-\s]+", "-", words)
+    return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", ascii_text).strip().lower())
 
 
 def _unique(anchor: str, used: set[str], numbers: dict[str, int]) -> str:
@@ -278,8 +276,8 @@ def _shorten(text: str) -> str:
     end = text.rfind(" ", 0, MAX_LENGTH + 1)
     if end > 0:
         return text[:end]
-    pauses = [match.end() for match in _PAUSE.finditer(text[:MAX_LENGTH])]
-    return text[: pauses[-1]] if pauses else text[:MAX_LENGTH]
+    end = max((pause.end() for pause in _PAUSE.finditer(text[:MAX_LENGTH])), default=MAX_LENGTH)
+    return text[:end]
 
 
 SAFE_SCHEMES = frozenset({"http", "https", "mailto"})
@@ -305,18 +303,9 @@ _LINK = re.compile(
 )
 
 
-def destinations(markdown: str) -> list[str]:
-    return [match[1] or match[2] or "" for match in DESTINATION.finditer(markdown)]
-
-
 def links(markdown: str) -> list[re.Match[str]]:
     """Find links and images with labels of at most 400 characters (group 1)."""
     return list(_LINK.finditer(markdown)) if "](" in markdown else []
-
-
-def link_texts(markdown: str) -> list[str]:
-    """Return the labels of links and images, up to 400 characters each."""
-    return [match[1] for match in links(markdown)]
 
 
 def without_link_targets(markdown: str) -> str:
@@ -399,13 +388,9 @@ def inline_text(markup: str, *, tags: bool = True) -> str:
     """Remove links, emphasis, escapes and entities from a line of Markdown; code stays."""
     if not _MARKUP.search(markup):
         return markup
-    verbatim: list[str] = []
-
-    def replace_verbatim(match: re.Match[str]) -> str:
-        verbatim.append(match[1] or match[3].strip())
-        return f"\0{len(verbatim) - 1}\0"
-
-    text = _AUTOLINK.sub(r"\1", _VERBATIM.sub(replace_verbatim, markup))
+    verbatim = [match[1] or match[3].strip() for match in _VERBATIM.finditer(markup)]
+    numbers = count()
+    text = _AUTOLINK.sub(r"\1", _VERBATIM.sub(lambda _: f"\0{next(numbers)}\0", markup))
     text = text if tags else _TAG.sub("", text)
     for _ in range(2):  # an image in a link
         text = without_link_targets(text)

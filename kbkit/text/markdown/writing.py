@@ -34,15 +34,12 @@ _LINE_START = re.compile(
 
 def fence(code: str, language: str = "") -> str:
     """Return a code block with a fence longer than any run of backticks inside."""
-    longest = max((len(run) for run in re.findall(r"`{3,}", code)), default=2)
-    ticks = "`" * (longest + 1)
+    ticks = "`" * (max(map(len, re.findall(r"`{3,}", code)), default=2) + 1)
     return f"{ticks}{language}\n{code}\n{ticks}"
 
 
 def escape(text: str) -> str:
-    if not _SPECIAL.search(text):
-        return text
-    return _ESCAPES.sub(_escape, text)
+    return _ESCAPES.sub(_escape, text) if _SPECIAL.search(text) else text
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -63,38 +60,35 @@ def code_span(text: str) -> str:
     text = SPACE.sub(" ", text).strip()
     if not text:
         return ""
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
-    if not longest:
-        return f"`{text}`"
-    ticks = "`" * (longest + 1)
-    return f"{ticks} {text} {ticks}"
+    ticks = "`" * (max(map(len, re.findall(r"`+", text)), default=0) + 1)
+    return f"{ticks} {text} {ticks}" if len(ticks) > 1 else f"`{text}`"
 
 
-_PIPE = re.compile(r"\\.|\|")
+_PIPE = re.compile(r"(\\[^|])|\\?\|")
 
 
 def pipe_table(rows: list[list[str]]) -> str:
     """Write rows of one-line cells as a Markdown table whose first row is its header."""
     width = max(len(row) for row in rows)
     lines = []
-    for index, row in enumerate(rows):
-        cells = [_escape_pipes(cell) for cell in row] + [""] * (width - len(row))
+    for row in rows:
+        cells = [_PIPE.sub(lambda found: found[1] or r"\|", cell) for cell in row]
+        cells += [""] * (width - len(row))
         lines.append("| " + " | ".join(cells) + " |")
-        if index == 0:
-            lines.append("|" + " --- |" * width)
-    return "\n".join(lines)
-
-
-def _escape_pipes(cell: str) -> str:
-    return _PIPE.sub(lambda match: "\\|" if match[0][-1] == "|" else match[0], cell)
+    return "\n".join([lines[0], "|" + " --- |" * width, *lines[1:]])
 
 
 def indent(block: str, prefix: str) -> str:
     return "\n".join(prefix + line if line else line for line in block.split("\n"))
 
 
-def quote(block: str) -> str:
-    return "\n".join(f"> {line}" if line else ">" for line in block.split("\n"))
+def quoted(blocks: list[str]) -> list[str]:
+    lines = "\n\n".join(blocks).split("\n")
+    return ["\n".join(f"> {line}" if line else ">" for line in lines)] if blocks else []
+
+
+def anchor_mark(anchor: str) -> str:
+    return f" {{#{anchor}}}" if anchor else ""
 
 
 def resolve(base: str, href: str) -> str:
@@ -114,14 +108,11 @@ def safe_url(href: str, base: str, *, relative: bool = False) -> str:
         parts = urlsplit(url)
     except ValueError:
         return ""
-    scheme = parts.scheme.lower()
-    if scheme not in ("http", "https", "mailto") and not (
-        relative and not scheme and not parts.netloc
-    ):
+    is_relative = relative and not parts.scheme and not parts.netloc
+    if parts.scheme.lower() not in ("http", "https", "mailto") and not is_relative:
         return ""
-    return re.sub(
-        r"[\s()<>\\\"'`\[\]{}|\x00-\x1f]", lambda match: f"%{ord(match.group()):02X}", url
-    )[:4000]
+    unsafe = r"[\s()<>\\\"'`\[\]{}|\x00-\x1f]"
+    return re.sub(unsafe, lambda match: f"%{ord(match[0]):02X}", url)[:4000]
 
 
 def fold_spaces(text: str, *, strip: bool = True) -> str:
@@ -132,16 +123,9 @@ def fold_spaces(text: str, *, strip: bool = True) -> str:
     return text.strip() if strip else text
 
 
-def _guard(match: re.Match[str]) -> str:
-    number = match.group("number")
-    return f"{number}\\" if number else "\\" + match.group()
-
-
 def mark_text(text: str, mark: str) -> str:
     opening, closing = _MARKS[mark]
-    text = re.sub(r"^\*(?=\s|$)", r"\\*", text)
-    text = re.sub(r"(?<=\s)\*$", r"\\*", text)
-    return f"{opening}{text}{closing}"
+    return opening + re.sub(r"^\*(?=\s|$)|(?<=\s)\*$", r"\\*", text) + closing
 
 
 def write_marks(text: str) -> str:
@@ -155,11 +139,11 @@ def write_marks(text: str) -> str:
     marks: dict[int, str] = {}
     stack: list[int] = []
     pairs: dict[int, int] = {}
-    for position, char in enumerate(text):
-        if char in _OPENING:
-            stack.append(position)
-        elif char in _CLOSING and stack:
-            pairs[stack.pop()] = position
+    for mark in _MARK.finditer(text):
+        if mark[0] in _OPENING:
+            stack.append(mark.start())
+        elif stack:
+            pairs[stack.pop()] = mark.start()
     for first, last in sorted(pairs.items()):
         before, above = _beside(text, first, -1)
         inner, _ = _beside(text, first, 1)
@@ -211,7 +195,9 @@ def inline_math(element: Any) -> str:
 
 def guard(text: str) -> str:
     """Escape block syntax at the starts of lines."""
-    return _LINE_START.sub(_guard, text)
+    return _LINE_START.sub(
+        lambda start: f"{start[0]}\\" if start["number"] else f"\\{start[0]}", text
+    )
 
 
 def _flat(element: Any) -> str:
@@ -233,30 +219,19 @@ _STYLES: dict[str, str] = {
 }
 
 
-def admonition(title: str, text: str) -> str:
-    return quote("\n\n".join(filter(None, [f"**{title}**" if title else "", text])))
-
-
 def title_of(kind: str, title: str | None) -> str:
     """Return an admonition's title, with its kind if the kind matters."""
+    word = kind.split(" ", maxsplit=1)[0].lower()
+    name = _TITLES.get(word, word.replace("-", " ").capitalize())
     first_word = (title or "").split(" ", maxsplit=1)[0].lower().rstrip(":!.,")
-    if title and _first_word(kind) in _NAMED_KINDS and first_word not in KINDS:
-        return f"{_admonition_title(kind)}: {title}"
-    return _admonition_title(kind) if title is None else title
+    if title and word in _NAMED_KINDS and first_word not in KINDS:
+        return f"{name}: {title}"
+    return name if title is None else title
 
 
 def admonition_style(title: str) -> str:
     """Return the theme's style for an admonition, by the first word of its title."""
     return _STYLES.get(title.split(maxsplit=1)[0].lower().strip(":"), "note")
-
-
-def _admonition_title(kind: str) -> str:
-    word = _first_word(kind)
-    return _TITLES.get(word, word.replace("-", " ").capitalize())
-
-
-def _first_word(kind: str) -> str:
-    return kind.split(" ", maxsplit=1)[0].lower()
 
 
 MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
