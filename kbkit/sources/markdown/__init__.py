@@ -68,8 +68,6 @@ def module_end(lines: list[str], at: int) -> int:
     return len(lines) if depth <= 0 and len(lines) - at <= _MAX_MODULE_LENGTH else at + 1
 
 
-_FRAMES = frozenset({"admonition", "callout", "aside", "alert"})
-"""Components with a type attribute."""
 _DEEPEST = 12
 _FENCE = re.compile(r"(?P<lead>[ \t]*)(?P<marks>`{3,}|~{3,})[ \t]*(?P<info>[^\n]*)$")
 _ADMONITION = re.compile(
@@ -105,7 +103,6 @@ _LANGUAGE = re.compile(r"\{?[ \t]*\.?([A-Za-z0-9+#_-][\w+#.-]*)")
 _FOLDED = frozenset({"details", "dropdown", "spoiler", "collapse", "toggle"})
 _UNNAMED = frozenset({"html", "code-group", "div", "grid", "container", "tab-set", "figure"})
 """Containers whose argument is not a title."""
-_PICTURES = frozenset({"image", "figure", "figure-md"})
 _Written = tuple[list[str], int]  # a block, and the line after it
 
 
@@ -262,7 +259,7 @@ class _Unfolding:
         inner = self._inner(body)
         if kind == "list-table":
             return [*caption(title), *list_table(inner)]
-        if kind in _PICTURES:
+        if kind in {"image", "figure", "figure-md"}:
             return [f"![{options.get('alt', '')}]({title})", "", *inner] if title else inner
         if kind in VERSIONS:
             return quote_block(f"{VERSIONS[kind]} {title}".strip(), inner)
@@ -277,7 +274,8 @@ class _Unfolding:
         kind, title = match["name"].lower(), ""
         if attribute := _TITLE_ATTRIBUTE.search(match["rest"]):
             title = next(filter(None, attribute.groups()), "")
-        if kind in _FRAMES and (attribute := _TYPE.search(match["rest"])):
+        is_typed = kind in {"admonition", "callout", "aside", "alert"}
+        if is_typed and (attribute := _TYPE.search(match["rest"])):
             kind = next(filter(None, attribute.groups()), kind).lower()
         inner = self._inner(dedent("\n".join(body)).split("\n"))
         if kind in KINDS:

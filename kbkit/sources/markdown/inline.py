@@ -111,7 +111,6 @@ _EMPHASIS = {
 }
 _CODE = frozenset({"code", "tt", "samp", "kbd"})
 _SILENT, _TAGS = (frozenset(WORDS[name].split()) for name in ("silent_tags", "tags"))
-_REFERENCES = frozenset({"ref", "numref", "std:ref", "std:numref"})
 _DEEPEST = 6
 _REACH = 4_000  # maximum characters of an element
 
@@ -307,7 +306,7 @@ def _role(match: re.Match[str], writer: _LineWriter) -> str:
     role, text = match["role"], " ".join(match["text"].split())
     titled = _TITLED.fullmatch(text)
     goal = titled["goal"] if titled else text
-    if role in _REFERENCES and goal in writer.targets:
+    if role in {"ref", "numref", "std:ref", "std:numref"} and goal in writer.targets:
         return f"[{titled['title'] if titled else writer.targets[goal]}](#{goal})"
     if role == "math":
         return f"${text}$"
