@@ -25,10 +25,6 @@ NAMES = {
 }
 BLOCKS = NAMES["blocks"]
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_IN_HEAD = frozenset(
-    {"base", "basefont", "bgsound", "link", "meta", "noframes", "noscript", "script", "style"}
-    | {"template", "title"}
-)
 PREFORMATTED = frozenset({"pre", "listing", "xmp", "plaintext"})
 
 _HEADING = re.compile(r"<(/?)h([1-6])(?=[\s/>])", re.IGNORECASE)
@@ -82,7 +78,8 @@ def _close_head(root: Element) -> None:
     HTML ends an unclosed head there; libxml2 leaves ``main`` and ``article`` in it.
     """
     head = root.find("head")
-    strays = [] if head is None else list(dropwhile(lambda part: part.tag in _IN_HEAD, head))
+    is_head_tag = NAMES["head_tags"].__contains__
+    strays = [] if head is None else list(dropwhile(lambda part: is_head_tag(part.tag), head))
     if not strays:
         return
     body = root.find("body")
@@ -99,13 +96,12 @@ def drop_tree(element: Element) -> None:
     parent = element.getparent()
     if parent is None:
         return
-    if element.tail:
-        previous = element.getprevious()
-        if previous is None:
-            parent.text = (parent.text or "") + element.tail
-        else:
-            previous.tail = (previous.tail or "") + element.tail
-        element.tail = None
+    previous = element.getprevious()
+    if element.tail and previous is None:
+        parent.text = (parent.text or "") + element.tail
+    elif element.tail:
+        previous.tail = (previous.tail or "") + element.tail
+    element.tail = None
     parent.remove(element)
 
 
@@ -121,11 +117,8 @@ def texts_of(element: Element) -> Iterator[tuple[Element, bool, str]]:
     """Yield each part of an element at its start and its end, with the text that follows."""
     for event, part in etree.iterwalk(element, events=("start", "end")):
         begins = event == "start"
-        yield (
-            part,
-            begins,
-            (part.text if begins else part.tail if part is not element else "") or "",
-        )
+        text = part.text if begins else part.tail if part is not element else ""
+        yield part, begins, text or ""
 
 
 def linked_share(element: Element) -> float:
@@ -194,8 +187,7 @@ def names_its_place(link: Element) -> bool:
         return True
     inline = ("span", "div", "code", "b", "strong")
     holder = next(ancestor for ancestor in link.iterancestors() if ancestor.tag not in inline)
-    is_whole = holder.tag in (*HEADINGS, "dt")
-    return is_whole and plain_text(holder) == plain_text(link) != ""
+    return holder.tag in (*HEADINGS, "dt") and plain_text(holder) == plain_text(link) != ""
 
 
 def is_mark(link: Element) -> bool:
@@ -211,23 +203,22 @@ def self_links(body: Element) -> dict[Element, str]:
     """Map headings and terms to the targets of their permalinks; call before cleaning."""
     anchors: dict[Element, str] = {}
     for link in body.iter("a"):
-        href = link.get("href")
-        if not href or not href.startswith("#") or len(href) == 1:
+        page, _, target = (link.get("href") or "").partition("#")
+        if page or not target or not (is_self_link(link) or _has_permalink_class(link)):
             continue
-        if is_self_link(link) or _has_permalink_class(link):
-            holder = block = link.getparent()
-            while holder is not None and holder.tag in ("span", "div", "a", "code"):
-                block = holder if holder.tag == "div" and block.tag != "div" else block
-                holder = holder.getparent()
-            if holder is not None and (holder.tag in HEADINGS or holder.tag == "dt"):
-                anchors.setdefault(holder, href[1:])
-            elif block.tag == "div" and _introduces(block):
-                anchors.setdefault(block, href[1:])
-            elif block.get("id") == href[1:] and is_mark(link):
-                # a permalink after the signature that opens its block
-                title = link.getprevious()
-                if title is not None and title.tag == "div" and _is_short(title, _SIGNATURE):
-                    anchors.setdefault(title, href[1:])
+        holder = block = link.getparent()
+        while holder is not None and holder.tag in ("span", "div", "a", "code"):
+            block = holder if holder.tag == "div" and block.tag != "div" else block
+            holder = holder.getparent()
+        if holder is not None and (holder.tag in HEADINGS or holder.tag == "dt"):
+            anchors.setdefault(holder, target)
+        elif block.tag == "div" and _introduces(block):
+            anchors.setdefault(block, target)
+        elif block.get("id") == target and is_mark(link):
+            # a permalink after the signature that opens its block
+            title = link.getprevious()
+            if title is not None and title.tag == "div" and _is_short(title, _SIGNATURE):
+                anchors.setdefault(title, target)
     for block, target in _named_blocks(body):
         anchors.setdefault(block, target)
     return anchors
@@ -258,10 +249,8 @@ def _named_blocks(body: Element) -> Iterator[tuple[Element, str]]:
 def _introduces(block: Element) -> bool:
     if any("caption" in name.lower() for name in classes(block)):
         return False
-    before, after = block.getprevious(), block.getnext()
-    while before is not None and _is_empty(before) and _place(before):
-        before = before.getprevious()
-    if before is not None or after is None:
+    befores = block.itersiblings(preceding=True)
+    if any(not _is_empty(part) or not _place(part) for part in befores) or block.getnext() is None:
         return False
     in_cell = next(block.iterancestors("td", "th", "li", "dd"), None) is not None
     return not in_cell and _is_short(block)
@@ -313,11 +302,10 @@ def _around(element: Element) -> str:
             previous = previous.getprevious()
         parent = element.getparent()
         if previous is not None or parent is None or (parent.text or "").strip():
-            return nearest_anchor
+            break
         if parent.tag not in _AROUND:
-            return nearest_anchor
-        identity = valid_anchor(parent.get("id") or "")
-        if identity:
+            break
+        if identity := valid_anchor(parent.get("id") or ""):
             return identity
         element = parent
     return nearest_anchor

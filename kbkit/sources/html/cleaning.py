@@ -36,16 +36,13 @@ from kbkit.sources.html.navigation import (
     trails,
 )
 
-_DROPPED_TAGS = NAMES["dropped_tags"]
 _SITE_LINKS = 3  # minimum links of a header or footer that belongs to the site
 _FOOT = 40  # maximum words of a site's footer with only one link
 _PARTS = frozenset({"main", "article", "section", "blockquote", "figure"})
 _DROPPED_ROLES = frozenset({"navigation", "search", "banner", "menu", "menubar", "toolbar"})
 _CONTROLS = NAMES["controls"]
-_AMBIGUOUS_CONTROLS = NAMES["ambiguous_controls"]
-_NAVIGATION = NAMES["navigation"]
 _RESULTS = frozenset({"search-results", "searchresults", "search-result"})
-_NAVIGATION |= _RESULTS
+_NAVIGATION = NAMES["navigation"] | _RESULTS
 _LINKED = 0.5  # minimum share of linked words in navigation
 _LITTLE = 12  # maximum words of navigation without links: its title, a note
 _SOURCE_TEXTS = frozenset({"source", "src", "view source", "view on github", "edit"})
@@ -78,10 +75,12 @@ _CARRIED = 0.9  # share of the code's words in the address of a link that runs i
 
 def clean(body: Element) -> None:
     """Remove scripts, controls, navigation and hidden parts in place."""
-    doomed = [*_folded_sources(body), *body.iter(*_DROPPED_TAGS)]
+    doomed = [*_folded_sources(body), *body.iter(*NAMES["dropped_tags"])]
     doomed += (label for label in body.iter("summary") if _UNFOLDS.fullmatch(plain_text(label)))
     doomed += (part for part in body.iter("header", "footer") if _leads_elsewhere(part))
-    doomed += (image for image in body.iter("img") if _repeats_cell(image))
+    for image in body.iter("img"):
+        cell, alt = image.getparent(), (image.get("alt") or "").strip()
+        doomed += [image] * (cell.tag in ("td", "th") and alt == plain_text(cell) != "")
     for link in body.iter("a"):
         if is_self_link(link) or (_is_named(link, _CONTROLS) and not names_place(link)):
             doomed.append(link)
@@ -89,8 +88,8 @@ def clean(body: Element) -> None:
             del link.attrib["href"]
         elif _leads_to_source(link):
             doomed.append(_wrapping(link))
-        elif _jumps(link):
-            doomed.append(_jump_line(link))
+        elif (jump := _jump(link)) is not None:
+            doomed.append(jump)
         elif _leads_nowhere(link) or _leads_to_top(link) or _runs_code(link):
             doomed.append(link)
         elif names_place(link) and "#" in (link.get("href") or "") and is_mark(link):
@@ -98,11 +97,12 @@ def clean(body: Element) -> None:
             link.text = None
     navigation: list[Element] = []
     for element in _MARKED(body):
-        if (_is_boilerplate(element) and not _holds_sections(element)) or numbers_lines(element):
+        if _is_boilerplate(element) or numbers_lines(element):
             doomed.append(element)
         elif _is_named(element, _NAVIGATION):
             navigation.append(element)
-    parents_of_menus = [part.getparent() for part in doomed if _is_menu(part)]
+    menus = (part for part in doomed if part.tag == "nav" or part.get("role") in _DROPPED_ROLES)
+    parents_of_menus = [menu.getparent() for menu in menus]
     _drop(doomed, body)
     _drop((part for part in parents_of_menus if is_rest_of_menu(part)), body)
     navigation = _menus_of(navigation, body)
@@ -113,15 +113,15 @@ def clean(body: Element) -> None:
     drop_step_lines(body)
     _drop(repeated_links(body), body)
     _drop(_labels_of_code(body), body)
-    _drop([head for head in body.iter("h1", "h2", "h3", "h4") if _heads_links(head)], body)
+    heads = body.iter("h1", "h2", "h3", "h4")
+    last = (head for head in heads if head.getnext() is None and not (head.tail or "").strip())
+    _drop([head for head in last if plain_text(head).lower() in CONTENTS_TITLES], body)
 
 
 def _icons(body: Element) -> list[Element]:
     """Return elements that contain only icon font characters; remove these beside words."""
     icons: list[Element] = []
-    if not _ICONS.search("".join(body.itertext())):
-        return icons
-    for element in body.iter():
+    for element in body.iter() if _ICONS.search("".join(body.itertext())) else ():
         if element.text and (text := _ICONS.sub("", element.text)) != element.text:
             element.text = text
             if not len(element) and not _WORD.search(text):
@@ -133,9 +133,11 @@ def _icons(body: Element) -> list[Element]:
 
 def _drop(elements: Iterable[Element], body: Element) -> None:
     for element in elements:
-        if element is not body and element.getparent() is not None:
-            if element.tag == "input" and element.get("type", "").lower() == "checkbox":
-                _keep_checkbox(element)
+        if element is not body and (parent := element.getparent()) is not None:
+            is_checkbox = element.tag == "input" and element.get("type", "").lower() == "checkbox"
+            if is_checkbox and parent.tag in ("li", "label", "p") and element.getprevious() is None:
+                mark = "[x] " if "checked" in element.attrib else "[ ] "
+                element.tail = mark + (element.tail or "")
             if element.tag in ("a", "span", "small", "sup", "b"):
                 _drop_signs(element)
             drop_tree(element)
@@ -172,10 +174,6 @@ def _menus_of(candidates: Iterable[Element], body: Element) -> list[Element]:
     return menus
 
 
-def _is_menu(part: Element) -> bool:
-    return part.tag == "nav" or part.get("role") in _DROPPED_ROLES
-
-
 def _is_named(element: Element, names: frozenset[str]) -> bool:
     tag = element.tag
     if not names.isdisjoint((element.get("class") or "").lower().split()):
@@ -186,11 +184,9 @@ def _is_named(element: Element, names: frozenset[str]) -> bool:
 
 
 def _is_navigation(element: Element) -> bool:
-    if element.tag in ("td", "th"):
-        return False
-    if next(element.iter("h1"), None) is not None and not _is_named(element, _RESULTS):
-        return False
-    if element.tag == "table" and next(element.iter("th"), None) is not None:
+    has_title = next(element.iter("h1"), None) is not None and not _is_named(element, _RESULTS)
+    has_head = element.tag == "table" and next(element.iter("th"), None) is not None
+    if element.tag in ("td", "th") or has_title or has_head:
         return False
     is_short = len(plain_text(element).split()) <= _LITTLE
     text = next(element.iter("p", "pre", "dl", "code"), None)
@@ -232,10 +228,9 @@ def _leads_nowhere(link: Element) -> bool:
     if len(words) > _UNFOLDING_WORDS:
         return False
     previous = link.getprevious()
-    if previous is not None and previous.tag in BLOCKS:
-        return True
+    follows_block = previous is not None and previous.tag in BLOCKS
     # in a heading, the link may be the documented name
-    return bool(_TOGGLE.search(link.get("class") or ""))
+    return follows_block or bool(_TOGGLE.search(link.get("class") or ""))
 
 
 def _opens_menu(link: Element) -> bool:
@@ -244,22 +239,16 @@ def _opens_menu(link: Element) -> bool:
     return menu is not None and "dropdown-menu" in classes(menu) and link.getparent().tag == "span"
 
 
-def _repeats_cell(image: Element) -> bool:
-    cell, alt = image.getparent(), (image.get("alt") or "").strip()
-    return cell.tag in ("td", "th") and alt != "" and alt == plain_text(cell)
-
-
-def _jumps(link: Element) -> bool:
+def _jump(link: Element) -> Element | None:
+    """Return a link that skips a part of the page, or its line."""
     if not (link.get("href") or "").startswith("#"):
-        return False
-    return bool(_JUMP.search(link.get("class") or "")) or _jump_line(link) is not link
-
-
-def _jump_line(link: Element) -> Element:
+        return None
     line = link.getparent()
     has_jump_name = _JUMP.search(f"{line.get('class') or ''} {line.get('id') or ''}")
     is_short = line.tag in ("div", "p", "span") and len(plain_text(line).split()) <= _LITTLE
-    return line if has_jump_name and is_short else link
+    if has_jump_name and is_short:
+        return line
+    return link if _JUMP.search(link.get("class") or "") else None
 
 
 def _leads_to_top(link: Element) -> bool:
@@ -285,11 +274,6 @@ def _wrapping(link: Element) -> Element:
     return link
 
 
-def _heads_links(heading: Element) -> bool:
-    is_last = heading.getnext() is None and not (heading.tail or "").strip()
-    return is_last and plain_text(heading).lower() in CONTENTS_TITLES
-
-
 def _leads_elsewhere(part: Element) -> bool:
     links = len(part.findall(".//a"))
     is_short = part.tag == "footer" and len(plain_text(part).split()) <= _FOOT
@@ -303,6 +287,9 @@ def _leads_elsewhere(part: Element) -> bool:
 
 def _is_boilerplate(element: Element) -> bool:
     role = element.get("role")
+    is_ambiguous = _is_named(element, NAMES["ambiguous_controls"])
+    if is_ambiguous and next(element.iter(*HEADINGS), None) is not None:
+        return False
     return (
         _is_named(element, _CONTROLS | SELF_LINKS)
         or {"contents", "topic"} <= {*classes(element)}
@@ -313,20 +300,9 @@ def _is_boilerplate(element: Element) -> bool:
     )
 
 
-def _holds_sections(element: Element) -> bool:
-    is_ambiguous = _is_named(element, _AMBIGUOUS_CONTROLS)
-    return is_ambiguous and next(element.iter(*HEADINGS), None) is not None
-
-
 def _unfolds(row: Element) -> bool:
     table = next(row.iterancestors("table"), None) if row.tag == "tr" else None
     return table is not None and any(part.get("onclick") for part in table.iter("a", "span", "td"))
-
-
-def _keep_checkbox(element: Element) -> None:
-    parent = element.getparent()
-    if parent.tag in ("li", "label", "p") and element.getprevious() is None:
-        element.tail = ("[x] " if "checked" in element.attrib else "[ ] ") + (element.tail or "")
 
 
 def _labels_of_code(body: Element) -> list[Element]:

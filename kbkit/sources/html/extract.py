@@ -10,6 +10,7 @@ import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 from lxml import etree
@@ -55,19 +56,16 @@ from kbkit.sources.html.regions import (
 )
 from kbkit.sources.html.tables import label_tabs
 from kbkit.sources.html.writer import MarkdownWriter
-from kbkit.text.markdown.writing import escape
+from kbkit.text.markdown.writing import anchor_mark, escape
 
 # placeholders of generators and editors
 _PLACEHOLDER = re.compile(r"<?(?:no title|untitled(?: document| page)?)>?(?=$|\s+[—–|·•»-])", re.I)
 _FILE_NAME = re.compile(r"[\w.-]+\.x?html?", re.IGNORECASE)  # not a title
 _RULES = re.compile(r"\A(?:---(?:\n+|\Z))+|(?:\n+---)+\Z")  # around the content
-_BODY = re.compile("<body", re.IGNORECASE)
 _REFRESH = re.compile(r"^\s*\d*\.?\d*\s*[;,]\s*(?:url\s*=)?\s*['\"]?\s*([^'\"]+)", re.IGNORECASE)
-_DESCRIPTIONS = ("description", "og:description")
 _DESCRIPTION = 1_000  # maximum characters of a description
 _STUB = 400  # a page that refreshes to another has no content below this many characters
 NOINDEX = "noindex"  # start of the reason for pages that forbid indexing
-_TOO_DEEP = "nested too deeply to be read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +138,7 @@ def extract(
     if root is None:
         return ExtractedPage(reason="empty page")
     try:
-        if not _BODY.search(html):
+        if not re.search("(?i)<body", html):
             html = to_html(root)
         body = root.find("body")
         drawn = take_drawings(body, url) if drawings and body is not None else {}
@@ -148,7 +146,7 @@ def extract(
         used = {address: data for address, data in drawn.items() if address in page.content}
         return replace(page, drawings=used) if used else page
     except RecursionError:
-        return ExtractedPage(reason=_TOO_DEEP, failed=True)
+        return ExtractedPage(reason="nested too deeply to be read", failed=True)
 
 
 def _read(
@@ -160,7 +158,7 @@ def _read(
     *,
     alone: bool,
 ) -> ExtractedPage:
-    base = _base(root, url)
+    base = resolve_link(url, root.xpath("string(//base[@href!='']/@href)")) or url
     robots, refresh, description = _meta(root, base)
     nofollow = "nofollow" in robots or "none" in robots
     facts: dict[str, Any] = {
@@ -210,7 +208,8 @@ def _read(
         heading, title = metadata.page_title(body, region, page_name, common, shared=head)
         complete(tree, region, selected, anchors, tabs)
         restore_lead(tree, body, heading, selected)
-        region, heading = tree, metadata.same_heading(tree, title)
+        region, heading = tree, next(tree.iter("h1", "h2"), None)
+        heading = heading if heading is not None and plain_text(heading) == title else None
     else:
         title_parts = metadata.title_block(body, region, page_name, common)
         region = region if title_parts else narrow(region, common)
@@ -226,8 +225,7 @@ def _read(
     in_content = heading is not None and (region is heading or region in heading.iterancestors())
     if title and not in_content:
         fragment = anchor(heading, anchors) if heading is not None else ""
-        mark = f" {{#{fragment}}}" if fragment else ""
-        content = f"# {escape(title)}{mark}\n\n{content}"
+        content = f"# {escape(title)}{anchor_mark(fragment)}\n\n{content}"
     return ExtractedPage(title=title, content=content + "\n", article=article, **facts)
 
 
@@ -246,7 +244,7 @@ def _find_known_region(body: Element, regions: tuple[Region, ...]) -> Element | 
     return None
 
 
-def _trafilatura(html: str) -> tuple[str, Element | None]:
+def _trafilatura(html: str) -> tuple[str, Element]:
     import trafilatura
     from trafilatura.htmlprocessing import convert_to_html
 
@@ -266,10 +264,6 @@ def _trafilatura(html: str) -> tuple[str, Element | None]:
         return "", None
 
 
-def _base(root: Element, url: str) -> str:
-    return resolve_link(url, root.xpath("string(//base[@href!='']/@href)")) or url
-
-
 def _meta(root: Element, base: str) -> tuple[str, str, str]:
     robots, refresh = "", ""
     described: dict[str, str] = {}
@@ -278,14 +272,11 @@ def _meta(root: Element, base: str) -> tuple[str, str, str]:
         name = (element.get("name") or element.get("property") or "").lower()
         if name in ("robots", "kbkit"):
             robots += content.lower() + ","
-        elif name in _DESCRIPTIONS:
-            described.setdefault(name, plain(content[:_DESCRIPTION]))
+        described.setdefault(name, plain(content[:_DESCRIPTION]))
         if (element.get("http-equiv") or "").lower() == "refresh":
             match = _REFRESH.match(content)
-            if match and not refresh:
-                refresh = resolve_link(base, match.group(1).strip())
-    descriptions = (described.get(name, "") for name in _DESCRIPTIONS)
-    return robots, refresh, next(filter(None, descriptions), "")
+            refresh = refresh or (resolve_link(base, match[1].strip()) if match else "")
+    return robots, refresh, described.get("description") or described.get("og:description", "")
 
 
 def _canonical(root: Element, base: str) -> str:
@@ -296,14 +287,9 @@ def _canonical(root: Element, base: str) -> str:
 
 
 def _absolute(root: Element, base: str) -> list[str]:
-    hrefs = dict.fromkeys(_without_fragment(href.strip()) for href in links(root))
+    hrefs = dict.fromkeys(re.sub(r"(?s)#(?!!?/).*", "", href.strip()) for href in links(root))
     urls = (web_address(base, href) for href in hrefs)
     return [url for url in urls if 0 < len(url) < 4000][:20_000]
-
-
-def _without_fragment(href: str) -> str:
-    address, _, fragment = href.partition("#")
-    return href if fragment.startswith(("/", "!/")) else address
 
 
 def markdown_of(html: str, *, relative: bool = False) -> str:
@@ -344,6 +330,7 @@ _WAIT = re.compile(
     re.IGNORECASE,
 )
 _JAVASCRIPT = re.compile(r"\bjava\s?script\b", re.IGNORECASE)
+_RUNNABLE = frozenset({"", "module", "text/javascript", "application/javascript"})
 _REQUEST = re.compile(r"enabl|disabl|requir|need|without|turn(ed)? on|activat", re.IGNORECASE)
 _PAGE_WORDS = 100  # minimum words in paragraphs of a header or footer with the page's text
 _MENU = 3  # minimum links of a menu
@@ -353,7 +340,8 @@ _NOTICE = 40  # maximum words of a request to switch JavaScript on
 def is_shell(root: Element, *, rendered: bool = False) -> bool:
     """Whether a page holds an application and hardly any text."""
     body = root.find("body")
-    if body is None or not (rendered or any(map(_runs, root.iter("script")))):
+    kinds = ((script.get("type") or "").strip().lower() for script in root.iter("script"))
+    if body is None or not (rendered or not _RUNNABLE.isdisjoint(kinds)):
         return False
     words, empty, has_mount, asks, has_menu = 0, False, False, False, False
     stack = [body]
@@ -365,8 +353,11 @@ def is_shell(root: Element, *, rendered: bool = False) -> bool:
             words += len(_WORD.findall(element.tail or ""))
         if words > _FEW:
             return False
-        if element.tag in _BOILERPLATE and _holds_text(element):
-            return False
+        if element.tag in _BOILERPLATE:
+            # left unclosed, it holds the page's text
+            paragraphs = " ".join(map(plain_text, element.iter("p")))
+            if len(_WORD.findall(paragraphs)) > _PAGE_WORDS:
+                return False
         has_title = element.tag == "header" and next(element.iter("h1"), None) is not None
         if (element.tag in _SILENT or element.tag in _BOILERPLATE) and not has_title:
             has_menu = has_menu or _is_menu(element)
@@ -388,65 +379,46 @@ def _is_menu(boilerplate: Element) -> bool:
     return len({target for target in targets if target and not target.startswith("#")}) >= _MENU
 
 
-def _holds_text(boilerplate: Element) -> bool:
-    """Whether a header or footer holds the page's text, because it was left unclosed."""
-    paragraphs = (plain_text(paragraph) for paragraph in boilerplate.iter("p"))
-    return sum(len(_WORD.findall(text)) for text in paragraphs) > _PAGE_WORDS
-
-
 def _mount(element: Element) -> bool | None:
-    descendants = sum(1 for _ in zip(element.iter(), range(30), strict=False))
-    if descendants >= 30 or next(element.iter(*_SHOWN), None) is not None:
+    if len(list(islice(element.iter(), 30))) == 30 or next(element.iter(*_SHOWN), None) is not None:
         return None
     foreign = element.tag not in defs.tags
     texts = [folded for text in _TEXTS(element) if (folded := " ".join(text.split()))]
     if not texts:
         identity = element.get("id") or ""
-        has_mount_name = any(_MOUNT_NAME.match(name) for name in (identity, element.tag))
-        if identity.lower() == "main" and len(element):
-            return None  # may also be the content element of an empty page
-        return has_mount_name if foreign or element.tag in _CONTAINERS else None
-    if element.tag in _CONTAINERS or foreign or element.tag in ("p", "span"):
-        text = " ".join(texts)
-        asks = _JAVASCRIPT.search(text) and _REQUEST.search(text) and len(text.split()) <= _NOTICE
-        if all(map(_WAIT.fullmatch, texts)) or asks:
-            return True
-    return None
+        # "main" may also be the content element of an empty page
+        may_mount = not (identity.lower() == "main" and len(element))
+        names = any(map(_MOUNT_NAME.match, (identity, element.tag)))
+        return names if may_mount and (foreign or element.tag in _CONTAINERS) else None
+    text = " ".join(texts)
+    asks = _JAVASCRIPT.search(text) and _REQUEST.search(text) and len(text.split()) <= _NOTICE
+    waits = asks or all(map(_WAIT.fullmatch, texts))
+    holds = foreign or element.tag in _CONTAINERS or element.tag in ("p", "span")
+    return True if waits and holds else None
 
 
-def _runs(script: Element) -> bool:
-    kind = (script.get("type") or "").strip().lower()
-    return kind in ("", "module", "text/javascript", "application/javascript")
-
-
-_API = NAMES["api_generators"]
-_AMBIGUOUS = frozenset({"doxygen"})  # also writes prose
-_GENERATOR = re.compile(r"\s*([a-z]+\d?)")
 _COMMENT = re.compile(r"<!--\s*generated by (\w+)", re.IGNORECASE)
 _HEAD = 4_000  # characters searched for this comment
 _DOXYGEN = re.compile(
     r"(?:^|/)(?:class|struct|union|interface|namespace|group__|dir_|functions|globals|annotated|"
     r"classes|hierarchy|files|[\w-]+_8\w+(?:_source)?\.html)"
 )
-_ENTRY = frozenset({"refentry", "manpage"})
 _CONSOLES = frozenset({"swagger-ui", "redoc", "rapi-doc", "elements-api"})
 
 
 def generated_type(root: Element, html: str, url: str) -> DocumentType | None:
-    names = {
-        match[1]
-        for meta in root.iter("meta")
-        if (meta.get("name") or "").lower() == "generator"
-        and (match := _GENERATOR.match((meta.get("content") or "").lower()))
-    }
+    metas = (meta for meta in root.iter("meta") if (meta.get("name") or "").lower() == "generator")
+    texts = [(meta.get("content") or "").strip().lower() for meta in metas]
     if comment := _COMMENT.search(html[:_HEAD]):
-        names.add(comment[1].lower())
-    if names & (_API - _AMBIGUOUS) or ("doxygen" in names and _DOXYGEN.search(url)):
+        texts.append(comment[1].lower())
+    names = {name for text in texts for name in re.findall(r"^[a-z]+\d?", text)}
+    is_doxygen = "doxygen" in names and _DOXYGEN.search(url)  # which also writes prose
+    if is_doxygen or names & (NAMES["api_generators"] - {"doxygen"}):
         return DocumentType.REFERENCE
     body = root.find("body")
     if body is None:
         return None
-    if _ENTRY & set(classes(body)):
+    if {"refentry", "manpage"} & set(classes(body)):
         return DocumentType.REFERENCE
     for element in body.iter("div", "section", *_CONSOLES):
         names = {*classes(element), element.get("id"), element.tag}

@@ -11,6 +11,7 @@ import io
 import re
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -73,8 +74,7 @@ def _svg(data: bytes) -> bytes | None:
     for element in list(root.iter()):
         style = "".join(element.itertext()) if element.tag == f"{_SVG}style" else ""
         if element.tag not in _ELEMENTS or _FETCHES.search(style):
-            parent = element.getparent()
-            if parent is not None:
+            if (parent := element.getparent()) is not None:
                 parent.remove(element)
             continue
         for name, value in list(element.attrib.items()):
@@ -94,8 +94,7 @@ def image_addresses(markdown: str) -> list[str]:
 def collect(markdown: str, read: Callable[[str], bytes | None]) -> dict[str, Image]:
     images = {}
     for address in image_addresses(markdown):
-        data = read(address)
-        if data is not None and (image := prepare_image(data)) is not None:
+        if image := prepare_image(read(address) or b""):
             images[address] = image
     return images
 
@@ -132,12 +131,6 @@ def _candidates(address: str, file: Path, root: Path) -> Iterator[Path]:
 
 _SHAPES = frozenset(str.split("path rect circle ellipse line polyline polygon use text"))
 _FEW_SHAPES = 24  # a drawing without text and with fewer is an icon, a logo or an arrow
-_AROUND = frozenset(
-    str.split("""
-        a button summary label h1 h2 h3 h4 h5 h6 nav header footer pre code svg mjx-container
-    """)
-)
-"""Wrappers of icons and formulas."""
 _LABELS = 12  # maximum texts of a drawing in its alternative text
 _ALT = 300  # characters
 
@@ -154,10 +147,7 @@ def take_drawings(body: Element, url: str) -> dict[str, bytes]:
     for drawing in list(body.iter("svg")):
         if len(drawings) >= MAX_IMAGES:
             break
-        if not _is_content(drawing):
-            continue
-        data = _serialize(drawing)
-        if len(data) > MAX_BYTES:
+        if not _is_content(drawing) or len(data := _serialize(drawing)) > MAX_BYTES:
             continue
         address = f"{url}#drawing-{len(drawings) + 1}.svg"
         picture = etree.Element("img", {"src": address, "alt": _alternative(drawing)})
@@ -170,16 +160,16 @@ def take_drawings(body: Element, url: str) -> dict[str, bytes]:
 def _is_content(drawing: Element) -> bool:
     if (drawing.get("aria-hidden") or "").lower() == "true":
         return False
-    if any(above.tag in _AROUND for above in drawing.iterancestors()):
+    if any(above.tag in NAMES["icon_tags"] for above in drawing.iterancestors()):
         return False
     shapes = [part.tag for part in drawing.iter() if part.tag in _SHAPES]
     return "text" in shapes or len(shapes) >= _FEW_SHAPES
 
 
 def _alternative(drawing: Element) -> str:
-    for label in (drawing.get("aria-label"), *map(plain_text, drawing.iterfind("title"))):
-        if label and plain(label):
-            return plain(label)[:_ALT]
+    titles = (drawing.get("aria-label") or "", *map(plain_text, drawing.iterfind("title")))
+    if label := next(filter(None, map(plain, titles)), ""):
+        return label[:_ALT]
     texts = (plain(plain_text(part)) for part in drawing.iter("text"))
     labels = [text for text in dict.fromkeys(texts) if re.search(r"\w", text)]
     ellipsis = " …" if len(labels) > _LABELS else ""
@@ -203,10 +193,8 @@ def _add_namespaces(element: Element) -> Element:
     for key, value in element.attrib.items():
         local_name = key.rpartition(":")[2] if key.startswith("xlink:") else key
         if ":" not in local_name and local_name != "xmlns" and (name, local_name) != ("g", "href"):
-            try:
+            with suppress(ValueError):  # not valid in XML
                 copy.set(_CAPITALS.get(local_name, local_name), value)
-            except ValueError:
-                continue  # not valid in XML
     copy.text, copy.tail = _clean(element.text), None
     for child in element:
         if child.tag.isidentifier():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import islice, pairwise, takewhile
+from itertools import chain, islice, pairwise, takewhile
 
 from kbkit.sources.html import BLOCKS, NAMES, PREFORMATTED, Element, classes, plain_text, texts_of
 from kbkit.text.markdown.writing import (
@@ -38,15 +38,16 @@ class InlineWriter:
 
     def line(self, element: Element, *, place: str | None = None) -> str:
         previous_state = self._linkless, self._plain, self._fragment
-        linkless = self._linkless or (place is not None and _leads_back(element))
-        self._linkless, self._plain, self._fragment = linkless, True, place
+        if place is not None and (link := next(element.iter("a"), None)) is not None:
+            leads_back = (link.get("href") or "").startswith("#")
+            self._linkless |= leads_back and plain_text(link) == plain_text(element)
+        self._plain, self._fragment = True, place
         text = fold_spaces(self._children(element)).replace("  \n", " ")
         self._linkless, self._plain, self._fragment = previous_state
         return text
 
     def signature(self, element: Element, place: str) -> str:
-        spans: Spans = []
-        _spans(element, None, spans)
+        spans = _spans(element)
         # a part may link to this heading, such as the name of a constant in its value
         target = place if sum(bool(text.strip()) for text, _ in spans) == 1 else None
         texts = [
@@ -84,15 +85,12 @@ class InlineWriter:
         if tag == "span" and len(element) == 0 and not element.text:
             return "" if _SEPARATORS.isdisjoint(classes(element)) else " "
         if tag == "span" and "classifier" in classes(element):
-            return self._classifier(element)
+            previous = element.getprevious()
+            has_delimiter = previous is not None and "classifier-delimiter" in classes(previous)
+            return ("" if has_delimiter else " : ") + self._children(element)
         if tag == "q":
             return f"“{self._children(element)}”"
         return self._children(element)
-
-    def _classifier(self, element: Element) -> str:
-        previous = element.getprevious()
-        has_delimiter = previous is not None and "classifier-delimiter" in classes(previous)
-        return ("" if has_delimiter else " : ") + self._children(element)
 
     def image(self, element: Element) -> str:
         alt = SPACE.sub(" ", element.get("alt") or "").strip()
@@ -105,7 +103,7 @@ class InlineWriter:
         return f"![{alt}]({url})"
 
     def _children(self, element: Element) -> str:
-        pieces = [self._text(element.text)] if element.text else []
+        pieces = [self._text(element.text)]
         for child in element:
             if child.tag == "a":
                 escape_bang(pieces)
@@ -115,22 +113,18 @@ class InlineWriter:
                 pieces.append(self._text(child.tail))
         return "".join(pieces)
 
-    def _text(self, text: str) -> str:
-        text = escape(text)
+    def _text(self, text: str | None) -> str:
+        text = escape(text or "")
         return _BRACKET.sub(r"\g<0>\\", text) if self._in_link else text
 
     def _code_span(self, element: Element) -> str:
         previous = element.getprevious()
         if previous is not None and previous.tag in _CODE_TAGS and not previous.tail:
             return ""  # already written with the previous code
-        parts = _adjacent_codes(element)
-        linked = any(next(part.iter("a"), None) is not None for part in parts)
-        if self._linkless or self._in_link or not linked:
-            raw = "".join(map(_raw, parts))
+        spans = _spans(*_adjacent_codes(element))
+        if self._linkless or self._in_link or not any(href for _, href in spans):
+            raw = "".join(text for text, _ in spans)
             return code_span(raw) or (" " if raw else "")
-        spans: Spans = []
-        for part in parts:
-            _spans(part, None, spans)
         return self._code(spans, self._fragment)
 
     def _code(self, spans: Spans, here: str | None) -> str:
@@ -188,15 +182,6 @@ class InlineWriter:
         return f"{before}{mark_text(inner, mark)}{after}"
 
 
-def _leads_back(heading: Element) -> bool:
-    link = next(heading.iter("a"), None)
-    return (
-        link is not None
-        and (link.get("href") or "").startswith("#")
-        and plain_text(link) == plain_text(heading)
-    )
-
-
 def escape_bang(pieces: list[str]) -> None:
     """Escape an exclamation mark before a link, which would make it a picture; in place."""
     if pieces and pieces[-1].endswith("!"):
@@ -216,26 +201,20 @@ def _adjacent_codes(code: Element) -> list[Element]:
 Spans = list[tuple[str, str | None]]
 
 
-def _raw(element: Element) -> str:
-    for line_break in element.iterdescendants("br"):
-        if not (line_break.tail or "").startswith((" ", "\n")):
-            line_break.tail = " " + (line_break.tail or "")
-    return "".join(element.itertext())
-
-
-def _spans(element: Element, href: str | None, out: Spans) -> None:
-
-    def add(text: str | None, href: str | None) -> None:
-        if text and out and out[-1][1] == href:
-            out[-1] = (out[-1][0] + text, href)
-        elif text:
-            out.append((text, href))
-
-    add(element.text, href)
-    for child in element:
-        add(" " if child.tag == "br" else "", href)
-        _spans(child, child.get("href") or href if child.tag == "a" else href, out)
-        add(child.tail, href)
+def _spans(*elements: Element) -> Spans:
+    spans: Spans = []
+    hrefs: list[str | None] = [None]
+    for part, begins, text in chain.from_iterable(map(texts_of, elements)):
+        if part.tag == "a" and begins:
+            hrefs.append(part.get("href") or hrefs[-1])
+        elif part.tag == "a":
+            hrefs.pop()
+        piece = " " * (part.tag == "br" and begins) + text
+        if piece and spans and spans[-1][1] == hrefs[-1]:
+            spans[-1] = (spans[-1][0] + piece, hrefs[-1])
+        elif piece:
+            spans.append((piece, hrefs[-1]))
+    return spans
 
 
 _BLOCK_BEGIN, _BLOCK_END = "\x01", "\x00"
@@ -273,13 +252,15 @@ _LANGUAGES = {
     "shell-session": "console",
     **dict.fromkeys(NAMES["no_languages"], ""),
 }
-_BARE_LANGUAGES = NAMES["languages"]
 
 
 def lines_of_code(element: Element) -> str | None:
     if element.tag not in ("div", "figure", "table", "ol", "ul", "code"):
         return None
-    rows = _numbered_rows(element) if element.tag == "table" else _line_elements(element)
+    if element.tag == "table":
+        rows = _numbered_rows(element)
+    else:
+        rows = [child for child in element if _is_named(child.get("class"), _LINE_NAME)]
     if not rows and element.tag == "code":
         return _nested_lines(element)
     if not rows or not _is_code(element, rows):
@@ -312,10 +293,6 @@ def _nested_lines(code: Element) -> str | None:
     return "\n".join("  " * depth + text for depth, text in folded if text)
 
 
-def _line_elements(element: Element) -> list[Element]:
-    return [child for child in element if any(_LINE_NAME.search(name) for name in classes(child))]
-
-
 def _numbered_rows(table: Element) -> list[Element]:
     cells = [[cell for cell in row if cell.tag in ("td", "th")] for row in table.iter("tr")]
     if not cells or any(len(row) != 2 for row in cells):
@@ -331,10 +308,9 @@ def _numbered_rows(table: Element) -> list[Element]:
 
 def _is_code(element: Element, rows: list[Element]) -> bool:
     for ancestor in islice((element, *element.iterancestors()), 3):
-        names = classes(ancestor)
-        if any(name == "line-block" for name in names):
+        if "line-block" in classes(ancestor):
             return False  # verses and addresses in reStructuredText
-        if any(_CODE_NAME.search(name) for name in names) or ancestor.tag in _CODE_TAGS:
+        if _is_named(ancestor.get("class"), _CODE_NAME) or ancestor.tag in _CODE_TAGS:
             return True
     return all(next(row.iter(*_CODE_TAGS), None) is not None for row in rows)
 
@@ -369,15 +345,14 @@ def language(pre: Element) -> str:
     containers = takewhile(_holds_only_code, islice(pre.iterancestors(), 4))
     candidates = [pre, *pre.iterdescendants("code", "pre"), *containers]
     for element in candidates:
-        language_name = element.get("data-lang") or element.get("data-language") or ""
-        if not language_name:
-            matches = (pattern.search(element.get("class") or "") for pattern in _LANGUAGE_CLASSES)
-            language_name = next((match.group(1) for match in matches if match), "")
-        language_name = _LANGUAGES.get(language_name.lower(), language_name.lower())
-        if language_name and re.fullmatch(r"[a-z][a-z0-9+#.-]{0,30}", language_name):
+        matches = (pattern.search(element.get("class") or "") for pattern in _LANGUAGE_CLASSES)
+        names = (*map(element.get, ("data-lang", "data-language")), *(m and m[1] for m in matches))
+        language_name = next(filter(None, names), "").lower()
+        language_name = _LANGUAGES.get(language_name, language_name)
+        if re.fullmatch(r"[a-z][a-z0-9+#.-]{0,30}", language_name):
             return language_name
     class_names = {name.lower() for element in candidates[:2] for name in classes(element)}
-    return next(iter(sorted(class_names & _BARE_LANGUAGES)), "")
+    return next(iter(sorted(class_names & NAMES["languages"])), "")
 
 
 def _holds_only_code(parent: Element) -> bool:

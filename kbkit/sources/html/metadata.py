@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from itertools import dropwhile, islice
+from itertools import dropwhile, islice, takewhile
 
 from kbkit.models import License
 from kbkit.models.licenses import name_of_address, standard_name
 from kbkit.sources.html import (
     BLOCKS,
     HEADINGS,
+    NAMES,
     Element,
     drop_tree,
     linked_share,
@@ -50,8 +51,7 @@ def page_title(
     body: Element, region: Element, named: str, common: frozenset[int], *, shared: str = ""
 ) -> tuple[Element | None, str]:
     """Return the heading that names the page, if any, and the page's title."""
-    own = _after_product(body, region, shared)
-    if own is not None:
+    if (own := _after_product(body, region, shared)) is not None:
         return own, plain_text(own)[:MAX_LENGTH]
     named = named.strip(_SEPARATORS)
     # the first of several is a section, unless the page's head names it
@@ -77,8 +77,7 @@ def page_title(
                 return heading, _qualify(text, named, common)[:MAX_LENGTH]
     if named:
         title = bare_title(_EDITION.sub("", named), common) or named
-        title = f"{title}{_letter(region)}"[:MAX_LENGTH]
-        return _opening_heading(region, title)
+        return _opening_heading(region, f"{title}{_letter(region)}"[:MAX_LENGTH])
     if section is not None and (text := _subtitle(section)):
         return None, text[:MAX_LENGTH]
     if shared and (letter := _letter(region)):
@@ -136,14 +135,11 @@ def _qualify(heading: str, full_title: str, common: Collection[int]) -> str:
     if common and part.startswith(" (") and bare.endswith(part):
         return full_title
     *_, last_word = heading.split() or [""]
-    paths: list[str] = _PATH.findall(full_title)
-    for path in paths:
+    for path in _PATH.findall(full_title):
         if path.endswith((f".{last_word}", f"::{last_word}")):
-            return heading.removesuffix(last_word) + path
-    prefix, separator, _ = full_title.rpartition(heading)
-    if not separator or not prefix.endswith(("/", "::", ".", "\\")):
-        return heading
-    return prefix.split()[-1] + heading
+            return heading.removesuffix(last_word) + str(path)
+    prefix = full_title.rpartition(heading)[0]
+    return prefix.split()[-1] + heading if prefix.endswith(("/", "::", ".", "\\")) else heading
 
 
 def _letter(region: Element) -> str:
@@ -151,12 +147,6 @@ def _letter(region: Element) -> str:
     heads = [plain_text(head) for head in region.iter(*HEADINGS)]
     letter = heads[0].strip("-–— ") if len(heads) == 1 else ""
     return f": {letter}" if len(letter) == 1 else ""
-
-
-def same_heading(tree: Element, title: str) -> Element | None:
-    """Return the first heading of a tree, if it is the page's title."""
-    heading = next(tree.iter("h1", "h2"), None)
-    return heading if heading is not None and plain_text(heading) == title else None
 
 
 def title_block(
@@ -233,8 +223,7 @@ def drop_site_line(region: Element, named: str, common: Collection[int]) -> None
 def _own_text(element: Element) -> str:
     pieces = [element.text or ""]
     for child in element:
-        if child.tag not in BLOCKS:
-            pieces += child.itertext()
+        pieces += () if child.tag in BLOCKS else child.itertext()
         pieces.append(child.tail or "")
     return " ".join("".join(pieces).split())
 
@@ -268,15 +257,13 @@ def _around(title: Element, region: Element) -> Element:
     It is short, unless it starts with the title.
     """
     holders = set(region.iterancestors())
-    block = title
-    parent = title.getparent()
-    title_text = plain_text(title)
-    while parent is not None and parent not in holders:
+    block, title_text = title, plain_text(title)
+    for parent in takewhile(lambda up: up not in holders, title.iterancestors()):
         text = plain_text(parent)
         is_long = len(text.split()) > _BESIDE and not text.startswith(title_text)
         if is_long or linked_share(parent) >= _LINKED:
             break
-        block, parent = parent, parent.getparent()
+        block = parent
     return block
 
 
@@ -299,12 +286,6 @@ _FOOT_LENGTH = 5_000  # maximum characters of a footer; a larger one holds conte
 _FEET = 20
 _SEVERAL = 3  # maximum licenses named
 _LICENSE = frozenset({"license", "licence", "dcterms.license", "dc.license"})
-_RIGHTS = frozenset(
-    str.split("""
-        copyright rights dc.rights dcterms.rights dcterms.rightsholder dc.rights.copyright
-        dcterms.accessrights
-        """)
-)
 _FOOT_TAGS = ("footer", "div", "section", "p", "small", "address", "span", "td")
 _NOT_OF_PAGE = frozenset({"figure", "main", "article"})
 _NOTICE = re.compile(
@@ -322,7 +303,15 @@ _URL = re.compile(r"https?://[^\s<>\"')]+")
 
 
 def page_license(root: Element, base: str) -> License:
-    best = _merge(_linked_licenses(root, base)).or_else(_meta(root, base))
+    linked = (
+        License.stated(
+            plain_text(element) or element.get("title") or "",
+            web_address(base, element.get("href")),
+        )
+        for element in root.iter("link", "a", "area")
+        if {"license", "licence"} & set((element.get("rel") or "").lower().split())
+    )
+    best = _merge(linked).or_else(_meta(root, base))
     return best if best and best.attribution else best.or_else(_foot(root, base))
 
 
@@ -333,27 +322,18 @@ def rights_license(text: str) -> License:
         if name_of_address(address.rstrip(".,;")):
             attribution = "" if address == text else text
             return License.stated(url=address.rstrip(".,;"), attribution=attribution)
-    if name := standard_name(text) or _license_name(text):
-        return License.stated(name, attribution="" if standard_name(text) else text)
-    return License.stated(attribution=text)
+    name = standard_name(text)
+    return License.stated(name or _license_name(text), attribution="" if name else text)
 
 
 def _merge(licenses: Iterable[License]) -> License:
     """Merge several statements of one place; a page under several licenses names them."""
-    distinct = list(dict.fromkeys(license for license in licenses if license))[: _SEVERAL + 1]
+    distinct = list(dict.fromkeys(filter(None, licenses)))[: _SEVERAL + 1]
     if len({license.name for license in distinct if license.name}) <= 1:
         return distinct[0] if distinct else License()
     names = dict.fromkeys(license.label for license in distinct)
     ellipsis = "" if len(names) <= _SEVERAL else ", …"
     return License.stated(", ".join(list(names)[:_SEVERAL]) + ellipsis)
-
-
-def _linked_licenses(root: Element, base: str) -> Iterator[License]:
-    for element in root.iter("link", "a", "area"):
-        rel = element.get("rel")
-        if rel and {"license", "licence"} & set(rel.lower().split()):
-            text = plain_text(element) or element.get("title") or ""
-            yield License.stated(text, web_address(base, element.get("href")))
 
 
 def _meta(root: Element, base: str) -> License:
@@ -364,7 +344,7 @@ def _meta(root: Element, base: str) -> License:
         if name in _LICENSE:
             address = web_address(base, content) if "/" in content and " " not in content else ""
             license = license.or_else(License.stated(content, address))
-        elif name in _RIGHTS:
+        elif name in NAMES["rights"]:
             license = license.or_else(rights_license(content))
     return license
 
@@ -375,12 +355,11 @@ def _foot(root: Element, base: str) -> License:
         lines = _lines(element)
         links = [(plain_text(a), web_address(base, a.get("href"))) for a in element.iter("a")]
         linked = (License.stated(url=url) for _, url in links if name_of_address(url))
-        name_found = next((name for line in lines if (name := _license_name(line))), "")
-        notice = next((text for line in lines if (text := _notice(line))), "")
-        stated = _merge(linked) or License.stated(
-            name_found, next((url for text, url in links if name_found and name_found in text), "")
-        )
-        license = license.or_else(stated.or_else(License.stated(attribution=notice)))
+        name = next(filter(None, map(_license_name, lines)), "")
+        address = next((url for text, url in links if name and name in text), "")
+        notice = License.stated(attribution=next(filter(None, map(_notice, lines)), ""))
+        stated = _merge(linked) or License.stated(name, address)
+        license = license.or_else(stated.or_else(notice))
     return license
 
 
@@ -388,13 +367,8 @@ def _feet(root: Element) -> Iterator[Element]:
     """Yield the outermost small footers of a page, except those of articles."""
     yielded: set[Element] = set()
     for element in root.iter(*_FOOT_TAGS):
-        names = f"{element.get('class')} {element.get('id')}"
-        if not (
-            element.tag == "footer"
-            or "footer" in names
-            or "copyright" in names
-            or element.get("role") == "contentinfo"
-        ):
+        names = " ".join(map(str, map(element.get, ("class", "id", "role"))))
+        if element.tag != "footer" and not re.search("footer|copyright| contentinfo$", names):
             continue
         ancestors = set(element.iterancestors())
         if ancestors & yielded or _NOT_OF_PAGE & {part.tag for part in ancestors}:

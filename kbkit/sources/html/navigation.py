@@ -15,6 +15,7 @@ from kbkit.models.documents import Navigation
 from kbkit.sources.html import (
     BLOCKS,
     HEADINGS,
+    NAMES,
     Element,
     classes,
     linked_share,
@@ -56,17 +57,11 @@ def _breadcrumbs(root: Element, base: str, page_url: str) -> list[tuple[str, str
     for element in root.iter("nav", "div", "ul", "ol", "p"):
         attributes = (*classes(element), *map(element.get, ("id", "aria-label")))
         names = {name.lower() for name in attributes if name}
-        if element.get("id") == "path":  # Apache's manual
-            names.add("breadcrumb")
-        if any("breadcrumb" in name and "aside" not in name for name in names):
+        has_name = any("breadcrumb" in name and "aside" not in name for name in names)
+        if has_name or element.get("id") == "path":  # in Apache's manual
             links: list[Element] = list(element.iter("a"))
         elif "related" in names:  # Sphinx
-            links = [
-                link
-                for item in element.iter("li")
-                for link in item.iter("a")
-                if any(re.fullmatch(r"nav-item-\d+", name) for name in classes(item))
-            ]
+            links = element.xpath(".//li[contains(@class, 'nav-item-')]//a")
         else:
             continue
         crumbs = [
@@ -85,16 +80,13 @@ def _in_list(root: Element, base: str, page_url: str) -> tuple[list[tuple[str, s
     pages: dict[Element, list[tuple[Element, str]]] = {}
     for link in islice(root.iter("a"), _MAX_LINKS):
         path, _, fragment = (link.get("href") or "").partition("#")
-        if fragment:
-            continue  # within the page
         if path and name not in path and not path.endswith(("/", ".", "index.html")):
             continue  # avoids slow URL resolution
-        if _page(_resolve(base, link.get("href"))) != page_url:
+        if fragment or _page(_resolve(base, link.get("href"))) != page_url:
             continue
         lists = list(link.iterancestors(*_LISTS))
-        if not lists or not _is_navigation(lists[-1]):
+        if not lists or not _is_navigation(outer := lists[-1]):
             continue
-        outer = lists[-1]
         if outer not in pages:
             pages[outer] = [(a, _resolve(base, a.get("href"))) for a in outer.iter("a")]
         count = len({_page(target) for _, target in pages[outer]} - {page_url, ""})
@@ -117,25 +109,21 @@ def _items_above(link: Element, outer: Element) -> list[Element]:
 
 
 def _label(item: Element, base: str) -> tuple[str, str] | None:
-    link = next(
-        (part for part in _own_elements(item) if part.tag == "a" and plain_text(part)), None
-    )
-    if link is None:
-        texts = (plain_text(part) for part in _own_elements(item) if part.tag in _LABELS)
-        text = (item.text or "").strip() or next(filter(None, texts), "")
-        if text:
-            return " ".join(text.split()), ""
-        previous = item.getprevious()  # mdBook nests children in the item after their parent
-        return _label(previous, base) if previous is not None and previous.tag == "li" else None
-    href = link.get("href") or ""
-    return plain_text(link), "" if href.startswith("#") else _resolve(base, href)
+    links = (part for part in _own_elements(item) if part.tag == "a" and plain_text(part))
+    link = next(links, None)
+    if link is not None:
+        return plain_text(link), _resolve(base, (link.get("href") or "").partition("#")[0])
+    texts = (plain_text(part) for part in _own_elements(item) if part.tag in _LABELS)
+    if text := (item.text or "").strip() or next(filter(None, texts), ""):
+        return " ".join(text.split()), ""
+    previous = item.getprevious()  # mdBook nests children in the item after their parent
+    return _label(previous, base) if previous is not None and previous.tag == "li" else None
 
 
 def _caption(outer: Element) -> tuple[str, str] | None:
     previous = outer.getprevious()
-    if previous is None or "caption" not in classes(previous):
-        return None
-    return plain_text(previous), ""
+    has_caption = previous is not None and "caption" in classes(previous)
+    return (plain_text(previous), "") if has_caption else None
 
 
 def _own_elements(item: Element) -> Iterator[Element]:
@@ -174,9 +162,7 @@ _SITE_LINKS = 3  # minimum links of a menu
 _ALL_LINKED = 0.95  # share of linked words in a table of contents
 _TRAIL = 8  # maximum items of a breadcrumb list
 _STEP_RELATIONS = frozenset({"next", "prev", "previous", "up", "contents", "index", "start"})
-_STEP_NAMES = frozenset(
-    str.split("next up previous prev contents index home top back forward first last title page")
-)
+_STEP_NAMES = NAMES["steps"]
 _NEIGHBOURS = frozenset({"next", "prev", "previous", "up"})
 _STEP_KEYS = frozenset("nput")
 _STEP_LINKED = 0.4  # share of linked words in a line of steps
@@ -185,14 +171,9 @@ _FOOT_WORDS = 40  # maximum words beside the contents that make up a page
 _OWN_LANGUAGE = 4  # maximum words beside links to translations, if one names the current language
 _STEP_WORDS, _STEP_LINKS = 40, 8  # maximum words and links of a line of steps
 CONTENTS_TITLES = frozenset(
-    {
-        "menu",
-        "table of contents",
-        "short table of contents",
-        "contents",
-        "on this page",
-        "subsections",
-    }
+    str.split(
+        "menu|table of contents|short table of contents|contents|on this page|subsections", "|"
+    )
 )
 _WORD = re.compile(r"\w+")
 
@@ -212,9 +193,7 @@ def steps(body: Element) -> list[Element]:
     for link in body.iter("a"):
         if _is_step(link) or _is_translation(link) or link.get("href") in around_page:
             block = line = next((up for up in link.iterancestors() if up.tag in BLOCKS), None)
-            while block is not None and block is not body:
-                if not _is_line_of_steps(block, around_page):
-                    break
+            while block not in (None, body) and _is_line_of_steps(block, around_page):
                 line, block = block, block.getparent()
             if line is not None and line is not block:
                 lines.append(line)
@@ -265,21 +244,13 @@ def trails(body: Element) -> list[Element]:
         return []
     elements = []
     for element in takewhile(lambda part: part is not heading, body.iter("h1", "ul", "ol")):
-        items = [plain_text(item) for item in element]
-        unlinked = [
-            text
-            for item, text in zip(element, items, strict=True)
-            if text and not any(map(_leads_away, item.iter("a")))
-        ]
+        # the last breadcrumb may lead to this page
+        away = "descendant-or-self::a[string(@href) and not(@aria-current='page')]"
+        unlinked = [text for item in element if not item.xpath(away) and (text := plain_text(item))]
         is_named = any(f" {text} " in f" {name} " for text in unlinked)
-        if is_named and (len(unlinked) < len(items) <= _TRAIL or len(items) == 1):
+        if is_named and (len(unlinked) < len(element) <= _TRAIL or len(element) == 1):
             elements.append(element)
     return elements
-
-
-def _leads_away(link: Element) -> bool:
-    """Whether a link leads to another page; the last breadcrumb may lead to this one."""
-    return bool(link.get("href")) and link.get("aria-current") != "page"
 
 
 def contents(body: Element) -> list[Element]:
@@ -313,8 +284,8 @@ def contents(body: Element) -> list[Element]:
 
 
 def _is_all_linked(element: Element) -> bool:
-    linked = sum(len(_WORD.findall(plain_text(link))) for link in element.iter("a"))
-    return linked >= _ALL_LINKED * len(_WORD.findall(plain_text(element)))
+    linked = _WORD.findall(" ".join(map(plain_text, element.iter("a"))))
+    return len(linked) >= _ALL_LINKED * len(_WORD.findall(plain_text(element)))
 
 
 def _is_title(element: Element) -> bool:
@@ -333,12 +304,9 @@ def repeated_links(body: Element) -> list[Element]:
     """Return one-row tables of links that occur more than once."""
     rows: dict[str, list[Element]] = {}
     for table in body.iter("table"):
-        links = list(table.iter("a"))
-        if len(links) < _SITE_LINKS or sum(1 for _ in table.iter("tr")) != 1:
-            continue
-        link_text = " ".join("".join(link.itertext()) for link in links)
-        text = plain_text(table)
-        if _WORD.findall(text) == _WORD.findall(link_text):
+        links, text = list(table.iter("a")), plain_text(table)
+        is_row = len(links) >= _SITE_LINKS and len(list(table.iter("tr"))) == 1
+        if is_row and _WORD.findall(text) == _WORD.findall(" ".join(map(plain_text, links))):
             rows.setdefault(text, []).append(table)
     return [table for tables in rows.values() if len(tables) > 1 for table in tables]
 
@@ -355,8 +323,8 @@ def _is_step(link: Element) -> bool:
 def _is_line_of_steps(element: Element, neighbours: Collection[str | None]) -> bool:
     links = [link for link in element.iter("a") if link.get("href")]
     own_links = [link for link in links if not _is_translation(link)]
+    words = len(plain_text(element).split())
     if len(own_links) < min(2, len(links)):
-        words = len(plain_text(element).split())
         linked = sum(len(plain_text(link).split()) for link in links)
         # the link of the current language may lead to the page itself
         limit = _STEP_WORDS if not own_links else _OWN_LANGUAGE
@@ -368,10 +336,8 @@ def _is_line_of_steps(element: Element, neighbours: Collection[str | None]) -> b
     )
     if steps == 0 or len(links) > _STEP_LINKS or 2 * steps < len(links):
         return False
-    if next(element.iter(*HEADINGS), None) is not None:
-        return False
-    words = len(plain_text(element).split())
-    return words <= _STEP_WORDS and linked_share(element) >= _STEP_LINKED
+    has_heading = next(element.iter(*HEADINGS), None) is not None
+    return not has_heading and words <= _STEP_WORDS and linked_share(element) >= _STEP_LINKED
 
 
 def is_all_of_page(part: Element, body: Element) -> bool:
@@ -390,12 +356,10 @@ def is_all_of_page(part: Element, body: Element) -> bool:
 
 def is_rest_of_menu(around: Element) -> bool:
     """Whether an element around a menu holds only a few more links, such as credits."""
-    if around.tag not in ("div", "aside", "section", "header"):
+    has_text = next(around.iter(*HEADINGS, "p", "pre"), None) is not None
+    if around.tag not in ("div", "aside", "section", "header") or has_text:
         return False
-    if next(around.iter(*HEADINGS, "p", "pre"), None) is not None:
-        return False
-    words = len(plain_text(around).split())
-    return 0 < words <= _FEW_WORDS and linked_share(around) == 1
+    return 0 < len(plain_text(around).split()) <= _FEW_WORDS and linked_share(around) == 1
 
 
 def headings_of(menus: Iterable[Element]) -> list[Element]:

@@ -11,6 +11,7 @@ import zlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import islice, takewhile
 
 from lxml import etree
@@ -33,14 +34,12 @@ Signature = tuple[str, str, str, str]  # tag, id, class and role of an element
 COVERED = 0.9  # share of the selected words that the content element must hold
 LEARNED_FROM = 8  # pages that vote before a template is trusted
 _AGREED = 0.5  # share of the votes that a template needs
-_LANDMARK_IDS = frozenset(
-    {"content", "main-content", "main", "apicontent", "bodycontent", "mw-content-text"}
-)
 _WORD = re.compile(r"\w+")
 _MIN = 3  # minimum pages from which a small site's template is learned
 _SHARED, _SHARED_PAGES = 0.5, 4  # minimum share and number of pages with a text of the template
 _HEADED = 0.75  # the same share for headings of level 1
 _CONTAINERS = frozenset({"div", "section", "article", "main", "header", "footer", "center", "form"})
+_TEXTS = frozenset({"p", "pre", "code", "ul", "ol", "table"})
 _SHORT = 600  # maximum characters of a block of the template
 _LINKED = 0.5  # share of the words of a menu that are links
 
@@ -59,17 +58,14 @@ def word_counts(element: Element) -> Counter[str]:
 
 def enclosing_element(body: Element, selected: str) -> Element:
     selected_words = Counter(_WORD.findall(selected))
-    need = sum(selected_words.values()) * COVERED
+    need = selected_words.total() * COVERED
     element = body
-    while True:
-        for child in element:
-            if child.tag in ("p", "pre", "code", "ul", "ol", "table"):
-                continue
-            if (selected_words & word_counts(child)).total() >= need:
-                element = child
-                break
-        else:
-            return element
+    while element is not None:
+        outer = element
+        children = (part for part in outer if part.tag not in _TEXTS)
+        covers = (part for part in children if (selected_words & word_counts(part)).total() >= need)
+        element = next(covers, None)
+    return outer
 
 
 def region_of(element: Element) -> Region:
@@ -86,17 +82,14 @@ def ancestry(element: Element) -> tuple[Region, ...]:
 def find_region(body: Element, region: Region) -> Element | None:
     if region.signature[0] == "body":
         return body
-    matches = [
-        element
-        for element in body.iter(region.signature[0])
-        if _signature(element) == region.signature
-        and (region_of(element).parent == region.parent or region.parent[0] == "body")
-    ]
+    same = (part for part in body.iter(region.signature[0]) if _signature(part) == region.signature)
+    is_in_body = region.parent[0] == "body"
+    matches = [part for part in same if is_in_body or region_of(part) == region]
     if len(matches) != 1:
         return None
     found = matches[0]
     title = next(filter(plain_text, body.iter("h1")), None)
-    if title is None or found in title.iterancestors() or region_of(found).parent == region.parent:
+    if title is None or found in title.iterancestors() or region_of(found) == region:
         return found
     # other pages are such sections; this one may hold it after a title and a text of its own
     sections = takewhile(lambda up: up is not body, found.iterancestors())
@@ -108,18 +101,18 @@ def landmark(element: Element, body: Element) -> Element:
 
     ``main``, ``article`` or ``role`` correct a selection that is one level too deep.
     """
-    inner_words = sum(word_counts(element).values())
+    inner_words = word_counts(element).total()
     best = element
     for ancestor in takewhile(lambda ancestor: ancestor is not body, element.iterancestors()):
         marked = (
             ancestor.tag in ("main", "article")
             or ancestor.get("role") in ("main", "article")
-            or (ancestor.get("id") or "").lower() in _LANDMARK_IDS
+            or (ancestor.get("id") or "").lower() in NAMES["landmarks"]
             or ancestor.get("itemprop") == "articleBody"
             # the page's own heading belongs to its content
             or (next(best.iter("h1"), None) is None and next(ancestor.iter("h1"), None) is not None)
         )
-        if sum(word_counts(ancestor).values()) > inner_words * 1.25 + 25:
+        if word_counts(ancestor).total() > inner_words * 1.25 + 25:
             break
         if marked:
             best = ancestor
@@ -167,7 +160,7 @@ def narrow(region: Element, common: Collection[int]) -> Element:
 
 
 def block_keys(body: Element) -> frozenset[int]:
-    keys = {key_of(text) for block in body.iter(*BLOCKS) if (text := _short_text(block))}
+    keys = {key_of(text) for text in map(_short_text, body.iter(*BLOCKS)) if text}
     return frozenset(keys) | {heading_key(plain_text(head)) for head in body.iter("h1")}
 
 
@@ -214,7 +207,8 @@ def trim(region: Element, common: Collection[int], body: Element) -> None:
 def _outermost(
     element: Element, common: Collection[int], shared_blocks: list[Element], *, from_end: bool
 ) -> Element | None:
-    if not from_end and (element.text or "").strip():
+    begins_with_text = bool((element.text or "").strip())
+    if begins_with_text and not from_end:
         return element
     for child in list(element)[:: -1 if from_end else 1]:
         tail = (child.tail or "").strip()
@@ -231,7 +225,7 @@ def _outermost(
             return child
         if tail:
             return element
-    return element if from_end and (element.text or "").strip() else None
+    return element if begins_with_text else None
 
 
 def _signature(element: Element) -> Signature:
@@ -280,8 +274,8 @@ class SiteTemplate:
         if self._articles > 0.5 * len(self._votes):
             return
         if not self.common:
-            keys = Counter(key for texts in self._texts for key in texts)
             pages = len(self._texts)
+            keys = Counter(key for texts in self._texts for key in texts)
             self.common = frozenset(
                 key
                 for key, count in keys.items()
@@ -344,8 +338,6 @@ _LEADS = frozenset({"p", "div", "section", "h2", "h3"})
 _LEAD_WORDS = 8  # minimum words; bylines and dates have fewer
 _MAX_LEAD = 50  # blocks examined
 _LONG_WORD = re.compile(r"[^\W\d_]{2,}")
-_FIELDS = frozenset({"dt", "dd", "th", "td", "tr"})
-_PREFORMATTED = ("pre", "listing", "xmp")
 
 
 def is_stated(root: Element) -> bool:
@@ -361,7 +353,7 @@ def is_stated(root: Element) -> bool:
         or (element.get("id") or "").lower() in _ARTICLE_NAMES
         for element in root.iter()
         # in lists and tables, such fields name the author of a manual
-        if element.tag not in _FIELDS
+        if element.tag not in ("dt", "dd", "th", "td", "tr")
     )
 
 
@@ -387,7 +379,7 @@ def _is_documentation(
     if anchors or any(term.get("id") for term in region.iter("dt")):
         return True
     text = "".join(selected.split())
-    for pre in region.iter(*_PREFORMATTED):
+    for pre in region.iter("pre", "listing", "xmp"):
         if not stated or "".join("".join(pre.itertext()).split()) not in text:
             return True
     fragments = {part.get("id") or part.get("name") for part in region.iter()}
@@ -419,16 +411,12 @@ def complete(
         if fragment := fragments.get(plain_text(heading)):
             heading.set("id", fragment)
     text = _fold(selected)
-    verdicts: dict[Element, bool] = {}
+    is_selected = cache(lambda block: _fold(plain_text(block)) in text)
     links: dict[str, str] = {}
     for link in region.iter("a"):
         block = next((up for up in link.iterancestors() if up.tag in BLOCKS), None)
         href, link_text = link.get("href"), plain_text(link)
-        if block is None or not href or not link_text:
-            continue
-        if block not in verdicts:
-            verdicts[block] = _fold(plain_text(block)) in text
-        if verdicts[block]:
+        if href and link_text and block is not None and is_selected(block):
             links.setdefault(href, link_text)
     link_list = etree.SubElement(tree, "ul")
     for href, link_text in links.items():
@@ -439,18 +427,14 @@ def restore_lead(tree: Element, body: Element, title: Element | None, selected: 
     """Insert the paragraphs between title and selected text, which trafilatura leaves out."""
     text = _fold(selected)
     title = next(body.iter("h1"), None) if title is None else title
-    lead: list[str] = []
+    lead: list[Element] = []
     for block, words in islice(_blocks_after(title, body), _MAX_LEAD):
         if _fold(words) in text:
-            break
+            tree[:0] = lead
+            return
         if _is_prose(block, words):
-            lead.append(words)
-    else:
-        return  # the selected text is elsewhere
-    for index, words in enumerate(lead):
-        paragraph = etree.Element("p")
-        paragraph.text = words
-        tree.insert(index, paragraph)
+            lead.append(etree.Element("p"))
+            lead[-1].text = words
 
 
 def _blocks_after(title: Element | None, body: Element) -> Iterator[tuple[Element, str]]:

@@ -90,31 +90,26 @@ def extract_page(task: ExtractTask) -> ExtractedPage:
     if kind := binary_kind(task.body):
         return ExtractedPage(reason=f"{kind}, though it is served as a page")
     text = decode_text(task.body, task.charset)
-    html = text.text
-    page = extract(
-        html, task.url, task.regions, common=task.common, alone=task.alone, drawings=task.drawings
-    )
+    html, options = text.text, {"alone": task.alone, "drawings": task.drawings}
+    page = extract(html, task.url, task.regions, common=task.common, **options)
     page = replace(page, note=text.note) if text.note else page
-    if task.measure and page.content and len(html) < _MEASURABLE:
-        page = _measure(page, html, task)
-    return page
+    measurable = task.measure and page.content and len(html) < _MEASURABLE
+    return _measure(page, html, task) if measurable else page
 
 
 def _measure(page: ExtractedPage, html: str, task: ExtractTask) -> ExtractedPage:
     from kbkit.sources.html.fidelity import Fidelity
 
     fidelity = Fidelity()
+    facts: dict[str, Any] = {"url": task.url, "template": task.template, "article": page.article}
     try:
-        figures = fidelity.add(
-            html, page.content, url=task.url, template=task.template, article=page.article
-        )
+        figures = fidelity.add(html, page.content, **facts)
     except Exception:  # the page was read; a hostile one may still break the measurement
         return page
     keys = figures.keys if figures is not None else frozenset()
-    if page.article and not task.template:
-        # articles lose text on purpose; without a template, it is unknown which
-        return replace(page, survey=keys)
-    return replace(page, survey=keys, fidelity=fidelity.counts())
+    # articles lose text on purpose; without a template, it is unknown which
+    unknown = page.article and not task.template
+    return replace(page, survey=keys, fidelity={} if unknown else fidelity.counts())
 
 
 _MEASURED_FIRST, _MEASURED_THEN = 32, 8  # the first pages are measured, then each eighth
@@ -243,8 +238,8 @@ class SiteExtractor:
         provisional, self._provisional = self._provisional, []
         if self._template.regions or self._template.common:
             self._waiting.extend(page for page, _ in provisional)
-            return
-        self._ready.extend(Extraction(item.key, page, final=True) for item, page in provisional)
+        else:
+            self._ready.extend(Extraction(item.key, page, final=True) for item, page in provisional)
 
     def settle(self) -> None:
         """Finish the provisional pages, when no more pages come for now."""
@@ -276,21 +271,17 @@ class SiteExtractor:
 
     def _start(self, backlog: int) -> None:
         pages = len(self._waiting) + len(self._later) + backlog
-        few = self._engine.is_local and pages <= MANY
-        few = few and not any(len(page.body) > LARGE for page in self._waiting)
-        if self._workers is not None or not self._may_start or few:
+        many = pages > MANY or any(len(page.body) > LARGE for page in self._waiting)
+        if self._workers or not self._may_start or (self._engine.is_local and not many):
             return
         self._may_start = False
-        try:
-            workers = self._engine.child_processes(
-                self._processes, preload="kbkit.sources.html.extract"
-            )
-        except OSError:
-            return  # read in this process instead
-        if self._engine.is_local and workers.count < 2:
-            workers.close()
-            return
-        self._workers = workers
+        with suppress(OSError):  # read in this process instead
+            preload = "kbkit.sources.html.extract"
+            workers = self._engine.child_processes(self._processes, preload=preload)
+            if self._engine.is_local and workers.count < 2:
+                workers.close()
+            else:
+                self._workers = workers
 
     def _feed(self, workers: WorkerPool) -> None:
         # only a few ahead, so that templates learned from the first pages serve the next

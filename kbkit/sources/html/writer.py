@@ -52,12 +52,7 @@ from kbkit.text.markdown.writing import (
 
 _MARK = re.compile(r"^-(?=   )", re.MULTILINE)
 _NO_PARAGRAPH = re.compile(r"`{3}|[|>]|#{1,6} |-   |\d+\. |\$\$|---$|.*\}$", re.DOTALL)
-_NOTES = frozenset({"doc-footnote", "doc-endnote"})
-_NOTE_LISTS = frozenset({"footnote", "citation"})
-_API_LISTS = NAMES["api_lists"]
-
-
-_DEEPEST = 6
+_NOTES = ("doc-footnote", "doc-endnote")
 
 
 class Sections:
@@ -78,7 +73,7 @@ class Sections:
 
     def member(self, name: Element) -> int:
         levels = (self._levels[up] for up in name.iterancestors() if up in self._levels)
-        level = min(_DEEPEST, next(levels, max(self.last, 1)) + 1)
+        level = min(6, next(levels, max(self.last, 1)) + 1)
         parent = name.getparent()
         if parent is not None and parent[0] is name:
             self._levels[parent] = level
@@ -261,8 +256,8 @@ class MarkdownWriter:
     def _definitions(self, element: Element) -> list[str]:
         out: list[str] = []
         base = self._sections.last
-        api = not _API_LISTS.isdisjoint(classes(element))
-        notes = not _NOTE_LISTS.isdisjoint(classes(element))
+        api = not NAMES["api_lists"].isdisjoint(classes(element))
+        notes = not {"footnote", "citation"}.isdisjoint(classes(element))
         groups = tables.definition_groups(element)
         group_anchors = [[anchor(term, self._anchors) for term in terms] for terms, _ in groups]
         anchored = [any(anchors) for anchors in group_anchors if anchors]
