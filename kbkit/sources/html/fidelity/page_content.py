@@ -16,7 +16,6 @@ from kbkit.sources.html.fidelity.runs import Runs, TextRun, classes, code_text, 
 _AROUND = 3  # ancestors of a heading whose ids name it
 # minimum share and number of pages with a text of the template
 _OFTEN, _FEW_PAGES = 0.3, 4
-_BOILERPLATE_TABLES = frozenset({"presentation", "none"})
 
 
 @dataclass(slots=True)
@@ -105,10 +104,9 @@ class PageStates:
         self._page_url = urlsplit(self._base)._replace(fragment="").geturl()
         self.states = [State.CONTENT] * len(self._runs)
         self._shared = [run.key in template for run in self._runs]
-        sizes = [run.size for run in self._runs]
-        linked = [run.linked for run in self._runs]
-        shared = [run.size * flag for run, flag in zip(self._runs, self._shared, strict=True)]
-        self._sums = [list(accumulate(counts, initial=0)) for counts in (sizes, linked, shared)]
+        counts = ((run.size, run.linked, run.size * (run.key in template)) for run in self._runs)
+        zeros = [(0, 0, 0)]
+        self._sums = [list(accumulate(column)) for column in zip(*zeros, *counts, strict=True)]
         self._main = (0, 0)
         self._classify()
 
@@ -116,8 +114,11 @@ class PageStates:
         main = self._landmark()
         if main is not None:
             self._main = self._read_runs.spans[main]
-            self._mark_outside(main)
-        fragments = self._fragments()
+            for index in range(len(self._runs)):
+                if not self._main[0] <= index < self._main[1]:
+                    is_boilerplate = self._shared[index] or self._is_linked(index)
+                    self.states[index] = State.BOILERPLATE if is_boilerplate else State.NEITHER
+        fragments = set(self._read_runs.root.xpath("//@id | //a/@name")) - {""}
         for element, (first, last) in self._read_runs.spans.items():
             if first == last or self.states[first] is State.BOILERPLATE:
                 continue
@@ -141,7 +142,8 @@ class PageStates:
         frames = has_navigation_name or tag == "footer" or (tag == "header" and linked)
         if role == "contentinfo" or (foreign and frames):
             return State.BOILERPLATE
-        least = 1 if _ends_named(element) else _TOC_LINKS
+        name_ends = {name.rpartition("-")[2] for name in classes(element)}
+        least = _TOC_LINKS if _NAVIGATION_NAMES.isdisjoint(name_ends) else 1
         if tag in _LISTS and self._is_contents(element, fragments, least):
             return State.BOILERPLATE if has_navigation_name else State.NEITHER
         leads = size <= _STEPS and (
@@ -155,25 +157,13 @@ class PageStates:
         size, _, shared_size = self._figures(0, len(self._runs))
         for xpath in ("//main | //*[@role='main']", "//article"):
             landmarks = [main for main in root.xpath(xpath) if main in self._read_runs.spans]
-            outer = [
-                main
-                for main in landmarks
-                if not any(up in landmarks for up in main.iterancestors())
-            ]
-            if len(outer) != 1:
-                continue
-            inner_size, _, shared_inside = self._figures(*self._read_runs.spans[outer[0]])
-            if inner_size - shared_inside >= _LANDMARK * (size - shared_size):
-                return outer[0]
+            inner = {part for main in landmarks for part in main.iterdescendants()}
+            outer = [main for main in landmarks if main not in inner]
+            if len(outer) == 1:
+                inner_size, _, shared_inside = self._figures(*self._read_runs.spans[outer[0]])
+                if inner_size - shared_inside >= _LANDMARK * (size - shared_size):
+                    return outer[0]
         return None
-
-    def _mark_outside(self, main: Element) -> None:
-        first, last = self._read_runs.spans[main]
-        for index, run in enumerate(self._runs):
-            if first <= index < last:
-                continue
-            is_boilerplate = self._shared[index] or run.linked >= _LINKED * run.size
-            self.states[index] = State.BOILERPLATE if is_boilerplate else State.NEITHER
 
     def _is_contents(self, element: Element, fragments: set[str], least: int) -> bool:
         count = linked = 0
@@ -191,9 +181,6 @@ class PageStates:
             count += 1
             linked += len(words("".join(link.itertext())))
         return count >= least and linked >= 0.75 * size
-
-    def _fragments(self) -> set[str]:
-        return set(self._read_runs.root.xpath("//@id | //a/@name")) - {""}
 
     @staticmethod
     def _translates(element: Element, size: int, linked: int) -> bool:
@@ -349,15 +336,14 @@ class PageStates:
     def _rows(self) -> Iterator[tuple[str, ...]]:
         for table in self._read_runs.root.iter("table"):
             inner = next(table.iterdescendants("pre", "table"), None)
-            if table.get("role") in _BOILERPLATE_TABLES or inner is not None:
+            if table.get("role") in ("presentation", "none") or inner is not None:
                 continue
             rows = [list(row.iterchildren("td", "th")) for row in table.iter("tr")]
             if sum(len(row) > 1 for row in rows) < 2:
                 continue
             for row in rows:
-                content_cells = [cell for cell in row if self.is_content(cell)]
-                texts = (squash(self._text(cell)) for cell in content_cells)
-                yield tuple(text for text in texts if text)
+                texts = (squash(self._text(cell)) for cell in row if self.is_content(cell))
+                yield tuple(filter(None, texts))
 
     def _text(self, element: Element) -> str:
         first, last = self._read_runs.spans[element]
@@ -420,11 +406,6 @@ def _own_text(element: Element) -> str:
             pieces.append(" " if child.tag == "br" else _own_text(child))
         pieces.append(child.tail or "")
     return "".join(pieces)
-
-
-def _ends_named(element: Element) -> bool:
-    ends = {name.rpartition("-")[2] for name in classes(element)}
-    return not _NAVIGATION_NAMES.isdisjoint(ends)
 
 
 def _level(run: TextRun) -> int:

@@ -20,17 +20,9 @@ from kbkit.sources.html import (
 )
 
 _BLOCKS = BLOCKS | {"dialog", "optgroup", "option", "search", "title"}
-_UNSEEN = NAMES["unseen_tags"]
-_UNSEEN_CLASSES = NAMES["unseen_classes"]
-_LINE_NUMBERS = NAMES["line_numbers"]
 _HIDDEN = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
 _MARKS = frozenset(
     {"", "#", "¶", "§", "🔗", "◆", "◆ ", "link", "permalink", "anchor", "\uf0c1", "∞"}
-)
-_SOURCE_LINKS = frozenset(
-    str.split(
-        "source [source] [docs] src [src] viewsource editthispage editongithub edit editpage", " "
-    )
 )
 _SOURCE_BUTTON = frozenset(str.split("expand view show hide toggle see the source code"))
 _LINE_NAMES = frozenset({"line", "code-line", "codeline", "cl", "view-line", "cm-line"})
@@ -87,9 +79,8 @@ def read(html: str) -> Runs | None:
     root = parse(HTTP_HEAD.sub("", html)) if html.strip() else None
     if root is None:
         return None
-    runs = Runs(root)
-    runs.title = " ".join("".join(root.xpath("string(//title)")).split())
-    runs.base = next((base_element.get("href") or "" for base_element in root.iter("base")), "")
+    title = " ".join(root.xpath("string(//title)").split())
+    runs = Runs(root, title=title, base=root.xpath("string(//base/@href)"))
     sources = _folded_sources(root)
     for element in list(root.iterdescendants()):
         if element in sources or _unseen(element):
@@ -156,15 +147,11 @@ class _Reader:
                 self._linked.append(text)
 
     def _end(self, holder: Element, *, code: bool) -> None:
-        if not self._pieces:
-            return
         text = "".join(self._pieces)
-        run_words = words(text)
-        if run_words:
-            linked = len(words(" ".join(self._linked)))
+        if run_words := words(text):
+            linked = min(len(words(" ".join(self._linked))), len(run_words))
             key = crc32(" ".join(run_words).encode("utf-8", "replace")) or 1
-            run = TextRun(holder, text, min(linked, len(run_words)), len(run_words), key, code)
-            self._result.runs.append(run)
+            self._result.runs.append(TextRun(holder, text, linked, len(run_words), key, code))
         self._pieces.clear()
         self._linked.clear()
 
@@ -173,32 +160,27 @@ def _folded_sources(root: Element) -> set[Element]:
     sources: set[Element] = set()
     unfolds = False
     for element in root.iter("summary", "label", "pre", *HEADINGS):
+        is_source = unfolds and element.tag == "pre"
+        unfolds = False
         if element.tag in ("summary", "label"):
             label_words = set("".join(element.itertext()).lower().split())
-            unfolds = "source" in label_words and label_words <= _SOURCE_BUTTON
-            sources.update([element] * unfolds)
-        elif element.tag == "pre" and unfolds:
-            sources.add(element)
-            unfolds = False
-        elif element.tag in HEADINGS:
-            unfolds = False
+            is_source = unfolds = "source" in label_words and label_words <= _SOURCE_BUTTON
+        sources.update([element] * is_source)
     return sources
 
 
 def _unseen(element: Element) -> bool:
-    tag = element.tag
-    if tag in _UNSEEN:
+    tag, attributes = element.tag, element.attrib
+    if tag in NAMES["unseen_tags"]:
         return True
-    attributes = element.attrib
-    if not attributes:
-        return False
     if "class" in attributes:
         names = _classes(element)
-        if not _UNSEEN_CLASSES.isdisjoint(names) or any("tooltip" in name for name in names):
-            return True
-        if not _LINE_NUMBERS.isdisjoint(names) and not re.search(
-            r"[^\W\d_]", "".join(element.itertext())
+        if not NAMES["unseen_classes"].isdisjoint(names) or any(
+            "tooltip" in name for name in names
         ):
+            return True
+        numbers_lines = not NAMES["line_numbers"].isdisjoint(names)
+        if numbers_lines and not re.search(r"[^\W\d_]", "".join(element.itertext())):
             return True  # with letters, it is numbered code
     if attributes.get("role") == "tooltip" or attributes.get("aria-hidden") == "true":
         return True
@@ -225,7 +207,7 @@ def _is_mark(link: Element) -> bool:
 
 def _is_source_link(link: Element) -> bool:
     text = "".join(link.itertext())
-    return len(text) < 40 and "".join(text.split()).lower() in _SOURCE_LINKS
+    return len(text) < 40 and "".join(text.split()).lower() in NAMES["source_links"]
 
 
 def _runs_code(link: Element) -> bool:
@@ -234,12 +216,6 @@ def _runs_code(link: Element) -> bool:
         return False
     lines = "".join(code.itertext()).strip().split("\n")
     return squash(lines[-1]) in squash(unquote_plus(href))
-
-
-def _is_marked_source(link: Element) -> bool:
-    """Whether a part of code is a link to its source; bare words are code."""
-    text = "".join(link.itertext()).strip()
-    return link.tag == "a" and text.startswith("[") and _is_source_link(link)
 
 
 def _holds_lines(element: Element) -> bool:
@@ -289,9 +265,13 @@ def _copied_text(element: Element) -> str:
     for child in element:
         if child.tag == "br":
             pieces.append("\n")
-        elif not _is_marked_source(child):
+        else:
             inner = _copied_text(child)
-            pieces.append(inner)
+            # bare words are code
+            is_source = (
+                child.tag == "a" and inner.strip().startswith("[") and _is_source_link(child)
+            )
+            pieces.append("" if is_source else inner)
             has_following = child.tail or child.getnext() is not None
             if child.tag in _BLOCKS and has_following and not inner.endswith("\n"):
                 pieces.append("" if (child.tail or "").startswith("\n") else "\n")
