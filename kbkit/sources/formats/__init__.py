@@ -10,8 +10,9 @@ from __future__ import annotations
 import importlib
 import posixpath
 from concurrent.futures import Future
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
 
 from kbkit.errors import MissingExtraError
 from kbkit.runtime.engine import Engine, WorkerPool
@@ -40,9 +41,7 @@ _SUFFIXES = {
 }
 FORMATS = {f".{suffix}": name for name, line in _SUFFIXES.items() for suffix in line.split()}
 
-NEED_PROCESS = frozenset(
-    {"html", "pdf", "docx", "pptx", "sheet", "csv", "epub", "notebook", "rst", "data", "code"}
-)
+NEED_PROCESS = _SUFFIXES.keys() - {"markdown", "text"}
 
 MULTIPLE = frozenset({"sheet", "epub", "data"})
 """Formats with several documents in a file."""
@@ -157,14 +156,13 @@ def done(result: ParsedFile) -> Future[ParsedFile]:
     return future
 
 
-class FileParser:
+class FileParser(ExitStack):
     """Reads files in child processes, started when the first file needs one."""
 
     def __init__(self, count: int | None = None, engine: Engine | None = None) -> None:
+        super().__init__()
         self._count = count
         self._engine = engine or Engine()
-        self._workers: WorkerPool | None = None
-        self._possible = True
 
     def submit(self, name: str, data: bytes) -> Future[ParsedFile]:
         """Parse a file in a child process, or here for plain text and without child processes."""
@@ -173,27 +171,15 @@ class FileParser:
             needed = format_of(name) in NEED_PROCESS
         except UnreadableError as error:
             return done(ParsedFile(reason=str(error)))
-        workers = self._start() if needed else None
+        workers = self._workers if needed else None
         return (workers or self._engine.pool()).submit(task)
 
-    def _start(self) -> WorkerPool | None:
-        if self._workers is None and self._possible:
-            try:
-                self._workers = self._engine.child_processes(
-                    self._count, memory=MEMORY, preload="kbkit.sources.html.extract"
-                )
-            except OSError:
-                self._possible = False
-        return self._workers
-
-    def close(self) -> None:
-        """End the processes."""
-        if self._workers is not None:
-            self._workers.close()
-            self._workers = None
-
-    def __enter__(self) -> FileParser:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.close()
+    @cached_property
+    def _workers(self) -> WorkerPool | None:
+        try:
+            workers = self._engine.child_processes(
+                self._count, memory=MEMORY, preload="kbkit.sources.html.extract"
+            )
+        except OSError:
+            return None
+        return self.enter_context(closing(workers))

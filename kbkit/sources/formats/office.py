@@ -109,12 +109,12 @@ class Word:
 
     def __init__(self) -> None:
         self._formulas: list[str] = []
-        self.left_out: list[str] = []
+        self.left_out: dict[str, None] = {}
 
     def rewritten(self, name: str, body: bytes) -> bytes:
         for pattern, kind in _LEFT_OUT:
             if pattern.fullmatch(name) and "".join(_parse_xml(body).itertext()).strip():
-                self._leave_out(kind)
+                self.left_out[kind] = None
         return self._rewritten(body) if name in _BODIES else body
 
     def with_formulas(self, page: str) -> str:
@@ -127,10 +127,6 @@ class Word:
             return f'<{(tag := "div" if place[1] else "span")} class="math">{text}</{tag}>'
 
         return _PLACE.sub(formula, page)
-
-    def _leave_out(self, kind: str) -> None:
-        if kind not in self.left_out:
-            self.left_out.append(kind)
 
     def _rewritten(self, body: bytes) -> bytes:
         root = _parse_xml(body)
@@ -156,7 +152,7 @@ class Word:
         is_visible = mark.get(f"{_WORD}val", "1") in ("0", "false", "off")
         if is_visible or run is None or run.tag != f"{_WORD}r" or run.getparent() is None:
             return
-        self._leave_out("hidden text")
+        self.left_out["hidden text"] = None
         run.getparent().remove(run)
 
     def _take_formula(self, formula: Any) -> None:
@@ -238,11 +234,8 @@ def read_pptx(data: bytes, name: str) -> list[Part]:
             continue
         head, blocks = _slide(slide)
         title = title or head
-        if not head and not blocks:
-            out.append("")
-            continue
         heading = f"## {escape(head) if head else f'Slide {number}'}"
-        out.append("\n\n".join([heading, *blocks]))
+        out.append("\n\n".join([heading, *blocks]) if head or blocks else "")
     title = title or stem(name)
     metadata = {"format": "pptx", "pages": len(slides), **fields}
     end = "\n" if len(out) > 1 else PAGE_BREAK  # a break marks a single slide as slide 1
@@ -252,16 +245,15 @@ def read_pptx(data: bytes, name: str) -> list[Part]:
 
 
 def _slide(slide: Any) -> tuple[str, list[str]]:
-    title_shape = slide.shapes.title
-    head = one_line(title_shape.text_frame.text) if title_shape is not None else ""
-    title_id = title_shape.shape_id if title_shape is not None else None
+    title = slide.shapes.title
+    head = one_line(title.text_frame.text) if title is not None else ""
     blocks: list[str] = []
     for shape in _shapes(slide.shapes, 0):
-        if title_id is not None and shape.shape_id == title_id:
+        if title is not None and shape.shape_id == title.shape_id:
             continue
-        if getattr(shape, "has_table", False) and shape.has_table:
+        if getattr(shape, "has_table", False):
             blocks.extend(_table(shape.table))
-        elif getattr(shape, "has_chart", False) and shape.has_chart:
+        elif getattr(shape, "has_chart", False):
             blocks.extend(_chart(shape.chart))
         elif shape.has_text_frame:
             blocks.extend(_frame_text(shape))
@@ -291,10 +283,9 @@ def _shapes(shapes: Any, depth: int) -> Iterator[Any]:
 def _frame_text(shape: Any) -> list[str]:
     paragraphs = [(each.level, _linked_text(each)) for each in shape.text_frame.paragraphs]
     paragraphs = [(level, guard(text)) for level, text in paragraphs if text]
-    is_list = len(paragraphs) > 1 or any(level for level, _ in paragraphs)
-    if not is_list:
-        return [text for _, text in paragraphs]
-    return ["\n".join(f"{'    ' * level}- {text}" for level, text in paragraphs)]
+    if len(paragraphs) > 1 or any(level for level, _ in paragraphs):
+        return ["\n".join(f"{'    ' * level}- {text}" for level, text in paragraphs)]
+    return [text for _, text in paragraphs]
 
 
 def _linked_text(paragraph: Any) -> str:
@@ -332,9 +323,7 @@ def _points(series: Any, *parts: str) -> dict[int, str]:
     """Return cached values of parts of a series, by index."""
     points: dict[int, str] = {}
     for part in parts:
-        for point in (
-            pt for group in series.findall(_CHART + part) for pt in group.iter(f"{_CHART}pt")
-        ):
+        for point in series.iterfind(f"{_CHART}{part}//{_CHART}pt"):
             number, text = point.get("idx", ""), one_line(point.findtext(f"{_CHART}v"))
             if number.isascii() and number.isdigit():
                 # names of outer categories follow those of inner ones
@@ -352,7 +341,7 @@ def _figure(text: str) -> str:
 
 def _diagram(shape: Any) -> list[str]:
     """Return the texts of a SmartArt diagram, in the order of the file."""
-    ids = next((each for each in shape._element.iter(f"{_DIAGRAM}relIds")), None)
+    ids = next(shape._element.iter(f"{_DIAGRAM}relIds"), None)
     if ids is None:
         return []
     try:
@@ -374,7 +363,4 @@ def _table(table: Any) -> list[str]:
 
 
 def _description(shape: Any) -> str:
-    for element in shape._element.iter():
-        if isinstance(element.tag, str) and element.tag.endswith("}cNvPr"):
-            return one_line(element.get("descr"))
-    return ""
+    return next((one_line(each.get("descr")) for each in shape._element.iter("{*}cNvPr")), "")

@@ -12,7 +12,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median, median_low
 from typing import Any
@@ -171,9 +171,7 @@ def read(data: bytes, name: str) -> list[Part]:
             raise UnreadableError("encrypted: it opens with a password only") from None
         raise UnreadableError("broken: its structure cannot be read") from None
     with closing(document):
-        part = _read(document, name)
-        license = _license(document)
-        return [replace(part, metadata={**part.metadata, **license.to_metadata()})]
+        return [_read(document, name)]
 
 
 def _read(document: Any, name: str) -> Part:
@@ -185,7 +183,8 @@ def _read(document: Any, name: str) -> Part:
     size = unreadable = 0
     for index in range(count):
         try:
-            pages.append(_lines_of(document, index))
+            with closing(document[index]) as page, closing(page.get_textpage()) as text:
+                pages.append(_lines(text))
         except Exception:  # a bad page must not cost the others
             unreadable += 1
             pages.append([])
@@ -209,6 +208,7 @@ def _read(document: Any, name: str) -> Part:
     end = "\n" if count > 1 else PAGE_BREAK  # a break marks a single page as page 1
     if unreadable:
         metadata["unreadable_pages"] = unreadable
+    metadata |= _license(document).to_metadata()
     return Part(title, PAGE_BREAK.join(out) + end, metadata=metadata)
 
 
@@ -240,11 +240,6 @@ def _outline(document: Any, count: int) -> tuple[dict[int, list[tuple[int, str]]
     except Exception:  # a broken outline does not affect the text
         headings.clear()
     return headings, tops[0] if len(tops) == 1 else ""
-
-
-def _lines_of(document: Any, index: int) -> list[Line]:
-    with closing(document[index]) as page, closing(page.get_textpage()) as text:
-        return _lines(text)
 
 
 def _drop_running(pages: list[list[Line]]) -> None:

@@ -72,15 +72,10 @@ def read_notebook(data: bytes, name: str) -> list[Part]:
     if len(cells) > _MAX_CELLS:
         raise UnreadableError(f"more than {_MAX_CELLS:,} cells")
     language = _language(notebook)
-    blocks: list[str] = []
-    for cell in cells:
-        if isinstance(cell, dict):
-            blocks.extend(_cell(cell, language))
+    blocks = (block for cell in cells if isinstance(cell, dict) for block in _cell(cell, language))
     content = "\n\n".join(blocks)
     title = one_line(document_title(content)) or stem(name)
-    metadata: dict[str, Any] = {"format": "notebook"}
-    if language:
-        metadata["language"] = language
+    metadata = {"format": "notebook", "language": language}
     return [Part(title, content + "\n" if content else "", metadata=metadata)]
 
 
@@ -114,14 +109,11 @@ def _output(output: dict[str, Any]) -> list[str]:
         if markdown := _join_source(data.get("text/markdown")).strip():
             return [_short(markdown)]
         text = _join_source(data.get("text/plain", data.get("text", "")))
-    text = "\n".join(map(_last_state, text.replace("\r\n", "\n").split("\n")))
+    # progress bars rewrite a line after carriage returns: the last state counts
+    lines = (line.rstrip("\r") for line in text.split("\n"))
+    text = "\n".join(line.rpartition("\r")[2] for line in lines)
     text = _ANSI.sub("", text).strip("\n")
     return [fence(_short(text), "text")] if text.strip() else []
-
-
-def _last_state(line: str) -> str:
-    """Return the last state of a line that a progress bar rewrites after carriage returns."""
-    return line.rstrip("\r").rpartition("\r")[2]
 
 
 def _short(text: str) -> str:
