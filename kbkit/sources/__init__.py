@@ -57,17 +57,12 @@ class PluginReader:
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
         """Yield the events of the package's source; raise `SourceError` if its code fails."""
-        for inner_event in self._read_plugin(context):
-            event = replace(inner_event, uri=public_uri(inner_event.uri, context.base))
-            if event.outcome is not Outcome.FETCHED or event.document is None:
-                yield event
-                continue
-            uri = public_uri(event.document.uri, context.base)
-            yield replace(event, document=replace(event.document, uri=uri))
-
-    def _read_plugin(self, context: SourceContext) -> Iterator[SourceEvent]:
         try:
-            yield from self._inner.events(context)
+            for event in self._inner.events(context):
+                document = event.document
+                if document is not None:
+                    document = replace(document, uri=public_uri(document.uri, context.base))
+                yield replace(event, uri=public_uri(event.uri, context.base), document=document)
         except KbkitError:
             raise
         except Exception as error:  # foreign code must not stop the other sources
@@ -86,12 +81,10 @@ class _LabelledReader:
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
         for event in self._source.events(context):
-            if event.document is None:
-                yield event
-            else:
-                yield replace(event, document=self._add_labels(event.document))
+            document = event.document
+            yield event if document is None else replace(event, document=self._label(document))
 
-    def _add_labels(self, document: SourceDocument) -> SourceDocument:
+    def _label(self, document: SourceDocument) -> SourceDocument:
         metadata = document.metadata
         if self._license or self._license.attribution:
             license = License.of(metadata).or_else(self._license)

@@ -46,18 +46,14 @@ class StoredPage:
         place: Path inside (``a/b.html``); in a WARC, the address.
         body: Bytes; empty if there is a reason.
         charset: Charset from the server, or ``""``.
-        outcome: ``SKIPPED`` or ``FAILED`` if there is a reason.
+        failed: Whether it may be readable later.
     """
 
     place: str
     body: bytes = b""
     charset: str = ""
     reason: str = ""
-    outcome: Outcome = Outcome.FETCHED
-
-
-def is_warc(path: Path) -> bool:
-    return path.name.lower().endswith((".warc", ".warc.gz"))
+    failed: bool = False
 
 
 def read_pages(path: Path, accept: PathFilter) -> Iterator[StoredPage]:
@@ -84,9 +80,9 @@ def _folder_pages(folder: Path, accept: PathFilter) -> Iterator[StoredPage]:
             if path.is_dir():
                 continue
             if not path.resolve().is_relative_to(root):
-                yield _skipped_page(place, "a link that leads out of the folder")
+                yield StoredPage(place, reason="a link that leads out of the folder")
             elif not path.is_file():
-                yield _skipped_page(place, "not a file")
+                yield StoredPage(place, reason="not a file")
             else:
                 yield _stored_page(place, bytes_of(path, MAX_BYTES + 1))
         except (OSError, RuntimeError) as error:
@@ -112,11 +108,11 @@ def _zip_pages(path: Path, accept: PathFilter) -> Iterator[StoredPage]:
 
 def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, place: str) -> StoredPage:
     if reason := _bad_name(member.filename):
-        return _skipped_page(place, reason)
+        return StoredPage(place, reason=reason)
     if stat.S_ISLNK(member.external_attr >> 16):
-        return _skipped_page(place, "a link")
+        return StoredPage(place, reason="a link")
     if member.flag_bits & 1:
-        return _skipped_page(place, "encrypted")
+        return StoredPage(place, reason="encrypted")
     if member.file_size > MAX_BYTES:
         return _too_large(place)
     try:
@@ -147,17 +143,14 @@ def _records(path: Path) -> Iterator[tuple[int, str, str, Any]]:
     with _as_source_errors(path), closing(_BoundedFile(path)) as stream:
         try:
             for number, record in enumerate(ArchiveIterator(stream, no_record_parse=False), 1):
-                if record.rec_type not in ("response", "resource"):
-                    continue
                 http = record.http_headers
-                if record.rec_type == "response" and (
-                    http is None or http.get_statuscode() != "200"
-                ):
-                    continue
-                if _content_type(record).partition(";")[0].strip().lower() not in _HTML:
-                    continue
+                found = http is not None and http.get_statuscode() == "200"
+                is_answer = record.rec_type == "resource" or (
+                    record.rec_type == "response" and found
+                )
+                is_page = _content_type(record).partition(";")[0].strip().lower() in _HTML
                 url = canonical(record.rec_headers.get_header("WARC-Target-URI") or "")
-                if url:
+                if is_answer and is_page and url:
                     date = record.rec_headers.get_header("WARC-Date") or ""
                     yield number, url, date, record
         except ArchiveLoadFailed as error:
@@ -235,20 +228,16 @@ def _bad_name(name: str) -> str:
     return ""
 
 
-def _skipped_page(place: str, reason: str) -> StoredPage:
-    return StoredPage(place, reason=reason, outcome=Outcome.SKIPPED)
-
-
 def _stored_page(place: str, body: bytes, charset: str = "") -> StoredPage:
     return StoredPage(place, body, charset) if len(body) <= MAX_BYTES else _too_large(place)
 
 
 def _failed_page(place: str, reason: str) -> StoredPage:
-    return StoredPage(place, reason=f"cannot be read ({reason})", outcome=Outcome.FAILED)
+    return StoredPage(place, reason=f"cannot be read ({reason})", failed=True)
 
 
 def _too_large(place: str) -> StoredPage:
-    return _skipped_page(place, f"larger than {MAX_BYTES / 1e6:g} MB")
+    return StoredPage(place, reason=f"larger than {MAX_BYTES / 1e6:g} MB")
 
 
 class MirrorReader:
@@ -277,7 +266,8 @@ class MirrorReader:
                     return
                 uri = self._uri(page)
                 if page.reason:
-                    unread_events.append(SourceEvent(uri, page.outcome, reason=page.reason))
+                    outcome = Outcome.FAILED if page.failed else Outcome.SKIPPED
+                    unread_events.append(SourceEvent(uri, outcome, reason=page.reason))
                 else:
                     yield uri, uri, page.body, page.charset
 
@@ -288,7 +278,7 @@ class MirrorReader:
         yield from unread_events
 
     def _pages(self, path: Path) -> Iterator[StoredPage]:
-        if is_warc(path):
+        if path.name.lower().endswith((".warc", ".warc.gz")):
             return read_warc(path, self._base, lambda url: self._is_wanted(urlsplit(url).path))
         return read_pages(path, self._is_wanted)
 

@@ -127,7 +127,6 @@ def _real_path(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-_UNLISTED = ("", Navigation())
 _AHEAD = 8  # files in memory
 _ILLUSTRATED = frozenset({"markdown", "notebook"})  # formats that refer to picture files
 
@@ -161,7 +160,7 @@ class FilesReader:
             uri = place.uri(path)
             if parsed.reason:
                 yield from _unread(uri, parsed, context)
-            title, nav = navigation.get(_real_path(path), _UNLISTED) if navigation else _UNLISTED
+            title, nav = navigation.get(_real_path(path), ("", Navigation()))
             for original in _documents(uri, parsed):
                 document = _with_files(original, path, root, names)
                 if title and document.title == title_from_name(uri):  # no title in the document
@@ -291,34 +290,24 @@ def files_of(spec: FilesSource, base: Path) -> tuple[list[Path], Path | None]:
     full = base / Path(spec.path).expanduser()
     if full.is_file():
         return [full], None
-    if full.is_dir():
-        # a folder means its readable files; hidden ones belong to tools
-        paths = [
-            path
-            for path, inside in walk(full)
-            if belongs(path.name)
-            and (path.suffix or path.is_file())
-            and not path.name.startswith(".")
-            and path.stem != "_category_"  # describes a folder to Docusaurus
-            and not matches(inside, spec.exclude)
-        ]
-        return paths, full.resolve()
-    start, pattern = split_glob(spec.path.replace(os.sep, "/"))
-    folder = base / Path(start).expanduser()
-    paths = []
-    if pattern and folder.is_dir():
-        dotted = pattern.rpartition("/")[2].startswith(".")
-        paths = [
-            path
-            for path, inside in walk(folder)
-            if matches(inside, (pattern,)) and (dotted or not path.name.startswith("."))
-        ]
-    if not paths:
+    is_folder = full.is_dir()
+    start, pattern = ("", "") if is_folder else split_glob(spec.path.replace(os.sep, "/"))
+    folder = full if is_folder else base / Path(start).expanduser()
+    dotted = pattern.rpartition("/")[2].startswith(".")
+
+    def is_chosen(path: Path, inside: str) -> bool:
+        if path.name.startswith(".") and not dotted:
+            return False  # belongs to tools
+        if pattern:
+            return matches(inside, (pattern,))
+        # a folder means its readable files; `_category_` describes it to Docusaurus
+        is_readable = belongs(path.name) and bool(path.suffix or path.is_file())
+        return is_readable and path.stem != "_category_"
+
+    paths = [each for each in walk(folder) if is_chosen(*each)]
+    if not paths and not is_folder:
         raise SourceError(
             f"{spec.path}: no such file or folder, and no file matches it as a glob "
             f"(relative paths start at {base.resolve()})"
         )
-    included = [
-        path for path in paths if not matches(path.relative_to(folder).as_posix(), spec.exclude)
-    ]
-    return included, folder.resolve()
+    return [path for path, inside in paths if not matches(inside, spec.exclude)], folder.resolve()
