@@ -16,7 +16,7 @@ from pathlib import Path
 
 from kbkit.recipes import MirrorSource
 from kbkit.sources import SourceContext
-from kbkit.sources.archives import MirrorReader
+from kbkit.sources.archives import read_mirror
 
 LABELS = Path(__file__).parent / "data/document-types.tsv"
 
@@ -38,7 +38,7 @@ def main() -> None:
         name, folder, address = argument.split("=", 2)
         wanted = known[name]
         source = MirrorSource(path=folder, base_url=address)
-        for event in MirrorReader(source).events(SourceContext(base=Path.cwd())):
+        for event in read_mirror(source, SourceContext(base=Path.cwd())):
             if event.document is None:
                 continue
             path = event.document.uri.removeprefix(address) or "."

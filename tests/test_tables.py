@@ -9,7 +9,7 @@ import kbkit
 from kbkit.errors import ConfigError, ConflictError, ExportError
 from kbkit.knowledge_base.chunks import write_chunks, write_documents
 from kbkit.sources import SourceContext
-from kbkit.sources.tables import ParquetReader
+from kbkit.sources.tables import read_parquet
 from kbkit.stores.catalog import corpus
 from kbkit.stores.catalog.database import unpack
 
@@ -139,8 +139,8 @@ def test_invalid_rows_are_skipped_with_their_number(tmp_path):
         content=["One.", None, "Three.", "x"],
         metadata=['{"n": 1}', None, "{", None],
     )
-    reader = ParquetReader(kbkit.ParquetSource(path="a.parquet"))
-    found = list(reader.events(SourceContext(base=tmp_path)))
+    source = kbkit.ParquetSource(path="a.parquet")
+    found = list(read_parquet(source, SourceContext(base=tmp_path)))
     assert [event.document.metadata for event in found if event.document] == [{"n": 1}]
     assert [event.reason for event in found[1:]] == [
         "row 2: content: is missing",
@@ -151,5 +151,5 @@ def test_invalid_rows_are_skipped_with_their_number(tmp_path):
 
 def test_reading_can_be_stopped(tmp_path):
     parquet(tmp_path / "a.parquet", uri=["a"], content=["One."])
-    reader = ParquetReader(kbkit.ParquetSource(path="a.parquet"))
-    assert not list(reader.events(SourceContext(base=tmp_path, stop=lambda: True)))
+    source = kbkit.ParquetSource(path="a.parquet")
+    assert not list(read_parquet(source, SourceContext(base=tmp_path, stop=lambda: True)))

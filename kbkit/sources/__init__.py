@@ -9,9 +9,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from importlib import import_module
 from pathlib import Path, PurePosixPath
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -23,76 +24,69 @@ from kbkit.runtime.engine import Engine
 from kbkit.runtime.plugins import SOURCES, make
 
 _READERS = {
-    "crawl": ("kbkit.sources.web.readers", "CrawlReader"),
-    "page": ("kbkit.sources.web.readers", "PageReader"),
-    "mirror": ("kbkit.sources.archives", "MirrorReader"),
-    "files": ("kbkit.sources.files", "FilesReader"),
-    "jsonl": ("kbkit.sources.tables", "JsonlReader"),
-    "parquet": ("kbkit.sources.tables", "ParquetReader"),
-    "openapi": ("kbkit.sources.openapi", "OpenApiReader"),
-    "package": ("kbkit.sources.package", "PackageReader"),
-    "plugin": ("kbkit.sources", "PluginReader"),
+    "crawl": ("kbkit.sources.web.readers", "read_site"),
+    "page": ("kbkit.sources.web.readers", "read_page"),
+    "mirror": ("kbkit.sources.archives", "read_mirror"),
+    "files": ("kbkit.sources.files", "read_files"),
+    "jsonl": ("kbkit.sources.tables", "read_jsonl"),
+    "parquet": ("kbkit.sources.tables", "read_parquet"),
+    "openapi": ("kbkit.sources.openapi", "read_description"),
+    "package": ("kbkit.sources.package", "read_package"),
 }
-"""Module and class by source type, imported on first use."""
+"""Module and function by source type, imported on first use."""
 
 
 def open_reader(spec: AnySource) -> SourceReader:
     """Return the reader of a recipe's source; reads nothing yet."""
     unchecked: object = spec
+    if isinstance(spec, PluginSource):
+        plugin = make(SOURCES, spec.name, spec.options, ("exhaustive", "events"))
+        return _Reader(spec, partial(_read_plugin, plugin), bool(plugin.exhaustive))
     if not isinstance(unchecked, SourceSpec) or spec.type not in _READERS:
         raise ConfigError(f"{type(spec).__name__}: not a source that kbkit knows")
     module, name = _READERS[spec.type]
-    reader: SourceReader = getattr(import_module(module), name)(spec)
-    return _LabelledReader(reader, spec)
+    return _Reader(spec, getattr(import_module(module), name), spec.type not in ("crawl", "page"))
 
 
-class PluginReader:
-    """Reads a source of another package."""
-
-    def __init__(self, spec: PluginSource) -> None:
-        self._spec = spec
-        parts = ("exhaustive", "events")
-        self._inner: SourceReader = make(SOURCES, spec.name, spec.options, parts)
-        self.exhaustive = bool(self._inner.exhaustive)
-
-    def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        """Yield the events of the package's source; raise `SourceError` if its code fails."""
-        try:
-            for event in self._inner.events(context):
-                document = event.document
-                if document is not None:
-                    document = replace(document, uri=public_uri(document.uri, context.base))
-                yield replace(event, uri=public_uri(event.uri, context.base), document=document)
-        except KbkitError:
-            raise
-        except Exception as error:  # foreign code must not stop the other sources
-            detail = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-            raise SourceError(f"the source {self._spec.name!r} failed ({detail})") from error
+def _read_plugin(
+    plugin: SourceReader, spec: PluginSource, context: SourceContext
+) -> Iterator[SourceEvent]:
+    """Yield the events of another package's source; raise `SourceError` if its code fails."""
+    try:
+        for event in plugin.events(context):
+            document = event.document
+            if document is not None:
+                document = replace(document, uri=public_uri(document.uri, context.base))
+            yield replace(event, uri=public_uri(event.uri, context.base), document=document)
+    except KbkitError:
+        raise
+    except Exception as error:  # foreign code must not stop the other sources
+        detail = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        raise SourceError(f"the source {spec.name!r} failed ({detail})") from error
 
 
-class _LabelledReader:
+@dataclass(slots=True)
+class _Reader:
     """Adds a recipe's type, tags and license to documents; a license only to those without one."""
 
-    def __init__(self, source: SourceReader, spec: SourceSpec) -> None:
-        self._source = source
-        self._spec = spec
-        self._license = License.stated(spec.license, attribution=spec.attribution)
-        self.exhaustive = source.exhaustive
+    spec: SourceSpec
+    read: Callable[[Any, SourceContext], Iterator[SourceEvent]]
+    exhaustive: bool
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        for event in self._source.events(context):
+        for event in self.read(self.spec, context):
             document = event.document
             yield event if document is None else replace(event, document=self._label(document))
 
     def _label(self, document: SourceDocument) -> SourceDocument:
         metadata = document.metadata
-        if self._license or self._license.attribution:
-            license = License.of(metadata).or_else(self._license)
-            metadata = {**metadata, **license.to_metadata()}
+        stated = License.stated(self.spec.license, attribution=self.spec.attribution)
+        if stated or stated.attribution:
+            metadata = {**metadata, **License.of(metadata).or_else(stated).to_metadata()}
         return replace(
             document,
-            document_type=self._spec.document_type or document.document_type,
-            tags=tuple(dict.fromkeys((*self._spec.tags, *document.tags))),
+            document_type=self.spec.document_type or document.document_type,
+            tags=tuple(dict.fromkeys((*self.spec.tags, *document.tags))),
             metadata=metadata,
         )
 

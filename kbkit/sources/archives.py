@@ -240,53 +240,41 @@ def _too_large(place: str) -> StoredPage:
     return StoredPage(place, reason=f"larger than {MAX_BYTES / 1e6:g} MB")
 
 
-class MirrorReader:
-    """Reads a folder, an archive or a WARC of HTML pages."""
+def read_mirror(spec: MirrorSource, context: SourceContext) -> Iterator[SourceEvent]:
+    """Read a folder, an archive or a WARC of HTML pages, in the order of completion."""
+    path = context.base / Path(spec.path).expanduser()
+    base = spec.base_url or ""
+    base = canonical(base if not base or base.endswith("/") else base + "/")
+    if not path.exists():
+        raise SourceError(
+            f"{spec.path}: no such folder or archive (relative paths start at "
+            f"{context.base.resolve()})"
+        )
+    unread_events: list[SourceEvent] = []
 
-    exhaustive = True
-
-    def __init__(self, spec: MirrorSource) -> None:
-        self._spec = spec
-        base = spec.base_url or ""
-        self._base = canonical(base if not base or base.endswith("/") else base + "/")
-
-    def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        """Read the pages; events come in the order of completion."""
-        path = context.base / Path(self._spec.path).expanduser()
-        if not path.exists():
-            raise SourceError(
-                f"{self._spec.path}: no such folder or archive (relative paths start at "
-                f"{context.base.resolve()})"
-            )
-        unread_events: list[SourceEvent] = []
-
-        def pages() -> Iterator[tuple[str, str, bytes, str]]:
-            for page in islice(self._pages(path), self._spec.limit):
-                if context.stop():
-                    return
-                uri = self._uri(page)
-                if page.reason:
-                    outcome = Outcome.FAILED if page.failed else Outcome.SKIPPED
-                    unread_events.append(SourceEvent(uri, outcome, reason=page.reason))
-                else:
-                    yield uri, uri, page.body, page.charset
-
-        for uri, page in SiteExtractor(engine=context.engine).read(pages(), context.stop):
-            # noindex is for search engines; this mirror was chosen by its user
-            result = replace(page, reason="") if page.noindex and page.content else page
-            yield event_of_page(uri, result)
-        yield from unread_events
-
-    def _pages(self, path: Path) -> Iterator[StoredPage]:
-        if path.name.lower().endswith((".warc", ".warc.gz")):
-            return read_warc(path, self._base, lambda url: self._is_wanted(urlsplit(url).path))
-        return read_pages(path, self._is_wanted)
-
-    def _is_wanted(self, inside: str) -> bool:
+    def is_wanted(inside: str) -> bool:
         is_error_page = inside.endswith("/404.html")  # a server's error page
-        return not is_error_page and admits(inside, self._spec.include, self._spec.exclude)
+        return not is_error_page and admits(inside, spec.include, spec.exclude)
 
-    def _uri(self, page: StoredPage) -> str:
-        if page.place.startswith(self._base):  # an address in a WARC
-            return page.place
-        return self._base + quote(page.place, safe="/~!$&'()*+,;=:@")
+    def pages() -> Iterator[tuple[str, str, bytes, str]]:
+        if path.name.lower().endswith((".warc", ".warc.gz")):
+            stored = read_warc(path, base, lambda url: is_wanted(urlsplit(url).path))
+        else:
+            stored = read_pages(path, is_wanted)
+        for page in islice(stored, spec.limit):
+            if context.stop():
+                return
+            # the place in a WARC is an address
+            is_address = page.place.startswith(base)
+            uri = page.place if is_address else base + quote(page.place, safe="/~!$&'()*+,;=:@")
+            if page.reason:
+                outcome = Outcome.FAILED if page.failed else Outcome.SKIPPED
+                unread_events.append(SourceEvent(uri, outcome, reason=page.reason))
+            else:
+                yield uri, uri, page.body, page.charset
+
+    for uri, page in SiteExtractor(engine=context.engine).read(pages(), context.stop):
+        # noindex is for search engines; this mirror was chosen by its user
+        result = replace(page, reason="") if page.noindex and page.content else page
+        yield event_of_page(uri, result)
+    yield from unread_events

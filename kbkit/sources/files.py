@@ -142,40 +142,32 @@ def _names(paths: Sequence[Path], root: Path) -> dict[str, str]:
     return names
 
 
-class FilesReader:
-    """Reads the files of a glob, a folder or a path."""
-
-    exhaustive = True
-
-    def __init__(self, spec: FilesSource) -> None:
-        self._spec = spec
-
-    def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        """Read the files in the order of their names."""
-        paths, root = files_of(self._spec, context.base)
-        place = context.place or DiskPlace.of(self._spec.path, context.base)
-        navigation = _read_navigation(root, place) if root else {}
-        names = _names(paths, root) if root else {}
-        for path, parsed in _parse(paths[: self._spec.limit], place, root, context):
-            uri = place.uri(path)
-            if parsed.reason:
-                yield from _unread(uri, parsed, context)
-            title, nav = navigation.get(_real_path(path), ("", Navigation()))
-            for original in _documents(uri, parsed):
-                document = _with_files(original, path, root, names)
-                if title and document.title == title_from_name(uri):  # no title in the document
-                    document = replace(document, title=title)
-                if nav:
-                    metadata = {**document.metadata, **nav.to_metadata()}
-                    document = replace(document, metadata=metadata)
-                # so that a later failure of the file is reported for each of its parts
-                is_part = document.uri != uri
-                record = PageRecord(document.uri, document_uri=document.uri) if is_part else None
-                yield SourceEvent(document.uri, Outcome.FETCHED, document, record=record)
-        excess = len(paths) - self._spec.limit
-        if excess > 0 and not context.stop():
-            reason = f"{excess} more files are beyond the limit of {self._spec.limit}"
-            yield SourceEvent(self._spec.path, Outcome.SKIPPED, reason=reason)
+def read_files(spec: FilesSource, context: SourceContext) -> Iterator[SourceEvent]:
+    """Read the files of a glob, a folder or a path in the order of their names."""
+    paths, root = files_of(spec, context.base)
+    place = context.place or DiskPlace.of(spec.path, context.base)
+    navigation = _read_navigation(root, place) if root else {}
+    names = _names(paths, root) if root else {}
+    for path, parsed in _parse(paths[: spec.limit], place, root, context):
+        uri = place.uri(path)
+        if parsed.reason:
+            yield from _unread(uri, parsed, context)
+        title, nav = navigation.get(_real_path(path), ("", Navigation()))
+        for original in _documents(uri, parsed):
+            document = _with_files(original, path, root, names)
+            if title and document.title == title_from_name(uri):  # no title in the document
+                document = replace(document, title=title)
+            if nav:
+                metadata = {**document.metadata, **nav.to_metadata()}
+                document = replace(document, metadata=metadata)
+            # so that a later failure of the file is reported for each of its parts
+            is_part = document.uri != uri
+            record = PageRecord(document.uri, document_uri=document.uri) if is_part else None
+            yield SourceEvent(document.uri, Outcome.FETCHED, document, record=record)
+    excess = len(paths) - spec.limit
+    if excess > 0 and not context.stop():
+        reason = f"{excess} more files are beyond the limit of {spec.limit}"
+        yield SourceEvent(spec.path, Outcome.SKIPPED, reason=reason)
 
 
 def _parse(

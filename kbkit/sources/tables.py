@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Annotated, Any
@@ -53,72 +54,68 @@ class _Row(BaseModel):
     attribution: Any = None
 
 
-class JsonlReader:
-    """Reads JSON lines, as `kbkit documents NAME --jsonl` writes them."""
+def read_jsonl(spec: JsonlSource, context: SourceContext) -> Iterator[SourceEvent]:
+    """Read JSON lines, as `kbkit documents NAME --jsonl` writes them."""
+    return _read(spec, context, open_file, "line")
 
-    exhaustive = True
-    _unit = "line"
 
-    def __init__(self, spec: JsonlSource | ParquetSource) -> None:
-        self._spec = spec
+def _read(
+    spec: JsonlSource | ParquetSource,
+    context: SourceContext,
+    open_lines: Callable[[Path], AbstractContextManager[IO[bytes]]],
+    unit: str,
+) -> Iterator[SourceEvent]:
+    """Read JSON lines; skip invalid ones with line number and reason."""
+    path = context.base / spec.path
+    name = (context.place or DiskPlace.of(spec.path, context.base)).name
+    seen: dict[str, str] = {}
+    try:
+        with open_lines(path) as lines:
+            number = 0
+            while line := lines.readline(_MAX_LENGTH + 1):
+                number += 1
+                if context.stop():
+                    return
+                place, where = f"{name}:{number}", f"{unit} {number}"
+                if len(line) > _MAX_LENGTH:
+                    while line and not line.endswith(b"\n"):
+                        line = lines.readline(_MAX_LENGTH)
+                    reason = f"{where}: longer than {_MAX_LENGTH / 1e6:g} MB"
+                    yield SourceEvent(place, Outcome.SKIPPED, reason=reason)
+                elif line.strip():
+                    yield _event(line, path.parent, place, where, seen)
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read ({error.strerror or error})") from error
 
-    def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        """Read the lines; skip invalid ones with line number and reason."""
-        path = context.base / self._spec.path
-        place = (context.place or DiskPlace.of(self._spec.path, context.base)).name
-        seen: dict[str, str] = {}
-        try:
-            with self._open(path, context) as lines:
-                number = 0
-                while line := lines.readline(_MAX_LENGTH + 1):
-                    number += 1
-                    if context.stop():
-                        return
-                    where = f"{self._unit} {number}"
-                    if len(line) > _MAX_LENGTH:
-                        while line and not line.endswith(b"\n"):
-                            line = lines.readline(_MAX_LENGTH)
-                        reason = f"{where}: longer than {_MAX_LENGTH / 1e6:g} MB"
-                        yield SourceEvent(f"{place}:{number}", Outcome.SKIPPED, reason=reason)
-                    elif line.strip():
-                        yield self._event(line, path.parent, f"{place}:{number}", where, seen)
-        except OSError as error:
-            raise SourceError(f"{path}: cannot be read ({error.strerror or error})") from error
 
-    @contextmanager
-    def _open(self, path: Path, context: SourceContext) -> Iterator[IO[bytes]]:
-        with open_file(path) as lines:
-            yield lines
+def _event(line: bytes, folder: Path, place: str, where: str, seen: dict[str, str]) -> SourceEvent:
+    try:
+        values = _object(line)
+        if values.get("state") == DocumentState.GONE:
+            raise ValueError("gone from its source already when it was exported")
+        document = _document(values, folder)
+    except ValueError as error:
+        return SourceEvent(place, Outcome.SKIPPED, reason=f"{where}: {error}")
+    if document.uri in seen:
+        reason = f"{where}: uri is the same as in {seen[document.uri]}"
+        return SourceEvent(document.uri, Outcome.SKIPPED, reason=reason)
+    seen[document.uri] = where
+    return SourceEvent(document.uri, Outcome.FETCHED, document)
 
-    def _event(
-        self, line: bytes, folder: Path, place: str, where: str, seen: dict[str, str]
-    ) -> SourceEvent:
-        try:
-            values = _object(line)
-            if values.get("state") == DocumentState.GONE:
-                raise ValueError("gone from its source already when it was exported")
-            document = self._document(values, folder)
-        except ValueError as error:
-            return SourceEvent(place, Outcome.SKIPPED, reason=f"{where}: {error}")
-        if document.uri in seen:
-            reason = f"{where}: uri is the same as in {seen[document.uri]}"
-            return SourceEvent(document.uri, Outcome.SKIPPED, reason=reason)
-        seen[document.uri] = where
-        return SourceEvent(document.uri, Outcome.FETCHED, document)
 
-    def _document(self, values: dict[str, Any], folder: Path) -> SourceDocument:
-        fields = {k: v for k, v in values.items() if v not in (None, "") and k not in _DERIVED}
-        try:
-            row = _Row.model_validate(fields)
-        except ValidationError as error:
-            raise ValueError(str(find_problems(error, _Row)[0])) from None
-        uri = public_uri(row.uri, folder)
-        title = " ".join(row.title.replace("\x00", "").split()) or uri
-        # names of pictures, which are not in the lines
-        metadata = {key: value for key, value in row.metadata.items() if key != "images"}
-        if not any(metadata.get(key) for key in LICENSE_KEYS):
-            metadata |= License.of(values).to_metadata()
-        return SourceDocument(uri, title, row.content, row.document_type, tuple(row.tags), metadata)
+def _document(values: dict[str, Any], folder: Path) -> SourceDocument:
+    fields = {k: v for k, v in values.items() if v not in (None, "") and k not in _DERIVED}
+    try:
+        row = _Row.model_validate(fields)
+    except ValidationError as error:
+        raise ValueError(str(find_problems(error, _Row)[0])) from None
+    uri = public_uri(row.uri, folder)
+    title = " ".join(row.title.replace("\x00", "").split()) or uri
+    # names of pictures, which are not in the lines
+    metadata = {key: value for key, value in row.metadata.items() if key != "images"}
+    if not any(metadata.get(key) for key in LICENSE_KEYS):
+        metadata |= License.of(values).to_metadata()
+    return SourceDocument(uri, title, row.content, row.document_type, tuple(row.tags), metadata)
 
 
 def _object(line: bytes) -> dict[str, Any]:
@@ -146,36 +143,33 @@ _ROWS = 100  # per batch
 _LOOK_SECONDS = 0.05
 
 
-class ParquetReader(JsonlReader):
-    """Reads a Parquet file, as `kbkit documents NAME --output FILE.parquet` writes it.
+def read_parquet(spec: ParquetSource, context: SourceContext) -> Iterator[SourceEvent]:
+    """Read a Parquet file, as `kbkit documents NAME --output FILE.parquet` writes it.
 
     A child process with limits converts it to JSON lines, since a hostile file may crash native
     code or exhaust memory.
     """
+    return _read(spec, context, partial(_converted, stop=context.stop), "row")
 
-    _unit = "row"
 
-    @contextmanager
-    def _open(self, path: Path, context: SourceContext) -> Iterator[IO[bytes]]:
-        with open_file(path), tempfile.TemporaryDirectory(prefix="kbkit-") as folder:
-            lines = Path(folder, "rows.jsonl")
-            workers = Workers(1, memory=_MEMORY, preload=__name__)
-            try:
-                result = workers.submit(_ToLines(str(path.absolute()), str(lines)))
-                while not result.done():
-                    if context.stop():
-                        yield BytesIO()
-                        return
-                    time.sleep(_LOOK_SECONDS)
-                error = result.result()
-            finally:
-                workers.close()
-            if isinstance(error, MissingExtraError):
-                raise error
-            if error is not None:
-                raise SourceError(f"{path}: cannot be read as Parquet ({error})")
-            with lines.open("rb") as stream:
-                yield stream
+@contextmanager
+def _converted(path: Path, stop: Callable[[], bool]) -> Iterator[IO[bytes]]:
+    with open_file(path), tempfile.TemporaryDirectory(prefix="kbkit-") as folder:
+        lines = Path(folder, "rows.jsonl")
+        with closing(Workers(1, memory=_MEMORY, preload=__name__)) as workers:
+            result = workers.submit(_ToLines(str(path.absolute()), str(lines)))
+            while not result.done():
+                if stop():
+                    yield BytesIO()
+                    return
+                time.sleep(_LOOK_SECONDS)
+            error = result.result()
+        if isinstance(error, MissingExtraError):
+            raise error
+        if error is not None:
+            raise SourceError(f"{path}: cannot be read as Parquet ({error})")
+        with lines.open("rb") as stream:
+            yield stream
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,43 +36,35 @@ from kbkit.sources.web.urls import canonical
 from kbkit.text.markdown.structure import plain_text
 
 
-class OpenApiReader:
-    """Reads an API description from a file or address."""
+def read_description(spec: OpenApiSource, context: SourceContext) -> Iterator[SourceEvent]:
+    """Yield the documents of an API description, then a skip event for each broken reference."""
+    path: Path | None = None
+    if spec.url:
+        # the requested address, even after a redirect to another release
+        uri = canonical(spec.url) or spec.url
+    else:
+        path = context.base / Path(spec.path or "").expanduser()
+        uri = (context.place or DiskPlace.of(spec.path or "", context.base)).uri(path)
+    try:
+        values = load_values(read_text(path) if path else _fetch(spec, context))
+    except ValueError as error:
+        raise SourceError(f"{uri}: {error}") from None
+    description = ApiDescription(values, uri, path)
+    for yielded, document in enumerate(description.documents()):
+        if context.stop() or yielded >= spec.limit:
+            return
+        yield SourceEvent(document.uri, Outcome.FETCHED, document)
+    for problem in description.problems():
+        yield SourceEvent(uri, Outcome.SKIPPED, reason=problem)
 
-    exhaustive = True
 
-    def __init__(self, spec: OpenApiSource) -> None:
-        self._spec = spec
-
-    def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        """Yield the documents of the description, then a skip event for each broken reference."""
-        path: Path | None = None
-        if self._spec.url:
-            # the requested address, even after a redirect to another release
-            uri = canonical(self._spec.url) or self._spec.url
-        else:
-            path = context.base / Path(self._spec.path or "").expanduser()
-            place = context.place or DiskPlace.of(self._spec.path or "", context.base)
-            uri = place.uri(path)
-        try:
-            values = load_values(read_text(path) if path else self._fetch(context))
-        except ValueError as error:
-            raise SourceError(f"{uri}: {error}") from None
-        description = ApiDescription(values, uri, path)
-        for yielded, document in enumerate(description.documents()):
-            if context.stop() or yielded >= self._spec.limit:
-                return
-            yield SourceEvent(document.uri, Outcome.FETCHED, document)
-        for problem in description.problems():
-            yield SourceEvent(uri, Outcome.SKIPPED, reason=problem)
-
-    def _fetch(self, context: SourceContext) -> str:
-        # unconditional: an unchanged description must still yield its documents
-        with closing(open_robots(self._spec, context)) as robots:
-            response = robots.get(self._spec.url or "")
-        if response.outcome is not Outcome.FETCHED:
-            raise ValueError(response.reason)
-        return decode_description(response.body, response.charset)
+def _fetch(spec: OpenApiSource, context: SourceContext) -> str:
+    # unconditional: an unchanged description must still yield its documents
+    with closing(open_robots(spec, context)) as robots:
+        response = robots.get(spec.url or "")
+    if response.outcome is not Outcome.FETCHED:
+        raise ValueError(response.reason)
+    return decode_description(response.body, response.charset)
 
 
 def is_openapi(values: Any) -> bool:

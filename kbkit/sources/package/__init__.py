@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import metadata
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -127,8 +128,8 @@ def repository(url: str) -> str:
 _OWN_PAGE = 400  # minimum characters of docstring for a method's own document
 
 
-class PackageReader:
-    """Reads the public API of an installed package: a document per module, class and function.
+def read_package(spec: PackageSource, context: SourceContext) -> Iterator[SourceEvent]:
+    """Read the public API of an installed package: a document per module, class and function.
 
     A method with a long docstring is a document too; others are sections of their class. Names in
     ``__all__`` are public, or else names without a leading underscore and a package's re-exports
@@ -136,55 +137,46 @@ class PackageReader:
     class are written out, those of a public base are listed by name. Each document ends with the
     location of its source.
     """
+    root = load_package(spec.name)
+    origin = origin_of(spec.name)
+    entries = public_objects(root, spec.name)
+    if spec.introspect:
+        entries = with_introspection(root, entries)
+    documents = (document for entry in entries for document in _documents(entry, origin))
+    wanted = (each for each in documents if not matches(each.title, spec.exclude))
+    for document in islice(wanted, spec.limit):
+        if context.stop():
+            return
+        yield SourceEvent(document.uri, Outcome.FETCHED, document)
 
-    exhaustive = True
 
-    def __init__(self, spec: PackageSource) -> None:
-        self._spec = spec
+def _documents(entry: PublicObject, origin: CodeOrigin) -> Iterator[SourceDocument]:
+    methods = _methods(entry.item) if entry.item.is_class else []
+    for name, method in methods:
+        if _has_own_page(method):
+            path = f"{entry.path}.{name}"
+            yield _document(path, method, _page(path, method), origin)
+    if text := _page(entry.path, entry.item, methods, accessor=entry.accessor):
+        yield _document(entry.path, entry.item, text, origin)
 
-    def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        root = load_package(self._spec.name)
-        origin = origin_of(self._spec.name)
-        yielded = 0
-        entries = public_objects(root, self._spec.name)
-        if self._spec.introspect:
-            entries = with_introspection(root, entries)
-        for entry in entries:
-            for document in self._documents(entry, origin):
-                if matches(document.title, self._spec.exclude):
-                    continue
-                if context.stop() or yielded >= self._spec.limit:
-                    return
-                yielded += 1
-                yield SourceEvent(document.uri, Outcome.FETCHED, document)
 
-    def _documents(self, entry: PublicObject, origin: CodeOrigin) -> Iterator[SourceDocument]:
-        methods = _methods(entry.item) if entry.item.is_class else []
-        for name, method in methods:
-            if _has_own_page(method):
-                path = f"{entry.path}.{name}"
-                yield self._document(path, method, _page(path, method), origin)
-        if text := _page(entry.path, entry.item, methods, accessor=entry.accessor):
-            yield self._document(entry.path, entry.item, text, origin)
-
-    def _document(self, path: str, item: Any, text: str, origin: CodeOrigin) -> SourceDocument:
-        values = {"kind": item.kind.value, "file": _file(item)}
-        if item.lineno:
-            values["line"] = item.lineno
-        if origin.version:
-            values["version"] = origin.version
-        if origin.repository:
-            values["repository"] = origin.repository
-        values |= origin.license.to_metadata()
-        if summary_text := plain_text(summary(item.docstring)):
-            values["description"] = summary_text
-        return SourceDocument(
-            uri=f"python:{path}",
-            title=path,
-            content=f"{text}\n{_source_line(values, origin)}\n",
-            document_type=DocumentType.REFERENCE,
-            metadata=values,
-        )
+def _document(path: str, item: Any, text: str, origin: CodeOrigin) -> SourceDocument:
+    file = _file(item)
+    values = {
+        "line": item.lineno,
+        "version": origin.version,
+        "repository": origin.repository,
+        **origin.license.to_metadata(),
+        "description": plain_text(summary(item.docstring)),
+    }
+    filled = {key: value for key, value in values.items() if value}
+    return SourceDocument(
+        uri=f"python:{path}",
+        title=path,
+        content=f"{text}\n{_source_line(file, item.lineno, origin)}\n",
+        document_type=DocumentType.REFERENCE,
+        metadata={"kind": item.kind.value, "file": file, **filled},
+    )
 
 
 def _methods(item: Any) -> list[tuple[str, Any]]:
@@ -272,10 +264,10 @@ def _inherited_lines(item: Any) -> list[tuple[str, list[str]]]:
     return inherited
 
 
-def _source_line(metadata: dict[str, Any], origin: CodeOrigin) -> str:
-    location = code_span(metadata["file"]) if metadata["file"] else "compiled code"
-    if "line" in metadata:
-        location += f", line {metadata['line']}"
+def _source_line(file: str, line: int | None, origin: CodeOrigin) -> str:
+    location = code_span(file) if file else "compiled code"
+    if line:
+        location += f", line {line}"
     label = " ".join(part for part in (origin.distribution, origin.version) if part)
     if origin.repository:
         return f"Source: {location}, in [{escape(label or origin.repository)}]({origin.repository})"

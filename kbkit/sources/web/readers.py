@@ -36,33 +36,17 @@ _MARKDOWN = frozenset({"text/markdown", "text/x-markdown"})
 _TEXTS = _MARKDOWN | {"text/plain"}
 
 
-class CrawlReader:
-    """Reads a site, along its links and sitemaps."""
-
-    exhaustive = False
-
-    def __init__(self, spec: CrawlSource) -> None:
-        self._spec = spec
-
-    def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        """Crawl; an unreachable start page is an event, not an error."""
-        service = _firecrawl(self._spec, context)
-        events = service.crawl(self._spec) if service else CrawlRun(self._spec, context).events()
-        yield from add_pictures(events, self._spec, context)
+def read_site(spec: CrawlSource, context: SourceContext) -> Iterator[SourceEvent]:
+    """Crawl along links and sitemaps; an unreachable start page is an event, not an error."""
+    service = _firecrawl(spec, context)
+    events = service.crawl(spec) if service else CrawlRun(spec, context).events()
+    yield from add_pictures(events, spec, context)
 
 
-class PageReader:
-    """Reads one page of the web."""
-
-    exhaustive = False
-
-    def __init__(self, spec: PageSource) -> None:
-        self._spec = spec
-
-    def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        service = _firecrawl(self._spec, context)
-        event = service.page(self._spec.url) if service else _page(self._spec, context)
-        yield from add_pictures(iter([event]), self._spec, context)
+def read_page(spec: PageSource, context: SourceContext) -> Iterator[SourceEvent]:
+    service = _firecrawl(spec, context)
+    event = service.page(spec.url) if service else _page(spec, context)
+    yield from add_pictures(iter([event]), spec, context)
 
 
 def _firecrawl(spec: CrawlSource | PageSource, context: SourceContext) -> FirecrawlCrawler | None:

@@ -14,7 +14,7 @@ from kbkit.ingest.embedding import RunCounters
 from kbkit.models import KnowledgeBaseInfo, SourceDocument
 from kbkit.recipes import MirrorSource
 from kbkit.sources import SourceContext
-from kbkit.sources.archives import MirrorReader
+from kbkit.sources.archives import read_mirror
 from kbkit.sources.fidelity_report import FidelityReport, PageFidelity
 from kbkit.sources.html.fidelity import KINDS, Fidelity, recurring, survey
 from kbkit.workflows.builder import BuildReport
@@ -267,9 +267,9 @@ def test_measured_address_obeys_robots_txt(site) -> None:
 
 def test_build_report_shows_fidelity(tmp_path: Path) -> None:
     (tmp_path / "guide.html").write_text(PAGE, "utf-8")
-    source = MirrorReader(MirrorSource(path=str(tmp_path), base_url="https://docs.example/"))
+    source = MirrorSource(path=str(tmp_path), base_url="https://docs.example/")
     counters = RunCounters()
-    for event in source.events(SourceContext()):
+    for event in read_mirror(source, SourceContext()):
         assert event.document is not None
         counters.count_fidelity(event.document)
     report = counters.report()
