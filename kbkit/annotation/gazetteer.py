@@ -63,45 +63,27 @@ class NameGazetteer:
     def __init__(
         self, names: Iterable[GivenName] = (), curated: Mapping[str, Iterable[str]] | None = None
     ) -> None:
-        self._keys: set[str] = set()
         self.types: dict[str, EntityType] = {}
         """Types by name."""
         rules = Spellings()
+        curated_keys: set[str] = set()
         for name, aliases in (curated or {}).items():
-            self._take(rules, _GroupOf([GivenName(name, EntityType.NAME)]), curated=True)
-            for alias in aliases:
-                self._alias(rules, alias, name)
+            if 0 < len(name) <= MAX_NAME_LENGTH:
+                self.types[name] = EntityType.NAME
+            for written in (name, *aliases):
+                key = subject_key(SubjectKind.ENTITY, written)
+                if key and len(written) <= MAX_NAME_LENGTH:
+                    curated_keys.add(key)
+                    rules.add(written, name, EntityType.NAME, curated=True)
         for group in _groups(names):
-            if group.counts and group.key not in self._keys:
-                self._take(rules, group)
+            if group.counts and group.key not in curated_keys:
+                self.types[group.name] = group.type
+                for spelling, kind in group.written.items():
+                    rules.add(spelling, group.name, kind)
         rules.add_suffixes(self.types)
         self._rules = rules.by_fold
         self._patterns = list(self._rules)
         self._automaton = AhoCorasick(self._patterns)
-
-    def _take(self, rules: Spellings, group: _GroupOf, *, curated: bool = False) -> None:
-        name = group.name
-        if not 0 < len(name) <= MAX_NAME_LENGTH:
-            return
-        self._keys.add(group.key)
-        self.types[name] = group.type
-        for spelling, kind in group.written.items():
-            rules.add(spelling, name, kind, curated=curated)
-
-    def _alias(self, rules: Spellings, alias: str, name: str) -> None:
-        key = subject_key(SubjectKind.ENTITY, alias)
-        if key and len(alias) <= MAX_NAME_LENGTH:
-            self._keys.add(key)
-            rules.add(alias, name, EntityType.NAME, curated=True)
-
-    def __len__(self) -> int:
-        return len(self.types)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.types)
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and subject_key(SubjectKind.ENTITY, name) in self._keys
 
     @cached_property
     def surfaces(self) -> Mapping[str, tuple[str, ...]]:
@@ -147,13 +129,12 @@ class NameGazetteer:
             if rule.marked and not text.is_marked(start, end):
                 continue
             if (
-                rule.inside
-                and _SENTENCE_START.search(text.plain, max(0, start - 20), start)
-                and not text.is_marked(start, end)
-                and not text.is_subject(start, end)
+                not rule.inside
+                or not _SENTENCE_START.search(text.plain, max(0, start - 20), start)
+                or text.is_marked(start, end)
+                or text.is_subject(start, end)
             ):
-                continue
-            return rule
+                return rule
         return None
 
 
@@ -267,8 +248,7 @@ class _GroupOf:
 def _groups(names: Iterable[GivenName]) -> Iterator[_GroupOf]:
     by_key: defaultdict[str, list[GivenName]] = defaultdict(list)
     for given_name in names:
-        if 0 < len(given_name.name) <= MAX_NAME_LENGTH:
-            key = subject_key(SubjectKind.ENTITY, given_name.name)
-            if key:
-                by_key[key].append(given_name)
+        key = subject_key(SubjectKind.ENTITY, given_name.name)
+        if key and len(given_name.name) <= MAX_NAME_LENGTH:
+            by_key[key].append(given_name)
     return (_GroupOf(group) for group in by_key.values())

@@ -29,13 +29,6 @@ def _automaton() -> tuple[AhoCorasick, list[tuple[StatementType, float]]]:
     return AhoCorasick(patterns, matchkind=MatchKind.LeftmostLongest), meaning
 
 
-def _cues(text: str) -> Iterator[tuple[int, StatementType, float]]:
-    """Iterate over the cues of a folded text: place, type and weight."""
-    automaton, meaning = _automaton()
-    for number, position in matches_in(automaton, mark_words(text)):
-        yield position, *meaning[number]
-
-
 BEGINNING = re.compile(
     r"(?:(?:for example|in this case|for instance|however|so|thus|but|note that),? )?"
     r"(?:(?P<then>if\b.{4,}(?:\bthen\b|, ).)"
@@ -142,9 +135,11 @@ def _sentences(text: str, block: Block) -> Iterator[Sentence]:
 
 def _weigh(low: str, sentences: list[Sentence]) -> None:
     starts = [sentence.start for sentence in sentences]
-    for at, type_, weight in _cues(low):
+    automaton, meaning = _automaton()
+    for cue, at in matches_in(automaton, mark_words(low)):
         number = bisect_right(starts, at) - 1
         if number >= 0 and at < sentences[number].end:
+            type_, weight = meaning[cue]
             weights = sentences[number].weights
             weights[type_] = max(weights[type_], weight) + 0.3 * (weights[type_] > 0)
     for sentence in sentences:

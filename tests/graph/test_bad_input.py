@@ -144,6 +144,6 @@ def test_edits_by_hand_outlive_repeated_ingests(workspace, kb, tmp_path):
 def test_gazetteer_of_twenty_thousand_names():
     names = {f"Widget{n:06} Mark {n % 7}": (f"wdg-{n:06}",) for n in range(20_000)}
     gazetteer = NameGazetteer((), names)
-    assert len(gazetteer) == 20_000
+    assert len(gazetteer.types) == 20_000
     mentions = gazetteer.find("We use wdg-012345 beside Widget000007 Mark 0, and not Widget9.")
     assert [each.name for each in mentions] == ["Widget012345 Mark 4", "Widget000007 Mark 0"]
