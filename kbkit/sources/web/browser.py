@@ -236,22 +236,11 @@ class Browser:
     async def _show(self, context: Any, visit: _Visit) -> RenderedPage:
         page = await context.new_page()
         broken: asyncio.Future[None] = self._loop.create_future()
-
-        def crashed(_: Any) -> None:
-            if not broken.done():
-                broken.set_result(None)
-
-        async def refuse(socket: Any) -> None:
-            await socket.close()
-
-        async def dismiss(dialog: Any) -> None:
-            await dialog.dismiss()
-
-        page.on("crash", crashed)
-        page.on("dialog", dismiss)
+        page.once("crash", lambda _: broken.set_result(None))
+        page.on("dialog", lambda dialog: dialog.dismiss())
         context.on("page", lambda other: self._loop.create_task(_ends_in_time(other.close())))
         await context.add_init_script(_WITHOUT)
-        await context.route_web_socket("**/*", refuse)
+        await context.route_web_socket("**/*", lambda socket: socket.close())
         await context.route("**/*", lambda route: self._answer(route, page, visit))
         reading = self._loop.create_task(self._read(context, page, visit))
         try:
