@@ -30,7 +30,8 @@ def _templates() -> Environment:
         auto_reload=False,
     )
     environment.filters |= {"md": escape, "code": code_span, "line": inline_markdown}
-    environment.filters |= {"block": _block, "section": _section, "colon": _after_colon}
+    environment.filters |= {"block": _block, "section": _section}
+    environment.filters["colon"] = lambda text: text and f": {text}"
     environment.globals["fence"] = fence
     return environment
 
@@ -44,7 +45,3 @@ def _section(text: str, head: str) -> str:
     """Return a head and the text below it; nothing if there is no text."""
     below = _block(text)
     return f"{head}\n\n{below}" if head and below else below
-
-
-def _after_colon(text: str) -> str:
-    return f": {text}" if text else ""

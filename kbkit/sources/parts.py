@@ -88,8 +88,7 @@ def with_front_matter(text: str, name: str, *, markdown: bool = False) -> Part:
     if markdown:
         text = commonmark(text, components=name.lower().endswith(".mdx"))
     content = text.strip("\n")
-    title = front.pop("title", None)
-    title = _scalar_text(title)
+    title = _scalar_text(front.pop("title", None))
     tags = front.pop("tags", None) or ()
     if isinstance(tags, str):
         tags = [tag.strip() for tag in tags.split(",")]

@@ -105,15 +105,7 @@ def _prepare(text: str) -> None:
             roles.register_local_role(name.lower(), _role)
 
 
-def _role(  # noqa: PLR0917 - docutils passes them so
-    name: str,
-    rawtext: str,
-    text: str,
-    lineno: int,
-    inliner: Any,
-    options: Any = None,
-    content: Any = None,
-) -> tuple[list[Any], list[Any]]:
+def _role(name: str, rawtext: str, text: str, *_: Any) -> tuple[list[Any], list[Any]]:
     """Write an unknown role as its text, or as the label before ``<target>``."""
     plain = utils.unescape(text)
     match = _TARGET.match(plain)
@@ -121,10 +113,8 @@ def _role(  # noqa: PLR0917 - docutils passes them so
     if label.startswith("~"):
         label = label.rpartition(".")[2]
     label = label.lstrip("!~")
-    short = name.lower()
-    if CODE_ROLES.fullmatch(short):
-        return [nodes.literal(rawtext, label)], []
-    return [nodes.inline(rawtext, label)], []
+    kind = nodes.literal if CODE_ROLES.fullmatch(name.lower()) else nodes.inline
+    return [kind(rawtext, label)], []
 
 
 class _AnyOptions(dict[str, Any]):

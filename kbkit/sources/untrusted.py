@@ -168,6 +168,7 @@ def parse_xml(data: bytes, *, recover: bool) -> Any:
 
 _MAX_MEMBERS = 10_000
 _MAX_UNPACKED = 200_000_000
+_TOO_LARGE = f"unpacks to more than {_MAX_UNPACKED / 1e6:g} MB"
 _STEP = 65_536
 _CFB = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _DOCTYPE = re.compile(rb"<!\s*(?:DOCTYPE|ENTITY)", re.IGNORECASE)
@@ -217,22 +218,18 @@ class Archive:
         if info.flag_bits & 1:
             raise UnreadableError("encrypted with a password")
         if info.file_size > self._budget:
-            raise UnreadableError(self._too_much())
+            raise UnreadableError(_TOO_LARGE)
         pieces = []
         try:
             with self._zip.open(info) as stream:
                 while piece := stream.read(_STEP):
                     self._budget -= len(piece)
                     if self._budget < 0:
-                        raise UnreadableError(self._too_much())
+                        raise UnreadableError(_TOO_LARGE)
                     pieces.append(piece)
         except (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, RuntimeError):
             raise UnreadableError(f"broken: {name[:80]} cannot be unpacked") from None
         return b"".join(pieces)
-
-    @staticmethod
-    def _too_much() -> str:
-        return f"unpacks to more than {_MAX_UNPACKED / 1e6:g} MB"
 
 
 def _fold(name: str) -> str:
@@ -252,12 +249,13 @@ def office(
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as result:
         for name in archive.names:
-            if _is_media(name):
+            low = name.lower()
+            if "/media/" in low or low.endswith(_MEDIA):
                 # parsers need a member for each relation
                 result.writestr(name, b"")
                 continue
             body = archive.read(name)
-            if name.lower().endswith((".xml", ".rels", ".vml")):
+            if low.endswith((".xml", ".rels", ".vml")):
                 _check(name, body)
             result.writestr(name, change(name, body))
     safe = target.getvalue()
@@ -278,8 +276,3 @@ def _check(name: str, body: bytes) -> None:
         raise UnreadableError(f"{name[:80]} is XML in a charset that Office does not write")
     if _DOCTYPE.search(text):
         raise UnreadableError(f"hostile: {name[:80]} declares XML entities")
-
-
-def _is_media(name: str) -> bool:
-    low = name.lower()
-    return "/media/" in low or low.endswith(_MEDIA)

@@ -266,10 +266,11 @@ def path_rank(path: str) -> tuple[int, int, str]:
 def public_members(module: Any) -> Iterator[tuple[str, Any]]:
     exports = _exports(module)
     top = module.path.partition(".")[0]
-    modules = {name for name, member in module.members.items() if _is_module(member)}
+    members = module.members.items()
+    modules = {name for name, member in members if not member.is_alias and member.is_module}
     # an __all__ that names submodules lists all public ones
     strict = exports is not None and bool(exports & modules)
-    for name, member in module.members.items():
+    for name, member in members:
         if name.startswith("_"):
             continue
         item = target_of(member)
@@ -298,10 +299,6 @@ def target_of(member: Any) -> Any | None:
         return member.final_target
     except Exception:  # griffe raises several errors for unresolved aliases
         return None
-
-
-def _is_module(member: Any) -> bool:
-    return not member.is_alias and bool(member.is_module)
 
 
 def bases_of(item: Any) -> list[Any]:

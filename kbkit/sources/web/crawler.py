@@ -113,12 +113,6 @@ class CrawlRun:
         self._started = False  # whether the start page is done
         self._outage = ""
 
-    def _close(self) -> None:
-        self._downloads.close()
-        self._reader.close()
-        self._pages.close()
-        self._robots.close()
-
     def events(self) -> Iterator[SourceEvent]:
         """Yield an event for each page; refused addresses are summed up."""
         try:
@@ -128,7 +122,8 @@ class CrawlRun:
             yield from self._crawl()
             yield from self._without_document.events(())
         finally:
-            self._close()
+            for part in (self._downloads, self._reader, self._pages, self._robots):
+                part.close()
 
     def _crawl(self) -> Iterator[SourceEvent]:
         self._resume()
@@ -339,8 +334,7 @@ class CrawlRun:
         return event
 
     def _settle_copies(self, url: str, original: str) -> None:
-        for task in self._canonicals.settle(url, original):
-            self._frontier.append(task)
+        self._frontier.extend(self._canonicals.settle(url, original))
 
     def _finish_start(self) -> None:
         if not self._started:

@@ -163,9 +163,8 @@ class FirecrawlCrawler:
         try:
             item = self._call(lambda: client.scrape(address, formats=_FORMATS), only_page=True)
         except _PageError as error:
-            return SourceEvent(
-                address, Outcome.FAILED, reason=str(error), record=self._record(address)
-            )
+            record = self._record(address)
+            return SourceEvent(address, Outcome.FAILED, reason=str(error), record=record)
         return self._event(item, address, None)
 
     def _client(self) -> Any:
@@ -218,10 +217,9 @@ class FirecrawlCrawler:
             return SourceEvent(url, Outcome.SKIPPED, reason="outside the crawl")
         record = self._record(url)
         status = metadata.status_code or 200
-        if status in (404, 410):
-            return SourceEvent(url, Outcome.GONE, reason=f"HTTP {status}", record=record)
         if status >= 400:
-            return SourceEvent(url, Outcome.FAILED, reason=f"HTTP {status}", record=record)
+            outcome = Outcome.GONE if status in (404, 410) else Outcome.FAILED
+            return SourceEvent(url, outcome, reason=f"HTTP {status}", record=record)
         size = max(len(item.raw_html or ""), len(item.markdown or ""))
         if size > self._spec.max_bytes:
             reason = f"larger than {self._spec.max_bytes / 1e6:g} MB"
