@@ -9,21 +9,18 @@ from dataclasses import dataclass
 
 import webencodings
 
-_SIGNATURES = (
-    (b"%PDF-", "a PDF"),
-    (b"\x89PNG", "an image"),
-    (b"\xff\xd8\xff", "an image"),
-    (b"GIF8", "an image"),
-    (b"RIFF", "a media file"),
-    (b"PK\x03\x04", "a zip archive"),
-    (b"\x1f\x8b", "a gzip archive"),
-    (b"BZh", "a bzip2 archive"),
-    (b"\xfd7zXZ", "an xz archive"),
-    (b"7z\xbc\xaf", "a 7z archive"),
-    (b"\x7fELF", "a program"),
-    (b"OggS", "a media file"),
-    (b"wOF", "a font"),
-)
+_SIGNATURES = {
+    "a PDF": (b"%PDF-",),
+    "an image": (b"\x89PNG", b"\xff\xd8\xff", b"GIF8"),
+    "a media file": (b"RIFF", b"OggS"),
+    "a zip archive": (b"PK\x03\x04",),
+    "a gzip archive": (b"\x1f\x8b",),
+    "a bzip2 archive": (b"BZh",),
+    "an xz archive": (b"\xfd7zXZ",),
+    "a 7z archive": (b"7z\xbc\xaf",),
+    "a program": (b"\x7fELF",),
+    "a font": (b"wOF",),
+}
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -64,8 +61,8 @@ class Decoded:
 
 
 def binary_kind(body: bytes) -> str:
-    for signature, kind in _SIGNATURES:
-        if body.startswith(signature):
+    for kind, signatures in _SIGNATURES.items():
+        if body.startswith(signatures):
             return kind
     head = body[:_HEAD]
     if b"\x00" not in head or body.startswith(tuple(bom for bom, _ in _BOMS)) or _wide(body):
@@ -143,10 +140,9 @@ def _try_decode(body: bytes, name: str) -> str | None:
         return None
     if not getattr(codec, "_is_text_encoding", True) or codec.name in ("utf-7", "idna", "punycode"):
         return None
-    intended = _INTENDED.get(codec.name, codec.name)
-    if intended.startswith(("utf-16", "utf-32")):
+    if codec.name.startswith(("utf-16", "utf-32")):
         return None  # real UTF-16 and UTF-32 are detected by their NULs
-    text = _try(body, intended)
+    text = _try(body, _INTENDED.get(codec.name, codec.name))
     if text is not None and len(_ODD.findall(text[:20_000])) > len(text[:20_000]) // 100:
         return None
     return text

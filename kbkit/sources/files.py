@@ -174,18 +174,16 @@ def _parse(
     paths: Sequence[Path], place: DiskPlace, root: Path | None, context: SourceContext
 ) -> Iterator[tuple[Path, ParsedFile]]:
     """Parse files, a few ahead, and yield them in order."""
-    remaining, pending = deque(paths), deque[tuple[Path, Future[ParsedFile]]]()
     with FileParser(min(os.cpu_count() or 1, len(paths)), context.engine) as parser:
-        while (remaining or pending) and not context.stop():
-            if remaining and len(pending) < _AHEAD:
-                path = remaining.popleft()
-                pending.append((path, _submit(parser, path, place.uri(path), root)))
-                continue
+        submitted = ((path, _submit(parser, path, place.uri(path), root)) for path in paths)
+        pending = deque(islice(submitted, _AHEAD))
+        while pending and not context.stop():
             path, future = pending[0]
             with suppress(NotYet):
                 future.result(timeout=0.2)
             if future.done():
                 pending.popleft()
+                pending.extend(islice(submitted, 1))
                 yield path, future.result()
 
 

@@ -42,9 +42,7 @@ def read_code(data: bytes, name: str) -> list[Part]:
     lines = text.split("\n")
     lexer = find_lexer_class_for_filename(path.name)
     language = lexer.aliases[0] if lexer is not None and lexer.aliases else ""
-    pieces: list[_Piece] | None = None
-    if path.suffix.lower() in (".py", ".pyi"):
-        pieces = _python(text, lines)
+    pieces = _python(text, lines) if path.suffix.lower() in (".py", ".pyi") else None
     if pieces is None:
         starts = [
             number

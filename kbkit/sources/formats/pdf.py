@@ -11,7 +11,7 @@ import ctypes
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median, median_low
@@ -326,10 +326,8 @@ def _lines(text: Any) -> list[Line]:
             last = position + len(line.rstrip()) - 1
             bold = _is_bold(text, inked) and _is_bold(text, last)
             spread = bold and _is_spread(text, inked, last)
-            try:
+            with suppress(Exception):  # without a box, no gap is detected
                 _, bottom, _, top = text.get_charbox(inked, loose=True)
-            except Exception:  # without a box, no gap is detected
-                bottom = top = 0.0
         rows.append((line, bottom, top, bold, spread))
     gaps = [above[1] - below[1] for above, below in pairwise(rows) if above[1] > below[1] > 0]
     usual = median_low(gaps) if gaps else 0.0

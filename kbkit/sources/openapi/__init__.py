@@ -193,6 +193,7 @@ class ApiDescription:
         )
 
     def _schema_page(self, name: str, schema: Node) -> str:
+        ref = "#/components/schemas/" + name.replace("~", "~0").replace("/", "~1")
         excluded = ("description", "title")
         remaining = {key: inner for key, inner in schema.members.items() if key not in excluded}
         example = self._schemas.example(schema)
@@ -202,13 +203,9 @@ class ApiDescription:
             name=name,
             schema=schema,
             kind=self._schemas.summary(replace(schema, value=remaining, name="")),
-            fields=self._schemas.lines(replace(schema, ref=schema_ref(name))),
+            fields=self._schemas.lines(replace(schema, ref=ref)),
             example=None if example is None else example_json,
         )
-
-
-def schema_ref(name: str) -> str:
-    return "#/components/schemas/" + name.replace("~", "~0").replace("/", "~1")
 
 
 def _pointer(*keys: str) -> str:

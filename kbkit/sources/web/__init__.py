@@ -12,7 +12,7 @@ import random
 import ssl
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Self
@@ -177,19 +177,14 @@ class Fetcher:
         self,
         url: str,
         *,
-        etag: str = "",
-        last_modified: str = "",
+        headers: Mapping[str, str] | None = None,
         check: Callable[[str], Response | None] | None = None,
         max_bytes: int | None = None,
         truncate: bool = False,
         span: tuple[int, int] | None = None,
     ) -> Response:
         """Fetch one address with redirects and retries."""
-        headers = {}
-        if etag:
-            headers["If-None-Match"] = etag
-        if last_modified:
-            headers["If-Modified-Since"] = last_modified
+        headers = dict(headers or {})
         if span is not None:
             headers |= {"Range": f"bytes={span[0]}-{span[1] - 1}", "Accept-Encoding": "identity"}
         limit = max_bytes or self._max_bytes

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from urllib.parse import urldefrag
@@ -38,9 +38,7 @@ _LEADS = '<meta http-equiv="refresh" content="0; url={}">'
 def open_page_fetcher(
     spec: CrawlSource | PageSource, context: SourceContext, robots: Robots
 ) -> Robots | BrowserFetcher:
-    if not uses_browser(spec, context):
-        return robots
-    return BrowserFetcher(robots, spec, context)
+    return BrowserFetcher(robots, spec, context) if uses_browser(spec, context) else robots
 
 
 class BrowserFetcher:
@@ -72,8 +70,7 @@ class BrowserFetcher:
         self,
         url: str,
         *,
-        etag: str = "",
-        last_modified: str = "",
+        headers: Mapping[str, str] | None = None,
         check: Callable[[str], Response | None] | None = None,
     ) -> Response:
         """Fetch and render a page; other responses are returned unchanged."""

@@ -348,9 +348,8 @@ class CrawlRun:
 
     def _fetch(self, task: PageRequest) -> Response:
         """Request a page; runs in download threads."""
-        etag, last_modified = self._validators.to_send(task.earlier)
-        check = partial(self._check, task)
-        return self._pages.get(task.url, etag=etag, last_modified=last_modified, check=check)
+        headers = self._validators.to_send(task.earlier)
+        return self._pages.get(task.url, headers=headers, check=partial(self._check, task))
 
     def _check(self, task: PageRequest, url: str) -> Response | None:
         """Return a response instead of following a redirect."""

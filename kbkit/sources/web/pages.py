@@ -65,11 +65,9 @@ class Downloads:
             queue.SimpleQueue()
         )
         self.running = 0
-        self._threads = [
-            threading.Thread(target=self._work, daemon=True) for _ in range(concurrency)
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._concurrency = concurrency
+        for _ in range(concurrency):
+            threading.Thread(target=self._work, daemon=True).start()
 
     def start(self, task: PageRequest) -> None:
         self.running += 1
@@ -87,7 +85,7 @@ class Downloads:
 
     def close(self) -> None:
         """End the threads after their current work."""
-        for _ in self._threads:
+        for _ in range(self._concurrency):
             self._tasks.put(None)
 
     def _work(self) -> None:
@@ -184,11 +182,13 @@ class Validators:
         contents = _hash(headers.encode() + response.body)
         return f"{_MARK}{self._options}:{contents} {response.etag}"
 
-    def to_send(self, record: PageRecord | None) -> tuple[str, str]:
-        """Return ETag and modification time to send; empty to force a full response."""
+    def to_send(self, record: PageRecord | None) -> dict[str, str]:
+        """Return the conditions of a request; none to force a full response."""
         if record is None or not record.etag.startswith(f"{_MARK}{self._options}:"):
-            return "", ""
-        return record.etag.partition(" ")[2], record.last_modified
+            return {}
+        etag, changed = record.etag.partition(" ")[2], record.last_modified
+        conditions = {"If-None-Match": etag, "If-Modified-Since": changed}
+        return {name: value for name, value in conditions.items() if value}
 
     def compare(self, task: PageRequest, response: Response) -> tuple[str, Response]:
         """Return a response and its address, as unchanged if it equals the earlier visit's."""

@@ -60,10 +60,9 @@ def _page(spec: PageSource, context: SourceContext) -> SourceEvent:
         return SourceEvent(spec.url, Outcome.FAILED, reason="malformed address")
     earlier = context.memory.page(url)
     validators = Validators(spec)
-    etag, last_modified = validators.to_send(earlier)
     robots = pages.open_robots(spec, context)
     with closing(robots), closing(open_page_fetcher(spec, context, robots)) as fetcher:
-        response = fetcher.get(url, etag=etag, last_modified=last_modified)
+        response = fetcher.get(url, headers=validators.to_send(earlier))
     task = PageRequest(url, earlier=earlier)
     uri, response = validators.compare(task, response)
     if response.outcome is not Outcome.FETCHED:

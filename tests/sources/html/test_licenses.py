@@ -191,8 +191,9 @@ def test_license_of_a_recipe_is_the_default(site, page):
 def test_changed_license_of_a_recipe_invalidates_pages():
     first, second = (Validators(PageSource(url="https://h/", license=name)) for name in ("A", "B"))
     record = PageRecord("https://h/", etag=first.make(Response("https://h/", Outcome.FETCHED)))
-    assert first.to_send(replace(record, last_modified="x"))[1] == "x"
-    assert second.to_send(replace(record, last_modified="x"))[1] == ""
+    conditions = first.to_send(replace(record, last_modified="x"))
+    assert conditions == {"If-Modified-Since": "x"}
+    assert not second.to_send(replace(record, last_modified="x"))
 
 
 @pytest.mark.parametrize(

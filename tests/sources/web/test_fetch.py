@@ -40,7 +40,7 @@ def test_response_has_the_values_of_its_headers(site, fetcher) -> None:
 def test_unchanged_page_is_not_sent_again(site, fetcher) -> None:
     site.pages["/"] = "<p>hello</p>"
     site.headers["/"] = {"ETag": '"1"'}
-    response = fetcher.get(site.url + "/", etag='"1"')
+    response = fetcher.get(site.url + "/", headers={"If-None-Match": '"1"'})
     assert (response.outcome, response.status) == (Outcome.UNCHANGED, 304)
 
 
