@@ -16,6 +16,7 @@ from kbkit.annotation.terms import (
     FLAG,
     GENERIC,
     IDENTIFIER,
+    KIND_WORDS,
     LINK,
     LITERALS,
     NUMBER,
@@ -34,7 +35,6 @@ from kbkit.annotation.terms import (
     names_in_term,
     signature,
     type_of,
-    type_of_kind_word,
     type_of_word,
 )
 from kbkit.models import Document, EntityType, Name, SubjectKind
@@ -317,7 +317,9 @@ def _heading_names(
             yield definition(lower_match[1], EntityType.SYMBOL, anchor)
         return
     if (titled := _KIND_TITLE.fullmatch(text)) and (name := _owner_name(titled, title, anchor)):
-        yield definition(name, type_of_kind_word(titled["kind"]), anchor)
+        word = titled["kind"].lower()
+        kinds = (kind for kind, words in KIND_WORDS.items() if word in words)
+        yield definition(name, next(kinds, EntityType.SYMBOL), anchor)
         return
     for span in SPAN.finditer(title):
         yield from name_of_span(span[2], above, anchor=anchor, defines=span[0] == title)

@@ -87,7 +87,7 @@ _ERRORS = re.compile(
     r"\berrors?\b|\bexceptions?\b|\bresult codes?\b|\bstatus codes?\b", re.IGNORECASE
 )
 _CODE = re.compile(r"[a-z0-9][A-Z]|_|::|\w\.\w|\(|^[A-Z]{3,}\w*$|^-")
-_KINDS = {EntityType(kind): words for kind, words in WORDS["kinds"].items()}
+KIND_WORDS = {EntityType(kind): words for kind, words in WORDS["kinds"].items()}
 
 
 def type_of(name: str, path: tuple[str, ...] = ()) -> EntityType | None:
@@ -134,11 +134,6 @@ def _constant_type(path: tuple[str, ...]) -> EntityType:
         if _SETTINGS.search(title):
             return EntityType.SETTING
     return EntityType.SYMBOL
-
-
-def type_of_kind_word(word: str) -> EntityType:
-    low = word.lower()
-    return next((kind for kind, words in _KINDS.items() if low in words), EntityType.SYMBOL)
 
 
 _WORDS_BEFORE = re.compile(rf"(?:(?:{WORDS['declaring']})\s+)+")
@@ -259,15 +254,7 @@ def matches_in(
         yield number, position
 
 
-CODE = {
-    EntityType.SYMBOL,
-    EntityType.FLAG,
-    EntityType.COMMAND,
-    EntityType.VARIABLE,
-    EntityType.SETTING,
-    EntityType.ERROR,
-    EntityType.FILE,
-}
+CODE = frozenset(map(EntityType, str.split("symbol flag command variable setting error file")))
 _PLAIN_WORD = re.compile(r"[^\W\d_]+")
 _VERBS = frozenset(WORDS["verbs"].split())
 

@@ -10,7 +10,7 @@ import gzip
 import stat
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -186,8 +186,6 @@ class _BoundedFile:
 def _as_source_errors(path: Path) -> Iterator[None]:
     try:
         yield
-    except SourceError:
-        raise
     except _DAMAGED as error:
         raise SourceError(f"{path.name}: damaged, or not an archive ({_reason(error)})") from None
 
@@ -202,12 +200,9 @@ def _check_total(name: str, total: int) -> None:
         raise SourceError(f"{name}: contains more than {TOTAL_BYTES / 1e9:g} GB")
 
 
-def _docset_prefix(names: Any) -> str:
-    for name in names:
-        head, separator, _ = name.partition(f".docset/{_DOCSET}/")
-        if separator:
-            return f"{head}{separator}"
-    return ""
+def _docset_prefix(names: Iterable[str]) -> str:
+    parts = (name.partition(f".docset/{_DOCSET}/") for name in names)
+    return next((f"{head}{mark}" for head, mark, _ in parts if mark), "")
 
 
 def _place(name: str, strip: str, accept: PathFilter) -> str | None:

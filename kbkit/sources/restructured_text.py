@@ -151,11 +151,11 @@ class _UnknownDirective(Directive):
             return [self._object(argument, short)]
         children = self._nested()
         if short in _LABELS:
-            version, _, remainder = argument.partition("\n" if short == "seealso" else " ")
-            first, _, below = version.partition("\n")
-            box = nodes.admonition("", classes=["note"])
+            start, _, remainder = argument.partition(" ")
             if short == "seealso":
-                first, remainder = "", argument
+                start, remainder = "", argument
+            first, _, below = start.partition("\n")
+            box = nodes.admonition("", classes=["note"])
             box += nodes.title("", "", nodes.Text(f"{_LABELS[short]} {first}".strip()))
             if paragraph := f"{below} {remainder}".strip():
                 inline, messages = self.state.inline_text(paragraph, self.lineno)

@@ -114,22 +114,17 @@ def _group(header: list[str], group: list[tuple[int, list[str]]], level: int) ->
     first, last = group[0][0], group[-1][0]
     name = f"Rows {first} to {last}" if last > first else f"Row {first}"
     title = f"{'#' * level} {name}"
+    width = max(len(header), *(len(row) for _, row in group))
+    top = header + [""] * (width - len(header))
     if _length(header) <= _WIDE and _length(group[0][1]) <= GROUP:
-        width = max(len(header), *(len(row) for _, row in group))
-        top = header + [""] * (width - len(header))
-        table = pipe_table(
-            [[escape(cell) for cell in row] for row in (top, *(r for _, r in group))]
-        )
-        return f"{title}\n\n{table}"
-    records = []
-    for _, row in group:
-        lines = []
-        for column, cell in enumerate(row):
-            if cell:
-                name = header[column] if column < len(header) else ""
-                lines.append(f"- **{escape(name or f'Column {column + 1}')}**: {escape(cell)}")
-        records.append("\n".join(lines))
-    return "\n\n---\n\n".join([f"{title}\n\n{records[0]}", *records[1:]])
+        table = [[escape(cell) for cell in row] for row in (top, *(r for _, r in group))]
+        return f"{title}\n\n{pipe_table(table)}"
+    names = [escape(name or f"Column {number}") for number, name in enumerate(top, 1)]
+    records = (
+        "\n".join(f"- **{names[n]}**: {escape(cell)}" for n, cell in enumerate(row) if cell)
+        for _, row in group
+    )
+    return f"{title}\n\n" + "\n\n---\n\n".join(records)
 
 
 _MAX_SHEETS = 500

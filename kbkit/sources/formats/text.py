@@ -244,11 +244,10 @@ def _license(book: Any) -> License:
     for node in _elements(book, "link"):
         if (node.get("rel") or "").lower().rpartition(":")[2] == "license":
             license = license.or_else(License.stated(url=node.get("href")))
-    for node in _elements(book, "meta"):
-        name = (node.get("property") or "").lower()
-        if name in ("dcterms:license", "dcterms:rights", "dcterms:rightsholder"):
-            license = license.or_else(rights_license(node.text or ""))
-    for node in _elements(book, "rights"):
+    terms = ("dcterms:license", "dcterms:rights", "dcterms:rightsholder")
+    metas = _elements(book, "meta")
+    stated = [node for node in metas if (node.get("property") or "").lower() in terms]
+    for node in (*stated, *_elements(book, "rights")):
         license = license.or_else(rights_license(node.text or ""))
     return license
 
