@@ -115,7 +115,8 @@ class NameGazetteer:
             fold = self._patterns[number]
             end = start + len(fold) - fold.count(MARK)
             if start >= at and (rule := self._rule(fold, start, end, look)):
-                mentions.append(look.mention(start, end, rule.name))
+                last = look.original_position(end - 1)
+                mentions.append(Mention(look.original_position(start), last + 1, rule.name))
                 at = end
         return mentions
 
@@ -162,17 +163,13 @@ class _Look:
         self.plain, self._offsets = _without_skipped(text)
         self._length = len(text)
 
-    def mention(self, start: int, end: int, name: str) -> Mention:
-        return Mention(self._original_position(start), self._original_position(end - 1) + 1, name)
-
-    def _original_position(self, at: int) -> int:
+    def original_position(self, at: int) -> int:
         position, original = self._offsets[bisect_right(self._offsets, (at, self._length)) - 1]
         return original + at - position
 
     def is_apart(self, start: int, end: int) -> bool:
         plain = self.plain
-        before = plain[start - 1] if start else " "
-        after = plain[end] if end < len(plain) else " "
+        before, after = plain[start - 1 : start] or " ", plain[end : end + 1] or " "
         if before.isspace() and after.isspace():
             return True
         name = plain[start:end]

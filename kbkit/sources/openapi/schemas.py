@@ -9,7 +9,7 @@ import json
 import tomllib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from kbkit.paths import bytes_of
@@ -177,8 +177,7 @@ _EXAMPLE_DEEP = 6
 _WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """A property of an object, or its additional properties."""
 
     name: str

@@ -346,11 +346,8 @@ def refusal_of(url: str) -> str:
         return f"only http and https are fetched, not {parts.scheme or 'a bare path'}"
     if parts.username is not None or parts.password is not None:
         return "the address contains a user name or password"
-    if not parts.hostname or port == 0:
-        return "malformed address"
-    if any(character.isspace() or not character.isprintable() for character in url):
-        return "malformed address"
-    return ""
+    is_odd = any(character.isspace() or not character.isprintable() for character in url)
+    return "malformed address" if is_odd or not parts.hostname or port == 0 else ""
 
 
 def pause(seconds: float, stop: Callable[[], bool]) -> bool:
@@ -367,8 +364,6 @@ def pause(seconds: float, stop: Callable[[], bool]) -> bool:
 def _retry_after(value: str) -> float | None:
     """Return the seconds of a Retry-After header (number or date), or ``None``."""
     value = value.strip()
-    if not value:
-        return None
     if value.isascii() and value.isdigit():
         return float(value[:9])
     try:
