@@ -389,11 +389,9 @@ def _introspect(package: str, paths: Mapping[str, str]) -> dict[str, list[Any]]:
         workers = Workers(1)
     except OSError as error:
         raise SourceError(f"{package}: no process can be started to import it ({error})") from error
-    try:
+    with contextlib.closing(workers):
         task = _Introspection(package, paths, search_path)
         answer: dict[str, list[Any]] | str = workers.submit(task).result()
-    finally:
-        workers.close()
     if isinstance(answer, str):
         raise SourceError(
             f"{package}: {answer}. Install its dependencies, or leave `introspect` out: then only "
@@ -427,20 +425,14 @@ def _add_docstrings(item: Any | None, member: Any) -> None:
 
 
 def _object(root: Any, member: Any, holder: Any) -> Any:
-    existing = _in_tree(root.package, _origin_of(member))
+    existing = None
+    with contextlib.suppress(Exception):  # griffe raises several errors for missing names
+        existing = target_of(root.package[_origin_of(member).partition(".")[2]])
     if existing is None or existing.is_attribute:  # its source does not show that it can be called
         member.parent = holder
         return member
     _add_docstrings(existing, member)
     return existing
-
-
-def _in_tree(package: Any, origin: str) -> Any | None:
-    try:
-        existing = package[origin.partition(".")[2]]
-        return existing.final_target if existing.is_alias else existing
-    except Exception:  # griffe raises several errors for missing and unresolved names
-        return None
 
 
 def _most_mentioned(places: Sequence[tuple[str, Any]]) -> tuple[str, Any]:

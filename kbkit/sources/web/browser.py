@@ -332,10 +332,8 @@ class _GoneError(Exception):
 async def _ends_in_time(work: Awaitable[Any]) -> bool:
     try:
         await asyncio.wait_for(work, _END)
-    except TimeoutError:
-        return False
-    except Exception:  # already closed
-        return True
+    except Exception as error:  # already closed, unless it takes too long
+        return not isinstance(error, TimeoutError)
     return True
 
 

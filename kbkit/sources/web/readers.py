@@ -117,7 +117,6 @@ class FirecrawlCrawler:
     def __init__(self, spec: CrawlSource | PageSource, context: SourceContext) -> None:
         self._spec = spec
         self._context = context
-        self._poll = _POLL
 
     def crawl(self, spec: CrawlSource) -> Iterator[SourceEvent]:
         """Crawl a site with the service; yield pages when they are ready."""
@@ -202,7 +201,7 @@ class FirecrawlCrawler:
                 return
             if part.status != "scraping":
                 raise SourceError(f"Firecrawl: the crawl was {part.status} after {yielded} pages")
-            pause(self._poll, self._context.stop)
+            pause(_POLL, self._context.stop)
 
     def _event(self, item: Any, requested: str, scope: CrawlScope | None) -> SourceEvent:
         metadata = item.metadata_typed
@@ -252,7 +251,7 @@ class FirecrawlCrawler:
             try:
                 return request()
             except RateLimitError as error:
-                if attempt == _PATIENCE or not pause(self._poll * 2**attempt, self._context.stop):
+                if attempt == _PATIENCE or not pause(_POLL * 2**attempt, self._context.stop):
                     raise SourceError(_advice(error)) from error
             except FirecrawlError as error:
                 if only_page and error.status_code not in (401, 402, None):
