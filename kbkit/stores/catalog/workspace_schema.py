@@ -1,332 +1,289 @@
 """SQLAlchemy tables of annotations, the graph, files, entries and the state of a server."""
 
 import sqlalchemy as sa
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Float,
-    ForeignKey,
-    Index,
-    LargeBinary,
-    String,
-    Table,
-    Text,
-)
 
-from kbkit.stores.catalog.schema import (
-    Int64,
-    Json,
-    UtcDateTime,
-    metadata,
-    reference,
-    required_columns,
-)
+from kbkit.stores.catalog.schema import Int64, Json, UtcDateTime, reference, required_columns, table
 
-document_names = Table(
+document_names = table(
     "document_names",
-    metadata,
     # names in a document; together, those of a knowledge base are its gazetteer
     reference("document_id", "documents.id", primary_key=True),
-    Column("name", Text, primary_key=True),
+    sa.Column("name", sa.Text, primary_key=True),
     reference("kb_id", "knowledge_bases.id"),
-    Column("type", String, nullable=False),
-    Column("defines", Boolean, nullable=False),
-    Column("anchor", String, nullable=False),
-    Column("confirmed", Boolean, nullable=False),
-    Index("document_names_by_kb", "kb_id", "name"),
+    sa.Column("type", sa.String, nullable=False),
+    sa.Column("defines", sa.Boolean, nullable=False),
+    sa.Column("anchor", sa.String, nullable=False),
+    sa.Column("confirmed", sa.Boolean, nullable=False),
+    sa.Index("document_names_by_kb", "kb_id", "name"),
 )
 
-named_documents = Table(
+named_documents = table(
     "named_documents",
-    metadata,
     # documents whose names were read, and by which revision; deleted when a document changes
     reference("document_id", "documents.id", primary_key=True),
     reference("kb_id", "knowledge_bases.id"),
-    Column("revision", Int64, nullable=False),
-    Index("named_documents_by_kb", "kb_id"),
+    sa.Column("revision", Int64, nullable=False),
+    sa.Index("named_documents_by_kb", "kb_id"),
 )
 
-gazetteers = Table(
+gazetteers = table(
     "gazetteers",
-    metadata,
     # the names that chunks were last searched for, compressed, to detect changes
     reference("kb_id", "knowledge_bases.id", primary_key=True),
-    Column("names", LargeBinary, nullable=False),
+    sa.Column("names", sa.LargeBinary, nullable=False),
 )
 
-annotations = Table(
+annotations = table(
     "annotations",
-    metadata,
     reference("chunk_seq", "chunks.seq", primary_key=True),
     # number of the annotation in its chunk, from 0
-    Column("position", Int64, primary_key=True),
+    sa.Column("position", Int64, primary_key=True),
     reference("kb_id", "knowledge_bases.id"),
     # character offsets in the chunk
     *required_columns(Int64, "start", "end"),
-    Column("normalized_text", Text, nullable=False),
+    sa.Column("normalized_text", sa.Text, nullable=False),
     # empty if the type of statement is unknown
-    Column("frame", String, nullable=False),
-    Column("confidence", Float, nullable=False),
+    sa.Column("frame", sa.String, nullable=False),
+    sa.Column("confidence", sa.Float, nullable=False),
     # fingerprint of the annotator
-    Column("annotator", String, nullable=False),
-    # JSON: source, name and target of each relation; empty without relations
-    Column("relations", Text, nullable=False, server_default=""),
-    Index("annotations_by_frame", "kb_id", "frame", "chunk_seq"),
+    sa.Column("annotator", sa.String, nullable=False),
+    # sa.JSON: source, name and target of each relation; empty without relations
+    sa.Column("relations", sa.Text, nullable=False, server_default=""),
+    sa.Index("annotations_by_frame", "kb_id", "frame", "chunk_seq"),
 )
 
-statement_vectors = Table(
+statement_vectors = table(
     "statement_vectors",
-    metadata,
     # chunks whose vectors were made from annotations; all others are made from the text
     reference("chunk_seq", "chunks.seq", primary_key=True),
     reference("kb_id", "knowledge_bases.id"),
     # name of the input in the recipe; empty if the annotations changed since
-    Column("text", String, nullable=False),
+    sa.Column("text", sa.String, nullable=False),
     # hash of the embedder's input; replaces `chunks.embed_hash`
-    Column("embed_hash", String, nullable=False),
+    sa.Column("embed_hash", sa.String, nullable=False),
     # version of the knowledge base in which the chunk got the vector
-    Column("version", Int64, nullable=False),
-    Index("statement_vectors_by_kb", "kb_id", "text"),
+    sa.Column("version", Int64, nullable=False),
+    sa.Index("statement_vectors_by_kb", "kb_id", "text"),
 )
 
-annotator_answers = Table(
+annotator_answers = table(
     "annotator_answers",
-    metadata,
     # answers of a language model about chunks, by a hash of the prompt
     reference("kb_id", "knowledge_bases.id", primary_key=True),
-    Column("key", String, primary_key=True),
-    Column("chunk_id", String, nullable=False),
-    Column("statements", Json(object), nullable=False),
+    sa.Column("key", sa.String, primary_key=True),
+    sa.Column("chunk_id", sa.String, nullable=False),
+    sa.Column("statements", Json(object), nullable=False),
 )
 
-subjects = Table(
+subjects = table(
     "subjects",
-    metadata,
     # derived from kind and key, so that all workspaces have the same ids
-    Column("id", String, primary_key=True),
-    Column("kind", String, nullable=False),
+    sa.Column("id", sa.String, primary_key=True),
+    sa.Column("kind", sa.String, nullable=False),
     # the normalized name
-    *required_columns(Text, "key", "name"),
+    *required_columns(sa.Text, "key", "name"),
     # the main name of this alias
-    Column("alias_of", String, ForeignKey("subjects.id", ondelete="SET NULL")),
+    sa.Column("alias_of", sa.String, sa.ForeignKey("subjects.id", ondelete="SET NULL")),
     sa.UniqueConstraint("kind", "key"),
-    Index("subjects_by_alias", "alias_of"),
+    sa.Index("subjects_by_alias", "alias_of"),
 )
 
-annotation_subjects = Table(
+annotation_subjects = table(
     "annotation_subjects",
-    metadata,
     reference("chunk_seq", "chunks.seq", primary_key=True),
     # number of the annotation in its chunk
-    Column("position", Int64, primary_key=True),
+    sa.Column("position", Int64, primary_key=True),
     reference("subject_id", "subjects.id", primary_key=True),
-    Index("annotation_subjects_by_subject", "subject_id", "chunk_seq"),
+    sa.Index("annotation_subjects_by_subject", "subject_id", "chunk_seq"),
 )
 
-entities = Table(
+entities = table(
     "entities",
-    metadata,
     # details of subjects of kind entity
     reference("subject_id", "subjects.id", primary_key=True),
-    Column("type", String, nullable=False),
-    Column("description", Text, nullable=False),
-    Column("properties", Json(dict, optional=True), nullable=False),
+    sa.Column("type", sa.String, nullable=False),
+    sa.Column("description", sa.Text, nullable=False),
+    sa.Column("properties", Json(dict, optional=True), nullable=False),
     # the annotator, or a person (`by_hand`), whose values no rebuild changes
-    Column("made_by", String, nullable=False),
-    Column("by_hand", Boolean, nullable=False),
-    Column("updated_at", UtcDateTime, nullable=False),
+    sa.Column("made_by", sa.String, nullable=False),
+    sa.Column("by_hand", sa.Boolean, nullable=False),
+    sa.Column("updated_at", UtcDateTime, nullable=False),
     # deleted by a person; no rebuild restores it
-    Column("deleted_at", UtcDateTime),
+    sa.Column("deleted_at", UtcDateTime),
 )
 
-relations = Table(
+relations = table(
     "relations",
-    metadata,
-    Column("id", Int64, primary_key=True, autoincrement=True),
-    *required_columns(String, "source_kind", "source_id", "name", "target_kind", "target_id"),
-    Column("weight", Float, nullable=False),
-    Column("made_by", String, nullable=False),
-    Column("by_hand", Boolean, nullable=False),
-    Column("note", Text, nullable=False),
+    sa.Column("id", Int64, primary_key=True, autoincrement=True),
+    *required_columns(sa.String, "source_kind", "source_id", "name", "target_kind", "target_id"),
+    sa.Column("weight", sa.Float, nullable=False),
+    sa.Column("made_by", sa.String, nullable=False),
+    sa.Column("by_hand", sa.Boolean, nullable=False),
+    sa.Column("note", sa.Text, nullable=False),
     *required_columns(UtcDateTime, "created_at", "seen_at"),
     # deleted by a person; no rebuild restores it
-    Column("deleted_at", UtcDateTime),
+    sa.Column("deleted_at", UtcDateTime),
     sa.UniqueConstraint("source_kind", "source_id", "name", "target_kind", "target_id"),
-    Index("relations_by_target", "target_kind", "target_id"),
-    sqlite_autoincrement=True,
+    sa.Index("relations_by_target", "target_kind", "target_id"),
 )
 
 ENDS = ("source_kind", "source_id", "name", "target_kind", "target_id")
 """Columns that identify a relation."""
 
-relation_evidence = Table(
+relation_evidence = table(
     "relation_evidence",
-    metadata,
     reference("relation_id", "relations.id", primary_key=True),
     reference("chunk_seq", "chunks.seq", primary_key=True),
     # weight that the chunk adds to the relation
-    Column("weight", Float, nullable=False),
-    Index("relation_evidence_by_chunk", "chunk_seq"),
+    sa.Column("weight", sa.Float, nullable=False),
+    sa.Index("relation_evidence_by_chunk", "chunk_seq"),
 )
 
-related_chunks = Table(
+related_chunks = table(
     "related_chunks",
-    metadata,
     # chunks whose relations were read
     reference("chunk_seq", "chunks.seq", primary_key=True),
     reference("kb_id", "knowledge_bases.id"),
     # digest of the names in the chunk, its definitions and the reader's revision
-    Column("digest", String, nullable=False),
-    Index("related_chunks_by_kb", "kb_id"),
+    sa.Column("digest", sa.String, nullable=False),
+    sa.Index("related_chunks_by_kb", "kb_id"),
 )
 
-built_graphs = Table(
+built_graphs = table(
     "built_graphs",
-    metadata,
     # knowledge_bases.version when the relations of a knowledge base were last read
     reference("kb_id", "knowledge_bases.id", primary_key=True),
-    Column("version", Int64, nullable=False),
+    sa.Column("version", Int64, nullable=False),
 )
 
-merges = Table(
+merges = table(
     "merges",
-    metadata,
     # decisions by people whether two entities are the same
     reference("kept_id", "subjects.id", primary_key=True),
     reference("merged_id", "subjects.id", primary_key=True),
-    Column("applied", Boolean, nullable=False),
+    sa.Column("applied", sa.Boolean, nullable=False),
     # ids of the merged entity's aliases, which became aliases of the kept one
-    Column("moved", Json(list), nullable=False),
-    Column("made_by", String, nullable=False),
-    Column("decided_at", UtcDateTime, nullable=False),
-    Index("merges_by_merged", "merged_id"),
+    sa.Column("moved", Json(list), nullable=False),
+    sa.Column("made_by", sa.String, nullable=False),
+    sa.Column("decided_at", UtcDateTime, nullable=False),
+    sa.Index("merges_by_merged", "merged_id"),
 )
 
-graph_edits = Table(
+graph_edits = table(
     "graph_edits",
-    metadata,
     # edits by people, with the rows before and after
-    Column("id", Int64, primary_key=True, autoincrement=True),
+    sa.Column("id", Int64, primary_key=True, autoincrement=True),
     # readable description
-    Column("what", Text, nullable=False),
-    Column("made_by", String, nullable=False),
-    Column("made_at", UtcDateTime, nullable=False),
+    sa.Column("what", sa.Text, nullable=False),
+    sa.Column("made_by", sa.String, nullable=False),
+    sa.Column("made_at", UtcDateTime, nullable=False),
     *required_columns(Json(object), "before", "after"),
     # built_graphs.version of each knowledge base at that time
-    Column("built", Json(dict), nullable=False),
-    Index("graph_edits_by_person", "made_by", "id"),
-    sqlite_autoincrement=True,
+    sa.Column("built", Json(dict), nullable=False),
+    sa.Index("graph_edits_by_person", "made_by", "id"),
 )
 
 
-entries = Table(
+entries = table(
     "entries",
-    metadata,
     # name of the folder
-    Column("slug", String, primary_key=True),
+    sa.Column("slug", sa.String, primary_key=True),
     # does not change when the folder is renamed
-    Column("id", String, nullable=False),
+    sa.Column("id", sa.String, nullable=False),
     # id of the searched document; empty until it is stored
-    Column("document_id", String, nullable=False),
-    *required_columns(Text, "title", "description"),
-    Column("tags", Json(list), nullable=False),
-    Column("category", Text, nullable=False),
-    Column("status", String, nullable=False),
-    Column("average", Float, nullable=False),
-    Column("votes", Int64, nullable=False),
-    Column("source", String, nullable=False),
-    Column("origin_task_id", Text, nullable=False),
+    sa.Column("document_id", sa.String, nullable=False),
+    *required_columns(sa.Text, "title", "description"),
+    sa.Column("tags", Json(list), nullable=False),
+    sa.Column("category", sa.Text, nullable=False),
+    sa.Column("status", sa.String, nullable=False),
+    sa.Column("average", sa.Float, nullable=False),
+    sa.Column("votes", Int64, nullable=False),
+    sa.Column("source", sa.String, nullable=False),
+    sa.Column("origin_task_id", sa.Text, nullable=False),
     *required_columns(UtcDateTime, "created_at", "updated_at"),
     # digest of the content, without votes
-    Column("version", String, nullable=False),
+    sa.Column("version", sa.String, nullable=False),
     # fault of skill.yaml; the columns above then keep their last valid values
-    Column("problem", Text, nullable=False),
+    sa.Column("problem", sa.Text, nullable=False),
     # digest of names, sizes and times of the files when they were read; time of the last change
     # and of the reading, in nanoseconds
-    Column("stamp", String, nullable=False),
-    *required_columns(BigInteger, "changed", "seen"),
-    Index("entries_by_id", "id", unique=True),
+    sa.Column("stamp", sa.String, nullable=False),
+    *required_columns(sa.BigInteger, "changed", "seen"),
+    sa.Index("entries_by_id", "id", unique=True),
 )
 
-learned_folders = Table(
+learned_folders = table(
     "learned_folders",
-    metadata,
     # output folders of tasks by a digest of their content, so that each is learned once
-    Column("folder", Text, primary_key=True),
-    *required_columns(String, "digest", "slug"),
+    sa.Column("folder", sa.Text, primary_key=True),
+    *required_columns(sa.String, "digest", "slug"),
     # why nothing was learned
-    Column("problem", Text, nullable=False),
+    sa.Column("problem", sa.Text, nullable=False),
 )
 
 
-files = Table(
+files = table(
     "files",
-    metadata,
-    Column("path", Text, primary_key=True),
+    sa.Column("path", sa.Text, primary_key=True),
     # state of the file when its documents were stored; times in nanoseconds
-    *required_columns(BigInteger, "size", "changed", "status_changed"),
-    Column("digest", String, nullable=False),
+    *required_columns(sa.BigInteger, "size", "changed", "status_changed"),
+    sa.Column("digest", sa.String, nullable=False),
     # when the state was read: times do not show a later change in the same tick of the clock
-    *required_columns(BigInteger, "seen", "created"),
+    *required_columns(sa.BigInteger, "seen", "created"),
     # URIs of the documents; none for files that are not searched
-    Column("uris", Json(list), nullable=False),
+    sa.Column("uris", Json(list), nullable=False),
 )
 
-file_names = Table(
+file_names = table(
     "file_names",
-    metadata,
     # normalized names by which links may refer to a file: file name, title and aliases
-    Column("path", Text, primary_key=True),
-    Column("key", Text, primary_key=True),
-    Index("file_names_by_key", "key"),
+    sa.Column("path", sa.Text, primary_key=True),
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Index("file_names_by_key", "key"),
 )
 
-file_links = Table(
+file_links = table(
     "file_links",
-    metadata,
     # links of a file: as written, the normalized name, and the path to which it currently leads
-    Column("path", Text, primary_key=True),
-    Column("target", Text, primary_key=True),
-    Column("key", Text, nullable=False),
+    sa.Column("path", sa.Text, primary_key=True),
+    sa.Column("target", sa.Text, primary_key=True),
+    sa.Column("key", sa.Text, nullable=False),
     # empty if the file does not exist
-    Column("leads_to", Text, nullable=False),
-    Index("file_links_by_key", "key"),
-    Index("file_links_by_end", "leads_to"),
+    sa.Column("leads_to", sa.Text, nullable=False),
+    sa.Index("file_links_by_key", "key"),
+    sa.Index("file_links_by_end", "leads_to"),
 )
 
-tokens = Table(
+tokens = table(
     "tokens",
-    metadata,
     # the public part
-    Column("id", String, primary_key=True),
-    Column("name", String, nullable=False),
+    sa.Column("id", sa.String, primary_key=True),
+    sa.Column("name", sa.String, nullable=False),
     # SHA-256 of the whole token; with 256 random bits no slow hash is needed
-    *required_columns(String, "digest", "scope"),
+    *required_columns(sa.String, "digest", "scope"),
     # names of knowledge bases; empty for all
-    Column("kbs", Json(list), nullable=False),
-    Column("created_at", UtcDateTime, nullable=False),
-    Column("expires_at", UtcDateTime),
-    Column("used_at", UtcDateTime),
-    Index("tokens_by_name", "name", unique=True),
+    sa.Column("kbs", Json(list), nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("expires_at", UtcDateTime),
+    sa.Column("used_at", UtcDateTime),
+    sa.Index("tokens_by_name", "name", unique=True),
 )
 
-jobs = Table(
+jobs = table(
     "jobs",
-    metadata,
-    Column("id", String, primary_key=True),
-    Column("kind", String, nullable=False),
-    Column("kbs", Json(list), nullable=False),
-    *required_columns(String, "owner", "state"),
-    Column("arguments", Json(dict), nullable=False),
-    Column("progress", Json(object, optional=True)),
-    Column("result", Json(object, optional=True)),
-    Column("problem", Json(object, optional=True)),
+    sa.Column("id", sa.String, primary_key=True),
+    sa.Column("kind", sa.String, nullable=False),
+    sa.Column("kbs", Json(list), nullable=False),
+    *required_columns(sa.String, "owner", "state"),
+    sa.Column("arguments", Json(dict), nullable=False),
+    sa.Column("progress", Json(object, optional=True)),
+    sa.Column("result", Json(object, optional=True)),
+    sa.Column("problem", Json(object, optional=True)),
     # whether a client asked to cancel it
-    Column("cancelled", Boolean, nullable=False),
-    Column("attempts", Int64, nullable=False),
-    Column("created_at", UtcDateTime, nullable=False),
-    Column("started_at", UtcDateTime),
-    Column("ended_at", UtcDateTime),
-    Index("jobs_by_creation", "created_at"),
+    sa.Column("cancelled", sa.Boolean, nullable=False),
+    sa.Column("attempts", Int64, nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("started_at", UtcDateTime),
+    sa.Column("ended_at", UtcDateTime),
+    sa.Index("jobs_by_creation", "created_at"),
 )
