@@ -94,10 +94,6 @@ class _Prepared:
     pending: bool
 
 
-class _ChangedError(Exception):
-    """Documents changed meanwhile: nothing is stored."""
-
-
 class DocumentWriter(Batch):
     """Stores documents; the end of its ``with`` block stores the last ones."""
 
@@ -220,35 +216,35 @@ class DocumentWriter(Batch):
             self._destination = replace(self._destination, embedder=give_way(), give_way=None)
 
     def _store(self, prepared: _Prepared) -> bool:
-        try:
-            with (
-                self._counters.time_stage("store"),
-                self._destination.stores.database.write() as transaction,
-            ):
-                changes = self._enter(transaction, prepared)
-        except _ChangedError:
-            return False
-        self._count(prepared, changes)
-        return True
+        database = self._destination.stores.database
+        with self._counters.time_stage("store"), database.write() as transaction:
+            changes = self._enter(transaction, prepared)
+        if changes is not None:
+            self._count(prepared, changes)
+        return changes is not None
 
-    def _enter(self, transaction: Transaction, prepared: _Prepared) -> ChunkChanges:
+    def _enter(self, transaction: Transaction, prepared: _Prepared) -> ChunkChanges | None:
+        """Store documents; ``None`` if they or the embedder changed meanwhile."""
         kb_id, embedder = self._destination.kb_id, self._destination.embedder
         unchanged, changed = prepared.same, prepared.new
         if prepared.cut:
             row = knowledge_bases.get_by_id(transaction, kb_id)
             if row.embedder != embedder.fingerprint:
                 self._reopen(row)
-                raise _ChangedError
+                return None
             ids = [document.id for document, _ in changed]
             current = writing.stored_versions(transaction, ids)
             if any(current.get(known_as) != prepared.before.get(known_as) for known_as in ids):
-                raise _ChangedError
+                return None
         changes = writing.replace_documents(transaction, kb_id, prepared.cut, prepared.vectors)
         writing.forget_deleted(transaction, kb_id, [document.uri for document, _ in changed])
         if prepared.pending:
             corpus.remove_pending(transaction, kb_id, embedder.fingerprint, prepared.vectors)
-        for run_id, touches in _by_run(unchanged).items():
-            writing.touch_documents(transaction, touches, run_id=run_id)
+        touches = [
+            Touch(document.id, document.state, document.fetched_at, origin.run_id)
+            for document, origin in unchanged
+        ]
+        writing.touch_documents(transaction, touches)
         _record(transaction, [origin for _, origin in (*unchanged, *changed)])
         return changes
 
@@ -360,14 +356,6 @@ def _ids(
     return ids | new | other_ids
 
 
-def _by_run(unchanged: list[tuple[Document, Origin]]) -> dict[int | None, list[Touch]]:
-    touches: dict[int | None, list[Touch]] = {}
-    for document, origin in unchanged:
-        touch = Touch(document.id, document.state, document.fetched_at)
-        touches.setdefault(origin.run_id, []).append(touch)
-    return touches
-
-
 def _record(transaction: Transaction, origins: list[Origin]) -> None:
     visits: dict[tuple[str, int], list[Visited]] = {}
     for origin in origins:
@@ -416,18 +404,18 @@ class EventWriter(Batch):
         ids = [id_of.get(_uri(event), "") for event, _ in events]
         states = writing.states(transaction, ids)
         touched: dict[str, Touch] = {}
-        visits = []
+        visits, run_id = [], self._run_id
         for (event, at), stored_id in zip(events, ids, strict=True):
             exists = states.get(stored_id, DocumentState.GONE) is not DocumentState.GONE
             match event.outcome:
                 case Outcome.UNCHANGED if exists:
                     self._counters.count(stored_id, "same")
                     self._counters.read([stored_id])
-                    touched[stored_id] = Touch(stored_id, DocumentState.CURRENT, at)
+                    touched[stored_id] = Touch(stored_id, DocumentState.CURRENT, at, run_id)
                 case Outcome.FAILED:
                     self._counters.failed.append(Problem(event.uri, event.reason))
                     if exists:
-                        touched[stored_id] = Touch(stored_id, DocumentState.STALE, None)
+                        touched[stored_id] = Touch(stored_id, DocumentState.STALE, None, run_id)
                 case Outcome.SKIPPED if event.reason:  # the source counts others
                     self._counters.skipped.append(Problem(event.uri, event.reason))
                 case Outcome.GONE if exists:
@@ -440,8 +428,8 @@ class EventWriter(Batch):
                     self._counters.failed.append(Problem(event.uri, event.reason))
             if event.record is not None:
                 visits.append(Visited(event.record, event.outcome.value, event.reason, at))
-        writing.touch_documents(transaction, touched.values(), run_id=self._run_id)
-        runs.record_visits(transaction, self._source_id, self._run_id, visits)
+        writing.touch_documents(transaction, touched.values())
+        runs.record_visits(transaction, self._source_id, run_id, visits)
 
 
 def _uri(event: SourceEvent) -> str:

@@ -153,7 +153,7 @@ class Pipeline(IngestTarget):
     def _run_source(self, row: SourceRow, source: SourceReader, run: _Run) -> None:
         counters = run.counters
         with self.stores.database.write() as transaction:
-            run_id, _ = runs.begin_run(transaction, row)
+            run_id = runs.begin_run(transaction, row)
         context = replace(
             self.context(Path(row.base), run.stop),
             memory=runs.RunMemory(self.stores.database, row.id, run_id),

@@ -30,7 +30,7 @@ def begun(database, kb_id, url="https://x.org/"):
     with database.write() as transaction:
         spec = {"type": "crawl", "url": url}
         source = runs.save_source(transaction, kb_id, url, spec, base="", from_recipe=False)
-        return source, runs.begin_run(transaction, source)[0]
+        return source, runs.begin_run(transaction, source)
 
 
 def test_page_record_round_trip(database, kb_id):
@@ -46,10 +46,10 @@ def test_visits_belong_to_their_run_and_source(database, kb_id):
     source, run_id = begun(database, kb_id)
     record(database, source, run_id, PAGE, PageRecord("https://x.org/b"))
     with database.write() as transaction:
-        assert runs.begin_run(transaction, source) == (run_id, True), "it never ended"
+        assert runs.begin_run(transaction, source) == run_id, "it never ended"
         runs.end_run(transaction, run_id, {})
-        next_id, taken_up = runs.begin_run(transaction, source)
-    assert not taken_up
+        next_id = runs.begin_run(transaction, source)
+    assert next_id != run_id
     later = PageRecord(PAGE.url, etag='"2"')
     record(database, source, next_id, later)
     record(database, source, next_id, PageRecord("https://x.org/c"), outcome="gone")

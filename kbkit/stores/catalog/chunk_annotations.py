@@ -267,13 +267,11 @@ def put_answers(
     transaction: Transaction, kb_id: str, answers: Mapping[str, tuple[str, Sequence[Any]]]
 ) -> None:
     knowledge_bases.get_by_id(transaction, kb_id)
-    existing = answers_of(transaction, kb_id, answers)
     rows = [
         {"kb_id": kb_id, "key": key, "chunk_id": chunk_id, "statements": list(statements)}
         for key, (chunk_id, statements) in answers.items()
-        if key not in existing
     ]
-    transaction.insert(annotator_answers, rows)
+    transaction.put(annotator_answers, rows, replace=False)
 
 
 def answers_of(transaction: Transaction, kb_id: str, keys: Collection[str]) -> dict[str, list[Any]]:

@@ -219,10 +219,8 @@ def put_vectors(
     text: str,
     version: int,
 ) -> None:
-    of_chunks = transaction.is_in(rows.c.chunk_seq, keys)
-    query = sa.select(rows.c.chunk_seq, rows.c.version).where(of_chunks)
-    version_of: dict[int, int] = transaction.mapping(query)
-    transaction.delete(rows, of_chunks)
+    query = sa.select(rows.c.chunk_seq, rows.c.version)
+    version_of = transaction.mapping(query.where(transaction.is_in(rows.c.chunk_seq, keys)))
     values: list[dict[str, Any]] = [
         {
             "chunk_seq": seq,
@@ -233,7 +231,7 @@ def put_vectors(
         }
         for seq, key in keys.items()
     ]
-    transaction.insert(rows, values)
+    transaction.put(rows, values)
     changed = [{"chunk_seq": s, "vector": packed[k]} for s, k in keys.items() if k in packed]
     transaction.update_each(vectors, ["chunk_seq"], changed)
 
@@ -291,13 +289,11 @@ def pending_vectors(
 def add_pending(
     transaction: Transaction, kb_id: str, embedder: str, packed: Mapping[str, bytes]
 ) -> None:
-    existing = pending_vectors(transaction, kb_id, embedder, packed)  # perhaps from another process
     rows = [
         {"kb_id": kb_id, "embedder": embedder, "embed_hash": key, "vector": vector}
         for key, vector in packed.items()
-        if key not in existing
     ]
-    transaction.insert(embedded, rows)
+    transaction.put(embedded, rows, replace=False)  # another process may have stored some
 
 
 def remove_pending(

@@ -13,11 +13,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import fields
 from functools import cache
+from itertools import groupby
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 
@@ -92,22 +94,32 @@ class Transaction(ABC):
         if rows:
             self.execute(table.insert(), rows)
 
-    def insert_one(self, table: sa.Table, /, **values: Any) -> None:
-        self.execute(table.insert().values(**values))
+    def insert_one(self, table: sa.Table, /, **values: Any) -> Any:
+        """Insert a row; return the first column of its key."""
+        key = self.execute(table.insert().values(**values)).inserted_primary_key
+        return key and key[0]
+
+    def put(self, table: sa.Table, rows: Sequence[Row], *, replace: bool = True) -> None:
+        """Insert rows; one with the key of an existing row replaces it, or is left out."""
+        if rows:
+            dialect: Any = postgresql if self._connection.dialect.name == "postgresql" else sqlite
+            insert = dialect.insert(table)
+            new = {name: insert.excluded[name] for name in rows[0]}
+            update = insert.on_conflict_do_update(index_elements=table.primary_key, set_=new)
+            self.execute(update if replace else insert.on_conflict_do_nothing(), rows)
 
     def update(self, table: sa.Table, /, *conditions: Condition, **values: Any) -> None:
         self.execute(table.update().where(*conditions).values(**values))
 
     def update_each(self, table: sa.Table, keys: Sequence[str], rows: Sequence[Row]) -> None:
         """Update rows, each selected by its keys."""
-        if not rows:
-            return
-        bound = {name: sa.bindparam(f"of_{name}", type_=table.c[name].type) for name in rows[0]}
-        conditions = (table.c[key] == bound.pop(key) for key in keys)
-        self.execute(
-            table.update().where(*conditions).values(bound),
-            [{f"of_{name}": value for name, value in row.items()} for row in rows],
-        )
+        for names, group in groupby(rows, key=tuple):  # rows of the same columns at once
+            bound = {name: sa.bindparam(f"of_{name}", type_=table.c[name].type) for name in names}
+            conditions = (table.c[key] == bound.pop(key) for key in keys)
+            self.execute(
+                table.update().where(*conditions).values(bound),
+                [{f"of_{name}": value for name, value in row.items()} for row in group],
+            )
 
     def delete(self, table: sa.Table, /, *conditions: Condition) -> None:
         self.execute(table.delete().where(*conditions))

@@ -56,16 +56,16 @@ def record_edit(
     }
     before = _rows(transaction, scope)
     yield
-    values = {
-        "what": what,
-        "made_by": made_by,
-        "made_at": datetime.now(UTC),
-        "before": scope | before,
-        "after": _rows(transaction, scope),
-        "built": _built_versions(transaction),
-    }
-    result = transaction.execute(graph_edits.insert().values(**values).returning(graph_edits.c.id))
-    transaction.delete(graph_edits, graph_edits.c.id <= result.scalar_one() - _LIMIT)
+    edit_id = transaction.insert_one(
+        graph_edits,
+        what=what,
+        made_by=made_by,
+        made_at=datetime.now(UTC),
+        before=scope | before,
+        after=_rows(transaction, scope),
+        built=_built_versions(transaction),
+    )
+    transaction.delete(graph_edits, graph_edits.c.id <= edit_id - _LIMIT)
 
 
 def list_edits(

@@ -49,13 +49,9 @@ def put(
     )
     of_chunks = transaction.is_in(relation_evidence.c.chunk_seq, read)
     transaction.delete(relation_evidence, of_chunks, ~counted)
-    of_chunks = transaction.is_in(related_chunks.c.chunk_seq, read)
-    transaction.delete(related_chunks, of_chunks)
     _add(transaction, [fact for fact in facts if fact.seq in existing])
-    transaction.insert(
-        related_chunks,
-        [{"chunk_seq": seq, "kb_id": kb_id, "digest": read[seq]} for seq in sorted(existing)],
-    )
+    rows = [{"chunk_seq": seq, "kb_id": kb_id, "digest": read[seq]} for seq in sorted(existing)]
+    transaction.put(related_chunks, rows)
 
 
 def co_occurrence_changes(

@@ -87,8 +87,7 @@ def records_of(transaction: Transaction, paths: Collection[str]) -> dict[str, Fi
 
 
 def note(transaction: Transaction, new_records: Sequence[FileRecord]) -> None:
-    _remove(transaction, files, [record.path for record in new_records])
-    transaction.insert(files, [record._asdict() for record in new_records])
+    transaction.put(files, [record._asdict() for record in new_records])
 
 
 def forget(transaction: Transaction, paths: Sequence[str]) -> None:
@@ -371,6 +370,5 @@ def list_learned(transaction: Transaction) -> Mapping[str, Any]:
 def note_learned(
     transaction: Transaction, folder: str, digest: str, slug: str, problem: str
 ) -> None:
-    transaction.delete(learned_folders, learned_folders.c.folder == folder)
     values = {"folder": folder, "digest": digest, "slug": slug, "problem": problem}
-    transaction.insert_one(learned_folders, **values)
+    transaction.put(learned_folders, [values])

@@ -126,8 +126,7 @@ def new_id(transaction: Transaction, name: str) -> str:
     """
     of_name = name_uses.c.name == name
     times = transaction.execute(sa.select(name_uses.c.times).where(of_name)).scalar() or 0
-    transaction.delete(name_uses, of_name)
-    transaction.insert_one(name_uses, name=name, times=times + 1)
+    transaction.put(name_uses, [{"name": name, "times": times + 1}])
     return uuid5(NAMESPACE_URL, f"urn:kbkit:{name}:{times + 1}").hex
 
 

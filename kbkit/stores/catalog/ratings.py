@@ -55,8 +55,7 @@ def add(
     now = datetime.now(UTC)
     vote = Vote(now if last is None else max(now, last + _TICK), rater, score)
     values = _values(kb_id, target, vote) | {"query": query, "note": note}
-    statement = ratings.insert().values(values).returning(ratings.c.id)
-    rating_id = transaction.execute(statement).scalar_one()
+    rating_id = transaction.insert_one(ratings, **values)
     add_up(transaction, kb_id, target.id)
     row = transaction.execute(_RATINGS.where(ratings.c.id == rating_id)).one()
     return _rating(row)
@@ -364,11 +363,11 @@ def put_questions(
     questions: Sequence[str],
     vectors: NDArray[np.float32],
 ) -> None:
-    for question, vector in zip(questions, pack(vectors), strict=True):
-        forget_question(transaction, kb_id, question)
-        transaction.insert_one(
-            question_vectors, kb_id=kb_id, question=question, embedder=embedder, vector=vector
-        )
+    rows = [
+        {"kb_id": kb_id, "question": question, "embedder": embedder, "vector": vector}
+        for question, vector in zip(questions, pack(vectors), strict=True)
+    ]
+    transaction.put(question_vectors, rows)
 
 
 def forget_question(transaction: Transaction, kb_id: str, question: str) -> None:

@@ -139,9 +139,8 @@ def relate(
     same_ends = sa.and_(*(relations.c[column] == value for column, value in values.items()))
     row = transaction.execute(sa.select(*relations.c).where(same_ends)).first()
     if row is None:
-        statement = relations.insert().values(**values, **new_values, created_at=now)
-        relation_id = transaction.execute(statement.returning(relations.c.id)).scalar_one()
-        return get(transaction, relation_id)
+        row_values = values | new_values
+        return get(transaction, transaction.insert_one(relations, created_at=now, **row_values))
     is_of_another = row.deleted_at is None and row.by_hand and row.made_by != made_by
     if is_of_another and (row.weight, row.note) != (weight, note):
         when = f"{row.seen_at:%Y-%m-%d %H:%M:%S} UTC"

@@ -135,8 +135,8 @@ def delete_source(transaction: Transaction, source_id: str) -> None:
     transaction.delete(sources, sources.c.id == source_id)
 
 
-def begin_run(transaction: Transaction, source: SourceRow) -> tuple[int, bool]:
-    """Start a run, or continue the last unfinished one; return its id and whether it continues."""
+def begin_run(transaction: Transaction, source: SourceRow) -> int:
+    """Start a run, or continue the last unfinished one; return its id."""
     last = transaction.execute(
         sa.select(runs.c.id, runs.c.finished_at)
         .where(runs.c.source_id == source.id)
@@ -144,13 +144,9 @@ def begin_run(transaction: Transaction, source: SourceRow) -> tuple[int, bool]:
         .limit(1)
     ).first()
     if last is not None and last.finished_at is None:
-        return last.id, True
-    run_id = transaction.execute(
-        runs.insert()
-        .values(kb_id=source.kb_id, source_id=source.id, started_at=datetime.now(UTC))
-        .returning(runs.c.id)
-    ).scalar_one()
-    return run_id, False
+        return int(last.id)
+    values = {"kb_id": source.kb_id, "source_id": source.id, "started_at": datetime.now(UTC)}
+    return int(transaction.insert_one(runs, **values))
 
 
 def end_run(transaction: Transaction, run_id: int, report: Mapping[str, Any]) -> None:
@@ -195,8 +191,7 @@ def record_visits(
         }
         for visited in visits
     }
-    transaction.delete(pages, pages.c.source_id == source_id, transaction.is_in(pages.c.url, rows))
-    transaction.insert(pages, list(rows.values()))
+    transaction.put(pages, list(rows.values()))
 
 
 class RunMemory:

@@ -55,14 +55,11 @@ def entity_id(name: str) -> str:
 
 def add(transaction: Transaction, names: Iterable[SubjectName]) -> None:
     """Add missing subjects."""
-    by_id = {subject.id: subject for subject in names}
-    existing = transaction.existing(subjects.c.id, by_id)
     rows = [
-        {"id": id_, "kind": subject.kind.value, "key": subject.key, "name": subject.name}
-        for id_, subject in by_id.items()
-        if id_ not in existing
+        {"id": name.id, "kind": name.kind.value, "key": name.key, "name": name.name}
+        for name in names
     ]
-    transaction.insert(subjects, rows)
+    transaction.put(subjects, rows, replace=False)
 
 
 def unused_ids(transaction: Transaction) -> list[str]:
@@ -407,5 +404,4 @@ def pack_surfaces(surfaces: Mapping[str, Sequence[str]]) -> bytes:
 
 
 def note_annotated(transaction: Transaction, kb_id: str, surfaces: bytes) -> None:
-    transaction.delete(gazetteers, gazetteers.c.kb_id == kb_id)
-    transaction.insert_one(gazetteers, kb_id=kb_id, names=surfaces)
+    transaction.put(gazetteers, [{"kb_id": kb_id, "names": surfaces}])

@@ -171,21 +171,16 @@ class Touch:
     document_id: str
     state: DocumentState
     fetched_at: datetime | None
+    run_id: int | None
 
 
-def touch_documents(
-    transaction: Transaction, touches: Iterable[Touch], *, run_id: int | None
-) -> None:
-    read_rows: list[dict[str, Any]] = []
-    unread_rows: list[dict[str, Any]] = []
+def touch_documents(transaction: Transaction, touches: Iterable[Touch]) -> None:
+    rows: list[dict[str, Any]] = []
     for touch in touches:
-        row = {"id": touch.document_id, "state": touch.state.value, "run_id": run_id}
-        if touch.fetched_at is None:
-            unread_rows.append(row)
-        else:
-            read_rows.append({**row, "fetched_at": touch.fetched_at})
-    transaction.update_each(documents, ["id"], read_rows)
-    transaction.update_each(documents, ["id"], unread_rows)
+        rows.append({"id": touch.document_id, "state": touch.state.value, "run_id": touch.run_id})
+        if touch.fetched_at is not None:
+            rows[-1]["fetched_at"] = touch.fetched_at
+    transaction.update_each(documents, ["id"], rows)
 
 
 def describe_documents(transaction: Transaction, kb_id: str, lines: Mapping[str, str]) -> None:
