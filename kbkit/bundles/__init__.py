@@ -71,20 +71,11 @@ class BundleWriter:
                 stream.write(part)
         self._members[name] = {"bytes": size, "sha256": digest.hexdigest()}
 
-    def add_rows(self, name: str, rows: Iterable[Mapping[str, Any]]) -> int:
-        """Add a member of JSON lines; return their number."""
-        count = 0
-
-        def lines() -> Iterator[bytes]:
-            nonlocal count
-            for row in rows:
-                count += 1
-                text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
-                # replaces lone surrogates, which UTF-8 cannot encode
-                yield text.encode("utf-8", "replace") + b"\n"
-
-        self.add(name, lines())
-        return count
+    def add_rows(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Add a member of JSON lines."""
+        texts = (json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows)
+        # replaces lone surrogates, which UTF-8 cannot encode
+        self.add(name, (text.encode("utf-8", "replace") + b"\n" for text in texts))
 
     def finish(self, values: Mapping[str, Any], sign: Callable[[bytes], bytes] | None) -> str:
         contents = {"format": FORMAT, **values, "members": dict(sorted(self._members.items()))}
@@ -337,7 +328,7 @@ _MAKE = (
 
 
 def sign(manifest: bytes, key_file: str | Path) -> bytes:
-    key = private_key(key_file)
+    key = load_key(key_file)
     public = key.public_key().public_bytes_raw()
     signature = {
         "keyid": hashlib.sha256(public).hexdigest(),
@@ -352,7 +343,7 @@ def sign(manifest: bytes, key_file: str | Path) -> bytes:
 
 
 def verify(envelope: bytes | None, manifest: bytes, key_file: str | Path) -> None:
-    key = _key(key_file, private=False)
+    key = load_key(key_file, private=False)
     if envelope is None:
         raise BundleError(
             "the bundle is not signed, but must be signed by the owner of "
@@ -389,12 +380,7 @@ def _signed_bytes(payload: bytes) -> bytes:
     return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
 
 
-def private_key(path: str | Path) -> Any:
-    """Load a private key; raises the errors of `sign`."""
-    return _key(path, private=True)
-
-
-def _key(path: str | Path, *, private: bool) -> Any:
+def load_key(path: str | Path, *, private: bool = True) -> Any:
     purpose = "Signing bundles" if private else "Checking who signed a bundle"
     with extra("sign", "cryptography", purpose):
         from cryptography.exceptions import UnsupportedAlgorithm

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from uuid import uuid4
 
 from pydantic import ValidationError
 
-from kbkit.bundles import BundleReader, BundleWriter, bundle_path, private_key, sign, verify
+from kbkit.bundles import BundleReader, BundleWriter, bundle_path, load_key, sign, verify
 from kbkit.entries.folders import slug_fault
 from kbkit.entries.store import EntryStore
 from kbkit.errors import (
@@ -285,10 +286,10 @@ def make_bundle(
 ) -> BundleInfo:
     began = time.monotonic()
     if key_file is not None:
-        private_key(key_file)  # fails before the work, if at all
+        load_key(key_file)  # fails before the work, if at all
     path = bundle_path(place)
     skipped: list[str] = []
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     with ExitStack() as stack:
         writer = stack.enter_context(BundleWriter(path))
         locked = stack.enter_context(ExitStack())
@@ -305,8 +306,8 @@ def make_bundle(
         ids = [knowledge_bases.get(transaction, name).id for name in names]
         images: set[str] = set()
         for table, rows in bundled.rows(transaction, ids, whole=kbs is None):
-            counted = _count_rows(rows, table, images, notify)
-            counts[table] = writer.add_rows(f"tables/{table}.jsonl", counted)
+            counted = _count_rows(rows, table, counts, images, notify)
+            writer.add_rows(f"tables/{table}.jsonl", counted)
         for name in sorted(images):
             data = stores.images.read(name)
             if data is None:
@@ -375,11 +376,16 @@ def _files(store: FileStore, skipped: list[str]) -> Iterator[tuple[str, Iterable
 
 
 def _count_rows(
-    rows: Iterable[Values], table: str, images: set[str], notify: Callable[[Progress], None]
+    rows: Iterable[Values],
+    table: str,
+    counts: Counter[str],
+    images: set[str],
+    notify: Callable[[Progress], None],
 ) -> Iterator[Values]:
-    for number, row in enumerate(rows, 1):
+    for row in rows:
+        counts[table] += 1
         if table == "documents":
             images.update(image_names_of(row["metadata"]).values())
-        if number % 1_000 == 0:
-            notify(Progress("copy", number, message=table))
+        if counts[table] % 1_000 == 0:
+            notify(Progress("copy", counts[table], message=table))
         yield row

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kbkit.errors import ConfigError, ImpossibleError, NotFoundError
@@ -200,13 +200,7 @@ class Editing:
             NotFoundError: One of them does not exist.
             ConflictError: They are merged already.
         """
-        by = by or self._rater
-        with self._database.write() as transaction:
-            pair = self._entity_id(transaction, keep), self._entity_id(transaction, other)
-            name, alias = _labels(transaction, *(Target(TargetKind.ENTITY, id_) for id_ in pair))
-            with record_edit(transaction, f"merged {alias!r} into {name!r}", by, pair=pair):
-                graph_edits.merge(transaction, *pair, made_by=by)
-            return entities.get(transaction, pair[0])
+        return self._decide(graph_edits.merge, "merged {1!r} into {0!r}", keep, other, by)
 
     def refuse(self, keep: str | Entity, other: str | Entity, *, by: str = "") -> None:
         """Record that two entities differ, so that `suggestions` leaves them out.
@@ -215,14 +209,23 @@ class Editing:
             NotFoundError: One of them does not exist.
             ConflictError: They are merged already.
         """
+        self._decide(graph_edits.refuse, "refused to merge {1!r} and {0!r}", keep, other, by)
+
+    def _decide(
+        self,
+        decide: Callable[..., None],
+        summary: str,
+        keep: str | Entity,
+        other: str | Entity,
+        by: str,
+    ) -> Entity:
         by = by or self._rater
         with self._database.write() as transaction:
             pair = self._entity_id(transaction, keep), self._entity_id(transaction, other)
-            name, alias = _labels(transaction, *(Target(TargetKind.ENTITY, id_) for id_ in pair))
-            with record_edit(
-                transaction, f"refused to merge {alias!r} and {name!r}", by, pair=pair
-            ):
-                graph_edits.refuse(transaction, *pair, made_by=by)
+            names = _labels(transaction, *(Target(TargetKind.ENTITY, id_) for id_ in pair))
+            with record_edit(transaction, summary.format(*names), by, pair=pair):
+                decide(transaction, *pair, made_by=by)
+            return entities.get(transaction, pair[0])
 
     def edits(self, *, by: str | None = None, limit: int = 20) -> list[GraphEdit]:
         """List changes that `undo` can revert, the last first; the last 1,000 are kept.

@@ -34,6 +34,7 @@ from kbkit.text.markdown.structure import (
 )
 
 _PAGE_SIZE = 3000
+"""Maximum characters of a chunk of a PDF with the default chunking."""
 
 
 def chunk(
@@ -55,13 +56,9 @@ def chunk(
     strategy: str = spec.strategy
     if strategy == "auto":
         strategy = strategy_for(structure, document_type, form)
-    return list(cut(content, structure, strategy, size_for(spec, form), spec.overlap))
-
-
-def size_for(spec: ChunkingSpec, form: str) -> int:
-    """Return the maximum characters of a chunk; 3,000 for PDF pages with the default chunking."""
     default = spec.strategy == "auto" and spec.size == ChunkingSpec().size
-    return _PAGE_SIZE if default and form == "pdf" else spec.size
+    size = _PAGE_SIZE if default and form == "pdf" else spec.size
+    return list(cut(content, structure, strategy, size, spec.overlap))
 
 
 def embedded_text(title: str, heading_path: Sequence[str], text: str) -> str:
@@ -85,9 +82,6 @@ def digest(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-_SECONDS = 600.0
-
-
 CutDocument = tuple[NewDocument, dict[str, str]]
 """A document with its chunks, and their search texts by hash."""
 
@@ -99,7 +93,7 @@ class CutTask:
     documents: tuple[Document, ...]
     spec: KnowledgeBaseSpec
 
-    seconds: ClassVar[float] = _SECONDS
+    seconds: ClassVar[float] = 600.0
 
     def perform(self) -> list[CutDocument]:
         return [_cut(document, self.spec) for document in self.documents]

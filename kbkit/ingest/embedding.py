@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -69,6 +70,7 @@ class IngestTarget:
     engine: Engine = field(default_factory=Engine, kw_only=True)
 
 
+_PROBLEMS = ("failed", "skipped", "poorly_read", "notes", "warnings", "failed_sources")
 _WORST = 3  # pages that a warning names
 Figures = dict[str, tuple[int, int]]  # units kept and wanted, by kind
 
@@ -146,17 +148,12 @@ class RunCounters:
             self.seconds[stage] += time.perf_counter() - start  # type: ignore[assignment]
 
     def report(self) -> IngestReport:
+        values: dict[str, Any] = {name: tuple(getattr(self, name)) for name in _PROBLEMS}
         return IngestReport(
-            **dict(self.counts),  # type: ignore[arg-type]  # all of them are numbers
-            failed=tuple(self.failed),
-            skipped=tuple(self.skipped),
+            **values | self.counts,
             seconds={stage: round(value, 3) for stage, value in self.seconds.items()},
             interrupted=self.interrupted,
             fidelity=_add_figures(self.fidelity, self.unjudged),
-            poorly_read=tuple(self.poorly_read),
-            notes=tuple(self.notes),
-            warnings=tuple(self.warnings),
-            failed_sources=tuple(self.failed_sources),
             documents=tuple(dict.fromkeys(self.documents)),
         )
 

@@ -33,6 +33,7 @@ _FIELDS = {
     SubjectKind.RESOLUTION: "resolutions",
     SubjectKind.CONTEXT: "contexts",
 }
+_PLAIN = ("start", "end", "normalized_text", "confidence", "annotator")
 _rows = workspace_schema.annotations
 
 
@@ -206,20 +207,12 @@ def _lacks(kb_id: str, annotator: str) -> sa.ColumnElement[bool]:
 
 
 def _values(annotation: Annotation) -> dict[str, Any]:
-    return {
-        "start": annotation.start,
-        "end": annotation.end,
-        "normalized_text": annotation.normalized_text,
-        "frame": annotation.frame.value if annotation.frame else "",
-        "confidence": annotation.confidence,
-        "annotator": annotation.annotator,
-        "relations": _relations_json(annotation),
-    }
-
-
-def _relations_json(annotation: Annotation) -> str:
     relations = [[each.source, each.name, each.target] for each in annotation.relations]
-    return json.dumps(relations, ensure_ascii=False) if relations else ""
+    return {
+        **{name: getattr(annotation, name) for name in _PLAIN},
+        "frame": annotation.frame.value if annotation.frame else "",
+        "relations": json.dumps(relations, ensure_ascii=False) if relations else "",
+    }
 
 
 def _subjects_of(
@@ -250,16 +243,13 @@ def _names(
 
 
 def _annotation(row: Any, names: Mapping[str, Sequence[str]]) -> Annotation:
+    values: dict[str, Any] = {name: getattr(row, name) for name in _PLAIN}
+    values |= {field: tuple(names.get(kind.value, ())) for kind, field in _FIELDS.items()}
     return Annotation(
         text=row.text[row.start : row.end],
-        normalized_text=row.normalized_text,
         frame=StatementType(row.frame) if row.frame else None,
-        confidence=row.confidence,
-        start=row.start,
-        end=row.end,
-        annotator=row.annotator,
         relations=tuple(StatedRelation(*each) for each in json.loads(row.relations or "[]")),
-        **{field: tuple(names.get(kind.value, ())) for kind, field in _FIELDS.items()},
+        **values,
     )
 
 

@@ -92,29 +92,25 @@ def create(
     given_id: str = "",
 ) -> KnowledgeBaseRow:
     """Add a knowledge base."""
-    namesake = transaction.execute(
-        sa.select(knowledge_bases.c.id).where(knowledge_bases.c.name == name)
-    ).first()
-    if namesake:
+    if transaction.existing(knowledge_bases.c.name, [name]):
         raise ConflictError(
             f"a knowledge base named {name!r} exists; choose another name, or delete it first"
         )
     now = datetime.now(UTC)
     kb_id = given_id or new_id(transaction, name)
-    transaction.execute(
-        knowledge_bases.insert().values(
-            id=kb_id,
-            name=name,
-            description=description,
-            config=dict(config),
-            embedder=embedder,
-            dimensions=dimensions,
-            # unique, because the collection of a deleted namesake may not be dropped yet
-            collection=f"{name}.{kb_id[:8]}",
-            created_at=now,
-            updated_at=now,
-            analyzer=REVISION,
-        )
+    transaction.insert_one(
+        knowledge_bases,
+        id=kb_id,
+        name=name,
+        description=description,
+        config=dict(config),
+        embedder=embedder,
+        dimensions=dimensions,
+        # unique, because the collection of a deleted namesake may not be dropped yet
+        collection=f"{name}.{kb_id[:8]}",
+        created_at=now,
+        updated_at=now,
+        analyzer=REVISION,
     )
     return get(transaction, name)
 
@@ -215,6 +211,10 @@ def delete(transaction: Transaction, kb_id: str) -> None:
     graph_writing.settle(transaction)
 
 
+_SHOWN = ["id", "name", "description", "embedder", "dimensions", "collection"]
+_SHOWN += ["created_at", "updated_at", "summary_embedder"]
+
+
 def describe(transaction: Transaction, row: KnowledgeBaseRow) -> KnowledgeBaseInfo:
     return _figures(transaction, [row])[0]
 
@@ -247,21 +247,13 @@ def _figures(transaction: Transaction, rows: Sequence[KnowledgeBaseRow]) -> list
     embedded_summaries = _embedded_summaries(transaction, ids)
     return [
         KnowledgeBaseInfo(
-            id=row.id,
-            name=row.name,
-            description=row.description,
+            **{name: getattr(row, name) for name in _SHOWN},
             source_types=tuple(kinds.get(row.id, ())),
             documents=sum(types[row.id].values()),
             chunks=chunk_counts[row.id],
-            embedder=row.embedder,
-            dimensions=row.dimensions,
-            collection=row.collection,
-            created_at=row.created_at,
-            updated_at=row.updated_at,
             states=states[row.id],
             document_types=types[row.id],
             pending=pending[row.id],
-            summary_embedder=row.summary_embedder,
             chunks_waiting=_chunks_waiting(transaction, row, chunk_counts[row.id]),
             annotations_waiting=_annotations_waiting(transaction, row, chunk_counts[row.id]),
             summaries_waiting=(

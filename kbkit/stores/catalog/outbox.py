@@ -101,15 +101,8 @@ def oldest(
 
 
 def _payload(row: Any) -> VectorPayload:
-    return VectorPayload(
-        row.text,
-        {
-            "document_id": row.document_id,
-            "document_type": row.document_type,
-            "uri": row.uri,
-            "tags": list(row.tags),
-        },
-    )
+    shown = {name: getattr(row, name) for name in ("document_id", "document_type", "uri")}
+    return VectorPayload(row.text, shown | {"tags": list(row.tags)})
 
 
 def take(transaction: Transaction, row: KnowledgeBaseRow, entries: Sequence[OutboxEntry]) -> int:
@@ -241,19 +234,17 @@ def knowledge_bases_in_trash(transaction: Transaction) -> list[DeletedKnowledgeB
 def undelete_knowledge_base(transaction: Transaction, name: str, to: str) -> KnowledgeBaseRow:
     """Restore the last deleted knowledge base with a name, or the one whose id starts with it."""
     in_trash = knowledge_bases_in_trash(transaction)
-    deleted = next((kb for kb in in_trash if kb.name == name), None)
-    deleted = deleted or next(
-        (kb for kb in in_trash if len(name) > 7 and kb.id.startswith(name)), None
-    )
-    if deleted is None:
+    matches = [kb for kb in in_trash if kb.name == name]
+    matches += [kb for kb in in_trash if len(name) > 7 and kb.id.startswith(name)]
+    if not matches:
         names = ", ".join(dict.fromkeys(kb.name for kb in in_trash)) or "none"
         raise NotFoundError(f"no knowledge base named {name!r} in the trash; there are: {names}")
-    to = to or deleted.name
+    to = to or matches[0].name
     if to in knowledge_base_rows.names(transaction):
         raise ConflictError(
             f"a knowledge base named {to!r} exists; choose another name for the restored one"
         )
-    knowledge_base_rows.change(transaction, deleted.id, name=to, deleted_at=None)
+    knowledge_base_rows.change(transaction, matches[0].id, name=to, deleted_at=None)
     graph_writing.settle(transaction)
     row = knowledge_base_rows.get(transaction, to)
     forget_dropped(transaction, [row.collection])

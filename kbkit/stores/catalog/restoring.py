@@ -93,7 +93,8 @@ class Restorer:
         }
         for table in bundled.tables():
             if table is bases:
-                self._store_bases()
+                checked = list(self._check_rows(bases))
+                self._bases = {values["id"]: self._place(values) for values in checked}
                 continue
             count = self._store(table, steps.get(table.name) or self._step(table))
             if table.name == "vectors" and count != sum(b.chunks for b in self._bases.values()):
@@ -165,12 +166,6 @@ class Restorer:
         return "" if length and length == expected else "vector differs in length from the others"
 
     # ---- knowledge bases
-
-    def _store_bases(self) -> None:
-        checked = list(self._check_rows(bases))
-        for values in checked:
-            base = self._place(values)
-            self._bases[base.id] = base
 
     def _place(self, values: Values) -> _Base:
         kb_id, name = values["id"], self.name or values["name"]

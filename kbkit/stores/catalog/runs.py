@@ -74,16 +74,12 @@ def save_source(
 ) -> SourceRow:
     """Add a source, or change the options (not the name) of the one with this key."""
     options = {"spec": dict(spec), "base": base, "from_recipe": from_recipe}
-    result = transaction.execute(
-        sources.update().where(sources.c.kb_id == kb_id, sources.c.key == key).values(options)
-    )
-    if not result.rowcount:
+    is_source = (sources.c.kb_id == kb_id) & (sources.c.key == key)
+    if not transaction.execute(sources.update().where(is_source).values(options)).rowcount:
         values = {"id": uuid4().hex, "kb_id": kb_id, "key": key, "type": spec["type"], "name": name}
         values |= options
         transaction.insert_one(sources, created_at=datetime.now(UTC), **values)
-    row = transaction.execute(
-        sa.select(sources).where(sources.c.kb_id == kb_id, sources.c.key == key)
-    ).one()
+    row = transaction.execute(sa.select(sources).where(is_source)).one()
     return SourceRow(**row._mapping)
 
 
@@ -223,6 +219,7 @@ class RunMemory:
 
 
 _ENDED = [state.value for state in JobState if state.ended]
+_UNFINISHED = jobs.c.state.not_in(_ENDED)
 
 
 def add(transaction: Transaction, job: Job, arguments: Mapping[str, Any]) -> None:
@@ -251,8 +248,8 @@ def find_repeated(transaction: Transaction, job_id: str, request: str) -> Job | 
     failed = (JobState.FAILED.value, JobState.CANCELLED.value)
     query = sa.select(jobs).where(
         jobs.c.id == job_id,
-        sa.not_(jobs.c.state.in_(failed)),
-        sa.or_(jobs.c.created_at > datetime.now(UTC) - KEPT, sa.not_(jobs.c.state.in_(_ENDED))),
+        jobs.c.state.not_in(failed),
+        (jobs.c.created_at > datetime.now(UTC) - KEPT) | _UNFINISHED,
     )
     row = transaction.execute(query).first()
     if row is None:
@@ -285,8 +282,7 @@ def list_jobs(transaction: Transaction, *, ended: bool | None = None) -> list[Jo
     """List jobs, newest first; `ended` selects ended or unfinished ones."""
     query = sa.select(jobs).order_by(jobs.c.created_at.desc(), jobs.c.id)
     if ended is not None:
-        has_ended = jobs.c.state.in_(_ENDED)
-        query = query.where(has_ended if ended else sa.not_(has_ended))
+        query = query.where(~_UNFINISHED if ended else _UNFINISHED)
     return [_job(row) for row in transaction.execute(query)]
 
 
@@ -295,7 +291,7 @@ def begin(transaction: Transaction, job_id: str) -> Job:
     transaction.update(
         jobs,
         jobs.c.id == job_id,
-        sa.not_(jobs.c.state.in_(_ENDED)),
+        _UNFINISHED,
         state=JobState.RUNNING.value,
         attempts=jobs.c.attempts + 1,
         started_at=datetime.now(UTC),
@@ -316,14 +312,14 @@ def end(
     problem: JobError | None = None,
 ) -> None:
     """Record how a job ended, unless it ended before."""
-    values: dict[str, Any] = {
-        "state": state.value,
-        "result": None if result is None else dict(result),
-        "problem": None if problem is None else dict(problem.to_dict()),
-        "ended_at": datetime.now(UTC) if state.ended else None,
-    }
-    transaction.execute(
-        jobs.update().where(jobs.c.id == job_id, sa.not_(jobs.c.state.in_(_ENDED))).values(values)
+    transaction.update(
+        jobs,
+        jobs.c.id == job_id,
+        _UNFINISHED,
+        state=state.value,
+        result=None if result is None else dict(result),
+        problem=None if problem is None else dict(problem.to_dict()),
+        ended_at=datetime.now(UTC) if state.ended else None,
     )
 
 

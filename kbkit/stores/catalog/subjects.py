@@ -381,12 +381,10 @@ def given_names(transaction: Transaction, kb_id: str) -> list[GivenName]:
 def defining(transaction: Transaction, kb_id: str, names: Collection[str]) -> set[str]:
     table = document_names.c
     lowered = [name.lower() for name in names]
-    rows = transaction.execute(
-        sa.select(table.document_id).where(
-            table.kb_id == kb_id, table.defines, sa.func.lower(table.name).in_(lowered)
-        )
+    query = sa.select(table.document_id).where(
+        table.kb_id == kb_id, table.defines, sa.func.lower(table.name).in_(lowered)
     )
-    return set(rows.scalars())
+    return set(transaction.scalars(query))
 
 
 def annotated_with(transaction: Transaction, kb_id: str) -> dict[str, tuple[str, ...]]:

@@ -232,14 +232,13 @@ def origin(transaction: Transaction, document_id: str) -> tuple[str | None, int 
 
 def unseen_documents(transaction: Transaction, source_id: str, run_id: int) -> list[str]:
     """Return the ids of a source's documents that a run did not find and that are not gone yet."""
-    rows = transaction.execute(
+    return transaction.scalars(
         sa.select(documents.c.id).where(
             documents.c.source_id == source_id,
             documents.c.state != DocumentState.GONE.value,
             sa.func.coalesce(documents.c.run_id, 0) != run_id,
         )
     )
-    return list(rows.scalars())
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,23 +302,18 @@ def _add_chunks(
     if not added:
         return
     numbered = list(enumerate(added, transaction.reserve_seqs(len(added))))
-    rows = []
-    for seq, item in numbered:
-        rows.append(
-            {
-                **{column.name: getattr(item.chunk, column.name) for column in CHUNK_COLUMNS},
-                "seq": seq,
-                "kb_id": kb_id,
-                "terms": item.terms,
-                "length": item.length,
-                "embed_hash": item.embed_hash,
-            }
-        )
-    transaction.execute(chunks.insert(), rows)
-    transaction.execute(
-        vectors.insert(),
-        [{"chunk_seq": seq, "vector": packed[item.embed_hash]} for seq, item in numbered],
-    )
+    rows = [
+        {
+            **{column.name: getattr(item.chunk, column.name) for column in CHUNK_COLUMNS},
+            **{name: getattr(item, name) for name in ("terms", "length", "embed_hash")},
+            "seq": seq,
+            "kb_id": kb_id,
+        }
+        for seq, item in numbered
+    ]
+    transaction.insert(chunks, rows)
+    new_vectors = [{"chunk_seq": seq, "vector": packed[item.embed_hash]} for seq, item in numbered]
+    transaction.insert(vectors, new_vectors)
     outbox.add(transaction, kb_id, {item.chunk.id: seq for seq, item in numbered})
 
 
