@@ -50,7 +50,7 @@ def indexed_annotations(
     numbers = {seq: number for number, seq in enumerate(seqs)}
     masks = np.zeros(len(seqs), np.int64)
     bits = {frame: 1 << place for place, frame in enumerate(StatementType)}
-    for seq, _, frame in reading.iter_frames(transaction, kb_id):
+    for seq, frame in reading.iter_frames(transaction, kb_id):
         if seq in numbers:
             masks[numbers[seq]] |= bits[frame]
     curated_ids = {entity_id(name) for spec in curated for name in (spec.name, *spec.aliases)}

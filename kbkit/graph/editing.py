@@ -278,8 +278,7 @@ class Editing:
         name = _id_or_name(target)
         if (entity := entities.find(transaction, entity_name(name))) is not None:
             return Target(TargetKind.ENTITY, entity)
-        if match := reading.find_target(transaction, name):
-            relations.check_target(transaction, match)
+        if match := relations.find_target(transaction, name):
             return match
         kind, _, id_ = name.partition(":")
         if id_ and kind in _PREFIXES:

@@ -18,7 +18,7 @@ from kbkit.models import Chunk, Document, IngestReport, Labels, Problem, Progres
 from kbkit.models.ingest_report import MAX_DOCUMENTS, POOR, fidelity_score, losses, poor_site
 from kbkit.recipes import AutoEmbedding, KnowledgeBaseSpec
 from kbkit.runtime.engine import Engine
-from kbkit.runtime.progress import OnProgress
+from kbkit.runtime.progress import OnProgress, ignore
 from kbkit.sources import SourceEvent
 from kbkit.stores.catalog import corpus, database, knowledge_bases, outbox, reading
 from kbkit.stores.catalog.corpus import CHUNK, Source
@@ -264,8 +264,7 @@ def reembed(
     counters, stores = RunCounters(), destination.stores
 
     def notify(stage: str, done: int, total: int | None = None) -> None:
-        if on_progress is not None:
-            on_progress(Progress(stage, done, total))
+        (on_progress or ignore)(Progress(stage, done, total))
 
     task = "changing the embedder of this knowledge base"
     with stores.locks.hold(f"embedder-{destination.kb_id}", wait=0, task=task):

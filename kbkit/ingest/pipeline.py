@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from kbkit.errors import SourceError
@@ -13,7 +14,7 @@ from kbkit.ingest.document_writer import DocumentWriter, EventWriter
 from kbkit.ingest.embedding import IngestTarget, Origin, RunCounters
 from kbkit.models import IngestReport, Problem, Progress, SourceDocument
 from kbkit.runtime.config import Settings
-from kbkit.runtime.progress import OnProgress
+from kbkit.runtime.progress import OnProgress, ignore
 from kbkit.sources import DiskPlace, Outcome, SourceContext, SourceEvent, SourceReader
 from kbkit.stores.catalog import reading, runs, writing
 from kbkit.stores.catalog.runs import SourceRow
@@ -26,7 +27,7 @@ Stop = Callable[[], bool]
 class _Run:
     counters: RunCounters
     follower: IndexWriter
-    on_progress: OnProgress | None
+    on_progress: OnProgress
     stop: Stop
 
 
@@ -41,7 +42,7 @@ class Pipeline(IngestTarget):
         sources: Sequence[tuple[SourceRow, SourceReader]],
         events: Iterable[SourceEvent] = (),
         *,
-        on_progress: OnProgress | None = None,
+        on_progress: OnProgress = ignore,
         stop: Stop = lambda: False,
     ) -> IngestReport:
         """Read sources and store their documents.
@@ -107,14 +108,13 @@ class Pipeline(IngestTarget):
                     counters.failed.append(Problem(event.uri, event.reason))
                 elif event.reason:  # the source counts the rest
                     counters.skipped.append(Problem(event.uri, event.reason))
-                if run.on_progress is not None:
-                    run.on_progress(Progress("store", done, None, event.uri, counters.report()))
+                run.on_progress(Progress("store", done, None, event.uri, counters.report()))
             counters.interrupted |= run.stop()  # a stopped source ends early
 
-    def store(self, document: SourceDocument, origin: Origin | None = None) -> IngestReport:
+    def store(self, document: SourceDocument, origin: Origin) -> IngestReport:
         counters = RunCounters()
         with self._writer(counters) as documents:
-            documents.add(document, origin or Origin())
+            documents.add(document, origin)
         if first_text(document.metadata):
             correct_shared(self.stores.database, self.kb_id)
         with counters.time_stage("index"):
@@ -122,7 +122,7 @@ class Pipeline(IngestTarget):
         return counters.report()
 
     def renew(
-        self, *, on_progress: OnProgress | None = None, stop: Stop = lambda: False
+        self, *, on_progress: OnProgress = ignore, stop: Stop = lambda: False
     ) -> IngestReport:
         counters = RunCounters()
         with self.stores.database.read() as transaction:
@@ -144,8 +144,7 @@ class Pipeline(IngestTarget):
                     document.metadata,
                 )
                 documents.add(source_document, Origin(source_id, run_id, stored=document))
-                if on_progress is not None:
-                    on_progress(Progress("store", done, len(ids), document.uri))
+                on_progress(Progress("store", done, len(ids), document.uri))
         correct_shared(self.stores.database, self.kb_id)
         self._index(counters, on_progress)
         return counters.report()
@@ -177,8 +176,7 @@ class Pipeline(IngestTarget):
                     counters.count_fidelity(event.document)
                     documents.add(event.document, Origin(row.id, run_id, event))
                 done += 1
-                if run.on_progress is not None:
-                    run.on_progress(Progress("crawl", done, None, event.uri, counters.report()))
+                run.on_progress(Progress("crawl", done, None, event.uri, counters.report()))
         fidelity = counters.judge(row.place)
         if run.stop():
             counters.interrupted = True
@@ -202,18 +200,13 @@ class Pipeline(IngestTarget):
         return DocumentWriter(self, counters, follower)
 
     def _follower(self) -> IndexWriter:
-        def save() -> None:
-            self.stores.snapshots.save(self.kb_id)
-
+        save = partial(self.stores.snapshots.save, self.kb_id)
         return IndexWriter(save, self.stores, self.kb_id)
 
-    def _index(self, counters: RunCounters, on_progress: OnProgress | None) -> None:
-        def notify(done: int) -> None:
-            if on_progress is not None:
-                on_progress(Progress("index", done))
-
+    def _index(self, counters: RunCounters, on_progress: OnProgress) -> None:
         with counters.time_stage("index"):
-            self.stores.vectors.apply(self.kb_id, notify)
+            vectors = self.stores.vectors
+            vectors.apply(self.kb_id, lambda done: on_progress(Progress("index", done)))
 
 
 def _closable(events: Iterator[SourceEvent]) -> Generator[SourceEvent]:

@@ -22,7 +22,7 @@ from kbkit.recipes import (
     parse_source,
     split_sources,
 )
-from kbkit.runtime.progress import OnProgress, progress_bar
+from kbkit.runtime.progress import OnProgress, ignore, progress_bar
 from kbkit.sources import DiskPlace, SourceEvent, open_reader
 from kbkit.stores.catalog import graph, knowledge_bases, runs, writing
 from kbkit.stores.catalog.database import Transaction
@@ -139,7 +139,7 @@ class Ingestion:
             return report
         if (old_spec.chunking, old_spec.language) != (spec.chunking, spec.language):
             # before the settings are stored, so that a killed change is repeated
-            renewed = self.pipeline(spec).renew(on_progress=on_progress, stop=stop)
+            renewed = self.pipeline(spec).renew(on_progress=on_progress or ignore, stop=stop)
             report = replace(
                 renewed,
                 chunks_embedded=report.chunks_embedded + renewed.chunks_embedded,

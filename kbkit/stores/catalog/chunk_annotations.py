@@ -21,7 +21,7 @@ from kbkit.models import (
     SubjectKind,
 )
 from kbkit.stores.catalog import corpus, knowledge_bases, reading, subjects, workspace_schema
-from kbkit.stores.catalog.database import Transaction, in_parts
+from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.schema import chunks, documents
 from kbkit.stores.catalog.subjects import SubjectName
 from kbkit.stores.catalog.workspace_schema import annotation_subjects, annotator_answers
@@ -34,6 +34,7 @@ _FIELDS = {
     SubjectKind.CONTEXT: "contexts",
 }
 _PLAIN = ("start", "end", "normalized_text", "confidence", "annotator")
+_AT_ONCE = 5_000
 _rows = workspace_schema.annotations
 
 
@@ -161,7 +162,9 @@ def iter_all(
         .where(sa.exists().where(_rows.c.chunk_seq == chunks.c.seq))
         .order_by(documents.c.uri, chunks.c.position)
     )
-    for part in in_parts(transaction.scalars(query)):
+    seqs = transaction.scalars(query)
+    for start in range(0, len(seqs), _AT_ONCE):
+        part = seqs[start : start + _AT_ONCE]
         by_chunk = annotations_of(transaction, part)
         passages = reading.get_chunks(transaction, part)
         for seq in part:

@@ -46,8 +46,6 @@ Row = Mapping[str, Any]
 RESTORE = "restore a backup in a new folder (kbkit --workspace FOLDER restore FILE)"
 DAMAGED = f"`kbkit doctor` shows whether it can be repaired; else {RESTORE}"
 _MAX_LIKE_LENGTH = 10_000
-_VARIABLES = 5_000
-"""Maximum values bound in one statement; SQLite allows 32,766, PostgreSQL 65,535."""
 
 
 def containing(column: sa.ColumnElement[str], text: str) -> Condition:
@@ -69,11 +67,6 @@ def unpack(blobs: Sequence[bytes], dimensions: int) -> NDArray[np.float32]:
         raise WorkspaceError(
             f"the catalog is damaged: a vector is not of {dimensions:,} numbers; {DAMAGED}"
         ) from error
-
-
-def in_parts(values: Sequence[_T]) -> Iterator[Sequence[_T]]:
-    for start in range(0, len(values), _VARIABLES):
-        yield values[start : start + _VARIABLES]
 
 
 DOCUMENT_COLUMNS = [documents.c[each.name] for each in fields(Document)]

@@ -98,7 +98,9 @@ def undo(transaction: Transaction, made_by: str, edit_id: int | None = None) -> 
     if before["entity"]:
         _restore_entity(transaction, before)
         # entities of knowledge bases that were built since the edit are described again
-        _forget_builds_since(transaction, row.built)
+        versions = _built_versions(transaction).items()
+        rebuilt = [kb_id for kb_id, version in versions if row.built.get(kb_id) != version]
+        transaction.delete(built_graphs, built_graphs.c.kb_id.in_(rebuilt))
     transaction.delete(graph_edits, graph_edits.c.id == row.id)
     return _edit(row)
 
@@ -160,12 +162,6 @@ def _restore_relation(transaction: Transaction, before: Rows) -> None:
         relations.update().where(condition).values(**values).returning(relations.c.id)
     ).scalar_one()
     graph_writing.settle(transaction, [relation_id])
-
-
-def _forget_builds_since(transaction: Transaction, built: Mapping[str, int]) -> None:
-    for kb_id, version in _built_versions(transaction).items():
-        if built.get(kb_id) != version:
-            transaction.delete(built_graphs, built_graphs.c.kb_id == kb_id)
 
 
 def _built_versions(transaction: Transaction) -> dict[str, int]:

@@ -254,11 +254,11 @@ def entry_records(transaction: Transaction) -> dict[str, EntryRecord]:
 def list_entries(
     transaction: Transaction,
     *,
-    status: str | None,
-    category: str | None,
-    tag: str | None,
-    text: str,
-    sort: str,
+    status: str | None = None,
+    category: str | None = None,
+    tag: str | None = None,
+    text: str = "",
+    sort: str = "rating",
 ) -> list[EntryRecord]:
     mean = (entries.c.average * entries.c.votes + PRIOR_SCORE * PRIOR_VOTES) / (
         entries.c.votes + PRIOR_VOTES
@@ -294,8 +294,7 @@ def list_entries(
 
 def best_entries(transaction: Transaction) -> list[str]:
     """Return the slugs of all entries, best rated first."""
-    ranked = list_entries(transaction, status=None, category=None, tag=None, text="", sort="rating")
-    return [record.slug for record in ranked]
+    return [record.slug for record in list_entries(transaction)]
 
 
 def note_entries(transaction: Transaction, stored: Sequence[EntryRecord]) -> None:

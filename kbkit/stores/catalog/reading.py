@@ -19,8 +19,6 @@ from kbkit.models import (
     Filters,
     StatementType,
     SubjectKind,
-    Target,
-    TargetKind,
 )
 from kbkit.models.documents import image_names_of, version_of
 from kbkit.paths import matches
@@ -119,27 +117,6 @@ def find_entry(transaction: Transaction, name: str) -> str | None:
     is_match = sa.or_(entries.c.id == name, entries.c.slug == name)
     query = sa.select(entries.c.id).where(is_match).order_by(entries.c.slug != name)
     return transaction.execute(query.limit(1)).scalar()
-
-
-def find_target(transaction: Transaction, name: str) -> Target | None:
-    """Resolve an id, slug or URI: an entry first, then a chunk or document by name."""
-    if (entry := find_entry(transaction, name)) is not None:
-        return Target(TargetKind.ENTRY, entry)
-    not_deleted = knowledge_bases.c.deleted_at.is_(None)
-    for kind, table, column in (
-        (TargetKind.CHUNK, chunks, chunks.c.id),
-        (TargetKind.DOCUMENT, documents, documents.c.id),
-        (TargetKind.DOCUMENT, documents, documents.c.uri),
-    ):
-        query = (
-            sa.select(table.c.id)
-            .join(knowledge_bases, knowledge_bases.c.id == table.c.kb_id)
-            .where(not_deleted, column == name)
-            .order_by(knowledge_bases.c.name)
-        )
-        if (id_ := transaction.execute(query.limit(1)).scalar()) is not None:
-            return Target(kind, id_)
-    return None
 
 
 def later_than(place: tuple[str, int]) -> Condition:
@@ -380,14 +357,14 @@ def graph_state(transaction: Transaction, kb_id: str) -> str:
     return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
 
-def iter_frames(transaction: Transaction, kb_id: str) -> Iterator[tuple[int, int, StatementType]]:
+def iter_frames(transaction: Transaction, kb_id: str) -> Iterator[tuple[int, StatementType]]:
     query = (
-        sa.select(_rows.c.chunk_seq, _rows.c.position, _rows.c.frame)
+        sa.select(_rows.c.chunk_seq, _rows.c.frame)
         .where(_rows.c.kb_id == kb_id, _rows.c.frame != "")
         .order_by(_rows.c.chunk_seq, _rows.c.position)
     )
-    for seq, position, frame in transaction.execute(query):
-        yield seq, position, StatementType(frame)
+    for seq, frame in transaction.execute(query):
+        yield seq, StatementType(frame)
 
 
 def mentions(transaction: Transaction, kb_id: str) -> dict[str, list[int]]:

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.models import DocumentState, Relation, Target, TargetKind
-from kbkit.stores.catalog import entities
+from kbkit.stores.catalog import entities, reading
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
 from kbkit.stores.catalog.workspace_schema import ENDS, relation_evidence, relations, subjects
@@ -274,6 +274,22 @@ def present(transaction: Transaction, targets: Collection[Target]) -> set[Target
     """Return the targets that exist; files are not checked."""
     existing = {target for target in targets if target.kind not in _TARGETS}
     return existing.union(target for target, _ in _target_names(transaction, targets))
+
+
+def find_target(transaction: Transaction, name: str) -> Target | None:
+    """Resolve an id, slug or URI: an entry first, then a chunk or document."""
+    entry = reading.find_entry(transaction, name)
+    by_uri = (
+        sa.select(documents.c.id)
+        .join(knowledge_bases, knowledge_bases.c.id == documents.c.kb_id)
+        .where(documents.c.uri == name)
+        .order_by(knowledge_bases.c.name)
+    )
+    candidates = [Target(TargetKind.ENTRY, entry)] if entry else []
+    candidates += [Target(TargetKind.CHUNK, name), Target(TargetKind.DOCUMENT, name)]
+    candidates += [Target(TargetKind.DOCUMENT, id_) for id_ in transaction.scalars(by_uri)]
+    existing = present(transaction, candidates)
+    return next((target for target in candidates if target in existing), None)
 
 
 def _target_names(

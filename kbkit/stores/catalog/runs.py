@@ -176,8 +176,8 @@ class Visited:
 def record_visits(
     transaction: Transaction, source_id: str, run_id: int, visits: Sequence[Visited]
 ) -> None:
-    rows = {  # one row per page, which may have been visited twice
-        visited.visit.url: {
+    rows = [
+        {
             **{name: getattr(visited.visit, name) for name in _VISIT},
             "source_id": source_id,
             "run_id": run_id,
@@ -186,8 +186,8 @@ def record_visits(
             "visited_at": visited.at,
         }
         for visited in visits
-    }
-    transaction.put(pages, list(rows.values()))
+    ]
+    transaction.put(pages, rows)
 
 
 class RunMemory:
