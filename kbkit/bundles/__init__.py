@@ -199,8 +199,7 @@ class BundleReader:
         partial = b""
         number = 0
         for block in self.blocks(name):
-            lines = (partial + block).split(b"\n")
-            partial = lines.pop()
+            *lines, partial = (partial + block).split(b"\n")
             if len(partial) > _MAX_LENGTH:
                 raise self._bad(f"{name}: line {number + 1:,} is too long")
             for line in lines:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 Values = Mapping[str, Any]
 """Nodes and edges as JSON values; see `as_json`."""
 
+_PLAIN = ("id", "name", "weight", "made_by", "note")
 _NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML excludes even escaped (XML 1.0, production 2)."""
 
@@ -35,14 +36,10 @@ def as_json(
         ],
         "edges": [
             {
-                "id": relation.id,
                 "source": relation.source.key,
                 "target": relation.target.key,
-                "name": relation.name,
-                "weight": relation.weight,
                 "evidence": list(relation.evidence),
-                "made_by": relation.made_by,
-                "note": relation.note,
+                **{name: getattr(relation, name) for name in _PLAIN},
             }
             for relation in relations
         ],

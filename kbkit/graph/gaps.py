@@ -56,16 +56,9 @@ def find_gaps(
 ) -> list[Gap]:
     """Find gaps, the most important first, each kind in turn."""
     finder, gaps = _Finder(transaction, kb_ids), list[Gap]()
-    finders = {
-        GapKind.MISSING: finder.missing,
-        GapKind.UNDESCRIBED: finder.undescribed,
-        GapKind.UNLINKED: finder.unlinked,
-        GapKind.UNANSWERED: finder.unanswered,
-        GapKind.UNREACHED: finder.unreached,
-        GapKind.ORPHAN: finder.orphans,
-    }
     for kind in kinds:
-        for gap in sorted(finders[kind](), key=lambda gap: (-gap.weight, gap.name))[:limit]:
+        found: Iterator[Gap] = getattr(finder, kind.value)()
+        for gap in sorted(found, key=lambda gap: (-gap.weight, gap.name))[:limit]:
             target = gap.target
             start = gap.start or rows.first_chunks(transaction, target.kind, target.id, _CHUNKS)
             gaps.append(replace(gap, start=tuple(start)))
@@ -73,6 +66,8 @@ def find_gaps(
 
 
 class _Finder:
+    """Finds gaps; has a method for each `GapKind`."""
+
     def __init__(self, transaction: Transaction, kb_ids: Sequence[str]) -> None:
         self._transaction = transaction
         self._kb_ids = kb_ids
@@ -176,7 +171,7 @@ class _Finder:
                 weight = log1p(document.chunks)
                 yield Gap(GapKind.UNREACHED, target, document.title, reason, weight)
 
-    def orphans(self) -> Iterator[Gap]:
+    def orphan(self) -> Iterator[Gap]:
         edges = edge_rows.edges(self._transaction)
         related_ids = {end.id for edge in edges for end in (edge.source, edge.target)}
         for entity in self._counted[0]:

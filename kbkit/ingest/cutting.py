@@ -111,13 +111,9 @@ def _cut(document: Document, spec: KnowledgeBaseSpec) -> CutDocument:
     chunks: list[NewChunk] = []
     texts: dict[str, str] = {}
     form = str(document.metadata.get("format", ""))
+    spans = chunk(content, document.document_type, spec.chunking, form, structure=structure)
     is_gone = document.state is DocumentState.GONE
-    spans = (
-        []
-        if is_gone
-        else chunk(content, document.document_type, spec.chunking, form, structure=structure)
-    )
-    for position, span in enumerate(spans):
+    for position, span in enumerate(() if is_gone else spans):
         text = content[span.start : span.end]
         occurrence = counts[span.heading_path, text]
         counts[span.heading_path, text] += 1

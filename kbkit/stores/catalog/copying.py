@@ -65,7 +65,8 @@ class Copier:
                     raise
                 # the source changed since the copy was interrupted
                 with self.destination.write() as copy:
-                    empty(copy)
+                    for table in reversed(metadata.sorted_tables):
+                        copy.delete(table)
                 compared = self._copy_tables(transaction)
             before_end()
             lock.execute(sa.select(sa.literal(1)))  # fails if the write lock was lost
@@ -290,11 +291,6 @@ def unfinished_mark(transaction: Transaction) -> str:
     """Return the mark of an unfinished copy; ``""`` for other catalogs."""
     version: str = transaction.execute(sa.select(VERSION.c.version_num)).scalar_one()
     return version if version.startswith(UNFINISHED) else ""
-
-
-def empty(transaction: Transaction) -> None:
-    for table in reversed(metadata.sorted_tables):
-        transaction.execute(table.delete())
 
 
 def finish(transaction: Transaction) -> None:

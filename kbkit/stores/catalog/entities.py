@@ -179,11 +179,9 @@ def _with_counts(
 ) -> list[Entity]:
     ids = [row.id for row in rows]
     names = alias_names(transaction, ids)
-    counts: dict[str, tuple[int, int]] = {}
-    if ids and counted:
-        members = transaction.is_in(OWN.c.id, ids) | transaction.is_in(OWN.c.alias_of, ids)
-        for id_, in_chunks, in_documents in transaction.execute(COUNTED.where(members)):
-            counts[id_] = (int(in_chunks), int(in_documents))
+    members = transaction.is_in(OWN.c.id, ids) | transaction.is_in(OWN.c.alias_of, ids)
+    rows_of_counts = transaction.execute(COUNTED.where(members)) if ids and counted else ()
+    counts = {id_: (in_chunks, in_documents) for id_, in_chunks, in_documents in rows_of_counts}
     return [
         Entity(
             id=row.id,

@@ -35,6 +35,8 @@ class Edge(NamedTuple):
 
 LISTED = relations.c.deleted_at.is_(None) & (relations.c.weight > 0)
 """Undeleted relations with support outside the trash."""
+_EVIDENCE = 5
+_PLAIN = ("id", "name", "weight", "made_by", "created_at", "seen_at", "note", "by_hand")
 _EDGE = [relations.c[name] for name in ("id", *ENDS, "weight")]
 
 
@@ -159,11 +161,10 @@ def get(transaction: Transaction, relation_id: int) -> Relation:
     return matches[0]
 
 
-def relations_of(transaction: Transaction, ids: Sequence[int], evidence: int = 5) -> list[Relation]:
+def relations_of(transaction: Transaction, ids: Sequence[int]) -> list[Relation]:
     """Return relations in the order of their ids, with their best evidence."""
     query = sa.select(*relations.c).where(transaction.is_in(relations.c.id, ids), LISTED)
     rows = {row.id: row for row in transaction.execute(query)}
-    support: dict[int, list[str]] = {}
     supporting = (
         sa.select(relation_evidence.c.relation_id, chunks.c.id)
         .join(chunks, chunks.c.seq == relation_evidence.c.chunk_seq)
@@ -172,10 +173,7 @@ def relations_of(transaction: Transaction, ids: Sequence[int], evidence: int = 5
         .where(knowledge_bases.c.deleted_at.is_(None))
         .order_by(relation_evidence.c.weight.desc(), chunks.c.id)
     )
-    for relation_id, chunk_id in transaction.execute(supporting):
-        chunk_ids = support.setdefault(relation_id, [])
-        if len(chunk_ids) < evidence:
-            chunk_ids.append(chunk_id)
+    support = transaction.grouped(supporting)
     aliases = entities.aliases_of(transaction)
     ordered = [_relation(rows[id_], aliases, support.get(id_, ())) for id_ in ids if id_ in rows]
     names = labels(transaction, {end for item in ordered for end in (item.source, item.target)})
@@ -233,17 +231,10 @@ def _end(kind_value: str, id_: str, aliases: Mapping[str, str]) -> Target:
 
 def _relation(row: Any, aliases: Mapping[str, str], evidence: Sequence[str]) -> Relation:
     return Relation(
-        id=row.id,
         source=_end(row.source_kind, row.source_id, aliases),
-        name=row.name,
         target=_end(row.target_kind, row.target_id, aliases),
-        weight=row.weight,
-        evidence=tuple(evidence),
-        made_by=row.made_by,
-        created_at=row.created_at,
-        seen_at=row.seen_at,
-        note=row.note,
-        by_hand=row.by_hand,
+        evidence=tuple(evidence[:_EVIDENCE]),
+        **{name: getattr(row, name) for name in _PLAIN},
     )
 
 

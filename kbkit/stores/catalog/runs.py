@@ -358,16 +358,9 @@ def add_token(transaction: Transaction, info: TokenInfo, digest: str) -> None:
         raise ConflictError(
             f"a token named {info.name!r} exists; choose another name, or revoke it first"
         )
-    transaction.insert_one(
-        tokens,
-        id=info.id,
-        name=info.name,
-        digest=digest,
-        scope=info.scope,
-        kbs=list(info.kbs),
-        created_at=info.created_at,
-        expires_at=info.expires_at,
-    )
+    shown = ("id", "name", "scope", "created_at", "expires_at")
+    values = {name: getattr(info, name) for name in shown}
+    transaction.insert_one(tokens, digest=digest, kbs=list(info.kbs), **values)
 
 
 def find_token(transaction: Transaction, token_id: str) -> tuple[TokenInfo, str] | None:

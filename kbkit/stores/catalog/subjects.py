@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from math import log
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
@@ -142,7 +142,7 @@ def list_subjects(
             subjects.c.name,
             totals.c.chunks,
             totals.c.documents,
-            entities.c.type,
+            sa.func.coalesce(entities.c.type, "").label("type"),
         )
         .join(totals, totals.c.canonical == subjects.c.id)
         .outerjoin(entities, entities.c.subject_id == subjects.c.id)
@@ -150,7 +150,10 @@ def list_subjects(
     )
     rows = transaction.execute(query.limit(limit)).all()
     names = aliases(transaction, [row.id for row in rows])
-    return [_subject(row, names.get(row.id, ())) for row in rows]
+    return [
+        Subject(**{**row._mapping, "kind": SubjectKind(row.kind), "aliases": names.get(row.id, ())})
+        for row in rows
+    ]
 
 
 def beside(
@@ -212,18 +215,6 @@ def chunk_seqs(
     if kb_id is not None:
         query = query.join(chunks, chunks.c.seq == table.chunk_seq).where(chunks.c.kb_id == kb_id)
     return transaction.scalars(query.distinct().order_by(table.chunk_seq))
-
-
-def _subject(row: Any, names: tuple[str, ...]) -> Subject:
-    return Subject(
-        id=row.id,
-        kind=SubjectKind(row.kind),
-        name=row.name,
-        chunks=int(row.chunks),
-        documents=int(row.documents),
-        aliases=names,
-        type=row.type or "",
-    )
 
 
 _COMMON = 0.02
