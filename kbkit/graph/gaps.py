@@ -238,9 +238,8 @@ def suggestions(
     best: dict[frozenset[str], MergeSuggestion] = {}
     for suggestion in (*_acronyms(entities), *_definitions(entities), *_spellings(entities)):
         pair = frozenset((suggestion.keep, suggestion.merge))
-        if pair in decided or (pair in best and best[pair].score >= suggestion.score):
-            continue
-        best[pair] = suggestion
+        if pair not in decided and (pair not in best or best[pair].score < suggestion.score):
+            best[pair] = suggestion
     return sorted(best.values(), key=lambda suggestion: (-suggestion.score, suggestion.names))
 
 

@@ -312,18 +312,15 @@ class Graph(Editing):
         if changes != self._read_version:
             build_waiting(self._stores)
             self._read_version = changes
-            self._keep_places()
+            if self._layouts:
+                self._places = {
+                    key: self._places.get(key, {})
+                    | {node.target: (node.x, node.y) for node in layout.nodes}
+                    for key, layout in self._layouts.items()
+                }
+                self._layouts = {}
         with self._database.read() as transaction:
             yield transaction
-
-    def _keep_places(self) -> None:
-        if self._layouts:
-            self._places = {
-                key: self._places.get(key, {})
-                | {node.target: (node.x, node.y) for node in layout.nodes}
-                for key, layout in self._layouts.items()
-            }
-            self._layouts = {}
 
     def _kb_ids(self, transaction: Transaction, kbs: Sequence[str] | None) -> list[str] | None:
         if kbs is None:

@@ -12,7 +12,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 from kbkit.ingest.spans import cut, strategy_for
@@ -127,12 +127,8 @@ def _cut(document: Document, spec: KnowledgeBaseSpec) -> CutDocument:
                     id=chunk_id(document.id, span.heading_path, text, occurrence),
                     document_id=document.id,
                     position=position,
-                    start=span.start,
-                    end=span.end,
                     text=text,
-                    heading_path=span.heading_path,
-                    anchor=span.anchor,
-                    page=span.page,
+                    **asdict(span),
                 ),
                 terms=" ".join(terms),
                 length=len(terms),

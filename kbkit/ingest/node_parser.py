@@ -38,22 +38,21 @@ class SpanParser(NodeParser):
             structure = outline(content)
             auto = self.strategy == "auto"
             strategy = _choose_strategy(structure, node) if auto else self.strategy
-            spans = cut(content, structure, strategy, self.size, self.overlap, lines=auto)
-            for span in spans:
-                result.append(
-                    TextNode(
-                        id_=f"{node.node_id}:{span.start}",
-                        text=content[span.start : span.end],
-                        start_char_idx=span.start,
-                        end_char_idx=span.end,
-                        metadata={
-                            "heading_path": list(span.heading_path),
-                            "anchor": span.anchor,
-                            "page": span.page,
-                        },
-                        relationships={NodeRelationship.SOURCE: source},
-                    )
+            result += [
+                TextNode(
+                    id_=f"{node.node_id}:{span.start}",
+                    text=content[span.start : span.end],
+                    start_char_idx=span.start,
+                    end_char_idx=span.end,
+                    metadata={
+                        "heading_path": list(span.heading_path),
+                        "anchor": span.anchor,
+                        "page": span.page,
+                    },
+                    relationships={NodeRelationship.SOURCE: source},
                 )
+                for span in cut(content, structure, strategy, self.size, self.overlap, lines=auto)
+            ]
         return result
 
     def _postprocess_parsed_nodes(

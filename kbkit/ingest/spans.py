@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from functools import lru_cache, partial
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from kbkit.models import ChunkSpan, DocumentType
@@ -70,31 +70,12 @@ def cut(
     *,
     lines: bool = False,
 ) -> Iterator[ChunkSpan]:
-    for start, end in _spans(content, structure, strategy, size, overlap, lines=lines):
-        yield _span_at(content, structure, start, end)
-
-
-def strategy_for(structure: Outline, document_type: DocumentType, form: str = "") -> str:
-    """Resolve the strategy ``auto`` for a document.
-
-    Split PDFs by page, Word documents by chapter and paragraph, tables, data and source code by
-    headings and size, and other texts by headings; without headings, by marked pages or paragraphs.
-    """
-    if form in _FORMATS:
-        return _FORMATS[form]
-    if structure.headings or document_type not in (DocumentType.OTHER, DocumentType.POLICY):
-        return "headings"
-    return "page" if structure.pages else "paragraph"
-
-
-def _spans(
-    content: str, structure: Outline, strategy: str, size: int, overlap: int, *, lines: bool = False
-) -> Iterator[Span]:
+    """Split a document into spans; `lines` lets ``fixed`` ones end at line ends where possible."""
     overlaps = strategy in {"fixed", "sentence"} and overlap > 0
     limit = size - overlap if overlaps else size
     for start, end in _segments(content, structure, strategy):
         if end - start <= size:
-            yield start, end
+            yield _span_at(content, structure, start, end)
             continue
         if strategy == "fixed":
             spans = _windows(content, start, end, limit, lines=lines)
@@ -109,8 +90,21 @@ def _spans(
             if overlaps and previous_start >= 0:
                 earliest = max(low - overlap, high - size, previous_start + 1)
                 first = _reach_back(content, earliest, low, strategy == "sentence")
-            yield first, high
+            yield _span_at(content, structure, first, high)
             previous_start = first
+
+
+def strategy_for(structure: Outline, document_type: DocumentType, form: str = "") -> str:
+    """Resolve the strategy ``auto`` for a document.
+
+    Split PDFs by page, Word documents by chapter and paragraph, tables, data and source code by
+    headings and size, and other texts by headings; without headings, by marked pages or paragraphs.
+    """
+    if form in _FORMATS:
+        return _FORMATS[form]
+    if structure.headings or document_type not in (DocumentType.OTHER, DocumentType.POLICY):
+        return "headings"
+    return "page" if structure.pages else "paragraph"
 
 
 def _segments(content: str, structure: Outline, strategy: str) -> Iterator[Span]:
@@ -229,17 +223,9 @@ def _piece(content: str, start: int, end: int, blocks: Sequence[Block]) -> Piece
 
 def _runs(pieces: Iterator[Piece]) -> Iterator[Piece]:
     """Join adjacent paragraphs and lists, so that sentences fill chunks."""
-    joined: Piece | None = None
-    for piece in pieces:
-        if piece.cut in {Cut.SENTENCES, Cut.ITEMS}:
-            joined = Piece(joined.start if joined else piece.start, piece.end, Cut.SENTENCES)
-            continue
-        if joined:
-            yield joined
-            joined = None
-        yield piece
-    if joined:
-        yield joined
+    for joins, group in groupby(pieces, lambda piece: piece.cut in {Cut.SENTENCES, Cut.ITEMS}):
+        run = list(group)
+        yield from [Piece(run[0].start, run[-1].end, Cut.SENTENCES)] if joins else run
 
 
 def _pack(content: str, pieces: Iterator[Piece], limit: int, size: int) -> Iterator[Span]:

@@ -6,6 +6,7 @@ import hashlib
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from functools import lru_cache
 from math import log
 from typing import NamedTuple
@@ -303,34 +304,18 @@ def put_names(
     read: Iterable[tuple[Document, Sequence[Name]]],
 ) -> None:
     by_id = {document.id: (document.content_hash, names_found) for document, names_found in read}
-    rows = transaction.execute(
-        sa.select(documents.c.id, documents.c.content_hash).where(
-            transaction.is_in(documents.c.id, list(by_id))
-        )
-    )
-    unchanged_ids = [row.id for row in rows if by_id[row.id][0] == row.content_hash]
+    query = sa.select(documents.c.id, documents.c.content_hash)
+    hashes = transaction.mapping(query.where(transaction.is_in(documents.c.id, by_id)))
+    unchanged_ids = [id_ for id_, hash_ in hashes.items() if by_id[id_][0] == hash_]
     remove_names(transaction, unchanged_ids)
     names = [
-        {
-            "document_id": document_id,
-            "kb_id": kb_id,
-            "name": name.name,
-            "type": name.type.value,
-            "defines": name.defines,
-            "anchor": name.anchor,
-            "confirmed": name.confirmed,
-        }
+        {"document_id": document_id, "kb_id": kb_id, **asdict(name), "type": name.type.value}
         for document_id in unchanged_ids
         for name in {name.name: name for name in by_id[document_id][1]}.values()
     ]
+    rows = [{"document_id": id_, "kb_id": kb_id, "revision": revision} for id_ in unchanged_ids]
     transaction.insert(document_names, names)
-    transaction.insert(
-        named_documents,
-        [
-            {"document_id": document_id, "kb_id": kb_id, "revision": revision}
-            for document_id in unchanged_ids
-        ],
-    )
+    transaction.insert(named_documents, rows)
 
 
 def remove_names(transaction: Transaction, document_ids: Collection[str]) -> None:
