@@ -96,7 +96,11 @@ class BundleWriter:
 
     @contextmanager
     def _open(self, name: str) -> Iterator[IO[bytes]]:
-        entry = _member_info(name)
+        entry = zipfile.ZipInfo(name, _BEGIN)
+        entry.compress_type = zipfile.ZIP_DEFLATED
+        entry._compresslevel = _LEVEL  # type: ignore[attr-defined]  # public from 3.13 on
+        entry.external_attr = 0o644 << 16
+        entry.create_system = 3  # the same on all systems
         with unwritten(self.path), self._zip.open(entry, "w", force_zip64=True) as stream:
             yield stream
 
@@ -109,15 +113,6 @@ class BundleWriter:
         with suppress(OSError):  # a full disk has no room for buffered bytes
             self._stream.close()
         self._draft.unlink(missing_ok=True)
-
-
-def _member_info(name: str) -> zipfile.ZipInfo:
-    info = zipfile.ZipInfo(name, _BEGIN)
-    info.compress_type = zipfile.ZIP_DEFLATED
-    info._compresslevel = _LEVEL  # type: ignore[attr-defined]  # public from 3.13 on
-    info.external_attr = 0o644 << 16
-    info.create_system = 3  # the same on all systems
-    return info
 
 
 @contextmanager

@@ -223,8 +223,7 @@ def note(transaction: Transaction, token: str) -> None:
 
 
 def counts(transaction: Transaction, token: str) -> bool:
-    query = sa.select(name_uses.c.times).where(name_uses.c.name == _MARK + token)
-    return transaction.execute(query).first() is not None
+    return bool(transaction.first([name_uses.c.times], name_uses.c.name == _MARK + token))
 
 
 def forget(transaction: Transaction, token: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import fields
 from functools import cache
@@ -116,6 +116,11 @@ class Transaction(ABC):
 
     def delete(self, table: sa.Table, /, *conditions: Condition) -> None:
         self.execute(table.delete().where(*conditions))
+
+    def first(
+        self, columns: Iterable[Any], *conditions: Condition
+    ) -> sa.Row[*tuple[Any, ...]] | None:
+        return self.execute(sa.select(*columns).where(*conditions)).first()
 
     def scalars(self, query: sa.Select[Any]) -> list[Any]:
         return list(self.execute(query).scalars())

@@ -215,9 +215,7 @@ def _put(transaction: Transaction, entity_id: str, made_by: str, values: Mapping
 
 
 def _add_subject(transaction: Transaction, name: SubjectName, alias_of: str | None) -> None:
-    row = transaction.execute(
-        sa.select(subjects.c.alias_of).where(subjects.c.id == name.id)
-    ).first()
+    row = transaction.first([subjects.c.alias_of], subjects.c.id == name.id)
     if row is None:
         transaction.insert_one(
             subjects, id=name.id, kind=_KIND, key=name.key, name=name.name, alias_of=alias_of

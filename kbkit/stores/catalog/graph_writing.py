@@ -263,24 +263,16 @@ def _add(transaction: Transaction, facts: Sequence[ChunkRelation]) -> None:
     now = datetime.now(UTC)
     missing = [key for key in keys if key not in id_of]
     if missing:
-        defaults = {
-            "weight": 0.0,
-            "made_by": BUILDER,
-            "by_hand": False,
-            "note": "",
-            "created_at": now,
-            "seen_at": now,
-        }
+        plain = {"weight": 0.0, "made_by": BUILDER, "by_hand": False, "note": ""}
+        defaults = plain | {"created_at": now, "seen_at": now}
         rows = [dict(zip(ENDS, key, strict=True)) | defaults for key in missing]
-        transaction.execute(relations.insert(), rows)
+        transaction.insert(relations, rows)
         id_of |= _ids(transaction, missing)
-    transaction.insert(
-        relation_evidence,
-        [
-            {"relation_id": id_of[key], "chunk_seq": seq, "weight": weight}
-            for (key, seq), weight in weights.items()
-        ],
-    )
+    evidence = [
+        {"relation_id": id_of[key], "chunk_seq": seq, "weight": weight}
+        for (key, seq), weight in weights.items()
+    ]
+    transaction.insert(relation_evidence, evidence)
 
 
 def _ids(transaction: Transaction, keys: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], int]:

@@ -127,9 +127,8 @@ def new_id(transaction: Transaction, name: str) -> str:
 
 
 def get(transaction: Transaction, name: str) -> KnowledgeBaseRow:
-    row = transaction.execute(
-        sa.select(knowledge_bases).where(knowledge_bases.c.name == valid(name), _NOT_DELETED)
-    ).first()
+    is_named = knowledge_bases.c.name == valid(name)
+    row = transaction.first([knowledge_bases], is_named, _NOT_DELETED)
     if row is None:
         kb_names = names(transaction)
         hint = did_you_mean(name, kb_names) if kb_names else "the workspace is empty"

@@ -185,10 +185,7 @@ def last_removed(transaction: Transaction, kb_id: str) -> int:
 
 
 def is_known_removal(transaction: Transaction, kb_id: str, last: int) -> bool:
-    if not last:
-        return True
-    query = sa.select(log.c.id).where(log.c.kb_id == kb_id, log.c.id == last)
-    return transaction.execute(query).first() is not None
+    return not last or bool(transaction.first([log.c.id], log.c.kb_id == kb_id, log.c.id == last))
 
 
 def is_removal_log_long(transaction: Transaction, kb_id: str) -> bool:

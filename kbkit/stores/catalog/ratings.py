@@ -47,11 +47,9 @@ def add(
     note: str,
 ) -> Rating:
     """Append a rating, dated after the rater's earlier ones, even if the clock is slow."""
-    last = transaction.execute(
-        sa.select(sa.func.max(ratings.c.created_at)).where(
-            ratings.c.kb_id == kb_id, ratings.c.target == target.id, ratings.c.rater == rater
-        )
-    ).scalar_one()
+    by_rater = ratings.c.target == target.id, ratings.c.rater == rater
+    latest = sa.select(sa.func.max(ratings.c.created_at))
+    last = transaction.execute(latest.where(ratings.c.kb_id == kb_id, *by_rater)).scalar_one()
     now = datetime.now(UTC)
     vote = Vote(now if last is None else max(now, last + _TICK), rater, score)
     values = _values(kb_id, target, vote) | {"query": query, "note": note}
@@ -120,11 +118,8 @@ _CHUNK_SCORES = (
 
 
 def extent(transaction: Transaction, kb_id: str) -> tuple[int, int]:
-    last, count = transaction.execute(
-        sa.select(sa.func.coalesce(sa.func.max(ratings.c.id), 0), sa.func.count()).where(
-            ratings.c.kb_id == kb_id
-        )
-    ).one()
+    columns = sa.func.coalesce(sa.func.max(ratings.c.id), 0), sa.func.count()
+    last, count = transaction.execute(sa.select(*columns).where(ratings.c.kb_id == kb_id)).one()
     return last, count
 
 
@@ -175,11 +170,9 @@ _TOTALS = (
 
 
 def total(transaction: Transaction, kb_id: str, target: str) -> RatingTotal | None:
-    row = transaction.execute(
-        sa.select(rating_totals.c.raters, rating_totals.c.average).where(
-            rating_totals.c.kb_id == kb_id, rating_totals.c.target == target
-        )
-    ).first()
+    columns = rating_totals.c
+    of_target = columns.kb_id == kb_id, columns.target == target
+    row = transaction.first([columns.raters, columns.average], *of_target)
     return None if row is None else RatingTotal(*row)
 
 

@@ -52,12 +52,8 @@ def _chunk(row: Sequence[Any]) -> Chunk:
 
 
 def get_document(transaction: Transaction, kb_id: str, document_id: str) -> Document:
-    row = transaction.execute(
-        sa.select(*DOCUMENT_COLUMNS).where(
-            documents.c.kb_id == kb_id,
-            sa.or_(documents.c.id == document_id, documents.c.uri == document_id),
-        )
-    ).first()
+    is_named = (documents.c.id == document_id) | (documents.c.uri == document_id)
+    row = transaction.first(DOCUMENT_COLUMNS, documents.c.kb_id == kb_id, is_named)
     if row is None:
         raise NotFoundError(f"no document with id or URI {document_id!r}")
     return document_of(row)
@@ -107,8 +103,7 @@ def documents_of(transaction: Transaction, document_ids: Collection[str]) -> lis
 def kind_of(transaction: Transaction, kb_id: str, target: str) -> str | None:
     """Return ``chunk`` or ``document`` for an id; ``None`` for neither."""
     for kind, table in (("chunk", chunks), ("document", documents)):
-        query = sa.select(table.c.id).where(table.c.id == target, table.c.kb_id == kb_id)
-        if transaction.execute(query).first():
+        if transaction.first([table.c.id], table.c.id == target, table.c.kb_id == kb_id):
             return kind
     return None
 
@@ -152,11 +147,8 @@ def neighbours(
     transaction: Transaction, kb_id: str, chunk_id: str, before: int, after: int
 ) -> list[Chunk]:
     """Return a chunk with its neighbours in the document."""
-    place = transaction.execute(
-        sa.select(chunks.c.document_id, chunks.c.position).where(
-            chunks.c.id == chunk_id, chunks.c.kb_id == kb_id
-        )
-    ).first()
+    columns = chunks.c.document_id, chunks.c.position
+    place = transaction.first(columns, chunks.c.id == chunk_id, chunks.c.kb_id == kb_id)
     if place is None:
         raise NotFoundError(f"no chunk with id {chunk_id!r}")
     rows = transaction.execute(

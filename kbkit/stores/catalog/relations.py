@@ -139,7 +139,7 @@ def relate(
         "deleted_at": None,
     }
     same_ends = sa.and_(*(relations.c[column] == value for column, value in values.items()))
-    row = transaction.execute(sa.select(*relations.c).where(same_ends)).first()
+    row = transaction.first(relations.c, same_ends)
     if row is None:
         row_values = values | new_values
         return get(transaction, transaction.insert_one(relations, created_at=now, **row_values))

@@ -169,7 +169,7 @@ class Restorer:
 
     def _place(self, values: Values) -> _Base:
         kb_id, name = values["id"], self.name or values["name"]
-        existing = self.transaction.execute(sa.select(bases).where(bases.c.id == kb_id)).first()
+        existing = self.transaction.first([bases], bases.c.id == kb_id)
         row = KnowledgeBaseRow(**existing._mapping) if existing else None
         if row and row.deleted_at:
             raise ConflictError(
@@ -233,8 +233,7 @@ class Restorer:
             conditions = (
                 column == values[column.name] for column in all_ratings.c if column.name != "id"
             )
-            query = sa.select(all_ratings.c.id).where(*conditions).limit(1)
-            if self.transaction.execute(query).first():
+            if self.transaction.first([all_ratings.c.id], *conditions):
                 return None
         base.ratings += 1
         base.rated.add(values["target"])

@@ -94,10 +94,8 @@ def change_source(
 ) -> None:
     changes = {"key": key, "spec": spec and dict(spec), "name": name, "enabled": enabled}
     values = {column: value for column, value in changes.items() if value is not None}
-    same_key = sa.select(sources.c.id).where(
-        sources.c.kb_id == row.kb_id, sources.c.key == key, sources.c.id != row.id
-    )
-    if key is not None and transaction.execute(same_key).first():
+    same_key = sources.c.kb_id == row.kb_id, sources.c.key == key, sources.c.id != row.id
+    if key is not None and transaction.first([sources.c.id], *same_key):
         raise ConflictError("another source already reads that; remove one of the two")
     transaction.execute(sources.update().where(sources.c.id == row.id).values(values))
 
@@ -246,12 +244,8 @@ KEPT = timedelta(hours=24)
 def find_repeated(transaction: Transaction, job_id: str, request: str) -> Job | None:
     """Return the job of an idempotency key, unless it failed; ``request`` is a digest."""
     failed = (JobState.FAILED.value, JobState.CANCELLED.value)
-    query = sa.select(jobs).where(
-        jobs.c.id == job_id,
-        jobs.c.state.not_in(failed),
-        (jobs.c.created_at > datetime.now(UTC) - KEPT) | _UNFINISHED,
-    )
-    row = transaction.execute(query).first()
+    counts = (jobs.c.created_at > datetime.now(UTC) - KEPT) | _UNFINISHED
+    row = transaction.first([jobs], jobs.c.id == job_id, jobs.c.state.not_in(failed), counts)
     if row is None:
         return None
     if row.arguments.get("request") != request:

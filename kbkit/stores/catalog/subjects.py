@@ -233,11 +233,8 @@ def related_chunks(
     In chunks of the same document a subject counts half.
     """
     table = annotation_subjects.c
-    chunk = transaction.execute(
-        sa.select(chunks.c.seq, chunks.c.document_id).where(
-            chunks.c.kb_id == kb_id, chunks.c.id == chunk_id
-        )
-    ).first()
+    columns = chunks.c.seq, chunks.c.document_id
+    chunk = transaction.first(columns, chunks.c.kb_id == kb_id, chunks.c.id == chunk_id)
     if chunk is None:
         return []
     total = transaction.count(chunks, chunks.c.kb_id == kb_id)

@@ -98,11 +98,8 @@ def stored_versions(
 
 def labels(transaction: Transaction, kb_id: str, uri: str) -> Labels:
     """Return a document's labels; empty for unknown URIs."""
-    row = transaction.execute(
-        sa.select(documents.c.given_type, documents.c.given_tags).where(
-            documents.c.kb_id == kb_id, documents.c.uri == uri
-        )
-    ).first()
+    columns = documents.c.given_type, documents.c.given_tags
+    row = transaction.first(columns, documents.c.kb_id == kb_id, documents.c.uri == uri)
     return Labels() if row is None else labels_of(row)
 
 
@@ -224,10 +221,8 @@ def document_ids(transaction: Transaction, kb_id: str, source_id: str | None = N
 
 def origin(transaction: Transaction, document_id: str) -> tuple[str | None, int | None]:
     """Return source and run of a document; ``None`` if it was added by hand."""
-    row = transaction.execute(
-        sa.select(documents.c.source_id, documents.c.run_id).where(documents.c.id == document_id)
-    ).one()
-    return row.source_id, row.run_id
+    query = sa.select(documents.c.source_id, documents.c.run_id)
+    return transaction.execute(query.where(documents.c.id == document_id)).one()._tuple()
 
 
 def unseen_documents(transaction: Transaction, source_id: str, run_id: int) -> list[str]:
