@@ -82,14 +82,11 @@ class Graph(Editing):
         """
         check_integer("limit", limit, 1)
         types = tuple(check_text("type", name) for name in _several(type))
+        like = " ".join(check_text("query", query).split())
         with self._read() as transaction:
             ids = self._kb_ids(transaction, kbs)
             return entities.list_entities(
-                transaction,
-                like=" ".join(check_text("query", query).split()),
-                types=types,
-                kb_ids=ids,
-                limit=limit,
+                transaction, like=like, types=types, kb_ids=ids, limit=limit
             )
 
     def entity(self, entity: str) -> Entity:

@@ -122,16 +122,9 @@ def _graph(
     for table in (documents, chunks):
         query = sa.select(table.c.id).where(table.c.kb_id.in_(kb_ids))
         places.update(transaction.scalars(query))
-    ends = sa.select(
-        relations.id,
-        relations.by_hand,
-        relations.source_kind,
-        relations.source_id,
-        relations.target_kind,
-        relations.target_id,
-    )
-    for row in transaction.execute(ends):
-        pairs = {(row[2], row[3]), (row[4], row[5])}
+    ends = (relations[name] for name in workspace_schema.ENDS)
+    for row in transaction.execute(sa.select(relations.id, relations.by_hand, *ends)):
+        pairs = {(row.source_kind, row.source_id), (row.target_kind, row.target_id)}
         if row.by_hand and (whole or all(end in entity_ids or end in places for _, end in pairs)):
             related.add(row.id)
         if row.id in related:

@@ -81,17 +81,10 @@ def iter_indexed(
     transaction: Transaction, kb_id: str, *, after: int = 0, until: int = LAST
 ) -> Iterator[ChunkTerms]:
     """Iterate lazily over chunks with ``after < seq <= until``, by ``seq``."""
+    table = chunks.c
+    terms = documents.c.title, table.heading_path, table.terms, table.length
     query = (
-        sa.select(
-            chunks.c.seq,
-            chunks.c.id,
-            chunks.c.document_id,
-            documents.c.title,
-            chunks.c.heading_path,
-            chunks.c.terms,
-            chunks.c.length,
-            vectors.c.vector,
-        )
+        sa.select(table.seq, table.id, table.document_id, *terms, vectors.c.vector)
         .join(documents, documents.c.id == chunks.c.document_id)
         .join(vectors, vectors.c.chunk_seq == chunks.c.seq)
         .where(*_between(kb_id, after, until))

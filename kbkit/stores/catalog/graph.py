@@ -81,13 +81,8 @@ def places(transaction: Transaction, kb_id: str) -> list[ChunkPlace]:
     # two queries: a join would read the text of the document for each chunk
     live_documents = sa.select(documents.c.id, documents.c.uri).where(*alive(kb_id))
     uris: dict[str, str] = transaction.mapping(live_documents)
-    query = sa.select(
-        chunks.c.seq,
-        chunks.c.document_id,
-        chunks.c.heading_path,
-        chunks.c.anchor,
-        chunks.c.position,
-    ).where(chunks.c.kb_id == kb_id)
+    place = (chunks.c[name] for name in ChunkPlace._fields)
+    query = sa.select(*place, chunks.c.position).where(chunks.c.kb_id == kb_id)
     rows = [row for row in transaction.execute(query) if row.document_id in uris]
     rows.sort(key=lambda row: (uris[row.document_id], row.position))
     return [

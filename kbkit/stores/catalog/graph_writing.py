@@ -58,13 +58,7 @@ def co_occurrence_changes(
     transaction: Transaction, kb_id: str, facts: Sequence[ChunkRelation]
 ) -> tuple[list[Evidence], list[ChunkRelation]]:
     query = (
-        sa.select(
-            relation_evidence.c.relation_id,
-            relation_evidence.c.chunk_seq,
-            relation_evidence.c.weight,
-            relations.c.source_id,
-            relations.c.target_id,
-        )
+        sa.select(relation_evidence, relations.c.source_id, relations.c.target_id)
         .join(relations, relations.c.id == relation_evidence.c.relation_id)
         .join(chunks, chunks.c.seq == relation_evidence.c.chunk_seq)
         .where(chunks.c.kb_id == kb_id, relations.c.name == CO_OCCURS)

@@ -67,12 +67,7 @@ def waiting(transaction: Transaction, kb_id: str) -> set[str]:
 def oldest(
     transaction: Transaction, kb_id: str, limit: int, *, payloads: bool
 ) -> list[OutboxEntry]:
-    columns: list[sa.ColumnElement[Any]] = [
-        outbox.c.id,
-        outbox.c.chunk_id,
-        outbox.c.chunk_seq,
-        vectors.c.vector,
-    ]
+    columns: list[Any] = [outbox.c.id, outbox.c.chunk_id, outbox.c.chunk_seq, vectors.c.vector]
     tables = outbox.outerjoin(vectors, vectors.c.chunk_seq == outbox.c.chunk_seq)
     if payloads:
         columns += [

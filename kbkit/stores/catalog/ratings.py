@@ -155,14 +155,9 @@ def totals(transaction: Transaction, kb_id: str) -> Totals:
     return Totals(of_chunks, of_documents)
 
 
+_total = rating_totals.c
 _TOTALS = (
-    sa.select(
-        rating_totals.c.target,
-        rating_totals.c.raters,
-        rating_totals.c.average,
-        chunks.c.seq,
-        entries.c.document_id,
-    )
+    sa.select(_total.target, _total.raters, _total.average, chunks.c.seq, entries.c.document_id)
     .outerjoin(chunks, chunks.c.id == rating_totals.c.target)
     .outerjoin(entries, entries.c.id == rating_totals.c.target)
     .where(rating_totals.c.kb_id == sa.bindparam("kb"))
@@ -170,9 +165,8 @@ _TOTALS = (
 
 
 def total(transaction: Transaction, kb_id: str, target: str) -> RatingTotal | None:
-    columns = rating_totals.c
-    of_target = columns.kb_id == kb_id, columns.target == target
-    row = transaction.first([columns.raters, columns.average], *of_target)
+    of_target = _total.kb_id == kb_id, _total.target == target
+    row = transaction.first([_total.raters, _total.average], *of_target)
     return None if row is None else RatingTotal(*row)
 
 
@@ -184,9 +178,7 @@ def add_up(transaction: Transaction, kb_id: str, target: str) -> None:
     raters, average = transaction.execute(
         sa.select(sa.func.count(), sa.func.avg(ranked.c.score)).where(ranked.c.place == 1)
     ).one()
-    transaction.delete(
-        rating_totals, rating_totals.c.kb_id == kb_id, rating_totals.c.target == target
-    )
+    transaction.delete(rating_totals, _total.kb_id == kb_id, _total.target == target)
     if raters:
         transaction.insert_one(
             rating_totals, kb_id=kb_id, target=target, raters=raters, average=float(average)

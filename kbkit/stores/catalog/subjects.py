@@ -136,15 +136,9 @@ def list_subjects(
     if ids is not None:
         counted = counted.where(transaction.is_in(own.c.id, ids) | own.c.alias_of.in_(list(ids)))
     totals = counted.subquery()
+    columns = subjects.c.id, subjects.c.kind, subjects.c.name, totals.c.chunks, totals.c.documents
     query = (
-        sa.select(
-            subjects.c.id,
-            subjects.c.kind,
-            subjects.c.name,
-            totals.c.chunks,
-            totals.c.documents,
-            sa.func.coalesce(entities.c.type, "").label("type"),
-        )
+        sa.select(*columns, sa.func.coalesce(entities.c.type, "").label("type"))
         .join(totals, totals.c.canonical == subjects.c.id)
         .outerjoin(entities, entities.c.subject_id == subjects.c.id)
         .order_by(totals.c.chunks.desc(), subjects.c.name)
