@@ -222,7 +222,8 @@ def document_ids(transaction: Transaction, kb_id: str, source_id: str | None = N
 def origin(transaction: Transaction, document_id: str) -> tuple[str | None, int | None]:
     """Return source and run of a document; ``None`` if it was added by hand."""
     query = sa.select(documents.c.source_id, documents.c.run_id)
-    return transaction.execute(query.where(documents.c.id == document_id)).one()._tuple()
+    row = transaction.execute(query.where(documents.c.id == document_id)).one()
+    return row.source_id, row.run_id
 
 
 def unseen_documents(transaction: Transaction, source_id: str, run_id: int) -> list[str]:
