@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from enum import StrEnum
-from itertools import islice, takewhile
+from itertools import islice
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 from urllib.parse import unquote, urlsplit
@@ -29,7 +29,7 @@ from kbkit.models import (
 )
 from kbkit.models.hits import TIME, typed_frame
 from kbkit.models.licenses import KEYS as LICENSE_KEYS
-from kbkit.models.values import format_value
+from kbkit.models.values import format_value, shared_length
 
 if TYPE_CHECKING:
     import numpy as np
@@ -257,7 +257,7 @@ def folders(uris: Sequence[str]) -> list[str]:
     shared: dict[str, tuple[str, ...]] = {}
     for site, path in split:
         if path:
-            shared[site] = _common(shared.get(site, path), path)
+            shared[site] = path[: shared_length([shared.get(site, path), path])]
     names = []
     for site, path in split:
         common = shared.get(site, ())
@@ -275,11 +275,6 @@ def _site_and_path(uri: str) -> tuple[str, tuple[str, ...]]:
         return "python:" + parts.path.partition(".")[0], tuple(parts.path.split(".")[:-1])
     path = tuple(unquote(part) for part in parts.path.split("/")[:-1] if part)
     return f"{parts.scheme}://{parts.netloc}", path
-
-
-def _common(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
-    shared = takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))
-    return tuple(part for part, _ in shared)
 
 
 _SHOWN = {

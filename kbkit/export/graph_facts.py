@@ -15,22 +15,10 @@ from kbkit.export.facts import GraphEdge, GraphFacts, GraphGap, GraphNode, Graph
 from kbkit.export.index_packing import Integers
 from kbkit.graph.building import first_sentence
 from kbkit.graph.graph import MAX_DRAWN, Graph
-from kbkit.models import (
-    Entity,
-    Gap,
-    GapKind,
-    GraphLayout,
-    LayoutNode,
-    SubjectKind,
-    Target,
-    TargetKind,
-)
+from kbkit.models import Entity, Gap, GapKind, GraphLayout, LayoutNode, SubjectKind, TargetKind
 from kbkit.models.values import plain
-from kbkit.stores.catalog import entities, graph, reading
-from kbkit.stores.catalog import relations as edge_rows
-from kbkit.stores.catalog import relations as target_rows
+from kbkit.stores.catalog import entities, graph, reading, relations
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.relations import Edge
 from kbkit.stores.catalog.subjects import entity_id
 from kbkit.stores.snapshots.snapshot import Snapshot
 from kbkit.stores.stores import Stores
@@ -110,7 +98,6 @@ FURTHER = 100_000
 """Maximum relations outside the picture."""
 _MAX_LENGTH = 200  # characters of a property's value
 
-_Triple = tuple[Target, str, Target]
 _Definitions = Mapping[str, Sequence[tuple[str, str]]]
 """Defining documents and anchors of entities, by id."""
 
@@ -144,12 +131,8 @@ def graph_facts(
 ) -> GraphFacts:
     drawn = [node for node in view.layout.nodes if node.target.id in mentions.names]
     numbers = {node.target: number for number, node in enumerate(drawn)}
-    entity_of = {
-        entity.id: entity
-        for entity in entities.entities_of(
-            transaction, [node.target.id for node in drawn], counted=False
-        )
-    }
+    drawn_ids = [node.target.id for node in drawn]
+    entity_of = {e.id: e for e in entities.entities_of(transaction, drawn_ids, counted=False)}
     gap_ids = [gap.target.id for gap in view.gaps if gap.target.kind is TargetKind.ENTITY]
     definitions = _definitions(transaction, kb_id, {*mentions.names, *gap_ids})
     descriptions = _descriptions(
@@ -165,53 +148,42 @@ def graph_facts(
     }
     edges = [
         edge
-        for edge in edge_rows.edges(transaction, kb_ids=[kb_id])
+        for edge in relations.edges(transaction, kb_ids=[kb_id])
         if edge.source.id in mentions.names and edge.target.id in mentions.names
     ]
     edges.sort(key=lambda e: ((e.source, e.name, e.target) not in pictured, -e.weight, e.id))
     inside = [edge for edge in edges if edge.source in numbers and edge.target in numbers]
     outside = [edge for edge in edges if not (edge.source in numbers and edge.target in numbers)]
-    undrawn = _undrawn(transaction, outside[:FURTHER], numbers, mentions)
-    numbers |= {target: len(numbers) + offset for offset, target in enumerate(undrawn)}
-    nodes += [
-        GraphNode(
+    ends = {end for edge in outside[:FURTHER] for end in (edge.source, edge.target)}
+    labels = relations.labels(transaction, list(ends - numbers.keys()))
+    for target in sorted(labels, key=lambda end: (mentions.names[end.id], end.id)):
+        numbers[target] = len(nodes)
+        counts = mentions.documents[target.id][1]
+        node = GraphNode(
             name=mentions.names[target.id],
-            type=type_,
-            chunks=int(mentions.documents[target.id][1].sum()),
-            documents=len(mentions.documents[target.id][1]),
+            type=plain(labels[target][1]),
+            chunks=int(counts.sum()),
+            documents=len(counts),
             places=places.of_entity(target.id),
         )
-        for target, type_ in undrawn.items()
-    ]
+        nodes.append(node)
+    published_edges = tuple(
+        GraphEdge(
+            numbers[edge.source],
+            numbers[edge.target],
+            plain(edge.name),
+            round(edge.weight, 2),
+            drawn=(edge.source, edge.name, edge.target) in pictured,
+        )
+        for edge in (*inside[:EDGES], *outside[:FURTHER])
+    )
     return GraphFacts(
         tuple(nodes),
         len(drawn),
-        tuple(_edge(edge, numbers, pictured) for edge in (*inside[:EDGES], *outside[:FURTHER])),
+        published_edges,
         tuple(_gaps(view.gaps, mentions, places)),
         max(view.layout.total, len(drawn)),
         view.state,
-    )
-
-
-def _undrawn(
-    transaction: Transaction,
-    edges: Sequence[Edge],
-    drawn: Collection[Target],
-    mentions: EntityMentions,
-) -> dict[Target, str]:
-    ends = {end for edge in edges for end in (edge.source, edge.target)} - set(drawn)
-    labels = target_rows.labels(transaction, list(ends))
-    order = sorted(labels, key=lambda end: (mentions.names[end.id], end.id))
-    return {target: plain(labels[target][1]) for target in order}
-
-
-def _edge(edge: Edge, numbers: Mapping[Target, int], pictured: Collection[_Triple]) -> GraphEdge:
-    return GraphEdge(
-        numbers[edge.source],
-        numbers[edge.target],
-        plain(edge.name),
-        round(edge.weight, 2),
-        drawn=(edge.source, edge.name, edge.target) in pictured,
     )
 
 
@@ -282,7 +254,7 @@ class _Places:
         definitions: _Definitions,
     ) -> None:
         self._snapshot, self._mentions, self._definitions = snapshot, mentions, definitions
-        self._uris = reading.uris_of(transaction, snapshot.document_ids)
+        self.uris = reading.uris_of(transaction, snapshot.document_ids)
 
     def of_entity(self, id_: str) -> tuple[GraphPlace, ...]:
         anchors: dict[str, str] = {}
@@ -292,22 +264,19 @@ class _Places:
         owners = self._mentions.documents[id_][0][: PLACES + len(anchors)].tolist()
         for owner in owners:
             anchors.setdefault(self._snapshot.document_ids[owner], "")
-        chosen = [place for place in anchors.items() if place[0] in self._uris][:PLACES]
+        chosen = [place for place in anchors.items() if place[0] in self.uris][:PLACES]
         return tuple(
-            GraphPlace(self._uris[document], anchor, document in defining)
+            GraphPlace(self.uris[document], anchor, document in defining)
             for document, anchor in chosen
         )
-
-    def of_document(self, document_id: str) -> tuple[GraphPlace, ...]:
-        return (GraphPlace(self._uris[document_id]),) if document_id in self._uris else ()
 
 
 def _gaps(gaps: Sequence[Gap], mentions: EntityMentions, places: _Places) -> Iterator[GraphGap]:
     for gap in gaps:
         id_ = gap.target.id
         if gap.target.kind is TargetKind.DOCUMENT:
-            document_places = places.of_document(id_)
-            if document_places:
-                yield GraphGap(plain(gap.name), gap.kind.value, gap.reason, document_places)
+            if id_ in places.uris:
+                place = GraphPlace(places.uris[id_])
+                yield GraphGap(plain(gap.name), gap.kind.value, gap.reason, (place,))
         elif id_ in mentions.names:
             yield GraphGap(mentions.names[id_], gap.kind.value, gap.reason, places.of_entity(id_))

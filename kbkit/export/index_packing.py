@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Integers = NDArray[np.int64]
-Whole = NDArray[np.int64] | NDArray[np.int32]
 
 _START, _END = "kbkitShard(", ");\n"
 LEVELS = 7
@@ -42,7 +41,7 @@ def decode_shard(data: bytes) -> dict[str, Any]:
     return values
 
 
-def encode_varints(numbers: Whole) -> str:
+def encode_varints(numbers: ArrayLike) -> str:
     """Encode non-negative numbers."""
     values = np.asarray(numbers, np.int64)
     lengths = np.ones(len(values), np.int64)
@@ -83,17 +82,7 @@ def decode_nibbles(text: str, columns: int) -> NDArray[np.int8]:
     return flat.reshape(-1, columns)
 
 
-def encode_bytes(matrix: NDArray[np.int8]) -> str:
-    """Encode values from -127 to 127, one per byte."""
-    return to_base64(matrix.view(np.uint8).reshape(-1))
-
-
-def decode_bytes(text: str, columns: int) -> NDArray[np.int8]:
-    """Decode the output of `encode_bytes`, shape ``(n, columns)``."""
-    return from_base64(text).view(np.int8).reshape(-1, columns)
-
-
-def to_base64(data: NDArray[np.uint8]) -> str:
+def to_base64(data: NDArray[np.uint8] | NDArray[np.int8]) -> str:
     return base64.b64encode(data.tobytes()).decode()
 
 

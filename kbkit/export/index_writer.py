@@ -26,6 +26,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, groupby, pairwise
 from pathlib import Path
@@ -40,11 +41,11 @@ from kbkit.export.index_packing import (
     SUMMARIES,
     Integers,
     QuantizedVectors,
-    encode_bytes,
     encode_nibbles,
     encode_shard,
     encode_varints,
     quantize,
+    to_base64,
 )
 from kbkit.export.index_terms import (
     IndexContent,
@@ -69,13 +70,13 @@ _OVERHEAD = 12  # bytes of a subject
 
 def frame_counts(annotations: IndexedAnnotations) -> dict[str, int]:
     """Count chunks by statement type, the most frequent first."""
-    counts = {
-        frame.value: int((annotations.masks >> place & 1).sum())
-        for place, frame in enumerate(StatementType)
-    }
-    return {
-        frame: count for frame, count in sorted(counts.items(), key=lambda each: -each[1]) if count
-    }
+    counts = Counter(
+        {
+            frame.value: int((annotations.masks >> place & 1).sum())
+            for place, frame in enumerate(StatementType)
+        }
+    )
+    return {frame: count for frame, count in counts.most_common() if count}
 
 
 def annotation_shards(annotations: IndexedAnnotations) -> Iterator[tuple[str, bytes]]:
@@ -247,7 +248,7 @@ def _axes(vectors: QuantizedVectors) -> dict[str, Any]:
     axes = vectors.projection.T
     steps = np.abs(axes).max(axis=1) / OCTET
     values = np.round(axes / np.where(steps > 0, steps, 1)[:, None]).astype(np.int8)
-    return {"v": encode_bytes(values), "s": [round(float(step), 7) for step in steps]}
+    return {"v": to_base64(values), "s": [round(float(step), 7) for step in steps]}
 
 
 def _vector_shards(
@@ -291,14 +292,12 @@ def _core(
         "chunks": len(content.rows),
         "average": float(lengths.mean()) if len(lengths) else 0.0,
         "lengths": encode_varints(lengths),
-        "sizes": encode_varints(np.array([document.chunks for document in documents], np.int64)),
+        "sizes": encode_varints([document.chunks for document in documents]),
         "kinds": kinds,
-        "kind": encode_varints(np.array([kinds.index(kind) for kind in types], np.int64)),
+        "kind": encode_varints([kinds.index(kind) for kind in types]),
         "tags": tags,
         "tag": [[numbers[tag] for tag in document.tags] for document in documents] if tags else [],
-        "days": encode_varints(
-            np.array([max(0, document.day) for document in documents], np.int64)
-        ),
+        "days": encode_varints([max(0, document.day) for document in documents]),
         "stale": [number for number, document in enumerate(documents) if document.stale],
         "ratings": [[n, round(d.rating, 2)] for n, d in enumerate(documents) if d.rating],
         "prior": [[row, round(float(content.prior[row]), 4)] for row in rated.tolist()],

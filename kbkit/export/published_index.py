@@ -26,10 +26,10 @@ from kbkit.embedding import Vector
 from kbkit.errors import ExportError
 from kbkit.export.index_packing import (
     Integers,
-    decode_bytes,
     decode_nibbles,
     decode_shard,
     decode_varints,
+    from_base64,
 )
 from kbkit.export.index_terms import UNIT, utf16_key
 from kbkit.export.index_writer import FORMAT, SETTINGS, index_folder
@@ -125,7 +125,8 @@ class IndexVectors:
         return np.asarray(self._clusters >= 0)
 
     def project(self, vector: Vector, axes: Mapping[str, Any]) -> NDArray[np.float64]:
-        return np.asarray(decode_bytes(axes["v"], len(vector)) @ vector * np.array(axes["s"]))
+        values = from_base64(axes["v"]).view(np.int8).reshape(-1, len(vector))
+        return np.asarray(values @ vector * np.array(axes["s"]))
 
     def near(self, query: NDArray[np.float64], best: Integers, read: Clusters) -> Near:
         vectors = np.zeros((self._rows, self.dimensions), np.float32)

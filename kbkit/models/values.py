@@ -273,8 +273,8 @@ def disambiguate(titles: Mapping[str, str]) -> dict[str, str]:
     labels = dict(titles)
     for uris in uris_of_title.values():
         paths = [_SEPARATORS.split(unquote(_SUFFIX.sub("", uri))) for uri in uris]
-        prefix = _shared_length(paths)
-        suffix = _shared_length([path[prefix:][::-1] for path in paths])
+        prefix = shared_length(paths)
+        suffix = shared_length([path[prefix:][::-1] for path in paths])
         for uri, path in zip(uris, paths, strict=True):
             place = plain("/".join(filter(None, path[prefix : len(path) - suffix])))
             if place and len(uris) > 1:
@@ -282,7 +282,7 @@ def disambiguate(titles: Mapping[str, str]) -> dict[str, str]:
     return labels
 
 
-def _shared_length(paths: Iterable[Sequence[str]]) -> int:
+def shared_length(paths: Iterable[Sequence[str]]) -> int:
     """Return the length of the common prefix of all paths."""
     return sum(1 for _ in takewhile(lambda parts: len(set(parts)) == 1, zip(*paths, strict=False)))
 

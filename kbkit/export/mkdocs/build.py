@@ -111,7 +111,9 @@ def build_site(project: Path) -> Path:
     """Build a MkDocs project into HTML, unless it is unchanged since the last build."""
     site = project / HTML
     state = _state(project)
-    if is_ours(project) and _built_from(site) == state:
+    marker = site / MARKER
+    is_built = (site / "index.html").is_file() and marker.is_file()
+    if is_ours(project) and is_built and marker.read_text(encoding="utf-8") == state:
         return site
     _claim(site)
     # not --quiet, which also hides warnings from strict mode
@@ -120,7 +122,7 @@ def build_site(project: Path) -> Path:
     if process.returncode:
         errors = _error_lines(process.stdout + process.stderr)
         raise ExportError(f"{project}: MkDocs could not build the site:\n{errors}")
-    (site / MARKER).write_text(state, encoding="utf-8")
+    marker.write_text(state, encoding="utf-8")
     return site
 
 
@@ -150,12 +152,6 @@ def _state(project: Path) -> str:
         if path.is_file():
             state.update(path.read_bytes())
     return state.hexdigest()
-
-
-def _built_from(site: Path) -> str:
-    if not (site / "index.html").is_file() or not (site / MARKER).is_file():
-        return ""
-    return (site / MARKER).read_text(encoding="utf-8")
 
 
 def _claim(site: Path) -> None:
@@ -193,17 +189,7 @@ def export_recipe(recipe: Path, workspace: Path, folder: Path) -> None:
 
     So exports need not import workspaces, and MkDocs does not keep an ingest's memory.
     """
-    target = folder / load_recipe(recipe).name
-    process = run_python(
-        "kbkit",
-        "--workspace",
-        str(workspace),
-        "export",
-        str(recipe),
-        "--folder",
-        str(target),
-        "--pages-only",
-        "--trust",
-    )
+    options = ["--folder", str(folder / load_recipe(recipe).name), "--pages-only", "--trust"]
+    process = run_python("kbkit", "--workspace", str(workspace), "export", str(recipe), *options)
     if process.returncode:
         raise ExportError(f"{recipe} cannot be published:\n{process.stderr.strip()}")

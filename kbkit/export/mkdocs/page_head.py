@@ -39,12 +39,6 @@ def scripts() -> dict[str, tuple[str, bytes]]:
     return {name: _add_hash(name, text.encode()) for name, text in texts.items()}
 
 
-def write_scripts(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for file, data in scripts().values():
-        (folder / file).write_bytes(data)
-
-
 def bundle(entry: str) -> str:
     """Bundle a module with its imports as one classic script; `kbkit` has its exports."""
     modules, exported = bundle_modules(f"export/assets/{entry}.js")

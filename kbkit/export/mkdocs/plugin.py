@@ -9,10 +9,11 @@ from __future__ import annotations
 import html
 import posixpath
 from functools import partial
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from jinja2 import ChoiceLoader, DictLoader, PrefixLoader
 from mkdocs.config.base import Config
 from mkdocs.config.config_options import File as ConfigFile
 from mkdocs.config.config_options import ListOfItems, Type
@@ -23,25 +24,12 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
 from kbkit.errors import KbkitError
-from kbkit.export.facts import MANIFEST, Manifest
+from kbkit.export.facts import MANIFEST, Manifest, asset
 from kbkit.export.mkdocs.build import export_recipe
 from kbkit.export.mkdocs.page_head import FOLDER as GRAPHS
-from kbkit.export.mkdocs.page_head import (
-    add_head,
-    graph_scripts,
-    picture,
-    theme_scripts,
-    write_scripts,
-)
+from kbkit.export.mkdocs.page_head import add_head, graph_scripts, picture, scripts, theme_scripts
 from kbkit.export.mkdocs.search import ASSETS, PAGE, SiteSearch
-from kbkit.export.mkdocs.site_pages import (
-    FOLDER,
-    ExportedPage,
-    RenderCache,
-    SearchPage,
-    Sidebar,
-    with_sidebar,
-)
+from kbkit.export.mkdocs.site_pages import FOLDER, ExportedPage, RenderCache, SearchPage, Sidebar
 from kbkit.export.pages.document_page import IMAGES
 from kbkit.export.pages.outline import GRAPH, GRAPH_DATA, HOME
 from kbkit.export.pages.writer import publish_documents, read_documents
@@ -90,7 +78,13 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
             path.parent.relative_to(docs).as_posix(): Manifest.read(path.parent)
             for path in sorted(docs.glob(f"**/{MANIFEST}"))
         }
-        navs = {prefix: _nav(prefix, manifest) for prefix, manifest in self.exports.items()}
+        navs = {
+            prefix: [
+                {html.escape(item["title"]): posixpath.normpath(f"{prefix}/{item['path']}")}
+                for item in manifest.top()
+            ]
+            for prefix, manifest in self.exports.items()
+        }
         root_nav = navs.pop(".", [])
         exports = [{html.escape(self.exports[prefix].title): nav} for prefix, nav in navs.items()]
         if root_nav:  # the site is an export; others are its sections
@@ -115,13 +109,13 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
                 document["page"]: str(document.get("fetched", ""))
                 for document in read_documents(Path(config.docs_dir, prefix))["documents"]
             }
-            places = [posixpath.normpath(posixpath.join(prefix, path)) for path in manifest.files]
+            places = {posixpath.normpath(f"{prefix}/{path}"): path for path in manifest.files}
             pictures = frozenset(
                 place
                 for place in places
                 if place.endswith(".svg") and f"/{IMAGES}/" not in f"/{place}"
             )
-            for path, place in zip(manifest.files, places, strict=True):
+            for place, path in places.items():
                 file = files.get_file_from_path(place)
                 if file is not None and file.is_documentation_page():
                     if path not in titles:
@@ -172,7 +166,9 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         self.renderer.close()
         self.scripts = theme_scripts(config.theme.dirs)
         if self.exports and config.theme.name == "material":
-            env.loader = with_sidebar(env.loader)
+            sidebar = DictLoader({"partials/nav.html": asset("nav.html.j2")})
+            theirs = PrefixLoader({"theme": env.loader})
+            env.loader = ChoiceLoader([sidebar, env.loader, theirs])
 
     # after the search plugin, which is three times faster on plain code
     @event_priority(-100)
@@ -215,14 +211,16 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
     # after the search plugin, which writes the index
     @event_priority(-100)
     def on_post_build(self, *, config: MkDocsConfig) -> None:
-        if self.exports:
-            write_scripts(Path(config.site_dir, ASSETS))
-        for name, data in chain.from_iterable(scripts.items() for scripts in self.graphs.values()):
-            path = Path(config.site_dir, ASSETS, GRAPHS, name)
+        files = dict(scripts().values()) if self.exports else {}
+        for graph in self.graphs.values():
+            files |= {f"{GRAPHS}/{name}": data for name, data in graph.items()}
+        for sidebar in self.sidebars.values():
+            files |= {f"{FOLDER}/{name}": data for name, data in sidebar.files()}
+        for name, data in files.items():
+            path = Path(config.site_dir, ASSETS, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
         for prefix in self.exports:
-            self.sidebars[prefix].write(Path(config.site_dir, ASSETS, FOLDER))
             publish_documents(
                 Path(config.docs_dir, prefix),
                 Path(config.site_dir, prefix),
@@ -252,10 +250,3 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         url = self._url(prefix, path)
         slash = "/" if url and url.endswith("/") else ""
         return None if url is None else posixpath.relpath(url, prefix) + slash
-
-
-def _nav(prefix: str, manifest: Manifest) -> list[dict[str, Any]]:
-    return [
-        {html.escape(item["title"]): posixpath.normpath(posixpath.join(prefix, item["path"]))}
-        for item in manifest.top()
-    ]

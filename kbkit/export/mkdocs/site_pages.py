@@ -14,18 +14,18 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote
 
-from jinja2 import BaseLoader, ChoiceLoader, DictLoader, PrefixLoader
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from mkdocs.structure.toc import get_toc
 
-from kbkit.export.facts import asset, write_file
+from kbkit.export.facts import write_file
 from kbkit.export.index_packing import encode_call
 from kbkit.export.mkdocs.page_head import description
 from kbkit.export.mkdocs.search import SiteSearch
@@ -74,9 +74,12 @@ class RenderCache:
                 cached["plain"], cached["html"], cached["toc"], anchors=frozenset(cached["anchors"])
             )
         targets: dict[str, dict[str, str | None]] = {kind: {} for kind in finders}
-        links, pictures, images = (
-            _recording(find, targets[kind]) for kind, find in finders.items()
-        )
+
+        def record(kind: str, href: str) -> str | None:
+            targets[kind][href] = found = finders[kind](href)
+            return found
+
+        links, pictures, images = (partial(record, kind) for kind in finders)
         page = render(text, links, document=document, picture=pictures, image=images)
         values = {"key": key, **targets, "plain": page.plain, "html": page.html, "toc": page.toc}
         if self._folder is not None:
@@ -109,17 +112,6 @@ def _renderer_version() -> str:
     code = b"".join(Path(str(module.__file__)).read_bytes() for module in modules)
     versions = " ".join(map(version, _LIBRARIES))
     return f"{versions} {hashlib.blake2b(code, digest_size=16).hexdigest()}"
-
-
-def _recording(
-    find: Callable[[str], str | None], targets: dict[str, str | None]
-) -> Callable[[str], str | None]:
-
-    def record(href: str) -> str | None:
-        targets[href] = find(href)
-        return targets[href]
-
-    return record
 
 
 _LEAD = re.compile(r"</h1>(?:\s*<p>.*?</p>)?", re.DOTALL)
@@ -227,13 +219,6 @@ MAX_UNFOLDED = 500
 FOLDER = "contents"
 """Folder of the files of sections, next to the scripts."""
 
-_TEMPLATE = "partials/nav.html"
-
-
-def with_sidebar(templates: BaseLoader) -> BaseLoader:
-    sidebar = DictLoader({_TEMPLATE: asset("nav.html.j2")})
-    return ChoiceLoader([sidebar, templates, PrefixLoader({"theme": templates})])
-
 
 @dataclass(slots=True, eq=False)
 class _Entry:
@@ -300,9 +285,8 @@ class Sidebar:
 
     def of(self, path: str, url: str) -> str:
         up = "../" * url.count("/")
-        current = self._entries.get(path)
+        current = entry = self._entries.get(path)
         branch = []
-        entry = current
         while entry is not None:
             branch.append(entry)
             entry = entry.over
@@ -324,11 +308,6 @@ class Sidebar:
                 if remaining := len(entry.children) - len(rows):
                     rows.append([f"{remaining:,} more", entry.listing])
                 yield f"{entry.id}.js", encode_call("kbkitContents", [entry.id, rows])
-
-    def write(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, data in self.files():
-            (folder / name).write_bytes(data)
 
 
 def _level(

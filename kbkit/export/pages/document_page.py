@@ -278,16 +278,16 @@ def _length_chart(lengths: Sequence[int]) -> str:
 
 
 def figures_page(info: KnowledgeBaseInfo, outline: SiteOutline, pictures: Sequence[str]) -> str:
-    entries = outline.entries.values()
+    counts = Counter(entry.document_type for entry in outline.entries.values())
     text = fill_template(
         "figures.md.j2",
         info=info,
-        count=len(entries),
-        sections=len(outline.section_paths) - 1,
-        types=_types(outline),
-        stale=sum(entry.stale for entry in entries),
-        ratings=[average for average, _ in outline.facts.ratings.values()],
-        days=sorted(entry.day for entry in entries),
+        outline=outline,
+        **_totals(outline),
+        types=[
+            (counts[kind], kind.replace("_", " "), relative(outline.type_paths[kind], FIGURES))
+            for kind in telling_types(counts)
+        ],
         pictures=[
             (PurePosixPath(path).stem.replace("-", " ").capitalize(), path) for path in pictures
         ],
@@ -295,13 +295,10 @@ def figures_page(info: KnowledgeBaseInfo, outline: SiteOutline, pictures: Sequen
     return unsearched_page(outline, FIGURES, "Figures", [text])
 
 
-def _types(outline: SiteOutline) -> str:
-    counts = Counter(entry.document_type for entry in outline.entries.values())
-    return ", ".join(
-        f"{counts[kind]:,} [{escape(kind.replace('_', ' '))}]"
-        f"({relative(outline.type_paths[kind], FIGURES)})"
-        for kind in telling_types(counts)
-    )
+def _totals(outline: SiteOutline) -> dict[str, Any]:
+    entries = outline.entries.values()
+    days, stale = sorted(entry.day for entry in entries), sum(entry.stale for entry in entries)
+    return {"count": len(entries), "days": days, "stale": stale}
 
 
 DOCUMENTS = "documents.json"
@@ -321,8 +318,7 @@ _KINDS = {
 
 
 def about_page(info: KnowledgeBaseInfo, outline: SiteOutline) -> str:
-    entries = outline.entries.values()
-    licenses = Counter(entry.license for entry in entries).most_common()
+    licenses = Counter(entry.license for entry in outline.entries.values()).most_common()
     retained: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for source in outline.facts.sources:
@@ -337,14 +333,12 @@ def about_page(info: KnowledgeBaseInfo, outline: SiteOutline) -> str:
         licenses=licenses[:LICENSES],
         others=sum(number for _, number in licenses[LICENSES:]),
         unstated=not all(license for license, _ in licenses),
-        days=sorted(entry.day for entry in entries),
-        stale=sum(entry.stale for entry in entries),
+        **_totals(outline),
         fidelity=[
             (label, retained[kind], total[kind]) for kind, label in _KINDS.items() if total[kind]
         ],
         pages=total["pages"],
         info=info,
-        count=len(entries),
         documents_json=DOCUMENTS,
         full_text=FULL_TEXT,
     )

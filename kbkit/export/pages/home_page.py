@@ -19,16 +19,7 @@ from kbkit.export.pages.document_page import (
     stars,
     unsearched_page,
 )
-from kbkit.export.pages.outline import (
-    ABOUT,
-    BROWSE,
-    FIGURES,
-    GRAPH,
-    GRAPH_DATA,
-    HOME,
-    SiteOutline,
-    latest_changes,
-)
+from kbkit.export.pages.outline import ABOUT, BROWSE, FIGURES, GRAPH, GRAPH_DATA, HOME, SiteOutline
 from kbkit.export.pages.paths import in_page, relative
 from kbkit.export.pages.sections import TreeSection
 from kbkit.models import KnowledgeBaseInfo
@@ -51,6 +42,9 @@ def home_page(info: KnowledgeBaseInfo, outline: SiteOutline) -> dict[str, str]:
     if len(root.documents) > MAX_DOCUMENTS:
         path = outline.section_paths[root.key]
         more = section_pages(outline, TreeSection(root.key, items=list(root.documents)), (), path)
+    revisions = [(entry.revision, uri) for uri, entry in outline.entries.items()]
+    changes = [change for change in revisions if change[0].change != "first"]
+    changes.sort(key=lambda change: (change[0].day, change[1]), reverse=True)
     text = fill_template(
         "home.md.j2",
         outline=outline,
@@ -66,10 +60,7 @@ def home_page(info: KnowledgeBaseInfo, outline: SiteOutline) -> dict[str, str]:
             for uri in ([] if facts.best else root.documents[:MAX_DOCUMENTS])
         ],
         more=relative(next(iter(more)), HOME) if more else "",
-        changes=[
-            (_link(outline, uri, HOME), revision)
-            for uri, revision in latest_changes(outline.history(), CHANGES)
-        ],
+        changes=[(_link(outline, uri, HOME), revision) for revision, uri in changes[:CHANGES]],
         day=max((source.day for source in facts.sources), default=""),
     )
     meta = {"title": html_title(outline.title)}
@@ -166,19 +157,11 @@ def _data(graph: GraphFacts, outline: SiteOutline, page: str) -> str:
             if place.uri in outline.paths
         ]
 
-    nodes = [
+    nodes: list[list[Any]] = [
         [
-            node.name,
-            names[node.type],
-            node.x,
-            node.y,
-            node.radius,
-            node.chunks,
-            node.documents,
-            places(node.places),
-            node.description,
-            list(node.aliases),
-            list(node.properties),
+            *(node.name, names[node.type], node.x, node.y, node.radius),
+            *(node.chunks, node.documents, places(node.places)),
+            *(node.description, node.aliases, node.properties),
         ]
         for node in graph.nodes
     ]
@@ -198,12 +181,7 @@ def _data(graph: GraphFacts, outline: SiteOutline, page: str) -> str:
         "types": list(names),
         "relations": list(relations),
     }
-    lists: dict[str, list[list[Any]]] = {
-        "documents": documents,
-        "nodes": nodes,
-        "edges": edges,
-        "gaps": gaps,
-    }
+    lists = {"documents": documents, "nodes": nodes, "edges": edges, "gaps": gaps}
     parts = [f'"{name}":[\n' + ",\n".join(map(_json, rows)) + "\n]" for name, rows in lists.items()]
     return f"{_json(values).removesuffix('}')},\n" + ",\n".join(parts) + "}\n"
 

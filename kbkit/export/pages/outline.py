@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -34,7 +33,8 @@ class TextRevision:
     @classmethod
     def of(cls, document: Document, before: str | None, *, first: bool) -> TextRevision:
         """Return a document's revision, given the encoded one of the previous export."""
-        digest = _digest(document)
+        text = f"{document.title}\0{document.content}".encode("utf-8", "surrogatepass")
+        digest = hashlib.blake2b(text, digest_size=8).hexdigest()
         if before is None:
             change: Change = "first" if first else "new"
         else:
@@ -46,20 +46,6 @@ class TextRevision:
 
     def encode(self) -> str:
         return f"{self.day} {self.change} {self.digest}"
-
-
-def _digest(document: Document) -> str:
-    text = f"{document.title}\0{document.content}"
-    data = text.encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(data, digest_size=8).hexdigest()
-
-
-def latest_changes(
-    history: Mapping[str, TextRevision], number: int
-) -> list[tuple[str, TextRevision]]:
-    """Return the newest changes since the first export, the newest first."""
-    changes = [(uri, revision) for uri, revision in history.items() if revision.change != "first"]
-    return sorted(changes, key=lambda change: (change[1].day, change[0]), reverse=True)[:number]
 
 
 HOME = "index.md"
@@ -126,9 +112,6 @@ class SiteOutline:
     def page_of(self, section: TreeSection) -> str:
         return self.paths[section.page] if section.page else self.section_paths[section.key]
 
-    def history(self) -> dict[str, TextRevision]:
-        return {uri: entry.revision for uri, entry in self.entries.items()}
-
 
 def read_entries(documents: Iterable[Document], before: Manifest) -> Iterator[OutlineEntry]:
     """Yield the outline entries of documents that still exist."""
@@ -165,9 +148,9 @@ def make_outline(
         {uri: entry.navigation for uri, entry in entries.items() if entry.navigation},
         labels,
     )
-    paths = assign_paths(
-        entries, "pages", previous=before.documents, used=_foreign(directory, before.files)
-    )
+    written = {path.relative_to(directory).as_posix() for path in directory.glob("pages/**/*.md")}
+    foreign = written.difference(before.files)
+    paths = assign_paths(entries, "pages", previous=before.documents, used=foreign)
     section_paths = {root.key: "sections/all.md"}
     ancestors: dict[str, tuple[TreeSection, ...]] = dict.fromkeys(root.documents, (root,))
     for above, section in root.walk():
@@ -178,6 +161,7 @@ def make_outline(
         if section.page:
             ancestors[section.page] = above
         ancestors.update(dict.fromkeys(section.documents, (*above, section)))
+    order = list(root.reading())
     return SiteOutline(
         title=plain(title),
         entries=entries,
@@ -185,7 +169,10 @@ def make_outline(
         root=root,
         section_paths=section_paths,
         ancestors=ancestors,
-        neighbours=_neighbours(list(root.reading())),
+        neighbours={
+            uri: (before, after)
+            for before, uri, after in zip([None, *order], order, [*order[1:], None], strict=False)
+        },
         type_paths={
             kind: f"types/{kind}.md" for kind in sorted({e.document_type for e in entries.values()})
         },
@@ -194,21 +181,7 @@ def make_outline(
     )
 
 
-def _neighbours(order: Sequence[str]) -> dict[str, tuple[str | None, str | None]]:
-    ends: list[str | None] = [None, *order, None]
-    following = dict(pairwise(ends[1:]))
-    return {uri: (before, following[uri]) for before, uri in pairwise(ends[:-1]) if uri is not None}
-
-
 def _tag_paths(entries: Iterable[OutlineEntry]) -> dict[str, str]:
     counts = Counter(tag for entry in entries for tag in entry.tags)
     ranked = sorted(counts, key=lambda tag: (-counts[tag], tag))[:TAG_PAGES]
     return {tag: f"tags/{natural_path((), tag)}-{digest(tag)}.md" for tag in sorted(ranked)}
-
-
-def _foreign(directory: Path, ours: Iterable[str]) -> list[str]:
-    our_paths = set(ours)
-    paths = (
-        path.relative_to(directory).as_posix() for path in (directory / "pages").glob("**/*.md")
-    )
-    return [path for path in paths if path not in our_paths]

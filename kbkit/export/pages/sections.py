@@ -12,6 +12,7 @@ from typing import Any
 from kbkit.export.pages.contents import ContentsLink, ReadingOrder, Trail, bare, introduces, rank
 from kbkit.export.pages.paths import uri_parts
 from kbkit.models.documents import Navigation
+from kbkit.models.values import shared_length
 
 MIN_DOCUMENTS = 3
 """Minimum size of a section without an introduction."""
@@ -98,7 +99,11 @@ def section_tree(
     }
     _sort(root, ReadingOrder(contents or {}, following))
     # a source starts with its front page and ends with its indexes, whatever the lists say
-    root.items.sort(key=lambda item: not (isinstance(item, str) and _is_front(item, root)))
+    root.items.sort(
+        key=lambda item: (
+            not (isinstance(item, str) and introduces(item) and uri_parts(item)[0] == root.key)
+        )
+    )
     if any(uri_parts(uri)[1] == "genindex" for uri in ordered):
         root.items.sort(key=_is_index)
     return root
@@ -109,10 +114,6 @@ def _is_index(item: str | TreeSection) -> bool:
     if isinstance(item, str):
         return uri_parts(item)[1] in _INDEXES
     return not item.page and all(map(_is_index, item.items))
-
-
-def _is_front(uri: str, root: TreeSection) -> bool:
-    return introduces(uri) and uri_parts(uri)[0] == root.key
 
 
 def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
@@ -268,9 +269,7 @@ def _families(places: Mapping[str, tuple[Key, str]]) -> dict[str, str]:
 
 
 def _common(folders: Sequence[Key]) -> Key:
-    first, last = min(folders, default=()), max(folders, default=())
-    shared = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
-    return tuple(part for part, _ in shared)
+    return min(folders, default=())[: shared_length(folders)]
 
 
 def _prune(section: TreeSection, depth: int) -> None:
@@ -298,11 +297,10 @@ def _sort(section: TreeSection, order: ReadingOrder) -> None:
 
     def place(item: str | TreeSection) -> tuple[Any, ...]:
         if isinstance(item, str):
-            return order.place(folders, item), natural_key(item)
-        first = min(order.place(folders, uri) for uri in item.reading())
-        return (order.place(folders, item.page) if item.page else first), natural_key(
-            item.page or next(item.reading())
-        )
+            uris = [item]
+        else:
+            uris = [item.page] if item.page else list(item.reading())
+        return min(order.place(folders, uri) for uri in uris), natural_key(uris[0])
 
     section.items.sort(key=place)
     for inner in section.sections:

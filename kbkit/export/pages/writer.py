@@ -95,7 +95,7 @@ def export_pages(
                     f"{directory / path}: not written by kbkit; "
                     "choose an empty folder for the export"
                 )
-        revisions = {uri: revision.encode() for uri, revision in outline.history().items()}
+        revisions = {uri: entry.revision.encode() for uri, entry in outline.entries.items()}
         manifest = Manifest(info.name, outline.title, outline.paths, (), before.nav, revisions)
         # the manifest lists every file before it is written, so that a killed export can resume; it
         # keeps the previous history, so that unwritten changes still count as new then
