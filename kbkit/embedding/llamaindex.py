@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from kbkit.embedding import Matrix, Vector, full_rows, normalize
 from kbkit.errors import EmbedderError, EmbedderUnreachableError
 from kbkit.recipes import LlamaIndexEmbedding
-from kbkit.runtime.third_party import SECRET_NAME, open_class, safe_message
+from kbkit.runtime.third_party import SECRET_NAME, open_class, resolve_model, safe_message
 
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -78,8 +77,6 @@ SHORT_FORMS = {
     "voyage": ("voyageai", "VoyageEmbedding", "model_name"),
 }
 """Module of `llama_index.embeddings`, class, and argument for the model's name."""
-
-_PATH = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)[:.]([A-Za-z_]\w*)")
 _MAX_BATCH = 2048  # limit of llama-index
 _PROBE = "kbkit"
 
@@ -91,14 +88,20 @@ class LlamaIndexEmbedder:
         self._spec = spec
         self._wait = wait
         self.batch_size = spec.batch_size
-        self._path, self._arguments, package = _resolve(spec)
-        self._model = self._open(package)
+        self._path, self._arguments, install = resolve_model(
+            spec.model, spec.arguments, SHORT_FORMS, group="embeddings", error=EmbedderError
+        )
+        self._model = self._open(install)
         self._dimensions = 0
         self._lock = threading.Lock()
 
     @property
     def fingerprint(self) -> str:
-        arguments = _without_secrets(self._arguments)
+        arguments = {
+            name: value
+            for name, value in self._arguments.items()
+            if name != "embed_batch_size" and not SECRET_NAME.search(name)
+        }
         text = json.dumps(arguments, sort_keys=True, default=repr)
         digest = hashlib.sha256(f"{self._path}\n{text}".encode()).hexdigest()
         return f"llama-index:{self._spec.model}:{digest[:16]}"
@@ -130,7 +133,7 @@ class LlamaIndexEmbedder:
         vector: Vector = self._vectors(lambda: [self._model.get_query_embedding(text)], 1)[0]
         return vector
 
-    def _open(self, package: str) -> BaseEmbedding:
+    def _open(self, install: str) -> BaseEmbedding:
         from llama_index.core.base.embeddings.base import BaseEmbedding
 
         model = open_class(
@@ -140,7 +143,7 @@ class LlamaIndexEmbedder:
             kind="llama-index embedding",
             name=self._spec.model,
             error=EmbedderError,
-            install=f"pip install {package}" if package else "install its package",
+            install=install,
             check="embedding.arguments and the keys in the environment",
         )
         if "embed_batch_size" not in self._arguments:  # not every constructor takes it
@@ -173,29 +176,3 @@ class LlamaIndexEmbedder:
 
     def _safe(self, error: Exception) -> str:
         return safe_message(error, self._arguments)
-
-
-def _resolve(spec: LlamaIndexEmbedding) -> tuple[str, dict[str, Any], str]:
-    head, colon, model = spec.model.partition(":")
-    arguments = dict(spec.arguments)
-    if head in SHORT_FORMS and colon and model:
-        module, name, argument = SHORT_FORMS[head]
-        arguments.setdefault(argument, model)
-        path = f"llama_index.embeddings.{module}:{name}"
-        package = f"llama-index-embeddings-{module.replace('_', '-')}"
-    elif match := _PATH.fullmatch(spec.model):
-        path, package = f"{match[1]}:{match[2]}", ""
-    else:
-        raise EmbedderError(
-            f"{spec.model}: not an embedding; write SHORT:MODEL with SHORT one of "
-            f"{', '.join(sorted(SHORT_FORMS))}, or an import path such as package.module:Class"
-        )
-    return path, arguments, package
-
-
-def _without_secrets(arguments: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: value
-        for name, value in arguments.items()
-        if name != "embed_batch_size" and not SECRET_NAME.search(name)
-    }

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kbkit.errors import LanguageModelError
 from kbkit.models.values import plain
 from kbkit.recipes import LanguageModelSpec
-from kbkit.runtime.third_party import open_class
+from kbkit.runtime.third_party import open_class, resolve_model
 from kbkit.text.markdown.structure import plain_text
 
 if TYPE_CHECKING:
@@ -31,14 +31,13 @@ _MAX_READ = 2_000
 """Maximum characters of an answer's text that are read."""
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,1000}>|<!--.*?-->")
 _SHORT_FORMS = {
-    "anthropic": ("llama_index.llms.anthropic:Anthropic", "llama-index-llms-anthropic"),
-    "google": ("llama_index.llms.google_genai:GoogleGenAI", "llama-index-llms-google-genai"),
-    "mistral": ("llama_index.llms.mistralai:MistralAI", "llama-index-llms-mistralai"),
-    "ollama": ("llama_index.llms.ollama:Ollama", "llama-index-llms-ollama"),
-    "openai": ("llama_index.llms.openai:OpenAI", "llama-index-llms-openai"),
-    "openai-like": ("llama_index.llms.openai_like:OpenAILike", "llama-index-llms-openai-like"),
+    "anthropic": ("anthropic", "Anthropic", "model"),
+    "google": ("google_genai", "GoogleGenAI", "model"),
+    "mistral": ("mistralai", "MistralAI", "model"),
+    "ollama": ("ollama", "Ollama", "model"),
+    "openai": ("openai", "OpenAI", "model"),
+    "openai-like": ("openai_like", "OpenAILike", "model"),
 }
-_PATH = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*[:.][A-Za-z_]\w*")
 
 
 class AnswerError(Exception):
@@ -58,18 +57,9 @@ class ModelReply(NamedTuple):
 
 
 def open_llm(spec: LanguageModelSpec, *, key: str) -> LLM:
-    head, colon, model = spec.llm.partition(":")
-    arguments: dict[str, Any] = dict(spec.arguments)
-    if head in _SHORT_FORMS and colon and model:
-        path, package = _SHORT_FORMS[head]
-        arguments.setdefault("model", model)
-    elif _PATH.fullmatch(spec.llm):
-        path, package = spec.llm, ""
-    else:
-        raise LanguageModelError(
-            f"{spec.llm}: not a language model; write SHORT:MODEL with SHORT one of "
-            f"{', '.join(sorted(_SHORT_FORMS))}, or an import path such as package.module:Class"
-        )
+    path, arguments, install = resolve_model(
+        spec.llm, spec.arguments, _SHORT_FORMS, group="llms", error=LanguageModelError
+    )
     from llama_index.core.llms import LLM
 
     return open_class(
@@ -79,7 +69,7 @@ def open_llm(spec: LanguageModelSpec, *, key: str) -> LLM:
         kind="llama-index language model",
         name=spec.llm,
         error=LanguageModelError,
-        install=f"pip install {package}" if package else "install its package",
+        install=install,
         check=f"{key}.arguments and the keys in the environment",
     )
 

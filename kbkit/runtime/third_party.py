@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from kbkit.errors import KbkitError
 from kbkit.models.documents import variable, variables
@@ -27,7 +27,35 @@ _IN_ADDRESS = re.compile(
     r"signature)[^\s=&#]*=[^\s&#]+",
     re.IGNORECASE,
 )
+_PATH = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)[:.]([A-Za-z_]\w*)")
 _MIN_SECRET = 6  # shorter values would hide ordinary words
+
+
+def resolve_model(
+    model: str,
+    arguments: Mapping[str, Any],
+    forms: Mapping[str, tuple[str, str, str]],
+    *,
+    group: Literal["llms", "embeddings"],
+    error: type[KbkitError],
+) -> tuple[str, dict[str, Any], str]:
+    """Return the class of a model, its arguments, and how to install it.
+
+    The model is a short form (``openai:gpt-4o-mini``) or an import path; `forms` have module, class
+    and argument for the model's name.
+    """
+    head, _, name = model.partition(":")
+    if head in forms and name:
+        module, kind, argument = forms[head]
+        install = f"pip install llama-index-{group}-{module.replace('_', '-')}"
+        return f"llama_index.{group}.{module}:{kind}", {argument: name, **arguments}, install
+    if match := _PATH.fullmatch(model):
+        return f"{match[1]}:{match[2]}", dict(arguments), "install its package"
+    kind = "an embedding" if group == "embeddings" else "a language model"
+    raise error(
+        f"{model}: not {kind}; write SHORT:MODEL with SHORT one of {', '.join(sorted(forms))}, "
+        "or an import path such as package.module:Class"
+    )
 
 
 def open_class(
