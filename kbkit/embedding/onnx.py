@@ -7,13 +7,13 @@ import json
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,11 +46,10 @@ _opening = Lock()
 _SENTENCE_RANK, _TOKEN_RANK = 2, 3
 
 
-@dataclass(frozen=True, slots=True)
-class _Files:
+class _Files(NamedTuple):
     model: Path
     tokenizer: Path
-    config: ModelConfig = field(default_factory=ModelConfig)
+    config: ModelConfig = ModelConfig()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +64,13 @@ class _Options:
 
     @classmethod
     def of(cls, spec: OnnxEmbedding, config: ModelConfig) -> _Options:
-        def first(name: str, default: Any) -> Any:
-            values = (getattr(spec, name), getattr(config, name))
-            return next((value for value in values if value is not None), default)
-
-        return cls(
-            first("pooling", "mean"),
-            first("max_length", MAX_LENGTH),
-            spec.normalize,
-            first("query_prefix", ""),
-            first("passage_prefix", ""),
-        )
+        values: dict[str, Any] = {"pooling": "mean", "max_length": MAX_LENGTH}
+        values |= {"query_prefix": "", "passage_prefix": ""}
+        for name in values:
+            for source in (config, spec):
+                if (value := getattr(source, name)) is not None:
+                    values[name] = value
+        return cls(**values, normalize=spec.normalize)
 
 
 class OnnxEmbedder:
@@ -93,7 +88,12 @@ class OnnxEmbedder:
             self._tokenizer = tokenizer_of(
                 files.tokenizer, file_version(files.tokenizer), self._options.max_length
             )
-        _check_vocabulary(files, self._tokenizer.get_vocab_size())
+        tokens, vocabulary = self._tokenizer.get_vocab_size(), files.config.vocabulary
+        if vocabulary and not _MIN_VOCABULARY_SHARE * vocabulary <= tokens <= vocabulary:
+            raise EmbedderError(
+                f"{files.tokenizer}: has {tokens:,} tokens and the model {vocabulary:,}: it is "
+                "another model's; fetch or copy the whole model again"
+            )
         self._inputs = [value.name for value in self._session.get_inputs()]
         unknown_inputs = set(self._inputs) - _INPUTS
         if unknown_inputs:
@@ -237,15 +237,6 @@ def _tokenizer_beside(model: Path) -> Path:
     if not tokenizer.is_file() and model.parent.name == "onnx":
         tokenizer = model.parent.parent / "tokenizer.json"
     return tokenizer
-
-
-def _check_vocabulary(files: _Files, tokens: int) -> None:
-    vocabulary = files.config.vocabulary
-    if vocabulary is not None and not _MIN_VOCABULARY_SHARE * vocabulary <= tokens <= vocabulary:
-        raise EmbedderError(
-            f"{files.tokenizer}: has {tokens:,} tokens and the model {vocabulary:,}: it is another "
-            "model's; fetch or copy the whole model again"
-        )
 
 
 @lru_cache(maxsize=4)

@@ -95,20 +95,6 @@ def group_headings(
     return list(groups), means, weights.astype(np.float32)
 
 
-def _word_prior(
-    words: Mapping[str, Vector],
-    vocabulary: Mapping[str, int],
-    weights: NDArray[np.float32],
-    width: int,
-) -> Matrix:
-    rows = [row for term, row in vocabulary.items() if term in words]
-    start = np.zeros((len(vocabulary), width), np.float32)
-    if rows:
-        vectors = np.stack([words[term] for term in vocabulary if term in words])
-        start[rows] = vectors - np.average(vectors, axis=0, weights=weights[rows])
-    return start
-
-
 def fit_prior(
     prior: Mapping[str, Vector],
     vocabulary: Mapping[str, int],
@@ -117,7 +103,10 @@ def fit_prior(
     targets: Matrix,
 ) -> Matrix:
     """Return the prior as a table, centred and scaled to fit the targets best."""
-    start = _word_prior(prior, vocabulary, df, targets.shape[1])
+    start = np.zeros((len(vocabulary), targets.shape[1]), np.float32)
+    if rows := [row for term, row in vocabulary.items() if term in prior]:
+        vectors = np.stack([prior[term] for term in vocabulary if term in prior])
+        start[rows] = vectors - np.average(vectors, axis=0, weights=df[rows])
     guess = design @ start
     size = float((guess * guess).sum())
     start *= np.float32(max(0.0, float((guess * targets).sum())) / size if size > 0 else 0.0)

@@ -192,7 +192,7 @@ def _load(weights: Path, tokenizer: Path) -> tuple[_Table, _Tokens]:
     from safetensors.numpy import load
     from tokenizers import Tokenizer
 
-    table = read_checked(weights, frozenset({WEIGHTS_SHA256}), _MEND)
+    table = read_checked(weights, {WEIGHTS_SHA256}, _MEND)
     config = read_checked(tokenizer, TOKENIZER_SHA256, _MEND)
     try:
         vectors = load(table)["embedding.weight"]
