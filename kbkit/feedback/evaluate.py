@@ -106,12 +106,11 @@ def evaluate(
         runs.append((mode, against))
     elif against is not None and not isinstance(against, Evaluation):
         runs.append((check_mode(against, "against"), retrieval))
-    checked = [
-        (check_mode(run_mode), kb.spec.retrieval, str(run_mode))
-        if settings is None
-        else (check_mode(run_mode), check_retrieval(settings), f"{run_mode}, other settings")
-        for run_mode, settings in runs
-    ]
+    checked = []
+    for run_mode, settings in runs:
+        label = str(run_mode) if settings is None else f"{run_mode}, other settings"
+        spec = kb.spec.retrieval if settings is None else check_retrieval(settings)
+        checked.append((check_mode(run_mode), spec, label))
     with progress_bar(on_progress) as report:
         evaluation, *baselines = [_measure(kb, queries, run, k, report) for run in checked]
     if isinstance(against, Evaluation):
@@ -125,13 +124,10 @@ def evaluate(
 def to_ranking(query: EvaluationQuery, names: Sequence[str], unit: Unit) -> Ranking:
     items: list[str | None] = []
     for name in names:
-        if unit == "page":
-            items.append(matching_page(name, query, items))
-        else:
-            items.append(name if name in query.gains else None)
+        items.append(matching_page(name, query, items) if unit == "page" else name)
     places = {name: i for i, name in enumerate(query.gains)}
-    ranked = tuple(None if item is None else places[item] for item in items)
-    return Ranking(tuple(query.gains.values()), ranked)
+    found = tuple(None if item is None else places.get(item) for item in items)
+    return Ranking(tuple(query.gains.values()), found)
 
 
 def _measure(

@@ -106,10 +106,8 @@ def query_of(query: str, ground_truth: Sequence[Question] | Judgements) -> Evalu
 
 def _by_page(questions: Any) -> EvaluationSet:
     queries = [
-        EvaluationQuery(
-            question.question, dict.fromkeys(question.relevant, 1) | {question.relevant[0]: 2}
-        )
-        for question in check_questions(questions)
+        EvaluationQuery(each.question, dict.fromkeys(each.relevant, 1) | {each.relevant[0]: 2})
+        for each in check_questions(questions)
     ]
     return EvaluationSet("page", tuple(queries))
 

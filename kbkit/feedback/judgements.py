@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,13 +124,13 @@ class Judgements(Several[Judgement]):
             chunk_ids: Ids of existing chunks; ratings of others are left out.
         """
         scores = latest_scores(rating for rating in ratings if rating.target.id in chunk_ids)
-        return cls(
-            tuple(
-                Judgement(query, chunk_id, _grade(by_rater.values()), len(by_rater))
-                for query, chunks in scores.items()
-                for chunk_id, by_rater in chunks.items()
-            )
-        )
+        judgements = []
+        for query, chunks in scores.items():
+            for chunk_id, by_rater in chunks.items():
+                average = sum(by_rater.values()) / len(by_rater)
+                grade = max(0, int(average + 0.5) - 2)
+                judgements.append(Judgement(query, chunk_id, grade, len(by_rater)))
+        return cls(tuple(judgements))
 
     @classmethod
     def from_qrels(cls, path: str | Path, topics: str | Path | None = None) -> Self:
@@ -228,15 +227,14 @@ def _query(value: Any) -> str:
     return query
 
 
-def _grade(scores: Collection[int]) -> int:
-    return max(0, math.floor(sum(scores) / len(scores) + 0.5) - 2)
-
-
 Queries = Iterable[str | Question] | Recipe | Judgements | str | Path
 """Queries, golden questions, judgements, a recipe, or the path of a file with one of them."""
 
 GroundTruth = Sequence[Question] | Judgements | Recipe | str | Path
 """Golden questions, judgements, a recipe, or the path of a file with them."""
+
+
+_QUESTION_FILES = (".yaml", ".yml", ".tsv", ".qrels")
 
 
 def load_ground_truth(source: GroundTruth) -> Sequence[Question] | Judgements:
@@ -265,12 +263,12 @@ def load_queries(source: Queries) -> tuple[str, ...]:
 
 
 def _texts(source: Queries) -> list[str]:
+    if isinstance(source, (str, Path)) and Path(source).suffix.lower() not in _QUESTION_FILES:
+        return _read_lines(Path(source))
+    if isinstance(source, (str, Path, Recipe)):
+        source = load_ground_truth(source)
     if isinstance(source, Judgements):
         return list(source.queries.values())
-    if isinstance(source, Recipe):
-        return [question.question for question in golden_questions(source)]
-    if isinstance(source, (str, Path)):
-        return _read_lines(Path(source))
     if not isinstance(source, Iterable):
         raise ConfigError(
             f"queries={source!r}: give a list of texts or questions, or a file's path"
@@ -282,20 +280,12 @@ def _texts(source: Queries) -> list[str]:
 
 
 def _read_lines(path: Path) -> list[str]:
-    suffix = path.suffix.lower()
-    if suffix in (".yaml", ".yml"):
-        return _texts(load_recipe(path))
-    if suffix == ".tsv":
-        return [question.question for question in load_questions(path)]
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError, ValueError) as error:
+    except (OSError, ValueError) as error:
+        why = error.strerror or "no file" if isinstance(error, OSError) else "not UTF-8 text"
         raise ConfigError(
-            f"{str(path)[:200]}: cannot be read as a file of queries ({_why(error)}); give a list "
-            "of texts, or a file with one query a line"
+            f"{str(path)[:200]}: cannot be read as a file of queries ({why}); give a list of "
+            "texts, or a file with one query a line"
         ) from None
     return [line for line in lines if not line.lstrip().startswith("#")]
-
-
-def _why(error: Exception) -> str:
-    return error.strerror or "no file" if isinstance(error, OSError) else "not UTF-8 text"

@@ -82,7 +82,7 @@ def difference(values: Values, others: Values) -> Difference:
         return Difference(mean, low, high, 1.0)
     test = permutation_test(
         (values, others),
-        _mean_difference,
+        lambda first, second, axis: np.mean(first - second, axis=axis),
         permutation_type="samples",
         vectorized=True,
         n_resamples=_RESAMPLES,
@@ -90,10 +90,6 @@ def difference(values: Values, others: Values) -> Difference:
         rng=np.random.default_rng(_SEED),
     )
     return Difference(mean, low, high, float(test.pvalue))
-
-
-def _mean_difference(first: Values, second: Values, axis: int) -> Any:
-    return np.mean(first - second, axis=axis)
 
 
 DEPTH = 10

@@ -122,7 +122,9 @@ def test_queries_are_loaded_from_values_and_files(tmp_path):
     table.write_text("how to read\tx\nhow  to write\tx,y\n")
     text.write_text("# queries\nhow to read\n\n  HOW to read\nhow to write\n")
     recipe.write_text("name: r\nsources: [{type: package, name: json}]\nquestions: q.tsv\n")
-    for form in (queries, questions, judgements, table, str(text), recipe, iter(queries)):
+    judgements.to_qrels(tmp_path / "q.qrels")
+    files = (table, str(text), recipe, tmp_path / "q.qrels")
+    for form in (queries, questions, judgements, *files, iter(queries)):
         assert load_queries(form) == queries
 
 
