@@ -218,9 +218,7 @@ def demands(recipe: Recipe) -> list[str]:
     Paths outside its folder, private addresses, a folder to write to, variables of the environment,
     and code: imported packages, plugins and models. A recipe made in Python needs no trust.
     """
-    if recipe.path == Path():
-        return []
-    return [*_path_demands(recipe), *_code_demands(recipe)]
+    return [] if recipe.path == Path() else [*_path_demands(recipe), *_code_demands(recipe)]
 
 
 def require_trust(recipe: Recipe) -> None:
@@ -258,23 +256,18 @@ def _code_demands(recipe: Recipe) -> Iterator[str]:
             yield f"sources[{number}]: runs the plugin {source.name}"
     keys = ("embedding", "summary_embedding", "annotation", "expand")
     specs = {key: getattr(recipe, key) for key in keys}
+    for number, postprocessor in enumerate(recipe.retrieval.postprocessors):
+        specs[f"retrieval.postprocessors[{number}]"] = postprocessor
     for key, spec in specs.items():
-        if isinstance(spec, LlamaIndexEmbedding):
-            yield f"{key}: runs {spec.model}, which may send text elsewhere"
-        if isinstance(spec, PluginEmbedding | PluginAnnotation):
-            yield f"{key}: runs the plugin {spec.name}"
-        if isinstance(spec, LlmAnnotation):
-            yield f"{key}: runs {spec.llm}, which may send text elsewhere"
-    postprocessors = {
-        f"retrieval.postprocessors[{n}]": s for n, s in enumerate(recipe.retrieval.postprocessors)
-    }
-    for key, spec in (specs | postprocessors).items():
+        match spec:
+            case LlamaIndexEmbedding(model=code) | LanguageModelSpec(llm=code):
+                yield f"{key}: runs {code}, which may send text elsewhere"
+            case PluginEmbedding(name=code) | PluginAnnotation(name=code):
+                yield f"{key}: runs the plugin {code}"
+            case PostprocessorSpec(path=code):
+                yield f"{key}: runs {code}"
         for name in variables(getattr(spec, "arguments", {})):
             yield f"{key}: is given the variable {name} of the environment"
-    if recipe.expand is not None:
-        yield f"expand: runs {recipe.expand.llm}, which may send text elsewhere"
-    for key, postprocessor in postprocessors.items():
-        yield f"{key}: runs {postprocessor.path}"
 
 
 def _is_outside(recipe: Recipe, path: str, *, glob: bool = False) -> bool:
