@@ -19,7 +19,7 @@ from kbkit.models.values import plain
 from kbkit.paths import matches
 from kbkit.recipes import FetchSpec
 from kbkit.runtime.config import Settings
-from kbkit.runtime.progress import OnProgress
+from kbkit.runtime.progress import OnProgress, ignore
 from kbkit.sources import Outcome, SourceContext
 from kbkit.sources.decode import decode
 from kbkit.sources.files import walk
@@ -95,8 +95,9 @@ def draft_of_site(
     settings = Settings.load()
     spec = FetchSpec(allow_private=allow_private, delay=POLITE)
     context = SourceContext(user_agent=settings.user_agent, timeout=settings.timeout)
+    notify = on_progress or ignore
     with closing(open_robots(spec, context)) as robots:
-        _report_progress(on_progress, 0, start)
+        notify(Progress("look", 0, 2, start))
         response = robots.get(start)
         if response.outcome is not Outcome.FETCHED:
             raise FetchError(f"{start}: {response.reason}")
@@ -109,7 +110,7 @@ def draft_of_site(
             raise SourceError(f"{start}: not an HTML page")
         scope = CrawlScope(start)
         scope.follow_start(canonical(response.url))
-        _report_progress(on_progress, 1, "sitemaps")
+        notify(Progress("look", 1, 2, "sitemaps"))
         sitemap_pages = read_sitemaps(robots, scope, guess=True)
         linked_pages = [page for href in links(root) if (page := scope.link(href, response.url))]
         source = _source("crawl", start, allow_private)
@@ -248,21 +249,14 @@ def _name(title: str, start: str) -> str:
 
 
 def _description(text: str, media_type: str) -> object | None:
-    head = text.lstrip()[:200]
-    if head.startswith("<") or not re.search(r"openapi|swagger", text[:2_000], re.IGNORECASE):
-        return None
-    if "html" in media_type:
+    is_markup = "html" in media_type or text.lstrip().startswith("<")
+    if is_markup or not re.search(r"openapi|swagger", text[:2_000], re.IGNORECASE):
         return None
     try:
         values = load_values(text)
     except ValueError:
         return None
     return values if isinstance(values, dict) else None
-
-
-def _report_progress(on_progress: OnProgress | None, done: int, message: str) -> None:
-    if on_progress is not None:
-        on_progress(Progress("look", done, 2, message))
 
 
 _PACKAGE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")

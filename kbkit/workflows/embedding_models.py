@@ -32,7 +32,7 @@ from kbkit.embedding.presets import (
 from kbkit.errors import ConflictError, EmbedderError, EmbedderUnreachableError, NotFoundError
 from kbkit.models import Progress, Value
 from kbkit.runtime.config import Settings
-from kbkit.runtime.progress import OnProgress
+from kbkit.runtime.progress import OnProgress, ignore
 from kbkit.sources import Outcome
 from kbkit.sources.web import Fetcher, Response
 
@@ -247,9 +247,8 @@ def fetch_model(
             revision = revision or str((lock or {}).get("revision") or "main")
             hub = Hub(fetcher, settings.models_url, repository, revision)
             model = _weights(hub, file)
-            download = _Download(
-                hub, model, folder, lock or {}, sha256.lower(), max_bytes, on_progress
-            )
+            notify = on_progress or ignore
+            download = _Download(hub, model, folder, lock or {}, sha256.lower(), max_bytes, notify)
             return folder if download.is_here() else download.run()
     except Timeout as error:
         raise ConflictError(f"another process fetches {name}; wait for it") from error
@@ -274,7 +273,7 @@ class _Download:
     lock: Mapping[str, Any]
     expected: str
     max_bytes: int
-    on_progress: OnProgress | None
+    on_progress: OnProgress
     files: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def is_here(self) -> bool:
@@ -348,9 +347,8 @@ class _Download:
         path = self._partial / name
 
         def report() -> None:
-            if self.on_progress is not None:
-                megabytes = path.stat().st_size // 1_000_000
-                self.on_progress(Progress("fetch", megabytes, file.size // 1_000_000, name))
+            megabytes = path.stat().st_size // 1_000_000
+            self.on_progress(Progress("fetch", megabytes, file.size // 1_000_000, name))
 
         self.hub.download(file, path, report)
         hashes = {

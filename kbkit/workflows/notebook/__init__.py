@@ -12,7 +12,7 @@ from kbkit.errors import ConflictError, NotebookError
 from kbkit.extras import extra
 from kbkit.models import Progress
 from kbkit.recipes import Recipe, load_recipe
-from kbkit.runtime.progress import OnProgress
+from kbkit.runtime.progress import OnProgress, ignore
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -68,13 +68,13 @@ def run_notebook(path: str | Path, *, on_progress: OnProgress | None = None) -> 
     except (OSError, ValueError) as error:
         raise NotebookError(f"{path}: cannot be read as a notebook: {error}") from error
     cells = [index for index, cell in enumerate(notebook.cells) if cell.cell_type == "code"]
-    current = [0]
+    current, notify = [0], on_progress or ignore
 
     def on_cell_start(cell: Any, cell_index: int) -> None:
         current[0] = cell_index
-        if on_progress is not None and cell_index in cells:
+        if cell_index in cells:
             first = (cell.source.strip().splitlines() or [""])[0]
-            on_progress(Progress("notebook", cells.index(cell_index), len(cells), first))
+            notify(Progress("notebook", cells.index(cell_index), len(cells), first))
 
     client = nbclient.NotebookClient(
         notebook,
@@ -87,8 +87,7 @@ def run_notebook(path: str | Path, *, on_progress: OnProgress | None = None) -> 
     )
     try:
         client.execute()
-        if on_progress is not None:
-            on_progress(Progress("notebook", len(cells), len(cells)))
+        notify(Progress("notebook", len(cells), len(cells)))
     except nbclient.exceptions.CellExecutionError as error:
         raise NotebookError(_failure(path, current[0], error.ename, error.evalue)) from error
     except (nbclient.exceptions.DeadKernelError, NoSuchKernel) as error:
