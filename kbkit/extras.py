@@ -35,7 +35,7 @@ Extra = Literal[
 
 
 @contextmanager
-def extra(name: Extra, package: str, ability: str) -> Iterator[None]:
+def extra(name: Extra | None, package: str, ability: str) -> Iterator[None]:
     """Convert import errors of an optional package in the block.
 
     ::
@@ -46,29 +46,23 @@ def extra(name: Extra, package: str, ability: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        if (error.name or "").partition(".")[0] == "kbkit":
+        module = (error.name or "").partition(".")[0]
+        if module == "kbkit":
             raise  # a bug in kbkit
-        raise missing(name, package, ability) from error
+        raise missing(name, package or module, ability) from error
 
 
-@contextmanager
-def whole(ability: str) -> Iterator[None]:
-    try:
-        yield
-    except ImportError as error:
-        package = (error.name or "").partition(".")[0]
-        if package == "kbkit":
-            raise  # a bug in kbkit
-        from kbkit.errors import MissingExtraError
-
-        message = f"{ability} needs {package}, which comes with all of kbkit: pip install kbkit"
-        raise MissingExtraError(message) from error
+def whole(ability: str) -> AbstractContextManager[None]:
+    return extra(None, "", ability)
 
 
-def missing(name: Extra, package: str, ability: str) -> MissingExtraError:
+def missing(name: Extra | None, package: str, ability: str) -> MissingExtraError:
     from kbkit.errors import MissingExtraError  # importing kbkit must be fast
 
-    return MissingExtraError(f'{ability} needs {package}: pip install "kbkit[{name}]"')
+    command = f'pip install "kbkit[{name}]"'
+    if name is None:
+        package, command = f"{package}, which comes with all of kbkit", "pip install kbkit"
+    return MissingExtraError(f"{ability} needs {package}: {command}")
 
 
 def lazy_names(
