@@ -87,7 +87,10 @@ def documents_by_type(documents: pd.DataFrame, now: datetime | None = None) -> P
     """Plot the number of documents by type and age, without gone ones."""
     documents = documents[documents["state"] != "gone"]
     ages = ((now or datetime.now(UTC)) - documents["fetched_at"]).dt.days
-    fresh = ages.map(_freshness).astype("string").rename("fetched")
+    fresh = ages.map(
+        lambda days: next((name for name, limit in _FRESHNESS.items() if days < limit), _OLDER)
+    )
+    fresh = fresh.astype("string").rename("fetched")
     kinds = documents["document_type"].astype("string").str.replace("_", " ")
     counts = documents.groupby([kinds, fresh]).size().rename("documents").reset_index()
     order = [*_FRESHNESS, _OLDER]
@@ -190,10 +193,6 @@ def embedding_map(points: pd.DataFrame, colour: str = "document_type") -> Plot:
 
 _FRESH_TO_OLD = ["#1b9e77", "#66b32e", "#c8b400", "#e69100", "#d95f02", "#a0522d"]
 """From green to brown, all visible on white and on black."""
-
-
-def _freshness(days: float) -> str:
-    return next((name for name, limit in _FRESHNESS.items() if days < limit), _OLDER)
 
 
 def _integers(limit: float) -> alt.Axis:

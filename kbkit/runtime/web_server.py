@@ -52,16 +52,13 @@ class _Handler(SimpleHTTPRequestHandler):
     def parse_request(self) -> bool:
         if not super().parse_request():
             return False
-        if not self._is_ours(self.headers.get("Host", LOOPBACK)):
+        host, port = self.headers.get("Host", LOOPBACK), self.connection.getsockname()[1]
+        # protects from DNS rebinding
+        if host.strip().lower() not in _OWN_NAMES | {f"{name}:{port}" for name in _OWN_NAMES}:
             self.send_error(HTTPStatus.MISDIRECTED_REQUEST, "not a name of this machine")
             return False
         self._on_request(self.path)
         return True
-
-    def _is_ours(self, host: str) -> bool:
-        """Whether a ``Host`` header names this machine; protects from DNS rebinding."""
-        name, port = re.fullmatch(r"(.*?)(?::(\d+))?", host.strip(), re.DOTALL).groups()  # type: ignore[union-attr]
-        return name.lower() in _OWN_NAMES and port in (None, str(self.connection.getsockname()[1]))
 
     def send_head(self) -> Any:
         parts = re.split(r"[/\\]", unquote(re.split(r"[?#]", self.path)[0]))
