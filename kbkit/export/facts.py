@@ -7,7 +7,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -295,11 +295,8 @@ class Manifest:
 
     def write(self, directory: Path) -> None:
         """Write the manifest into a folder atomically, if it changed."""
-        values = {"format": _FORMAT} | {
-            each.name: getattr(self, each.name) for each in fields(self)
-        }
         # one entry per line, for version control
-        text = json.dumps(values, ensure_ascii=False, indent=1)
+        text = json.dumps({"format": _FORMAT, **asdict(self)}, ensure_ascii=False, indent=1)
         write_changed(directory / MANIFEST, f"{text}\n")
 
     def sections(self) -> dict[str, str]:

@@ -27,14 +27,14 @@ from kbkit.export.index_terms import (
     IndexedSubject,
     IndexedSummaries,
 )
-from kbkit.models import Chunk, Document, DocumentState, RatingTotal, StatementType
+from kbkit.models import Chunk, DocumentState, RatingTotal, StatementType
 from kbkit.models.values import disambiguate, plain
 from kbkit.recipes import NameSpec
 from kbkit.retrieval.fusion import rating_prior
 from kbkit.stores.catalog import corpus, knowledge_bases, ratings, reading, summaries
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
-from kbkit.stores.catalog.ratings import EncoderRow, EncoderTarget
+from kbkit.stores.catalog.ratings import EncoderTarget
 from kbkit.stores.catalog.reading import heading_text
 from kbkit.stores.catalog.subjects import entity_id
 from kbkit.stores.catalog.summaries import SummaryVectors
@@ -87,17 +87,6 @@ def _subjects(
     return subjects
 
 
-def words_of_questions(
-    chunks_of_questions: Mapping[str, Sequence[int]], language: str
-) -> dict[int, set[str]]:
-    """Return the terms of learned questions, by the chunks that answer them."""
-    words: defaultdict[int, set[str]] = defaultdict(set)
-    for question, seqs in chunks_of_questions.items():
-        for seq in seqs:
-            words[seq].update(analyzer(language).query_terms(question))
-    return words
-
-
 _STATIC = "static:"
 _NONE = RatingTotal(0, 0.0)
 _TARGETS: tuple[EncoderTarget, ...] = ("chunks", "summaries")
@@ -144,15 +133,26 @@ def index_content(
         row = knowledge_bases.get_by_id(transaction, kb_id)
         config = spec_of(row)
         questions = _published_questions(transaction, row)
-        words = words_of_questions(questions, config.language)
+        terms_of = analyzer(config.language).query_terms
+        words: defaultdict[int, set[str]] = defaultdict(set)
+        for question, seqs in questions.items():
+            for seq in seqs:
+                words[seq].update(terms_of(question))
         snapshot = make(transaction, row, added=words)
         summary_vectors = summaries.vectors_of(transaction, row)
         loaded = {target: ratings.load_encoder(transaction, kb_id, target) for target in _TARGETS}
         totals = ratings.totals(transaction, kb_id)
         index_ids = set(corpus.indexes(transaction, kb_id))
         indexed = {
-            document.id: replace(
-                _document(document, pages, totals.documents.get(document.id, _NONE)),
+            document.id: IndexedDocument(
+                path=pages[document.uri],
+                title=plain(document.title) or plain(document.uri),
+                document_type=document.document_type.value,
+                tags=tuple(map(plain, document.tags)),
+                day=(document.fetched_at - _EPOCH).days,
+                stale=document.state is not DocumentState.CURRENT,
+                rating=totals.documents.get(document.id, _NONE).average,
+                chunks=0,
                 is_index=document.id in index_ids,
                 section=sections.get(pages[document.uri], ""),
             )
@@ -183,7 +183,10 @@ def index_content(
     static = None if len(fitted) == len(_TARGETS) else word_encoder(texts, text_analyzer.terms)
     encoders: dict[EncoderTarget, FittedEncoder | None] = {}
     for target, embedder in zip(_TARGETS, (row.embedder, row.summary_embedder), strict=True):
-        encoder = _stored_encoder(loaded[target], embedder) if target in fitted else static
+        stored = loaded[target] if target in fitted else None
+        encoder = None if target in fitted else static
+        if stored is not None and stored.state.embedder == embedder:
+            encoder = FittedEncoder(embedder, stored.terms, stored.vectors, stored.state.report)
         encoders[target] = encoder if encoder and encoder.embedder == embedder else None
     rated = [
         totals.chunks.get(seq, totals.documents.get(owner, _NONE))
@@ -233,12 +236,6 @@ def _published_questions(
     return ratings.learned_questions(transaction, row.id)
 
 
-def _stored_encoder(row: EncoderRow | None, embedder: str) -> FittedEncoder | None:
-    if row is None or row.state.embedder != embedder:
-        return None
-    return FittedEncoder(embedder, row.terms, row.vectors, row.state.report)
-
-
 def _summaries(
     summary_vectors: SummaryVectors, document_ids: Sequence[str], encoder: FittedEncoder | None
 ) -> IndexedSummaries | None:
@@ -247,20 +244,7 @@ def _summaries(
     vector_of = dict(zip(summary_vectors.document_ids, summary_vectors.vectors, strict=True))
     zero = np.zeros(summary_vectors.vectors.shape[1], np.float32)
     vectors = np.stack([vector_of.get(document_id, zero) for document_id in document_ids])
-    return IndexedSummaries(vectors, summary_vectors.embedder, encoder)
-
-
-def _document(document: Document, pages: Mapping[str, str], rating: RatingTotal) -> IndexedDocument:
-    return IndexedDocument(
-        path=pages[document.uri],
-        title=plain(document.title) or plain(document.uri),
-        document_type=document.document_type.value,
-        tags=tuple(map(plain, document.tags)),
-        day=(document.fetched_at - _EPOCH).days,
-        stale=document.state is not DocumentState.CURRENT,
-        rating=rating.average,
-        chunks=0,
-    )
+    return IndexedSummaries(vectors, encoder)
 
 
 def _chunk(chunk: Chunk, title: str) -> IndexedChunk:

@@ -71,7 +71,19 @@ class IndexedSummaries:
     """Document summaries: unit vectors in document order, zeros for missing ones."""
 
     vectors: NDArray[np.float32]
-    embedder: str
+    encoder: FittedEncoder
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IndexedVectors:
+    """Quantized vectors of chunks or summaries; `numbers` are those with a vector, of `total`."""
+
+    name: str
+    kind: str
+    prefix: str
+    quantized: QuantizedVectors
+    numbers: Integers
+    total: int
     encoder: FittedEncoder
 
 
@@ -146,7 +158,7 @@ def utf16_key(term: str) -> bytes:
 
 
 def term_shards(
-    content: IndexContent, chunks: QuantizedVectors | None, summaries: QuantizedVectors | None
+    content: IndexContent, parts: Sequence[IndexedVectors]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the shards of terms, each with its first term."""
     snapshot = content.snapshot
@@ -156,11 +168,7 @@ def term_shards(
     used_terms.sort(key=lambda entry: utf16_key(entry[1]))
     names = [term for _, term in used_terms]
     numbers = np.array([n for n, _ in used_terms], np.int64)
-    tables = {}
-    if content.encoder is not None and chunks is not None:
-        tables[""] = _term_vectors(content.encoder, chunks, names)
-    if content.summaries is not None and summaries is not None:
-        tables["c"] = _term_vectors(content.summaries.encoder, summaries, names)
+    tables = {part.prefix: _term_vectors(part.encoder, part.quantized, names) for part in parts}
     sizes = _OVERHEAD + np.char.str_len(np.array(names, str))
     for vectors, scales in tables.values():
         sizes += (scales > 0) * vectors.shape[1] * 2 // 3
@@ -337,7 +345,12 @@ def _script(language: str, body: str) -> str:
 def _snowball_script(language: str) -> str:
     base, stemmer, stem = _file("base"), _file(language), _STEM
     if language == "english" and _ENGLISH_SINCE_3_1[1] not in stemmer:
-        stemmer = _replace_once(stemmer, *_ENGLISH_SINCE_3_1)
+        if stemmer.count(_ENGLISH_SINCE_3_1[0]) != 1:
+            raise ExportError(
+                "the English stemmer of the installed sphinx is not supported; "
+                "install a supported version: pip install --force-reinstall 'sphinx>=9,<9.2'"
+            )
+        stemmer = stemmer.replace(*_ENGLISH_SINCE_3_1)
         stem = stem.replace("=> {\n", '=> {\n  if (word === "skis") return "ski";\n', 1)
     name = "".join(part.capitalize() for part in language.split("_"))
     return (
@@ -345,15 +358,6 @@ def _snowball_script(language: str) -> str:
         f"let BaseStemmer;\n{base.strip()}\n{stemmer.strip()}\n"
         f"const stemmer = new {name}Stemmer();\n{stem}"
     )
-
-
-def _replace_once(text: str, old: str, new: str) -> str:
-    if text.count(old) != 1:
-        raise ExportError(
-            "the English stemmer of the installed sphinx is not supported; "
-            "install a supported version: pip install --force-reinstall 'sphinx>=9,<9.2'"
-        )
-    return text.replace(old, new)
 
 
 def _file(name: str) -> str:

@@ -39,7 +39,6 @@ from kbkit.export.facts import write_changed, writing
 from kbkit.export.index_packing import (
     OCTET,
     SUMMARIES,
-    Integers,
     QuantizedVectors,
     encode_nibbles,
     encode_shard,
@@ -52,6 +51,7 @@ from kbkit.export.index_terms import (
     IndexedAnnotations,
     IndexedDocument,
     IndexedSubject,
+    IndexedVectors,
     quantize_rows,
     split_by_size,
     stemmer_source,
@@ -202,46 +202,36 @@ def _read_descriptor(top: Path) -> dict[str, Any]:
 
 
 def _shards(content: IndexContent) -> Iterator[tuple[str, bytes]]:
-    chunks = quantize(content.snapshot.vectors, content.rows) if content.encoder else None
-    summaries, summarized = None, np.zeros(0, np.int64)
-    if content.summaries is not None:
-        summarized = np.flatnonzero(content.summaries.vectors.any(axis=1))
-        summaries = (
-            quantize(content.summaries.vectors, summarized, SUMMARIES) if len(summarized) else None
-        )
+    parts = list(_quantize(content))
     firsts = []
-    for number, (first, values) in enumerate(term_shards(content, chunks, summaries)):
+    for number, (first, values) in enumerate(term_shards(content, parts)):
         firsts.append(first)
         yield f"t/{number}", encode_shard(values)
-    yield from _vector_shards("v", chunks, np.arange(len(content.rows)))
-    yield from _vector_shards("c", summaries, summarized)
-    if axes := _model_axes(content, chunks, summaries):
+    for part in parts:
+        yield from _vector_shards(part)
+    of_model = (part for part in parts if part.encoder.embedder == content.model)
+    if axes := {part.name: _axes(part.quantized) for part in of_model}:
         yield "m", encode_shard(axes)
     texts = np.array([len(chunk.text) for chunk in content.chunks], np.int64)
     places = split_by_size(texts, TEXT_BYTES)
     yield from _text_shards(content, places)
     if content.annotations is not None:
         yield from annotation_shards(content.annotations)
-    core = _core(content, chunks, summaries, summarized, firsts=firsts, places=places)
-    yield "core", encode_shard(core)
+    yield "core", encode_shard(_core(content, parts, firsts=firsts, places=places))
     chunk_texts = (f"{chunk.heading}\n{chunk.text}" for chunk in content.chunks)
     titles = (document.title for document in content.documents)
     yield "stem", stemmer_source(content.language, chain(titles, chunk_texts)).encode()
 
 
-def _is_of_model(content: IndexContent, embedder: str) -> bool:
-    return embedder == content.model != ""
-
-
-def _model_axes(
-    content: IndexContent, chunks: QuantizedVectors | None, summaries: QuantizedVectors | None
-) -> dict[str, Any]:
-    axes = {}
-    if chunks is not None and _is_of_model(content, content.snapshot.embedder):
-        axes["vectors"] = _axes(chunks)
-    if summaries and content.summaries and _is_of_model(content, content.summaries.embedder):
-        axes["summaries"] = _axes(summaries)
-    return axes
+def _quantize(content: IndexContent) -> Iterator[IndexedVectors]:
+    if content.encoder is not None:
+        vectors, total = quantize(content.snapshot.vectors, content.rows), len(content.rows)
+        yield IndexedVectors("vectors", "v", "", vectors, np.arange(total), total, content.encoder)
+    if (summaries := content.summaries) is not None:
+        numbers = np.flatnonzero(summaries.vectors.any(axis=1))
+        if len(numbers):
+            vectors, total = quantize(summaries.vectors, numbers, SUMMARIES), len(content.documents)
+            yield IndexedVectors("summaries", "c", "c", vectors, numbers, total, summaries.encoder)
 
 
 def _axes(vectors: QuantizedVectors) -> dict[str, Any]:
@@ -251,26 +241,21 @@ def _axes(vectors: QuantizedVectors) -> dict[str, Any]:
     return {"v": to_base64(values), "s": [round(float(step), 7) for step in steps]}
 
 
-def _vector_shards(
-    kind: str, vectors: QuantizedVectors | None, numbers: Integers
-) -> Iterator[tuple[str, bytes]]:
-    if vectors is None:
-        return
+def _vector_shards(part: IndexedVectors) -> Iterator[tuple[str, bytes]]:
+    vectors = part.quantized
     order = np.argsort(vectors.clusters, kind="stable")
-    parts = np.split(order, np.cumsum(np.bincount(vectors.clusters))[:-1])
-    for number, rows in enumerate(parts):
+    clusters = np.split(order, np.cumsum(np.bincount(vectors.clusters))[:-1])
+    for number, rows in enumerate(clusters):
         values = {
-            "r": encode_varints(np.diff(numbers[rows], prepend=0)),
+            "r": encode_varints(np.diff(part.numbers[rows], prepend=0)),
             "v": encode_nibbles(vectors.values[rows]),
         }
-        yield f"{kind}/{number}", encode_shard(values)
+        yield f"{part.kind}/{number}", encode_shard(values)
 
 
 def _core(
     content: IndexContent,
-    chunks: QuantizedVectors | None,
-    summaries: QuantizedVectors | None,
-    summarized: Integers,
+    parts: Sequence[IndexedVectors],
     *,
     firsts: Sequence[str],
     places: Sequence[int],
@@ -307,21 +292,14 @@ def _core(
     }
     if content.annotations is not None:
         values["frames"] = frame_counts(content.annotations)
-    if chunks is not None:
-        description = _about_vectors(chunks, np.arange(len(content.rows)), len(content.rows))
-        values["vectors"] = {**description, "model": _is_of_model(content, snapshot.embedder)}
-    if summaries is not None and content.summaries is not None:
-        embedder = content.summaries.embedder
-        description = _about_vectors(summaries, summarized, len(documents))
-        description |= {"embedder": embedder, "model": _is_of_model(content, embedder)}
-        values["summaries"] = description
-    return values
+    return values | {part.name: _about_vectors(part, content.model) for part in parts}
 
 
-def _about_vectors(vectors: QuantizedVectors, numbers: Integers, total: int) -> dict[str, Any]:
+def _about_vectors(part: IndexedVectors, model: str) -> dict[str, Any]:
     """Describe vectors for the core; numbers of clusters start at 1, 0 is none."""
-    clusters = np.zeros(total, np.int64)
-    clusters[numbers] = vectors.clusters + 1
+    vectors, embedder = part.quantized, part.encoder.embedder
+    clusters = np.zeros(part.total, np.int64)
+    clusters[part.numbers] = vectors.clusters + 1
     centroids, steps = quantize_rows(vectors.centroids)
     return {
         "dimensions": vectors.values.shape[1],
@@ -329,6 +307,8 @@ def _about_vectors(vectors: QuantizedVectors, numbers: Integers, total: int) -> 
         "clusters": encode_varints(clusters),
         "centroids": encode_nibbles(centroids),
         "steps": steps,
+        **({"embedder": embedder} if part.name == "summaries" else {}),
+        "model": embedder == model,
     }
 
 

@@ -95,7 +95,7 @@ def test_engine_ranks_by_summaries_like_python(node, tmp_path, monkeypatch, embe
     terms = content.snapshot.terms
     table = rng.standard_normal((len(terms), 32)).astype(np.float32)
     encoder = FittedEncoder(embedder, tuple(terms), table, {})
-    summaries = IndexedSummaries(vectors, embedder, encoder)
+    summaries = IndexedSummaries(vectors, encoder)
     listed = [replace(each, is_index=n % 4 == 2) for n, each in enumerate(content.documents)]
     content = replace(content, documents=listed)
     write_index(replace(content, summaries=summaries), tmp_path / "with")

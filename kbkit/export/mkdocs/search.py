@@ -246,7 +246,7 @@ def _summaries(
         headings = "; ".join(filter(None, (chunk.heading for chunk in chunks_of[page])))
         texts.append(f"{title}. {chunks_of[page][0].text[:_LEAD]} {headings}"[:_SUMMARY])
     vectors = StaticEmbedder().embed_passages(texts)
-    return IndexedSummaries(vectors, encoder.embedder, encoder)
+    return IndexedSummaries(vectors, encoder)
 
 
 def _snapshot(

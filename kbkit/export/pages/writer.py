@@ -66,8 +66,7 @@ def export_pages(
 
     Removes pages of deleted documents; leaves unchanged pages and files of others untouched.
     """
-    start = time.perf_counter()
-    facts = facts or Facts()
+    start, facts = time.perf_counter(), facts or Facts()
     with _writing_pages(directory):
         if isinstance(documents, Iterator):
             documents = list(documents)
@@ -86,7 +85,7 @@ def export_pages(
             **graph_pages(outline),
         }
         image_names = sorted({name for entry in outline.entries.values() for name in entry.images})
-        archives = {download.path: download.read for download in (facts.downloads or {}).values()}
+        archives = {download.path: download.read for download in facts.downloads.values()}
         paths = {*outline.paths.values(), *lists, FULL_TEXT, *archives}
         paths |= {f"{IMAGES}/{name}" for name in image_names}
         for path in (HOME, BROWSE, FIGURES, ABOUT, GRAPH, GRAPH_DATA, DOCUMENTS, FULL_TEXT):
@@ -270,17 +269,13 @@ def full_text(documents: Iterable[Document], outline: SiteOutline) -> str:
         origin = f"Source: {plain(document.uri)}\n{_license(entry.license)}"
         content = without_controls(document.content).strip()
         parts.append(f"\n# {plain(entry.title)}\n\n{origin}\n{content}\n")
-    return "".join([_full_text_head(outline, len(parts)), *parts])
-
-
-def _full_text_head(outline: SiteOutline, chosen: int) -> str:
     head = f"# {outline.title}\n\n> {_QUOTED}\n"
-    if omitted := len(outline.entries) - chosen:
+    if omitted := len(outline.entries) - len(parts):
         head += (
-            f"> The first {chosen:,} of {len(outline.entries):,} documents; "
+            f"> The first {len(parts):,} of {len(outline.entries):,} documents; "
             f"the other {omitted:,} would make this file too long. {DOCUMENTS} lists all.\n"
         )
-    return head
+    return "".join([head, *parts])
 
 
 def _license(license: License) -> str:
