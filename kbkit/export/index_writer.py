@@ -320,7 +320,7 @@ def _text_shards(content: IndexContent, places: Sequence[int]) -> Iterator[tuple
         part = slice(start, end)
         pages: Mapping[int, IndexedDocument] = {n: content.documents[n] for n in owners[part]}
         values = {
-            "x": [[chunk.text, chunk.heading, chunk.anchor] for chunk in content.chunks[part]],
+            "x": content.chunks[part],
             "d": [
                 [n, page.path, page.label or page.title, page.section] for n, page in pages.items()
             ],

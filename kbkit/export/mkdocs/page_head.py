@@ -34,8 +34,7 @@ _ENTRIES = {"engine": "service", "graph": "graphpage"} | {
 @cache
 def scripts() -> dict[str, tuple[str, bytes]]:
     texts = {f"{name}.js": bundle(entry) for name, entry in _ENTRIES.items()}
-    texts["pages.css"] = _compact("pages.css")
-    texts["graph.css"] = _compact("graph.css")
+    texts |= {name: _compact(name) for name in ("pages.css", "graph.css")}
     return {name: _add_hash(name, text.encode()) for name, text in texts.items()}
 
 

@@ -38,19 +38,6 @@ def _html(macro: str, **values: Any) -> str:
     return str(getattr(templates().get_template("search.html.j2").module, macro)(**values))
 
 
-def _document_counts(
-    cores: Sequence[Mapping[str, Any]],
-) -> tuple[Counter[str], Counter[str], Counter[str]]:
-    kinds: Counter[str] = Counter()
-    tags: Counter[str] = Counter()
-    frames: Counter[str] = Counter()
-    for core in cores:
-        kinds.update(core["kinds"][number] for number in decode_varints(core["kind"]).tolist())
-        tags.update(core["tags"][number] for numbers in core["tag"] for number in numbers)
-        frames.update(core.get("frames", {}))
-    return kinds, tags, Counter(dict(frames.most_common()))
-
-
 def _add_counts(counts: Mapping[str, int], names: Iterable[str]) -> list[tuple[str, str]]:
     return [(name, f"{name} ({counts[name]:,})") for name in names]
 
@@ -133,7 +120,11 @@ class SiteSearch:
         return self.name_of(prefix) if len(self.kbs) > 1 else ""
 
     def page(self) -> str:
-        kinds, tags, frames = _document_counts(self.cores)
+        kinds, tags, frames = Counter[str](), Counter[str](), Counter[str]()
+        for core in self.cores:
+            kinds.update(core["kinds"][number] for number in decode_varints(core["kind"]).tolist())
+            tags.update(core["tags"][number] for numbers in core["tag"] for number in numbers)
+            frames.update(core.get("frames", {}))
         types = _add_counts(
             kinds, sorted(kinds, key=lambda kind: (kind == DocumentType.OTHER, kind))
         )
@@ -142,7 +133,7 @@ class SiteSearch:
             kbs=[(kb["name"], kb["title"]) for kb in self.kbs],
             kinds=[(kind, text.replace("_", " ")) for kind, text in types],
             tags=_add_counts(tags, sorted(tags)[:_MAX_TAGS]),
-            frames=_add_counts(frames, frames),
+            frames=_add_counts(frames, (frame for frame, _ in frames.most_common())),
             rated=any(core["ratings"] for core in self.cores),
             stale=any(core["stale"] for core in self.cores),
             script=f"../{ASSETS}/{scripts()['page.js'][0]}",
@@ -209,26 +200,34 @@ def guides_content(
     if not chunks_of:
         return None
     titles = {page: heading for page, heading in titles.items() if page in chunks_of}
-    chunks = [chunk for page in titles for chunk in chunks_of[page]]
-    texts = [
-        f"{heading}\n{chunk.heading}\n{chunk.text}"
-        for page, heading in titles.items()
-        for chunk in chunks_of[page]
-    ]
+    places = [(page, chunk) for page in titles for chunk in chunks_of[page]]
+    texts = [f"{titles[page]}\n{chunk.heading}\n{chunk.text}" for page, chunk in places]
     text_analyzer = analyzer(language)
     encoder = word_encoder(texts, text_analyzer.terms)
+    terms = map(text_analyzer.terms, texts)
+    chunk_terms = [
+        ChunkTerms(row, str(row), page, "", [chunk.heading], " ".join(tokens), len(tokens), b"")
+        for row, ((page, chunk), tokens) in enumerate(zip(places, terms, strict=True))
+    ]
+    snapshot = Snapshot(
+        embedder="" if encoder is None else encoder.embedder,
+        vectors=np.zeros((len(places), 2), np.float32)
+        if encoder is None
+        else StaticEmbedder().embed_passages(texts),
+        **chunk_columns(chunk_terms, titles, language, {}),
+    )
     return IndexContent(
         name=NAME,
         title=title,
         language=language,
-        snapshot=_snapshot(chunks_of, titles, texts, language, encoder),
-        rows=np.arange(len(chunks)),
-        prior=np.zeros(len(chunks)),
+        snapshot=snapshot,
+        rows=np.arange(len(places)),
+        prior=np.zeros(len(places)),
         documents=[
             IndexedDocument(page, heading, "manual", (), 0, False, 0.0, len(chunks_of[page]))
             for page, heading in titles.items()
         ],
-        chunks=chunks,
+        chunks=[chunk for _, chunk in places],
         encoder=encoder,
         summaries=None if encoder is None else _summaries(titles, chunks_of, encoder),
         stop_words=sorted(text_analyzer.stop_words),
@@ -247,25 +246,3 @@ def _summaries(
         texts.append(f"{title}. {chunks_of[page][0].text[:_LEAD]} {headings}"[:_SUMMARY])
     vectors = StaticEmbedder().embed_passages(texts)
     return IndexedSummaries(vectors, encoder)
-
-
-def _snapshot(
-    chunks_of: Mapping[str, Sequence[IndexedChunk]],
-    titles: Mapping[str, str],
-    texts: Sequence[str],
-    language: str,
-    encoder: FittedEncoder | None,
-) -> Snapshot:
-    places = [(page, chunk) for page in titles for chunk in chunks_of[page]]
-    terms = map(analyzer(language).terms, texts)
-    chunks = [
-        ChunkTerms(row, str(row), page, "", [chunk.heading], " ".join(tokens), len(tokens), b"")
-        for row, ((page, chunk), tokens) in enumerate(zip(places, terms, strict=True))
-    ]
-    return Snapshot(
-        embedder="" if encoder is None else encoder.embedder,
-        vectors=np.zeros((len(chunks), 2), np.float32)
-        if encoder is None
-        else StaticEmbedder().embed_passages(texts),
-        **chunk_columns(chunks, titles, language, {}),
-    )

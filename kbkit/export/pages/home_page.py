@@ -271,7 +271,13 @@ def _listing(
         page_path = numbered_path(path, number)
         lines = [] if number else [*(head or (pluralize(len(uris)), ""))]
         if number_of_pages > 1:
-            lines += [_pager(path, number, number_of_pages, page_path), ""]
+            links = [
+                str(other + 1)
+                if other == number
+                else f"[{other + 1}]({relative(numbered_path(path, other), page_path)})"
+                for other in range(number_of_pages)
+            ]
+            lines += [f"Page {' '.join(links)}", ""]
         if part := uris[number * PAGE_SIZE : (number + 1) * PAGE_SIZE]:
             lines += [*(document_line(outline, uri, page_path) for uri in part), ""]
         pages[page_path] = unsearched_page(outline, page_path, label, lines, above=above)
@@ -318,13 +324,3 @@ def about_line(outline: SiteOutline, uri: str) -> str:
         cut = text[:DESCRIPTION_LENGTH]
         text = (cut.rpartition(" ")[0] or cut).rstrip(",;:.") + " …"
     return escape(text)
-
-
-def _pager(path: str, number: int, pages: int, here: str) -> str:
-    links = [
-        str(page + 1)
-        if page == number
-        else f"[{page + 1}]({relative(numbered_path(path, page), here)})"
-        for page in range(pages)
-    ]
-    return "Page " + " ".join(links)
