@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from kbkit.errors import ImpossibleError
 from kbkit.feedback.evaluation_report import Unit
@@ -14,6 +14,7 @@ from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.judging import MAX_LIMIT, Candidate, JudgingPool
 from kbkit.models import Hit, KnowledgeBaseInfo, Mode, Rating
 from kbkit.models.reports import fold_query, latest_scores_of
+from kbkit.models.values import Several
 from kbkit.recipes import KnowledgeBaseSpec, Question, RetrievalSpec, check_questions
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import Retriever
@@ -54,18 +55,13 @@ class EvaluationQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class EvaluationSet:
+class EvaluationSet(Several[EvaluationQuery]):
     """Queries by page or by chunk; ``left_out`` are those without a relevant chunk."""
 
+    _items: ClassVar = "queries"
     unit: Unit
     queries: tuple[EvaluationQuery, ...]
     left_out: tuple[str, ...] = ()
-
-    def __iter__(self) -> Iterator[EvaluationQuery]:
-        return iter(self.queries)
-
-    def __len__(self) -> int:
-        return len(self.queries)
 
     def retrieval(self, settings: RetrievalSpec) -> RetrievalSpec:
         return settings if self.unit == "page" else without_ratings(settings)
