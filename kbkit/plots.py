@@ -214,16 +214,7 @@ def _plot(chart: alt.Chart, title: str, subtitle: str) -> Plot:
 
 def _colours(ink: str) -> dict[str, Any]:
     text = {"labelColor": ink, "titleColor": ink}
-    return {
-        "axis": text
-        | {
-            "domainColor": ink,
-            "tickColor": ink,
-            "gridColor": ink,
-            "gridOpacity": 0.15,
-            "domainOpacity": 0.5,
-            "tickOpacity": 0.5,
-        },
-        "legend": text,
-        "title": {"color": ink, "subtitleColor": ink},
-    }
+    lines = dict.fromkeys(("domainColor", "tickColor", "gridColor"), ink)
+    opacities = {"gridOpacity": 0.15, "domainOpacity": 0.5, "tickOpacity": 0.5}
+    title = {"color": ink, "subtitleColor": ink}
+    return {"axis": text | lines | opacities, "legend": text, "title": title}

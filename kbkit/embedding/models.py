@@ -8,7 +8,6 @@ import re
 import zipfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
 from math import sqrt
@@ -43,16 +42,14 @@ class Product(NamedTuple):
     biases: NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class Norm:
+class Norm(NamedTuple):
     """A layer normalization with scale and bias."""
 
     weights: NDArray[np.float32]
     biases: NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(NamedTuple):
     """A layer of the transformer; `inputs` stacks queries, keys and values of the attention."""
 
     inputs: Product
@@ -63,8 +60,7 @@ class Layer:
     norm: Norm
 
 
-@dataclass(frozen=True, slots=True)
-class ModelWeights:
+class ModelWeights(NamedTuple):
     """All weights of the model.
 
     Attributes:

@@ -21,6 +21,7 @@ from pydantic import (
     ConfigDict,
     Field,
     GetJsonSchemaHandler,
+    TypeAdapter,
     ValidationError,
     model_validator,
 )
@@ -309,8 +310,7 @@ class NameSpec(Spec):
 
 
 def _or_text(schema: dict[str, Any]) -> None:
-    text = {"type": "string", "minLength": 1, "maxLength": _NAME_LENGTH, "pattern": r"\S"}
-    schema["items"] = {"anyOf": [schema["items"], text]}
+    schema["items"] = {"anyOf": [schema["items"], TypeAdapter(_Text).json_schema()]}
 
 
 class _Annotation(Spec):

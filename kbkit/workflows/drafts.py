@@ -105,7 +105,7 @@ def draft_of_site(
         values = _description(text, response.media_type)
         if values is not None:
             return draft_of_description(values, _source("openapi", start, allow_private), start)
-        root = parse(text) if text.strip() else None
+        root = parse(text)
         if root is None or root.find("body") is None:
             raise SourceError(f"{start}: not an HTML page")
         scope = CrawlScope(start)
@@ -321,7 +321,7 @@ def _folder(path: Path, base: Path) -> Draft:
 
 def _mirror(path: Path, place: str, counts: str) -> Draft:
     html = (path / "index.html").read_text(encoding="utf-8", errors="replace")
-    root = parse(html) if html.strip() else None
+    root = parse(html)
     elements = [] if root is None else list(root.iter("link"))
     addresses = [link.get("href") or "" for link in elements if link.get("rel") == "canonical"]
     address = next((url for url in addresses if url.startswith("http")), "")
