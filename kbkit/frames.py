@@ -157,13 +157,11 @@ def ratings_frame(ratings: Iterable[Rating]) -> pd.DataFrame:
         target="string",
         target_type=["chunk", "document"],
     )
-    frame = typed_frame(
-        [
-            asdict(rating) | {"target": rating.target.id, "target_type": rating.target.kind.value}
-            for rating in ratings
-        ],
-        types,
-    ).set_index("id")
+    rows = [
+        asdict(rating) | {"target": rating.target.id, "target_type": rating.target.kind.value}
+        for rating in ratings
+    ]
+    frame = typed_frame(rows, types).set_index("id")
     last = frame.drop_duplicates(["target", "rater"], keep="last").groupby("target")["score"]
     frame["average"] = frame["target"].map(last.mean()).astype("Float64")
     frame["raters"] = frame["target"].map(last.size()).astype("Int64")

@@ -31,20 +31,13 @@ class HashEmbedder:
     """
 
     def __init__(self, dimensions: int = 64, salt: str = "") -> None:
-        self._dimensions = dimensions
+        self.dimensions = dimensions
+        """Length of a vector."""
+        self.fingerprint = f"hash:{dimensions}:{salt}"
+        """Identifies dimensions and salt."""
         self._salt = salt
         self.embedded: list[str] = []
         """Embedded passages in order."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Identifies dimensions and salt."""
-        return f"hash:{self._dimensions}:{self._salt}"
-
-    @property
-    def dimensions(self) -> int:
-        """Length of a vector."""
-        return self._dimensions
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         """Embed texts; one without words gets a zero vector."""
@@ -52,7 +45,7 @@ class HashEmbedder:
 
         self.embedded.extend(texts)
         vectors = [self._vector(text) for text in texts]
-        return np.array(vectors, np.float32).reshape(len(vectors), self._dimensions)
+        return np.array(vectors, np.float32).reshape(len(vectors), self.dimensions)
 
     def embed_query(self, text: str) -> Vector:
         """Embed a question as a passage."""
@@ -61,11 +54,11 @@ class HashEmbedder:
     def _vector(self, text: str) -> Vector:
         import numpy as np
 
-        vector = np.zeros(self._dimensions, np.float32)
+        vector = np.zeros(self.dimensions, np.float32)
         for word in _WORD.findall(text.lower()):
             digest = hashlib.sha256(f"{self._salt}\n{word}".encode()).digest()
             generator = np.random.default_rng(int.from_bytes(digest[:8], "big"))
-            vector += generator.standard_normal(self._dimensions, np.float32)
+            vector += generator.standard_normal(self.dimensions, np.float32)
         length = float(np.linalg.norm(vector))
         return vector / np.float32(length) if length else vector
 

@@ -27,8 +27,7 @@ ANNOTATORS = "kbkit.annotators"
 
 
 def make(group: str, name: str, options: Mapping[str, Any], parts: tuple[str, ...]) -> Any:
-    point = find(group, name)
-    kind = _kind(group)
+    point, kind = find(group, name), _kind(group)
     label = f"the {kind} {name!r} of {_maker(point)}"
     try:
         instance = point.load()(**options)
