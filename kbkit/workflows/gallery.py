@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -61,27 +62,24 @@ class GalleryRecipe(Value):
 
 def list_recipes() -> list[GalleryRecipe]:
     """List the recipes of the gallery, sorted by name."""
-    gallery = _folder()
+    gallery = _PACKAGED if _PACKAGED.is_dir() else _REPOSITORY
     figures: dict[str, Any] = {}
     if (gallery / _FIGURES).is_file():
         figures = json.loads((gallery / _FIGURES).read_text(encoding="utf-8"))["recipes"]
-    recipes = []
-    for path in sorted(gallery.glob("*.yaml")):
-        if path.stem not in _NOT_LISTED:
-            recipe = load_recipe(path)
-            recipes.append(
-                GalleryRecipe(
-                    path.stem,
-                    notes(path),
-                    tuple(dict.fromkeys(source.type for source in recipe.sources)),
-                    _address(recipe),
-                    recipe.license,
-                    len(golden_questions(recipe)),
-                    path,
-                    figures.get(path.stem, {}),
-                )
-            )
-    return recipes
+    paths = [path for path in sorted(gallery.glob("*.yaml")) if path.stem not in _NOT_LISTED]
+    return [
+        GalleryRecipe(
+            path.stem,
+            notes(path),
+            tuple(dict.fromkeys(source.type for source in recipe.sources)),
+            _address(recipe),
+            recipe.license,
+            len(golden_questions(recipe)),
+            path,
+            figures.get(path.stem, {}),
+        )
+        for path, recipe in ((path, load_recipe(path)) for path in paths)
+    ]
 
 
 def copy_recipe(name: str, folder: str | Path = ".", *, force: bool = False) -> list[Path]:
@@ -102,16 +100,9 @@ def copy_recipe(name: str, folder: str | Path = ".", *, force: bool = False) -> 
 
 
 def notes(path: Path) -> str:
-    lines = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if not line.startswith("#"):
-            break
-        lines.append(line.lstrip("# ").rstrip())
-    return " ".join(lines)
-
-
-def _folder() -> Path:
-    return _PACKAGED if _PACKAGED.is_dir() else _REPOSITORY
+    lines = path.read_text(encoding="utf-8").splitlines()
+    head = takewhile(lambda line: line.startswith("#"), lines)
+    return " ".join(line.lstrip("# ").rstrip() for line in head)
 
 
 def _address(recipe: Recipe) -> str:
