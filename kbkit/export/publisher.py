@@ -68,13 +68,9 @@ def downloads(documents: Mapping[str, str], attachments: Attachments) -> dict[st
     for document_id, uri in documents.items():
         if files := attachments(uri):
             sizes = tuple((path, len(data)) for path, data in sorted(files.items()))
-            name = safe_name(uri)
-            links[document_id] = Download(
-                f"{FOLDER}/{name}.zip",
-                sizes,
-                partial(_archive, name, attachments, uri),
-                "an Agent Skill as ZIP" if "SKILL.md" in files else "ZIP",
-            )
+            name, kind = safe_name(uri), "an Agent Skill as ZIP" if "SKILL.md" in files else "ZIP"
+            read = partial(_archive, name, attachments, uri)
+            links[document_id] = Download(f"{FOLDER}/{name}.zip", sizes, read, kind)
     return links
 
 
@@ -365,12 +361,8 @@ def _passages(
     by_document: dict[str, list[RelatedPassage]] = {}
     for number, other, row in chosen:
         anchor, passage = places.get(int(snapshot.seqs[row]), ("", ""))
-        related = RelatedPassage(
-            uri=uris[snapshot.document_ids[other]],
-            anchor=anchor,
-            heading=headings[int(snapshot.headings[row])],
-            passage=passage,
-        )
+        uri, heading = uris[snapshot.document_ids[other]], headings[int(snapshot.headings[row])]
+        related = RelatedPassage(uri, anchor, heading, passage)
         by_document.setdefault(snapshot.document_ids[number], []).append(related)
     return {document: tuple(passages) for document, passages in by_document.items()}
 
@@ -401,11 +393,6 @@ def _source(transaction: Transaction, row: runs.SourceRow) -> SourceFacts:
         key=lambda fidelity: fidelity.get("pages", (0, 0))[1],
         default={},
     )
-    return SourceFacts(
-        type=row.type,
-        place=row.place,
-        day=ended[0][0].date().isoformat() if ended else "",
-        fidelity={
-            kind: (int(retained), int(total)) for kind, (retained, total) in measured.items()
-        },
-    )
+    day = ended[0][0].date().isoformat() if ended else ""
+    fidelity = {kind: (int(retained), int(total)) for kind, (retained, total) in measured.items()}
+    return SourceFacts(row.type, row.place, day, fidelity)

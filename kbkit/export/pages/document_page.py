@@ -74,21 +74,18 @@ def document_page(
 
 
 def _meta(entry: OutlineEntry, outline: SiteOutline) -> dict[str, Any]:
-    meta: dict[str, Any] = {
+    rating = outline.facts.ratings.get(entry.id)
+    meta = {
         "title": html_title(entry.title),
         "source": entry.uri,
         "document_type": entry.document_type,
         "since": entry.revision.day,
+        "tags": [html_title(tag) for tag in entry.tags],
+        "about": [html_title(name) for name in outline.facts.subjects.get(entry.id, ())],
+        "state": "stale" if entry.stale else "",
+        "rating": rating and round(rating[0], 2),
     }
-    if entry.tags:
-        meta["tags"] = [html_title(tag) for tag in entry.tags]
-    if names := outline.facts.subjects.get(entry.id):
-        meta["about"] = [html_title(name) for name in names]
-    if entry.stale:
-        meta["state"] = "stale"
-    if entry.id in outline.facts.ratings:
-        meta["rating"] = round(outline.facts.ratings[entry.id][0], 2)
-    return meta
+    return {name: value for name, value in meta.items() if value}
 
 
 def _related_item(related: RelatedPassage, outline: SiteOutline, path: str) -> str:
