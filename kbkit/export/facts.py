@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 from kbkit.errors import ExportError
 from kbkit.models.values import from_dict
 
 
-@dataclass(frozen=True, slots=True)
-class RelatedPassage:
+class RelatedPassage(NamedTuple):
     """A passage of another document with a similar meaning.
 
     Attributes:
@@ -45,16 +44,14 @@ class SourceFacts:
     fidelity: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class ExampleQuestion:
+class ExampleQuestion(NamedTuple):
     """A question that the home page shows."""
 
     question: str
     uris: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class GraphPlace:
+class GraphPlace(NamedTuple):
     """A document that defines or mentions an entity."""
 
     uri: str
@@ -85,8 +82,7 @@ class GraphNode:
     places: Sequence[GraphPlace] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class GraphEdge:
+class GraphEdge(NamedTuple):
     """A relation between two nodes, by their numbers from 0, in the picture if `drawn`."""
 
     source: int
@@ -96,8 +92,7 @@ class GraphEdge:
     drawn: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class GraphGap:
+class GraphGap(NamedTuple):
     """A gap in the documentation of an entity or document; `kind` is a `kbkit.models.GapKind`."""
 
     name: str
@@ -138,8 +133,7 @@ class Download:
     description: str = "ZIP"
 
 
-@dataclass(frozen=True, slots=True)
-class SiteSection:
+class SiteSection(NamedTuple):
     """Another export in the same site; `path` is relative to the linking pages."""
 
     title: str

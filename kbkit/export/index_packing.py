@@ -6,7 +6,7 @@ import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -93,8 +93,7 @@ def from_base64(text: str) -> NDArray[np.uint8]:
 Matrix = NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class VectorForm:
+class VectorForm(NamedTuple):
     """Sizes of quantized vectors; `cluster` is the average size of a cluster, half the maximum."""
 
     dimensions: int

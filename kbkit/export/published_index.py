@@ -17,7 +17,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,8 +68,7 @@ FIRST = 50
 """Number of best rows by words that select further clusters."""
 
 
-@dataclass(frozen=True, slots=True)
-class Clusters:
+class Clusters(NamedTuple):
     """Number of clusters that a query reads.
 
     Attributes:
@@ -85,8 +84,7 @@ _OF_SUMMARIES = Clusters(near=2, further=1)
 _OF_MODEL = Clusters(near=8, further=4)  # of summaries, in browsers with the model
 
 
-@dataclass(frozen=True, slots=True)
-class Near:
+class Near(NamedTuple):
     """Result of a search over clusters of vectors.
 
     Attributes:
@@ -165,8 +163,7 @@ class IndexVectors:
         return np.cumsum(decode_varints(values["r"])), steps * self._scales
 
 
-@dataclass(frozen=True, slots=True)
-class _Term:
+class _Term(NamedTuple):
     rows: Integers
     counts: NDArray[np.uint16]
     in_title: NDArray[np.bool_]

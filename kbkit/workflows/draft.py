@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -21,8 +21,7 @@ from kbkit.sources.package import origin_of
 from kbkit.sources.untrusted import load_values
 
 
-@dataclass(frozen=True, slots=True)
-class Exclusion:
+class Exclusion(NamedTuple):
     """An excluded part.
 
     Attributes:

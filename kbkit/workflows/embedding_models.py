@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from filelock import FileLock, Timeout
@@ -114,8 +114,7 @@ PIECE = 16_000_000
 """Bytes of a request; interrupted downloads keep complete pieces."""
 
 
-@dataclass(frozen=True, slots=True)
-class HubFile:
+class HubFile(NamedTuple):
     """A file in the hub's list, with its SHA-256 or Git hash, if listed."""
 
     name: str
