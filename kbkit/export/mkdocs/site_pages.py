@@ -180,10 +180,8 @@ def _page_url(href: str, file: File, files: Files) -> str | None:
     path, mark, query = path.partition("?")
     target, page = _target(path, file, files)
     # other files are for programs; documents cannot link to them, see LinkMap
-    if page is None:
-        return None
-    for_programs = page.name in _FOR_PROGRAMS or target.endswith(".zip")
-    if not (page.is_documentation_page() or for_programs):
+    for_programs = target.endswith(".zip") or (page is not None and page.name in _FOR_PROGRAMS)
+    if page is None or not (page.is_documentation_page() or for_programs):
         return None
     return str(page.url_relative_to(file)) + mark + query + hash_ + fragment
 

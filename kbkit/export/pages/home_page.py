@@ -135,8 +135,7 @@ def _page(graph: GraphFacts, outline: SiteOutline) -> str:
         link = relative(outline.paths[place.uri], GRAPH) + anchor if place else ""
         rows.append((node, link))
     edges = sum(max(edge.source, edge.target) < graph.pictured for edge in graph.edges)
-    values = {"nodes": nodes, "total": graph.total, "edges": edges}
-    text = fill_template("graph.md.j2", **values, listed=rows)
+    text = fill_template("graph.md.j2", nodes=nodes, total=graph.total, edges=edges, listed=rows)
     # a table of contents with one entry would take space from the picture
     return unsearched_page(outline, GRAPH, "Knowledge graph", [text], meta={"hide": ["toc"]})
 
