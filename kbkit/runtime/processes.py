@@ -47,7 +47,7 @@ class Workers:
     """Child processes that run tasks."""
 
     def __init__(self, count: int | None = None, *, memory: int = 0, preload: str = "") -> None:
-        self._count = count or os.cpu_count() or 1
+        self.count = count or os.cpu_count() or 1
         self._arguments = (str(memory), preload)
         self._tasks: queue.SimpleQueue[tuple[WorkerTask, Future[Any]] | None] = queue.SimpleQueue()
         self._processes: set[subprocess.Popen[bytes]] = set()
@@ -56,15 +56,10 @@ class Workers:
         self._opening = threading.Lock()
         # fail early: the caller can still do the work in its own process
         first = self._spawn()
-        for process in [first, *(None for _ in range(self._count - 1))]:
+        for process in [first, *(None for _ in range(self.count - 1))]:
             thread = threading.Thread(target=self._serve, args=(process,), daemon=True)
             thread.start()
             self._threads.append(thread)
-
-    @property
-    def count(self) -> int:
-        """Number of processes."""
-        return self._count
 
     def submit(self, task: WorkerTask) -> Future[Any]:
         result: Future[Any] = Future()
