@@ -10,10 +10,11 @@ import asyncio
 import json
 import random
 import time
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
 from contextlib import aclosing, closing
 from dataclasses import dataclass, field
 from functools import partial, update_wrapper
+from itertools import count
 from types import MethodType
 from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, TypeVar, overload
 from urllib.parse import urlsplit
@@ -30,6 +31,8 @@ T = TypeVar("T")
 
 _IDEMPOTENT = frozenset({"GET", "HEAD", "PUT", "DELETE"})
 
+_Follow = Callable[[str | None], bool]
+"""Receives server-sent events, and ``None`` as a heartbeat; returns whether to continue."""
 Steps = Generator["Request[Any]", Any, T]
 """Requests in order; the generator receives the result or error of each."""
 
@@ -48,8 +51,7 @@ class Request(Generic[T]):
         files: Parts of a form, as httpx takes them.
         headers: Additional headers.
         timeout: Seconds; by default the client's timeout.
-        on_event: Receives server-sent events, and ``None`` as a heartbeat; returns whether to
-            continue.
+        on_event: Receives server-sent events.
     """
 
     method: str
@@ -61,7 +63,7 @@ class Request(Generic[T]):
     files: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
     timeout: float | None = None
-    on_event: Callable[[str | None], bool] | None = None
+    on_event: _Follow | None = None
 
     @property
     def may_repeat(self) -> bool:
@@ -85,17 +87,7 @@ class Blocking:
         self._transport = transport
 
     def _run(self, steps: Steps[T]) -> T:
-        advance: Callable[[], Request[Any]] = partial(next, steps)
-        while True:
-            try:
-                request = advance()
-            except StopIteration as end:
-                result: T = end.value
-                return result
-            try:
-                advance = partial(steps.send, self._transport.send(request))
-            except KbkitError as error:  # the generator may handle it
-                advance = partial(steps.throw, error)
+        return _finish(self._transport.run(steps))
 
 
 class Awaited:
@@ -104,18 +96,8 @@ class Awaited:
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
 
-    async def _run(self, steps: Steps[T]) -> T:
-        advance: Callable[[], Request[Any]] = partial(next, steps)
-        while True:
-            try:
-                request = advance()
-            except StopIteration as end:
-                result: T = end.value
-                return result
-            try:
-                advance = partial(steps.send, await self._transport.send(request))
-            except KbkitError as error:  # the generator may handle it
-                advance = partial(steps.throw, error)
+    def _run(self, steps: Steps[T]) -> Awaitable[T]:
+        return self._transport.run(steps)
 
 
 class steps(Generic[P, T]):  # noqa: N801 - a decorator, like `property`
@@ -184,38 +166,67 @@ _Outcome = httpx.Response | httpx.HTTPError
 
 
 class _Base:
-    def __init__(self, url: str, token: str | None, timeout: float) -> None:
+    _kind: ClassVar[Callable[..., Any]]
+    _answer: Callable[[httpx.Request, _Follow | None], Awaitable[httpx.Response]]
+    _sleep: Callable[[float], Awaitable[None]]
+
+    def __init__(self, url: str, *, token: str | None = None, timeout: float = 30.0) -> None:
         self.url = _check_url(url)
         if timeout <= 0:
             raise ConfigError(f"timeout={timeout}: give a number of seconds above 0")
         self._timeout = timeout
-        self._options: dict[str, Any] = {
-            "base_url": self.url,
-            "headers": {
+        self._client = self._kind(
+            base_url=self.url,
+            headers={
                 "User-Agent": "kbkit",
                 "Accept": "application/json, */*;q=0.5",
                 **({"Authorization": f"Bearer {_check_token(token)}"} if token else {}),
             },
-            "timeout": httpx.Timeout(timeout, connect=min(timeout, 10.0)),
-            "follow_redirects": False,  # the token must not reach another host
-        }
+            timeout=httpx.Timeout(timeout, connect=min(timeout, 10.0)),
+            follow_redirects=False,  # the token must not reach another host
+        )
 
-    def _build(
-        self, client: httpx.Client | httpx.AsyncClient, request: Request[Any]
-    ) -> httpx.Request:
-        options: dict[str, Any] = {} if request.timeout is None else {"timeout": request.timeout}
+    async def run(self, steps: Steps[T]) -> T:
+        """Send the requests of a generator, and return its result."""
+        advance: Callable[[], Request[Any]] = partial(next, steps)
+        while True:
+            try:
+                request = advance()
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            try:
+                advance = partial(steps.send, await self.attempt(request))
+            except KbkitError as error:  # the generator may handle it
+                advance = partial(steps.throw, error)
+
+    async def attempt(self, request: Request[T]) -> T:
+        """Send a request until it succeeds or may not be repeated."""
+        for attempt in count(1):
+            outcome: _Outcome
+            try:
+                outcome = await self._answer(self._build(request), request.on_event)
+            except httpx.HTTPError as error:
+                outcome = error
+            if (wait := self._wait(request, attempt, outcome)) is None:
+                break
+            await self._sleep(wait)
+        return self._read(request, outcome)
+
+    def _build(self, request: Request[Any]) -> httpx.Request:
         content, headers = request.content, dict(request.headers)
         if request.json is not None:
             content, headers["Content-Type"] = _json(request.json), "application/json"
-        return client.build_request(
+        built: httpx.Request = self._client.build_request(
             request.method,
             request.path,
             params=httpx.QueryParams(request.parameters),
             content=content,
             files=request.files,
             headers=headers,
-            **options,
+            timeout=request.timeout or httpx.USE_CLIENT_DEFAULT,
         )
+        return built
 
     def _wait(self, request: Request[Any], attempt: int, outcome: _Outcome) -> float | None:
         response = outcome if isinstance(outcome, httpx.Response) else None
@@ -239,28 +250,21 @@ class _Base:
 
 
 class Transport(_Base):
-    """Sends requests and waits for the responses; safe to use from several threads."""
+    """Sends requests and waits for the responses; safe to use from several threads.
 
-    def __init__(self, url: str, *, token: str | None = None, timeout: float = 30.0) -> None:
-        super().__init__(url, token, timeout)
-        self._client = httpx.Client(**self._options)
+    Its coroutines block instead of suspending, so that `_finish` can run them.
+    """
+
+    _kind = httpx.Client
 
     def send(self, request: Request[T]) -> T:
-        attempt = 0
-        while True:
-            attempt += 1
-            outcome: _Outcome
-            try:
-                outcome = self._answer(request)
-            except httpx.HTTPError as error:
-                outcome = error
-            if (wait := self._wait(request, attempt, outcome)) is None:
-                return self._read(request, outcome)
-            time.sleep(wait)
+        return _finish(self.attempt(request))
 
-    def _answer(self, request: Request[Any]) -> httpx.Response:
-        built, follow = self._build(self._client, request), request.on_event
-        response = self._client.send(built, stream=follow is not None)
+    async def _sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    async def _answer(self, request: httpx.Request, follow: _Follow | None) -> httpx.Response:
+        response: httpx.Response = self._client.send(request, stream=follow is not None)
         if follow is not None:
             with closing(response):
                 if response.is_success:
@@ -273,29 +277,25 @@ class Transport(_Base):
         self._client.close()
 
 
+def _finish(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Return the result of a coroutine that never suspends."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    raise RuntimeError("a coroutine of the blocking client was suspended")
+
+
 class AsyncTransport(_Base):
     """Sends requests; responses are awaited."""
 
-    def __init__(self, url: str, *, token: str | None = None, timeout: float = 30.0) -> None:
-        super().__init__(url, token, timeout)
-        self._client = httpx.AsyncClient(**self._options)
+    _kind = httpx.AsyncClient
+    _sleep = staticmethod(asyncio.sleep)
 
-    async def send(self, request: Request[T]) -> T:
-        attempt = 0
-        while True:
-            attempt += 1
-            outcome: _Outcome
-            try:
-                outcome = await self._answer(request)
-            except httpx.HTTPError as error:
-                outcome = error
-            if (wait := self._wait(request, attempt, outcome)) is None:
-                return self._read(request, outcome)
-            await asyncio.sleep(wait)
-
-    async def _answer(self, request: Request[Any]) -> httpx.Response:
-        built, follow = self._build(self._client, request), request.on_event
-        response = await self._client.send(built, stream=follow is not None)
+    async def _answer(self, request: httpx.Request, follow: _Follow | None) -> httpx.Response:
+        response: httpx.Response
+        response = await self._client.send(request, stream=follow is not None)
         if follow is not None:
             async with aclosing(response):
                 if response.is_success:
@@ -310,7 +310,7 @@ class AsyncTransport(_Base):
         await self._client.aclose()
 
 
-def handle_line(follow: Callable[[str | None], bool], line: str) -> bool:
+def handle_line(follow: _Follow, line: str) -> bool:
     """Handle a line of an event stream; return whether to continue."""
     if line.startswith("data: "):
         return follow(line.removeprefix("data: "))

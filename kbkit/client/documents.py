@@ -123,7 +123,7 @@ class AsyncList(CollectionCalls[T], Awaited):
     async def __aiter__(self) -> AsyncIterator[T]:
         request: Request[ResultPage[T]] | None = self._all()
         while request is not None:
-            part = await self._transport.send(request)
+            part = await self._transport.attempt(request)
             for value in part.values:
                 yield value
             request = next_page(request, part)
