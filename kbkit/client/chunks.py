@@ -273,6 +273,9 @@ class AnnotationsCalls(CollectionCalls[Annotation]):
     @call(f"GET {BASE}/stats", key="annotations")
     def _count(self) -> int: ...
 
+    def _rows(self) -> Steps[Sequence[Any]]:
+        return AnnotationsCalls.chunks(self)
+
     def _all(self) -> Request[ResultPage[Annotation]]:
         chunks = first_page(AnnotatedChunk, self._path, self)
 
@@ -292,19 +295,12 @@ class RemoteAnnotations(AnnotationsCalls, RemoteList[Annotation]):
         """Annotations by statement type, the most frequent first."""
         return self._statement_types()
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return all annotations as a DataFrame, one row each, with their chunks."""
-        return self._frame_of(self.chunks())
-
 
 class AsyncAnnotations(AnnotationsCalls, AsyncList[Annotation]):
     """Annotations of a knowledge base on a server, awaited."""
 
     async def statement_types(self) -> Mapping[StatementType, int]:
         return await self._statement_types()
-
-    async def to_frame(self) -> pd.DataFrame:
-        return self._frame_of(await self.chunks())
 
 
 class RemoteHandle(Blocking):

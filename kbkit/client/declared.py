@@ -329,12 +329,9 @@ def next_page(
     return replace(request, query={**request.query, "cursor": part.cursor})
 
 
-def list_all(request: Request[ResultPage[T]]) -> Steps[list[T]]:
-    """Request a list, page by page, up to the limit of the first request."""
-    limit = request.query.get("limit")
-    size = _MAX if limit is None else min(check_integer("limit", limit, 1), _MAX)
-    following: Request[ResultPage[T]] | None
-    following = replace(request, query={**request.query, "limit": size})
+def list_all(request: Request[ResultPage[T]], limit: int | None = None) -> Steps[list[T]]:
+    """Request a list, page by page, up to a limit."""
+    following: Request[ResultPage[T]] | None = request
     values: list[T] = []
     while following is not None:
         part: ResultPage[T] = yield following
@@ -347,4 +344,10 @@ def list_all(request: Request[ResultPage[T]]) -> Steps[list[T]]:
 
 def every(path: str, **options: Any) -> Declare:
     """Make a method that returns a list, page by page, up to its argument ``limit``."""
-    return call(f"GET {path}", lambda _, first, __: list_all(first), paged=True, **options)
+
+    def run(_: object, first: Request[Any], __: object) -> Steps[Any]:
+        limit = first.query.get("limit")
+        size = _MAX if limit is None else min(check_integer("limit", limit, 1), _MAX)
+        return list_all(replace(first, query={**first.query, "limit": size}), limit)
+
+    return call(f"GET {path}", run, paged=True, **options)

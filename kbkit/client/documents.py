@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, TypeVar
 
-from kbkit.client.calls import AsyncTransport, Awaited, Blocking, Request, Transport
+from kbkit.client.calls import AsyncTransport, Awaited, Blocking, Request, Steps, Transport, steps
 from kbkit.client.declared import (
     BASE,
     KNOWLEDGE,
@@ -15,6 +15,7 @@ from kbkit.client.declared import (
     call,
     every,
     first_page,
+    list_all,
     next_page,
 )
 from kbkit.client.work import OnProgress, Stop, job, result_of
@@ -57,10 +58,15 @@ class CollectionCalls(Generic[T]):
     def _all(self) -> Request[ResultPage[T]]:
         return first_page(self._kind, self._path, self)
 
-    def _frame_of(self, values: Iterable[Any]) -> pd.DataFrame:
+    def _rows(self) -> Steps[Sequence[Any]]:
+        return list_all(self._all())
+
+    @steps
+    def to_frame(self) -> Steps[pd.DataFrame]:
+        """Return all items as a DataFrame."""
         from kbkit import frames
 
-        frame: pd.DataFrame = getattr(frames, f"{self._noun}_frame")(values)
+        frame: pd.DataFrame = getattr(frames, f"{self._noun}_frame")((yield from self._rows()))
         return frame
 
     def __repr__(self) -> str:
@@ -84,10 +90,6 @@ class RemoteList(CollectionCalls[T], Blocking):
     def __len__(self) -> int:
         count: int = self._count()
         return count
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return all items as a DataFrame."""
-        return self._frame_of(self)
 
     def _repr_html_(self) -> str:
         from kbkit.frames import collection_html
@@ -128,12 +130,9 @@ class AsyncList(CollectionCalls[T], Awaited):
                 yield value
             request = next_page(request, part)
 
-    async def count(self) -> int:
-        count: int = await self._count()
+    def count(self) -> Awaitable[int]:
+        count: Awaitable[int] = self._count()
         return count
-
-    async def to_frame(self) -> pd.DataFrame:
-        return self._frame_of([value async for value in self])
 
 
 class AsyncCollection(AsyncList[T]):
@@ -142,8 +141,8 @@ class AsyncCollection(AsyncList[T]):
     _find: Any
     """Call that returns an item by id, or raises `NotFoundError`."""
 
-    async def get(self, key: Any) -> T:
-        value: T = await self._find(key)
+    def get(self, key: Any) -> Awaitable[T]:
+        value: Awaitable[T] = self._find(key)
         return value
 
 

@@ -231,6 +231,13 @@ class WorkspaceCalls(RemoteObject, ABC, Generic[K]):
             self[name]
         return make_retriever(self, kbs=kb_names, limit=limit, mode=mode, filters=filters)
 
+    @steps
+    def to_frame(self) -> Steps[pd.DataFrame]:
+        """Return figures of all knowledge bases as a DataFrame, indexed by name."""
+        from kbkit.frames import workspace_frame
+
+        return workspace_frame((yield from WorkspaceCalls.list(self)))
+
     @call(f"GET {_BASE}")
     def _find(self, name: str) -> KnowledgeBaseInfo: ...
 
@@ -259,12 +266,6 @@ class RemoteWorkspace(WorkspaceCalls[RemoteKnowledgeBase], Blocking):
 
     def __len__(self) -> int:
         return len(self.list())
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return figures of all knowledge bases as a DataFrame, indexed by name."""
-        from kbkit.frames import workspace_frame
-
-        return workspace_frame(self.list())
 
     def _repr_html_(self) -> str:
         from kbkit.frames import collection_html
@@ -322,11 +323,6 @@ class AsyncWorkspace(WorkspaceCalls[AsyncKnowledgeBase], Awaited):
     async def __aiter__(self) -> AsyncIterator[str]:
         for info in await self.list():
             yield info.name
-
-    async def to_frame(self) -> pd.DataFrame:
-        from kbkit.frames import workspace_frame
-
-        return workspace_frame(await self.list())
 
     async def close(self) -> None:
         await self._transport.close()

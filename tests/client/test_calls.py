@@ -10,7 +10,7 @@ import pytest
 import kbkit
 from kbkit.client import AsyncWorkspace
 from kbkit.client.calls import Request
-from kbkit.client.declared import json_body, url
+from kbkit.client.declared import ResultPage, first_page, json_body, list_all, url
 from kbkit.client.files import RemoteFiles
 from kbkit.errors import ArgumentError, ConfigError
 from kbkit.models import FileInfo, FileKind, FileTree, from_dict
@@ -44,6 +44,13 @@ def test_parameters_and_bodies_leave_out_none() -> None:
     request = Request("GET", "/", repr, {"a": None, "b": [1, "x"], "c": True, "d": FileKind.FILE})
     assert request.parameters == (("b", "1"), ("b", "x"), ("c", "true"), ("d", "file"))
     assert json_body(a=None, at=INFO.created_at, n=0) == {"at": "2026-01-02T00:00:00+00:00", "n": 0}
+
+
+def test_lists_go_on_after_a_full_page() -> None:
+    steps = list_all(first_page(FileInfo, "/files", None))
+    first = next(steps)
+    following = steps.send(ResultPage([INFO] * first.query["limit"], "more"))
+    assert following.query == {**first.query, "cursor": "more"}
 
 
 def test_values_are_read_back_from_newer_json() -> None:
