@@ -6,8 +6,11 @@ import os
 from typing import Annotated, Any, Literal
 
 from fastapi import Depends, Path, Query, Response
+from pydantic import BaseModel, Field, StrictInt
 
 from kbkit.entries.entries import Entries
+from kbkit.entries.folders import MAX_FILES, MAX_LENGTH
+from kbkit.entries.skill_file import MAX_DESCRIPTION_LENGTH, MAX_TAGS, MAX_TITLE_LENGTH
 from kbkit.errors import EntryFormatError, ImpossibleError
 from kbkit.models import (
     Context,
@@ -19,21 +22,107 @@ from kbkit.models import (
     EntrySyncReport,
 )
 from kbkit.models.files import ENTRIES
+from kbkit.retrieval.context import MIN_TOKENS
 from kbkit.server.access import READ, WRITE, Caller, WorkspaceOf
-from kbkit.server.bodies import (
-    EntryChange,
-    EntryList,
-    NewEntry,
-    NewSlug,
-    NewVote,
-    Task,
-    TaskFolder,
-    TaskQuery,
-)
+from kbkit.server.parameters import NOT_BLANK, WHOLE, Body
 from kbkit.server.responses import IfMatch
 from kbkit.server.routes.files import Undelete
 from kbkit.server.routing import Created, Routes
-from kbkit.server.uploads import RevisionOf, file_response, file_responses
+from kbkit.server.uploads import Content, RevisionOf, file_response, file_responses
+
+_MAX = 1_000_000
+_SLUG = "^(?:[a-z0-9]+(?:-[a-z0-9]+)*)?$"
+
+
+class EntryList(BaseModel):
+    """A page of entries."""
+
+    data: list[EntryInfo] = Field(description="Entries of this page.")
+    total: int = Field(description="Number of all entries.")
+    page: int = Field(description="Number of this page, from 1.")
+
+
+FilePath = Annotated[str, Field(min_length=1)]
+Title = Annotated[str, Field(max_length=MAX_TITLE_LENGTH, json_schema_extra={"pattern": NOT_BLANK})]
+Line = Annotated[str, Field(max_length=MAX_TITLE_LENGTH)]
+Description = Annotated[str, Field(max_length=MAX_DESCRIPTION_LENGTH)]
+Tags = Annotated[list[str], Field(max_length=MAX_TAGS)]
+Prompt = Annotated[str, Field(json_schema_extra={"pattern": NOT_BLANK})]
+Limit = Annotated[StrictInt, Field(ge=1, le=_MAX), WHOLE]
+Tokens = Annotated[StrictInt, Field(ge=MIN_TOKENS, le=_MAX), WHOLE]
+Slug = Annotated[str, Field(max_length=MAX_LENGTH, json_schema_extra={"pattern": _SLUG})]
+
+
+class NewEntry(Body):
+    """A new entry."""
+
+    title: Title = Field(description="One line.")
+    slug: Slug = Field("", description="Name of its folder; by default made from the title.")
+    description: Description = Field("", description="Its purpose, which search uses.")
+    prompt: str = Field("", description="Instructions for an agent.")
+    readme: str = Field("", description="Readme for people.")
+    tags: Tags = Field([], description="Free labels.")
+    category: Line = Field("", description="Its domain.")
+    status: EntryStatus = Field(EntryStatus.ACTIVE, description="Whether it is in use.")
+    files: dict[FilePath, Content] = Field(
+        default_factory=dict, description="Other files, by path within it: text, or `base64`."
+    )
+
+
+class EntryChange(Body):
+    """Changes of an entry; omitted or null fields stay."""
+
+    title: Title | None = Field(None, description="One line.")
+    description: Description | None = Field(None, description="Its purpose.")
+    prompt: str | None = Field(None, description="Instructions for an agent.")
+    readme: str | None = Field(None, description="Readme for people.")
+    tags: Tags | None = Field(None, description="Free labels.")
+    category: Line | None = Field(None, description="Its domain.")
+    status: EntryStatus | None = Field(None, description="Whether it is in use.")
+    files: dict[FilePath, Content | None] = Field(
+        default_factory=dict,
+        description="Files to write, by path within it: text, or `base64`; null deletes one.",
+    )
+
+
+class TaskFolder(Body):
+    """The folder `.knowledge` of a task."""
+
+    files: dict[FilePath, Content] = Field(
+        min_length=1,
+        max_length=MAX_FILES,
+        description="Its files by path within it: text, or `base64`.",
+    )
+    task_id: str = Field("", max_length=500, description="Name of the task.")
+
+
+class NewVote(Body):
+    """A rating of an entry."""
+
+    score: int = Field(ge=1, le=5, description="1 (useless) to 5 (exactly right).")
+    rater: str = Field("", max_length=200, description="Rater; by default the caller.")
+
+
+class NewSlug(Body):
+    """New slug of an entry."""
+
+    to: Slug = Field(description="The new name of its folder.")
+
+
+class TaskQuery(Body):
+    """A task to look up entries for."""
+
+    prompt: Prompt = Field(description="The task.")
+    limit: Limit = Field(10, description="Maximum entries.")
+
+
+class Task(Body):
+    """A task to collect entries for."""
+
+    prompt: Prompt = Field(description="The task.")
+    limit: Limit | None = Field(None, description="Maximum entries.")
+    max_tokens: Tokens = Field(1_000, description="Maximum tokens of the text.")
+
 
 routes = Routes("/api/entries", "entries")
 trash = Routes("/api/trash", "trash")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import Depends, Path, Query
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, StrictFloat, StrictInt
 
 from kbkit.access import Caller as AccessCaller
+from kbkit.errors import VersionConflictError
 from kbkit.graph.graph import Graph
 from kbkit.models import (
     About,
@@ -27,20 +29,90 @@ from kbkit.models import (
     TargetKind,
 )
 from kbkit.server.access import READ, WRITE, Caller, WorkspaceOf
-from kbkit.server.bodies import (
-    MAX_IN_GRAPH,
-    MAX_NAME,
-    EntityChange,
-    NewEntity,
-    NewRelation,
-    Pair,
-    Picture,
-    UndoRequest,
-    changed_at,
-)
-from kbkit.server.parameters import Cursor, find_page
+from kbkit.server.parameters import NOT_BLANK, WHOLE, Body, Cursor, Options, find_page
 from kbkit.server.responses import IfMatch, Paged
 from kbkit.server.routing import Created, Routes
+
+_MAX_NAME = 500
+_MAX = 100_000
+_OF = "Id or name of an entity."
+_BY = "Author; by default the caller."
+
+
+Named = Annotated[str, Field(max_length=8_000)]
+Name = Annotated[
+    str, Field(min_length=1, max_length=_MAX_NAME, json_schema_extra={"pattern": NOT_BLANK})
+]
+Names = Annotated[list[Name], Field(max_length=1_000)]
+Word = Annotated[str, Field(json_schema_extra={"pattern": "^[a-z0-9_]{1,80}$"})]
+Properties = dict[str, Any]
+Weight = Annotated[StrictFloat, Field(gt=0, le=1)]
+Number = Annotated[StrictInt, Field(ge=1, le=2**53), WHOLE]
+By = Annotated[str, Field(max_length=200, description=_BY)]
+
+
+class NewEntity(Body):
+    """A new entity."""
+
+    name: Name = Field(description="Its name.")
+    type: Word = Field("name", description="Its type.")
+    description: str = Field("", description="Description in a sentence.")
+    properties: Properties | None = Field(None, description="Further properties.")
+    aliases: Names = Field([], description="Other names.")
+    by: By = ""
+
+
+class EntityChange(Body):
+    """Changes of an entity; omitted or null fields stay."""
+
+    name: Name | None = Field(None, description="New name.")
+    type: Word | None = Field(None, description="Its type.")
+    description: str | None = Field(None, description="Description in a sentence.")
+    properties: Properties | None = Field(None, description="Replace the existing ones.")
+    aliases: Names | None = Field(None, description="Replace the existing ones.")
+    by: By = ""
+
+
+class NewRelation(Body):
+    """A relation to create or change."""
+
+    source: Named = Field(description="Its start.")
+    name: Word = Field(description="Name of the relation, such as `depends_on`.")
+    target: Named = Field(description="Its end.")
+    weight: Weight = Field(1.0, description="How strong it is.")
+    note: str = Field("", description="Free text.")
+    by: By = ""
+
+
+class Pair(Body):
+    """Two entities to merge, or to keep apart."""
+
+    keep: Name = Field(description=_OF)
+    other: Name = Field(description=_OF)
+    by: By = ""
+
+
+class UndoRequest(Options):
+    """A change to revert."""
+
+    edit: Number | None = Field(None, description="Number of the edit; by default the last one.")
+    by: By = ""
+
+
+class Picture(Options):
+    """The part of the graph to lay out."""
+
+    around: list[Named] = Field(
+        default_factory=list,
+        description="Start nodes; by default hubs.",
+        json_schema_extra={"maxItems": 1_000},
+    )
+    depth: Annotated[StrictInt, Field(ge=1, le=5), WHOLE] = 2
+    type: list[str] = Field(default_factory=list, description="Only nodes of these types.")
+    relation: list[str] = Field(default_factory=list, description="Only relations of these names.")
+    kbs: list[str] | None = Field(None, description="Only of these knowledge bases.")
+    limit: Annotated[StrictInt, Field(ge=1, le=2_000), WHOLE] = 500
+
 
 routes = Routes("/api/knowledge/graph", "graph")
 subjects = Routes("/api/knowledge", "graph")
@@ -56,7 +128,7 @@ GraphOf = Annotated[Graph, Depends(_graph)]
 
 
 def limit_field(description: str) -> Any:
-    return Query(description=description, ge=1, le=MAX_IN_GRAPH)
+    return Query(description=description, ge=1, le=_MAX)
 
 
 def _values(body: Any, caller: AccessCaller) -> dict[str, Any]:
@@ -64,7 +136,7 @@ def _values(body: Any, caller: AccessCaller) -> dict[str, Any]:
 
 
 EntityOf = Annotated[
-    str, Path(min_length=1, max_length=MAX_NAME, description="Id of the entity, or its name.")
+    str, Path(min_length=1, max_length=_MAX_NAME, description="Id of the entity, or its name.")
 ]
 LimitOf = Annotated[int, limit_field("Maximum results.")]
 Depth = Annotated[int, Query(description="Relations to follow.", ge=1, le=5)]
@@ -78,7 +150,7 @@ Ref = Annotated[
 ]
 RelationName = Annotated[str, Query(max_length=80)]
 Several = Annotated[list[str] | None, Query(max_length=1_000)]
-By = Annotated[str, Query(max_length=200)]
+ByQuery = Annotated[str, Query(max_length=200)]
 OnlyBy = Annotated[str | None, Query(max_length=200, description="Only of this author.")]
 
 
@@ -100,11 +172,11 @@ def list_entities(
     *,
     graph: GraphOf,
     limit: LimitOf = 50,
-    query: Annotated[str, Query(max_length=MAX_NAME, description="Part of the name.")] = "",
+    query: Annotated[str, Query(max_length=_MAX_NAME, description="Part of the name.")] = "",
     type: Several = None,
     kbs: Several = None,
     name: Annotated[
-        str | None, Query(max_length=MAX_NAME, description="Only the one with this id or name.")
+        str | None, Query(max_length=_MAX_NAME, description="Only the one with this id or name.")
     ] = None,
     cursor: Cursor = "",
 ) -> Paged[Entity]:
@@ -148,7 +220,7 @@ def update_entity(
 
 @routes.delete("/entities/{id:path}", WRITE)
 def delete_entity(
-    graph: GraphOf, caller: Caller, id: EntityOf, expected: IfMatch, by: By = ""
+    graph: GraphOf, caller: Caller, id: EntityOf, expected: IfMatch, by: ByQuery = ""
 ) -> None:
     """Delete an entity; chunks stay, and rebuilds do not restore it."""
     graph.delete(_as_seen(graph, id, expected), by=by or caller.name)
@@ -191,10 +263,10 @@ def read_relationship(relation: RelationOf) -> Relation:
 
 @routes.delete("/relationships", WRITE)
 def delete_relationship(
-    graph: GraphOf, caller: Caller, relation: RelationOf, expected: IfMatch, by: By = ""
+    graph: GraphOf, caller: Caller, relation: RelationOf, expected: IfMatch, by: ByQuery = ""
 ) -> None:
     """Delete a relation; creating it again restores it."""
-    seen_at = relation.seen_at if expected is None else changed_at(expected)
+    seen_at = relation.seen_at if expected is None else _changed_at(expected)
     graph.delete(replace(relation, seen_at=seen_at), by=by or caller.name)
 
 
@@ -310,4 +382,15 @@ def read_about(
 def _as_seen(graph: Graph, name: str, expected: str | None) -> str | Entity:
     if expected is None:
         return name
-    return replace(graph.entity(name), updated_at=changed_at(expected))
+    return replace(graph.entity(name), updated_at=_changed_at(expected))
+
+
+def _changed_at(version: str) -> datetime | None:
+    if version == "unchanged":
+        return None
+    try:
+        return datetime.fromisoformat(version).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise VersionConflictError(
+            f"If-Match: {version!r} is not a version; send the `ETag` of a response"
+        ) from None
