@@ -6,7 +6,6 @@ import logging
 import re
 import reprlib
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from http import HTTPStatus
 from operator import attrgetter
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar
@@ -20,6 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
 from kbkit import errors
+from kbkit.client.declared import stamp
 from kbkit.models import (
     DocumentInfo,
     DocumentPart,
@@ -59,10 +59,6 @@ IfMatch = Annotated[str | None, Depends(_unquote)]
 
 
 T = TypeVar("T")
-
-
-def stamp(changed: datetime | None) -> str:
-    return "unchanged" if changed is None else changed.isoformat()
 
 
 _VERSIONS: dict[Any, Callable[[Any], str]] = {

@@ -36,7 +36,6 @@ from kbkit.server.routing import Created, Routes
 _MAX_NAME = 500
 _MAX = 100_000
 _OF = "Id or name of an entity."
-_BY = "Author; by default the caller."
 
 
 Named = Annotated[str, Field(max_length=8_000)]
@@ -46,9 +45,7 @@ Name = Annotated[
 Names = Annotated[list[Name], Field(max_length=1_000)]
 Word = Annotated[str, Field(json_schema_extra={"pattern": "^[a-z0-9_]{1,80}$"})]
 Properties = dict[str, Any]
-Weight = Annotated[StrictFloat, Field(gt=0, le=1)]
-Number = Annotated[StrictInt, Field(ge=1, le=2**53), WHOLE]
-By = Annotated[str, Field(max_length=200, description=_BY)]
+By = Annotated[str, Field(max_length=200, description="Author; by default the caller.")]
 
 
 class NewEntity(Body):
@@ -79,7 +76,7 @@ class NewRelation(Body):
     source: Named = Field(description="Its start.")
     name: Word = Field(description="Name of the relation, such as `depends_on`.")
     target: Named = Field(description="Its end.")
-    weight: Weight = Field(1.0, description="How strong it is.")
+    weight: StrictFloat = Field(1.0, gt=0, le=1, description="How strong it is.")
     note: str = Field("", description="Free text.")
     by: By = ""
 
@@ -95,7 +92,8 @@ class Pair(Body):
 class UndoRequest(Options):
     """A change to revert."""
 
-    edit: Number | None = Field(None, description="Number of the edit; by default the last one.")
+    edit: Annotated[StrictInt, Field(ge=1, le=2**53), WHOLE] | None = None
+    """Number of the edit; by default the last one."""
     by: By = ""
 
 
