@@ -9,11 +9,8 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from datetime import datetime
-from enum import StrEnum
 from itertools import islice
-from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from kbkit.models import (
@@ -27,7 +24,7 @@ from kbkit.models import (
     Rating,
     SourceInfo,
 )
-from kbkit.models.hits import TIME, typed_frame
+from kbkit.models.hits import typed_frame
 from kbkit.models.licenses import KEYS as LICENSE_KEYS
 from kbkit.models.values import format_value, shared_length
 
@@ -36,29 +33,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-_TYPES = {str: "string", int: "Int64", float: "float64", bool: "bool", datetime: TIME}
 _STATES = [state.value for state in DocumentState]
 _NO_FOLDER = "(top)"
 _SNIPPET = 160
 _ROWS = 20
 """Rows of a collection in a notebook."""
-
-
-def columns(kind: type, names: str, **others: str | list[str]) -> dict[str, str | list[str]]:
-    """Return the pandas types of columns, by name.
-
-    Columns are fields of a dataclass, have one of the ``others`` types, or are texts.
-    """
-    hints = get_type_hints(kind)
-    return {name: others.get(name) or _type_of(hints.get(name, str)) for name in names.split()}
-
-
-def _type_of(hint: Any) -> str | list[str]:
-    types = {*get_args(hint)} - {NoneType} if isinstance(hint, UnionType) else {hint}
-    (kind,) = types if len(types) == 1 else (object,)
-    if isinstance(kind, type) and issubclass(kind, StrEnum):
-        return [each.value for each in kind]
-    return _TYPES.get(kind, "object")
 
 
 def workspace_frame(infos: Iterable[KnowledgeBaseInfo]) -> pd.DataFrame:
@@ -68,16 +47,16 @@ def workspace_frame(infos: Iterable[KnowledgeBaseInfo]) -> pd.DataFrame:
     chunks are searched, but not in Chroma yet.
     """
     numbers = dict.fromkeys(_STATES, "Int64")
-    types = columns(
+    rows = [
+        asdict(info) | {state: info.states.get(state, 0) for state in _STATES} for info in infos
+    ]
+    return typed_frame(
+        rows,
         KnowledgeBaseInfo,
         "name description documents chunks current stale gone pending source_types embedder "
         "dimensions created_at updated_at",
         **numbers,
-    )
-    rows = [
-        asdict(info) | {state: info.states.get(state, 0) for state in _STATES} for info in infos
-    ]
-    return typed_frame(rows, types).set_index("name")
+    ).set_index("name")
 
 
 def documents_frame(documents: Iterable[Document]) -> pd.DataFrame:
@@ -87,13 +66,6 @@ def documents_frame(documents: Iterable[Document]) -> pd.DataFrame:
     ``fetched_at`` is the time when the source last confirmed the content. ``license`` is an SPDX
     name or the stated text (see `kbkit.models.License`).
     """
-    types = columns(
-        Document,
-        "id uri title description document_type state fetched_at folder tags length license "
-        "license_url attribution metadata content",
-        folder="category",
-        length="Int64",
-    )
     documents = list(documents)
     rows = [
         {**document.to_dict()}
@@ -102,7 +74,14 @@ def documents_frame(documents: Iterable[Document]) -> pd.DataFrame:
         | License.of(document.metadata).to_metadata()
         for document, name in zip(documents, folders([d.uri for d in documents]), strict=True)
     ]
-    return typed_frame(rows, types).set_index("id")
+    return typed_frame(
+        rows,
+        Document,
+        "id uri title description document_type state fetched_at folder tags length license "
+        "license_url attribution metadata content",
+        folder="category",
+        length="Int64",
+    ).set_index("id")
 
 
 def chunks_frame(chunks: Iterable[Chunk]) -> pd.DataFrame:
@@ -111,13 +90,13 @@ def chunks_frame(chunks: Iterable[Chunk]) -> pd.DataFrame:
     ``start`` and ``end`` are character offsets in the document; ``page`` counts from 1 and is
     missing if the source has no pages.
     """
-    types = columns(
+    rows = [asdict(chunk) | {"length": chunk.end - chunk.start} for chunk in chunks]
+    return typed_frame(
+        rows,
         Chunk,
         "id document_id position heading_path anchor page start end length text",
         length="Int64",
-    )
-    rows = [asdict(chunk) | {"length": chunk.end - chunk.start} for chunk in chunks]
-    return typed_frame(rows, types).set_index("id")
+    ).set_index("id")
 
 
 def annotations_frame(annotated: Iterable[AnnotatedChunk]) -> pd.DataFrame:
@@ -126,11 +105,6 @@ def annotations_frame(annotated: Iterable[AnnotatedChunk]) -> pd.DataFrame:
     ``start`` and ``end`` are character offsets in the chunk; ``domains``, ``entities``,
     ``problems``, ``resolutions`` and ``contexts`` are tuples of texts.
     """
-    types = columns(
-        Annotation,
-        "chunk_id title section frame confidence normalized_text domains entities problems "
-        "resolutions contexts start end text annotator uri",
-    )
     rows = [
         asdict(annotation)
         | {
@@ -143,7 +117,12 @@ def annotations_frame(annotated: Iterable[AnnotatedChunk]) -> pd.DataFrame:
         for one in annotated
         for annotation in one.annotations
     ]
-    return typed_frame(rows, types)
+    return typed_frame(
+        rows,
+        Annotation,
+        "chunk_id title section frame confidence normalized_text domains entities problems "
+        "resolutions contexts start end text annotator uri",
+    )
 
 
 def ratings_frame(ratings: Iterable[Rating]) -> pd.DataFrame:
@@ -151,17 +130,16 @@ def ratings_frame(ratings: Iterable[Rating]) -> pd.DataFrame:
 
     ``average`` and ``raters`` summarize the target; the last rating of each rater counts.
     """
-    types = columns(
+    frame = typed_frame(
+        [
+            asdict(rating) | {"target": rating.target.id, "target_type": rating.target.kind.value}
+            for rating in ratings
+        ],
         Rating,
         "id target target_type score query rater note created_at",
         target="string",
         target_type=["chunk", "document"],
-    )
-    rows = [
-        asdict(rating) | {"target": rating.target.id, "target_type": rating.target.kind.value}
-        for rating in ratings
-    ]
-    frame = typed_frame(rows, types).set_index("id")
+    ).set_index("id")
     last = frame.drop_duplicates(["target", "rater"], keep="last").groupby("target")["score"]
     frame["average"] = frame["target"].map(last.mean()).astype("Float64")
     frame["raters"] = frame["target"].map(last.size()).astype("Int64")
@@ -170,12 +148,12 @@ def ratings_frame(ratings: Iterable[Rating]) -> pd.DataFrame:
 
 def sources_frame(sources: Iterable[SourceInfo]) -> pd.DataFrame:
     """Return sources as a DataFrame, oldest first, indexed by id."""
-    types = columns(
+    return typed_frame(
+        [asdict(source) for source in sources],
         SourceInfo,
         "id type location base from_recipe created_at options name enabled documents version",
         type="category",
-    )
-    return typed_frame([asdict(source) for source in sources], types).set_index("id")
+    ).set_index("id")
 
 
 def map_frame(
@@ -209,14 +187,14 @@ def map_frame(
 def places_frame(
     rows: Iterable[Mapping[str, Any]], variance: Sequence[float], chunks: int
 ) -> pd.DataFrame:
-    types = columns(
+    frame = typed_frame(
+        [dict(row) for row in rows],
         Document,
         "id x y title section snippet document_type folder uri",
         x="float64",
         y="float64",
         folder="category",
-    )
-    frame = typed_frame([dict(row) for row in rows], types).set_index("id")
+    ).set_index("id")
     frame.attrs["variance"] = tuple(variance)
     frame.attrs["chunks"] = chunks
     return frame

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args, get_type_hints
 from urllib.parse import quote, unquote
 
 from typing_extensions import TypedDict
@@ -25,57 +26,36 @@ TIME = "datetime64[us, UTC]"
 """Column type of UTC times."""
 
 
+_TYPES = {str: "string", int: "Int64", float: "float64", bool: "bool", datetime: TIME}
+
+
 def typed_frame(
-    rows: Sequence[Mapping[str, Any]], types: Mapping[str, str | Sequence[str]]
+    rows: Sequence[Mapping[str, Any]], kind: type, names: str, **others: str | list[str]
 ) -> pd.DataFrame:
+    """Return rows as a DataFrame with some columns, whose types do not depend on the rows.
+
+    Columns are fields of a dataclass, have one of the ``others`` types, or are texts.
+    """
     with whole("A DataFrame"):
         import pandas as pd
 
-    columns = {}
-    for name, dtype in types.items():
-        pandas_type = dtype if isinstance(dtype, str) else pd.CategoricalDtype(list(dtype))
+    hints, columns = get_type_hints(kind), {}
+    for name in names.split():
+        dtype = others.get(name) or _type_of(hints.get(name, str))
+        pandas_type = dtype if isinstance(dtype, str) else pd.CategoricalDtype(dtype)
         columns[name] = pd.Series([row[name] for row in rows], dtype=pandas_type)
     return pd.DataFrame(columns)
 
 
+def _type_of(hint: Any) -> str | list[str]:
+    types = {*get_args(hint)} - {NoneType} if isinstance(hint, UnionType) else {hint}
+    (kind,) = types if len(types) == 1 else (object,)
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return [each.value for each in kind]
+    return _TYPES.get(kind, "object")
+
+
 _PDF = re.compile(r"\.pdf(?:\?|$)", re.IGNORECASE)
-_COLUMNS: dict[str, str | list[str]] = {
-    "score": "float64",
-    "kb": "category",
-    "title": "string",
-    "description": "string",
-    "heading_path": "object",
-    "snippet": "string",
-    "url": "string",
-    "document_type": [kind.value for kind in DocumentType],
-    "tags": "object",
-    "cosine": "float64",
-    "bm25": "float64",
-    "dense": "float64",
-    "lexical": "float64",
-    "document": "float64",
-    "title_match": "float64",
-    "heading_match": "float64",
-    "summary_match": "float64",
-    "page_match": "float64",
-    "graph_match": "float64",
-    "learned": "float64",
-    "rating": "float64",
-    "probability": "float64",
-    "uri": "string",
-    "anchor": "string",
-    "document_id": "string",
-    "chunk_id": "string",
-    "start": "Int64",
-    "end": "Int64",
-    "page": "Int64",
-    "fetched_at": TIME,
-    "state": [state.value for state in DocumentState],
-    "version": "string",
-    "text": "string",
-}
-
-
 _FRAGMENT = ":~:text="
 
 # Markup of Markdown, anywhere in a line or at its start.
@@ -336,14 +316,29 @@ class Hits(Several[Hit]):
         with whole("A DataFrame"):
             from pandas import RangeIndex
 
-        rows = []
-        for hit, values in zip(self.hits, self.to_dicts(), strict=True):
-            parts = values.pop("parts")
-            # distinct from the document's "title"
-            for name in ("title", "heading", "summary", "page", "graph"):
-                parts[f"{name}_match"] = parts.pop(name)
-            rows.append({**values, **parts, "fetched_at": hit.fetched_at})
-        frame = typed_frame(rows, _COLUMNS)
+        # distinct from the document's "title"
+        matches = ("title", "heading", "summary", "page", "graph")
+        names = {name: f"{name}_match" if name in matches else name for name in _PARTS}
+        rows = [
+            {
+                **values,
+                **{names[name]: part for name, part in values["parts"].items()},
+                "fetched_at": hit.fetched_at,
+            }
+            for hit, values in zip(self.hits, self.to_dicts(), strict=True)
+        ]
+        frame = typed_frame(
+            rows,
+            Hit,
+            "score kb title description heading_path snippet url document_type tags cosine bm25 "
+            "dense lexical document title_match heading_match summary_match page_match graph_match "
+            "learned rating probability uri anchor document_id chunk_id start end page fetched_at "
+            "state version text",
+            kb="category",
+            heading_path="object",
+            **dict.fromkeys(names.values(), "float64"),
+            **dict.fromkeys(("start", "end", "page"), "Int64"),
+        )
         frame.index = RangeIndex(1, len(frame) + 1, name="rank")
         return frame
 
