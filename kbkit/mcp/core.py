@@ -17,6 +17,7 @@ from kbkit.models.values import pluralize
 
 if TYPE_CHECKING:
     from kbkit.models import Document
+    from kbkit.workspace import Workspace
 
 KbName = Annotated[str, Field(description="Knowledge base; empty for all.")]
 
@@ -128,9 +129,16 @@ def add(tools: Tools) -> None:
         budget: Budget,
     ) -> Reply:
         """Read a document as Markdown: whole, a section, or lines; long ones in parts."""
-        kb, document, anchor = _document(tools, document_name, kb_name)
+        kbs = tools.kbs(kb_name) or list(tools.workspace)
+        sources = [document_name, document_name.partition("#")[0]]
+        kb, document, source = find_document(tools.workspace, kbs, sources)
         return passages.document_reply(
-            document, kb=kb, section=section, lines=lines, anchor=anchor, budget=budget
+            document,
+            kb=kb,
+            section=section,
+            lines=lines,
+            anchor=document_name[len(source) + 1 :],
+            budget=budget,
         )
 
     @tools.read(ContextPieces)
@@ -172,19 +180,22 @@ def search_page(
     return passages.search_reply(hits, limit=limit, budget=budget, with_ids=tools.allow_write)
 
 
-def _document(tools: Tools, name: str, kb_name: str) -> tuple[str, Document, str]:
-    workspace, missing = tools.workspace, list[NotFoundError]()
-    kbs = tools.kbs(kb_name) or list(workspace)
+def find_document(
+    workspace: Workspace, kbs: Sequence[str], sources: Sequence[str]
+) -> tuple[str, Document, str]:
+    """Return the first document with one of some sources, its knowledge base and that source."""
+    missing: list[NotFoundError] = []
     for kb in kbs:
-        for address, anchor in dict.fromkeys([(name, ""), name.partition("#")[::2]]):
+        for source in dict.fromkeys(sources):
             try:
-                return kb, workspace[kb].documents[address], anchor
+                return kb, workspace[kb].documents[source], source
             except NotFoundError as error:
                 missing.append(error)
     if len(kbs) == 1:
         raise missing[0]
     message = (
-        f"no knowledge base has a document of the source {name[:200]!r}; take one from a search"
+        f"no knowledge base has a document of the source {sources[0][:200]!r}; take one from a "
+        "search"
     )
     raise NotFoundError(message)
 

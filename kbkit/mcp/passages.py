@@ -274,18 +274,4 @@ def index_reply(
     )
 
 
-def read_on(reply: Reply, address: str) -> str:
-    cursor = str(reply.values["next_cursor"])
-    if not cursor:
-        return reply.text
-    text = reply.text.removesuffix(with_cursor("", cursor))
-    return f"{text}\n\nMore: read {next_address(reply, address)}"
-
-
-def next_address(reply: Reply, address: str) -> str:
-    """Return the address of the next part; ``""`` after the last."""
-    cursor = str(reply.values["next_cursor"])
-    return f"{address}?cursor={cursor}" if cursor else ""
-
-
 _BRACKETS = str.maketrans("[]", "()")

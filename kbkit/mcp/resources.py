@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mimetypes
 import re
-from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
@@ -15,10 +14,9 @@ from mcp_types import Annotations, Resource, ResourceTemplate
 
 from kbkit.errors import KbkitError, NotFoundError
 from kbkit.mcp import passages
-from kbkit.mcp.core import row_of
-from kbkit.mcp.replies import Budget, Quotes, short
+from kbkit.mcp.core import find_document, row_of
+from kbkit.mcp.replies import Quotes, short, with_cursor
 from kbkit.mcp.tools import current_caller, reason
-from kbkit.models import KnowledgeBaseInfo
 
 if TYPE_CHECKING:
     from kbkit.mcp.tools import Tools
@@ -88,23 +86,17 @@ class ResourceHandlers:
                     budget=budget,
                 )
             else:
-                reply = passages.document_reply(self._document(name, path), kb=name, budget=budget)
+                sources = [unquote(path), path, path.partition("#")[0]]
+                _, document, _ = find_document(self._tools.workspace, [name], sources)
+                reply = passages.document_reply(document, kb=name, budget=budget)
         except (KbkitError, ToolError) as error:
             raise ResourceNotFoundError(reason(error)) from None
-        following = passages.next_address(reply, whole)
-        meta = {"kbkit/next": following} if following else None
-        return ReadResourceContents(passages.read_on(reply, whole), _MARKDOWN, meta)
-
-    def _document(self, name: str, path: str) -> Document:
-        documents = self._tools.workspace[name].documents
-        missing: NotFoundError | None = None
-        for source in dict.fromkeys([unquote(path), path, path.partition("#")[0]]):
-            try:
-                return documents[source]
-            except NotFoundError as error:
-                missing = missing or error
-        assert missing is not None
-        raise missing
+        if not (cursor := reply.values["next_cursor"]):
+            return ReadResourceContents(reply.text, _MARKDOWN)
+        following = f"{whole}?cursor={cursor}"
+        text = reply.text.removesuffix(with_cursor("", cursor))
+        more = f"{text}\n\nMore: read {following}"
+        return ReadResourceContents(more, _MARKDOWN, {"kbkit/next": following})
 
     def _skills(self) -> list[Resource]:
         if current_caller.get().kbs:
@@ -192,49 +184,30 @@ _RULES = (
 def usage(tools: Tools) -> Prompt:
     def how_to_use() -> str:
         """Explain these tools, and list knowledge bases and root folders."""
-        return usage_text(
-            _RULES, _allowed_uses(tools), tools.list(), _folders(tools), tools.budget(0)
-        )
+        return _usage_text(tools)
 
     return Prompt.from_function(how_to_use, title="How to use this knowledge")
-
-
-def _allowed_uses(tools: Tools) -> dict[str, str]:
-    caller = current_caller.get()
-    return {
-        name: use
-        for name, use in _TOOL_USES.items()
-        if name in tools.declared and tools.declared[name].allows(caller)
-    }
-
-
-def _folders(tools: Tools) -> list[str]:
-    if current_caller.get().kbs:
-        return []
-    return [info.path for info in tools.workspace.files.roots()]
 
 
 _MAX_FOLDERS = 30
 
 
-def usage_text(
-    rules: str,
-    tools: Mapping[str, str],
-    knowledge_bases: Iterable[KnowledgeBaseInfo],
-    folders: Sequence[str],
-    budget: Budget,
-) -> str:
-    quotes = Quotes()
-    uses = "\n".join(f"- `{name}` {use}." for name, use in tools.items())
-    head = f"{rules}\n\n{uses}\n\n{quotes.note}"
-    roots = [short(folder) for folder in folders]
+def _usage_text(tools: Tools) -> str:
+    caller, budget, quotes = current_caller.get(), tools.budget(0), Quotes()
+    uses = "\n".join(
+        f"- `{name}` {use}."
+        for name, use in _TOOL_USES.items()
+        if name in tools.declared and tools.declared[name].allows(caller)
+    )
+    head = f"{_RULES}\n\n{uses}\n\n{quotes.note}"
+    roots = [] if caller.kbs else [short(info.path) for info in tools.workspace.files.roots()]
     names = ", ".join(f"{folder}/" for folder in roots[:_MAX_FOLDERS])
     hidden = len(roots) - _MAX_FOLDERS
     files = f"Root folders: {names or 'none yet'}" + f" and {hidden} more" * (hidden > 0)
     budget.take(f"{head}\n\n<{quotes.mark}>\n{files}\nKnowledge bases:\nand 0000000 more\n</>")
     lines: list[str] = []
     more_kbs = 0
-    for info in knowledge_bases:
+    for info in tools.list():
         line, _ = row_of(info)
         if not more_kbs and budget.takes(line):
             lines.append(line)
