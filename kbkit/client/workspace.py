@@ -20,8 +20,7 @@ from kbkit.client.calls import (
 )
 from kbkit.client.declared import KNOWLEDGE, Names, call, every, names
 from kbkit.client.documents import Conditions
-from kbkit.client.entries import AsyncEntries, RemoteEntries
-from kbkit.client.files import AsyncFiles, RemoteFiles
+from kbkit.client.files import AsyncEntries, AsyncFiles, RemoteEntries, RemoteFiles
 from kbkit.client.graph import AsyncGraph, RemoteGraph
 from kbkit.client.knowledge_base import (
     AsyncKnowledgeBase,

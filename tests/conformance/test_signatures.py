@@ -20,8 +20,7 @@ from kbkit.client.chunks import (
     RemoteSources,
 )
 from kbkit.client.documents import AsyncDocuments, RemoteDocuments
-from kbkit.client.entries import AsyncEntries, RemoteEntries
-from kbkit.client.files import AsyncFiles, RemoteFiles
+from kbkit.client.files import AsyncEntries, AsyncFiles, RemoteEntries, RemoteFiles
 from kbkit.client.graph import AsyncGraph, RemoteGraph
 from kbkit.client.knowledge_base import (
     AsyncFeedback,
