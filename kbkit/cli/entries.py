@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kbkit.cli import Count, Done, OptionalCount, app, command, open_workspace
-from kbkit.cli.terminal import listing, print_if_json, say
+from kbkit.cli.terminal import listing, print_json, say
 from kbkit.errors import FilesError
 from kbkit.models import EntryStatus
 from kbkit.models.values import plain, plain_line, pluralize
@@ -100,8 +101,7 @@ def list_(
     sort: str = "rating",
     limit: Count = 50,
     offset: Annotated[int, typer.Option(min=0)] = 0,
-    as_json: bool = False,
-) -> None:
+) -> Done:
     """List entries, the best-rated first.
 
     Args:
@@ -116,8 +116,11 @@ def list_(
     page = ws.entries.list(
         status=status, category=category, tag=tag, text=text, sort=sort, limit=limit, offset=offset
     )
-    if not print_if_json(page.entries, as_json):
-        _print_page(page)
+    return Done(page.entries, partial(_print_page, page))
+
+
+def _plain_text(text: str) -> str:
+    return "\n".join(map(plain_line, text.split("\n")))
 
 
 def _print_entry(entry: Entry) -> None:
@@ -139,7 +142,7 @@ def _print_entry(entry: Entry) -> None:
             typer.echo(f"{label}: {plain(value)}")
     for text in (entry.readme, entry.prompt):
         if text.strip():
-            typer.echo("\n" + "\n".join(plain_line(line) for line in text.strip().split("\n")))
+            typer.echo("\n" + _plain_text(text.strip()))
 
 
 @command(entries)
@@ -156,7 +159,9 @@ def show(ws: Workspace, slug: Slug, *, file: str = "", as_json: bool = False) ->
         sys.stdout.buffer.flush()
         return
     entry = ws.entries.read(slug)
-    if not print_if_json(entry, as_json):
+    if as_json:
+        print_json(entry)
+    else:
         _print_entry(entry)
 
 
@@ -256,11 +261,7 @@ def sync(ws: Workspace, on_progress: OnProgress | None) -> EntrySyncReport:
     return ws.entries.sync(on_progress=on_progress)
 
 
-def _print_context(answer: Context) -> None:
-    typer.echo("\n".join(plain_line(line) for line in answer.text.split("\n")))
-
-
-@command(entries, show=_print_context)
+@command(entries, show=lambda answer: typer.echo(_plain_text(answer.text)))
 def context(
     ws: Workspace,
     prompt: str,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kbkit.cli import Done, OptionalCount, app, command, open_workspace
-from kbkit.cli.terminal import listing, print_if_json, say
+from kbkit.cli.terminal import listing, say
 from kbkit.models.values import plain, pluralize, without_controls
 
 if TYPE_CHECKING:
@@ -56,14 +57,13 @@ def tree(ws: Workspace, path: FolderPath = "", *, depth: OptionalCount = None) -
 
 
 @command(files)
-def cat(ws: Workspace, path: FilePath, *, as_json: bool = False) -> None:
+def cat(ws: Workspace, path: FilePath) -> Done:
     """Print a file, or a document (`kb/NAME/...`)."""
     info, text = ws.files.info(path), ws.files.read(path)
-    if print_if_json({**info.to_dict(), "content": text}, as_json):
-        return
-    if sys.stdout.isatty():  # a terminal would obey control characters
-        text = without_controls(text)
-    typer.echo(text, nl=not text.endswith("\n"))
+    # a terminal would obey control characters
+    shown = without_controls(text) if sys.stdout.isatty() else text
+    show = partial(typer.echo, shown, nl=not shown.endswith("\n"))
+    return Done({**info.to_dict(), "content": text}, show)
 
 
 @command(files)
@@ -191,7 +191,7 @@ def undelete_kb(name: str, *, documents: Documents = None, to: str = "") -> None
 
 
 @command(app)
-def trash(ws: Workspace, name: str | None = None, *, as_json: bool = False) -> None:
+def trash(ws: Workspace, name: str | None = None) -> Done:
     """List the trash.
 
     Args:
@@ -200,18 +200,18 @@ def trash(ws: Workspace, name: str | None = None, *, as_json: bool = False) -> N
     empty = "the trash is empty"
     if name is not None:
         documents = ws[name].documents.trash()
-        if not print_if_json(documents, as_json):
-            listing("deleted_at title uri", empty)(documents)
-        return
+        return Done(documents, partial(listing("deleted_at title uri", empty), documents))
     deleted = ws.trash()
-    if print_if_json(deleted, as_json):
-        return
     inside = {kb: len(ws[kb].documents.trash()) for kb in ws}
-    if deleted or not any(inside.values()):
-        listing("id deleted_at documents name", empty, id=lambda each: each.id[:8])(deleted)
-    for kb_name, count in inside.items():
-        if count:
-            say(f"documents of {kb_name}: {count:,}; `kbkit trash {kb_name}` lists them")
+
+    def show() -> None:
+        if deleted or not any(inside.values()):
+            listing("id deleted_at documents name", empty, id=lambda each: each.id[:8])(deleted)
+        for kb_name, count in inside.items():
+            if count:
+                say(f"documents of {kb_name}: {count:,}; `kbkit trash {kb_name}` lists them")
+
+    return Done(deleted, show)
 
 
 @command(app)

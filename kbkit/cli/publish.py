@@ -280,6 +280,8 @@ def serve(
 
     if until_stdin_closes:
         end_with_input()
+    if search_processes is None:
+        search_processes = min(4, (os.cpu_count() or 1) - 1)
     settings = ServerSettings(
         host=host,
         port=port,
@@ -292,15 +294,11 @@ def serve(
         allow_write=allow_write,
         max_tokens=max_tokens,
         tools=() if tools == "none" else tuple(name.strip() for name in tools.split(",")),
-        search_processes=_spare_processors() if search_processes is None else search_processes,
+        search_processes=search_processes,
     )
     with open_workspace() as workspace:
         serve(workspace, settings, say=say)
     end_process()
-
-
-def _spare_processors() -> int:
-    return min(4, (os.cpu_count() or 1) - 1)
 
 
 @command(token_app)

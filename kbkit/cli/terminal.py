@@ -136,13 +136,6 @@ def print_json(value: Any) -> None:
     typer.echo(to_json(values.to_json(value), indent=2))
 
 
-def print_if_json(value: Any, as_json: bool) -> bool:
-    """Print a value if ``as_json``; return ``as_json``."""
-    if as_json:
-        print_json(value)
-    return as_json
-
-
 def print_pairs(pairs: list[tuple[str, str]]) -> None:
     print_table(("", ""), pairs, styles=["bold", ""])
 
