@@ -203,20 +203,22 @@ class Worker:
         if idempotency_key is not None:
             self._job_id = _digest([caller.name, request.url.path, idempotency_key])[:32]
 
+    def run(self, kind: str, body: Any, **more: Any) -> Response:
+        """Run a job whose arguments are the fields of a request and some others; see `start`."""
+        values = body.model_dump(mode="json", exclude={"wait"})
+        return self.start(kind, {**values, **more}, wait=body.wait)
+
     def start(
         self,
         kind: str,
         arguments: Mapping[str, Any],
         *,
         wait: bool,
-        key: Any = None,
         files: Sequence[tuple[str, bytes]] = (),
     ) -> Response:
-        """Run a job once for its idempotency key; respond with its result, or the job (202).
-
-        A repeated request has the same `key`, by default the same arguments.
-        """
-        digest = _digest(arguments if key is None else key)
+        """Run a job once for its idempotency key; respond with its result, or the job (202)."""
+        contents = [[path, hashlib.sha256(data).hexdigest()] for path, data in files]
+        digest = _digest([arguments, contents] if files else arguments)
         job = self._jobs.find_repeated(self._job_id, digest) if self._job_id else None
         headers = {} if job is None else {"Idempotency-Replayed": "true"}
         if job is None:

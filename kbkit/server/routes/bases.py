@@ -380,8 +380,7 @@ def expand_documents(kb: Kb, body: NewExpansion, caller: Caller, work: Work) -> 
         caller.require(Scope.ADMIN)
     if body.estimate:
         return answer(kb.documents.expand(body.llm, questions=body.questions, estimate=True))
-    arguments = {"kb": kb.name, "llm": body.llm, "questions": body.questions}
-    return work.start("expand", arguments, wait=body.wait)
+    return work.run("expand", body, kb=kb.name)
 
 
 @document_routes.delete("/bases/{name}/expansions", WRITE, model=DeletedExpansions)

@@ -272,7 +272,7 @@ def annotate_chunks(kb: Kb, body: NewAnnotations, work: Work) -> Response:
     """Annotate the remaining chunks, without the limit on calls to a language model."""
     if body.estimate:
         return answer(kb.annotations.make(estimate=True))
-    return work.start("annotate", {"kb": kb.name}, wait=body.wait)
+    return work.run("annotate", body, kb=kb.name)
 
 
 @annotation_routes.get("/revision", model=Revision)

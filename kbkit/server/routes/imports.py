@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from contextlib import suppress
@@ -91,8 +90,7 @@ def import_url(body: UrlImport, workspace: WorkspaceOf, caller: Caller, work: Wo
         raise ImpossibleError("limit, depth, include and exclude need crawl: true")
     source = _source(caller, values, body)
     arguments = {**_arguments(body.kb, [source]), "remember": body.remember}
-    wait = body.wait and not body.crawl
-    return work.start("import", arguments, wait=wait, key=body.model_dump(mode="json"))
+    return work.start("import", arguments, wait=body.wait and not body.crawl)
 
 
 @routes.post("/import/openapi", WRITE, work=ImportReport)
@@ -103,7 +101,7 @@ def import_openapi(
     base_of(workspace, caller, body.kb)
     if (body.url is None) == (body.description is None):
         raise ImpossibleError("give either url or description")
-    key, files = body.model_dump(mode="json"), []
+    files = []
     if body.url is not None:
         source = _source(caller, {"type": "openapi", "url": body.url}, body)
     else:
@@ -113,7 +111,7 @@ def import_openapi(
         source = _source(caller, {"type": "openapi", "path": name}, body, uploaded=True)
         files.append((name, text.encode("utf-8", "replace")))
     arguments = _arguments(body.kb, [source])
-    return work.start("import", arguments, wait=body.wait, key=key, files=files)
+    return work.start("import", arguments, wait=body.wait, files=files)
 
 
 @routes.post("/import/file", WRITE, work=ImportReport)
@@ -163,9 +161,8 @@ def import_files(
         raise ImpossibleError(f"source: {error}") from None
     spec |= {"document_type": document_type.value} if document_type else {}
     spec |= {"tags": tags} if tags else {}
-    digests = [[path, hashlib.sha256(data).hexdigest()] for path, data in uploads]
     arguments = {**_arguments(kb, [spec]), "strict": strict}
-    return work.start("import", arguments, wait=wait, key=[arguments, digests], files=uploads)
+    return work.start("import", arguments, wait=wait, files=uploads)
 
 
 def _source(

@@ -136,4 +136,4 @@ def list_runs(
 def examine_workspace(body: Examination, caller: Caller, work: Work) -> Response:
     """Check the content of the workspace and list problems; repairs nothing."""
     caller.require_all_kbs()
-    return work.start("doctor", {}, wait=body.wait)
+    return work.run("doctor", body)

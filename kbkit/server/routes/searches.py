@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import Response
@@ -210,7 +209,8 @@ def evaluate_search(
 ) -> Response:
     """Measure search by queries with known answers."""
     for settings in (body.retrieval, body.against):
-        _check_settings(caller, settings)
+        if isinstance(settings, RetrievalSpec) and settings.postprocessors:
+            caller.require(Scope.ADMIN)  # they import classes
     if body.improve:
         caller.require(Scope.WRITE)
     values = body.model_dump(mode="json", exclude_unset=True, exclude={"wait"})
@@ -218,21 +218,12 @@ def evaluate_search(
     queries: Any = body.questions or body.judgements or kb.feedback.judgements().queries
     if len(queries) <= _AT_ONCE and not body.improve:
         return answer(evaluate(JobRun(workspace, arguments)))
-    return work.start("evaluate", arguments, wait=body.wait, key=values)
+    return work.start("evaluate", arguments, wait=body.wait)
 
 
 @measure_routes.post("/tune", WRITE, work=TuneReport)
-def tune_search(
-    *, kb: Kb, body: TuningBody, workspace: WorkspaceOf, caller: Caller, work: Work
-) -> Response:
+def tune_search(kb: Kb, body: TuningBody, caller: Caller, work: Work) -> Response:
     """Learn the weights of hybrid search from queries with known answers."""
     if body.keep:
         caller.require(Scope.ADMIN)
-    values: Mapping[str, Any] = body.model_dump(mode="json", exclude={"wait"})
-    return work.start("tune", {**values, "kb": kb.name}, wait=body.wait, key=values)
-
-
-def _check_settings(caller: AccessCaller, settings: Mode | RetrievalSpec | None) -> None:
-    """Refuse settings that name classes to import, except for admins."""
-    if isinstance(settings, RetrievalSpec) and settings.postprocessors:
-        caller.require(Scope.ADMIN)
+    return work.run("tune", body, kb=kb.name)

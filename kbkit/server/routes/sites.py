@@ -69,8 +69,7 @@ def export_base(kb: Kb, body: NewExport, caller: Caller, work: Work) -> Response
     for section, included in ((FILES, body.files), (ENTRIES, body.entries)):
         if included:
             caller.require_kb(section)
-    arguments = {"kb": kb.name, **body.model_dump(exclude={"wait"})}
-    return work.start("export", arguments, wait=body.wait)
+    return work.run("export", body, kb=kb.name)
 
 
 @exports.get("/{archive}", responses=file_responses())

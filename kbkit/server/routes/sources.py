@@ -125,48 +125,36 @@ def _check_sources(values: Sequence[dict[str, Any]], caller: AccessCaller) -> li
 def ingest_sources(kb: Kb, body: Ingest, caller: Caller, work: Work) -> Response:
     """Read sources as in a recipe; packages and plugins of the server need admin."""
     sources = [each.model_dump(mode="json") for each in _check_sources(body.sources, caller)]
-    values = body.model_dump(mode="json")
-    arguments = {**values, "kb": kb.name, "sources": sources}
-    del arguments["wait"]
-    return work.start("import", arguments, wait=body.wait, key=values)
+    return work.run("import", body, kb=kb.name, sources=sources)
 
 
 @routes.post("/bases/{name}/refresh", WRITE, work=ImportReport)
 def refresh_base(kb: Kb, body: Refresh, work: Work) -> Response:
     """Read all sources of a knowledge base again and store changes."""
-    return work.start("refresh", {"kb": kb.name, "local": body.local}, wait=body.wait)
+    return work.run("refresh", body, kb=kb.name)
 
 
 @routes.put("/bases/{name}/spec", ADMIN, work=ImportReport)
 def configure_base(kb: Kb, body: Configuration, work: Work, expected: IfMatch) -> Response:
     """Change the settings; documents are split and embedded again if needed."""
     kb.spec.check_version(expected)
-    arguments = {
-        "kb": kb.name,
-        "spec": body.spec.model_dump(mode="json"),
-        "description": body.description,
-        "if_match": expected,
-    }
-    return work.start("configure", arguments, wait=body.wait)
+    return work.run("configure", body, kb=kb.name, if_match=expected)
 
 
 @routes.post("/bases/{name}/improve", WRITE, work=Improvement)
 def improve_base(kb: Kb, body: Improve, caller: Caller, work: Work) -> Response:
     """Embed and annotate with models; return the remaining work."""
-    embedding: Any = body.embedding
-    if embedding is not None:
+    if body.embedding is not None:
         caller.require(Scope.ADMIN)
     if body.estimate or body.background:
         improvement = kb.improve(
-            embedding=embedding,
+            embedding=body.embedding,
             estimate=body.estimate,
             background=body.background,
             on_progress=lambda _: None,
         )
         return answer(improvement)
-    if embedding is not None and not isinstance(embedding, str):
-        embedding = embedding.model_dump(mode="json")
-    return work.start("improve", {"kb": kb.name, "embedding": embedding}, wait=body.wait)
+    return work.run("improve", body, kb=kb.name)
 
 
 @routes.get("/bases/{name}/sources")
