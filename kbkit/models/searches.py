@@ -304,7 +304,7 @@ def condition_types() -> dict[str, TypeAdapter[Any]]:
     one_or_several = BeforeValidator(_several)
     texts = Annotated[tuple[text, ...], one_or_several]
     at = Annotated[datetime, BeforeValidator(_no_number), AfterValidator(_utc)]
-    page: Any = Annotated[int, Strict(), Field(ge=1, lt=2**63)]
+    page: Any = Annotated[int, Strict(), Field(ge=1, lt=2**63), BeforeValidator(whole)]
     kinds: dict[str, Any] = {
         "document_type": Annotated[tuple[DocumentType, ...], one_or_several],
         "tags": texts,
@@ -337,8 +337,13 @@ def _read(name: str, value: Any) -> Any:
         raise ConfigError(f"filters: {name}={brief(value)}: {reason}") from None
 
 
+def whole(value: Any) -> Any:
+    """Return an integer for a number such as 5.0, which is one in JSON."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def _several(value: Any) -> Any:
-    if isinstance(value, str | int):
+    if isinstance(value, str | int | float):
         return (value,)
     return tuple(value) if isinstance(value, Iterable) and not isinstance(value, Mapping) else value
 

@@ -26,7 +26,7 @@ from kbkit.client.declared import write_cursor
 from kbkit.errors import NotFoundError
 from kbkit.models import DocumentType
 from kbkit.models.reports import MAX_QUERY_LENGTH
-from kbkit.models.searches import condition_types
+from kbkit.models.searches import condition_types, whole
 from kbkit.models.values import valid
 from kbkit.server.responses import Paged
 
@@ -44,11 +44,6 @@ class Body(BaseModel):
 
 class Options(Body):
     """Base of bodies that may be omitted: all fields have defaults."""
-
-
-def whole(value: Any) -> Any:
-    """Return an integer for a JSON number such as 5.0."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 WHOLE = BeforeValidator(whole)
@@ -160,20 +155,8 @@ def _condition(kind: TypeAdapter[Any]) -> dict[str, Any]:
     return {"anyOf": [item, {"type": "array", "items": item}, {"type": "null"}]}
 
 
-def _whole_conditions(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return value
-    return {
-        name: [whole(each) for each in condition]
-        if isinstance(condition, list)
-        else whole(condition)
-        for name, condition in value.items()
-    }
-
-
 _Conditions = Annotated[
     dict[str, Any],
-    BeforeValidator(_whole_conditions),
     WithJsonSchema(
         {
             "type": "object",
