@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
@@ -18,9 +18,6 @@ from kbkit.models import Document, IngestReport, Problem
 from kbkit.models.files import BUILT_IN
 from kbkit.models.values import pluralize
 from kbkit.retrieval.delimiting import cut, one_line
-
-if TYPE_CHECKING:
-    from kbkit.models import KnowledgeBaseInfo
 
 CollectionName = Annotated[
     str, Field(description="Lower-case letters, digits and hyphens.", max_length=200)
@@ -193,17 +190,14 @@ def _create(tools: Tools, name: str, documents: Any, description: str, work: Lon
 
 
 def _collections(tools: Tools) -> list[str]:
-    if names := [info.name for info in tools.list() if _is_collection(info)]:
-        return names
+    # knowledge bases of people have sources
+    infos = [each for each in tools.list() if each.id not in BUILT_IN and not each.source_types]
+    if infos:
+        return [info.name for info in infos]
     raise NotFoundError(
         "there is no collection yet; create one with create_kb_collection, or search all knowledge "
         "bases with search_knowledge_base"
     )
-
-
-def _is_collection(info: KnowledgeBaseInfo) -> bool:
-    """Whether an agent created a knowledge base: those of people have sources."""
-    return info.id not in BUILT_IN and not info.source_types
 
 
 def _collection_name(tools: Tools, name: str) -> str:

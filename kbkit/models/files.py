@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import ClassVar
 
-from kbkit.models.values import Problem, Value
+from kbkit.models.values import Problem, Several, Value
 
 FILES = "files"
 """Name and id of the knowledge base of files, and their folder."""
@@ -251,18 +252,13 @@ class Entry(EntryInfo):
 
 
 @dataclass(frozen=True, slots=True)
-class EntryPage(Value):
+class EntryPage(Several[EntryInfo], Value):
     """A page of ``total`` entries, after the first ``offset`` ones."""
 
+    _items: ClassVar = "entries"
     entries: tuple[EntryInfo, ...]
     total: int
     offset: int = 0
-
-    def __iter__(self) -> Iterator[EntryInfo]:
-        return iter(self.entries)
-
-    def __len__(self) -> int:
-        return len(self.entries)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -138,7 +138,7 @@ class Middleware:
         if length.isdigit() and int(length) > self._settings.max_body:
             raise _too_large(self._settings)
         peer = scope["client"][0] if scope.get("client") else ""
-        if _is_public(scope["path"]):
+        if scope["path"] in _PUBLIC or scope["path"].startswith(METADATA):
             self._rates.take(f"address {peer}")
             return Caller("", frozenset())
         try:
@@ -293,10 +293,6 @@ def _name_of(host: str) -> str:
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0].lower()
-
-
-def _is_public(path: str) -> bool:
-    return path in _PUBLIC or path.startswith(METADATA)
 
 
 def _token(headers: Headers, *, basic: bool) -> str | None:

@@ -35,7 +35,20 @@ class _Server(uvicorn.Server):
     """uvicorn with exit status 0 after a signal."""
 
     def __init__(self, app: FastAPI, on_start: Callable[[], None]) -> None:
-        super().__init__(_configuration(app))
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=http_protocol(),
+                ws="none",
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                timeout_keep_alive=30,
+                timeout_graceful_shutdown=_GRACE_SECONDS,
+            )
+        )
         self._closing: threading.Event = app.state.closing
         self._on_start = on_start
 
@@ -163,21 +176,6 @@ def _app(workspace: Workspace, settings: ServerSettings) -> FastAPI:
 
         parts.append(mcp_part(workspace, settings, searches))
     return application(workspace, settings, searches=searches, parts=parts)
-
-
-def _configuration(app: FastAPI) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        http=http_protocol(),
-        ws="none",
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_keep_alive=30,
-        timeout_graceful_shutdown=_GRACE_SECONDS,
-    )
 
 
 def _preload(stores: Stores) -> None:
