@@ -354,17 +354,13 @@ def error_named(name: str, message: str, attributes: Mapping[str, Any] = _NOTHIN
     kind = getattr(errors, name, ServerError)
     if not (isinstance(kind, type) and issubclass(kind, KbkitError)):
         kind = ServerError
-    return _new_error(kind, message, attributes)
-
-
-def _new_error(kind: type[KbkitError], message: str, attributes: Mapping[str, Any]) -> KbkitError:
-    error = kind.__new__(kind, message)
+    error: KbkitError = kind.__new__(kind, message)
     Exception.__init__(error, message)
     if issubclass(kind, LimitError):
         error.retry_after = 0  # type: ignore[attr-defined]
-    for name, value in attributes.items():
-        if not name.startswith("_"):
-            setattr(error, name, value)
+    for attribute, value in attributes.items():
+        if not attribute.startswith("_"):
+            setattr(error, attribute, value)
     return error
 
 

@@ -286,10 +286,6 @@ def _fill(values: Mapping[str, Any], owner: Any) -> dict[str, Any]:
     }
 
 
-def reads(kind: type[T]) -> Callable[[httpx.Response], T]:
-    return lambda response: from_dict(kind, response.json())
-
-
 def reads_nothing(_: httpx.Response) -> None:
     """Ignore the body of a response."""
 

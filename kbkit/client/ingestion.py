@@ -10,21 +10,11 @@ from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple
-from uuid import uuid4
 
 from kbkit import errors
 from kbkit.client.calls import Request, Steps, steps
 from kbkit.client.declared import BASE, KNOWLEDGE, LONG, call, reads_nothing
-from kbkit.client.work import (
-    OnProgress,
-    Stop,
-    add_key,
-    job,
-    job_request,
-    result_of,
-    run_job,
-    unpack,
-)
+from kbkit.client.work import OnProgress, Stop, job, job_request, result_of, run_job, unpack
 from kbkit.errors import ConfigError, SourceError
 from kbkit.models import (
     ExportReport,
@@ -163,8 +153,7 @@ def _read_export(self: Any, request: Request[Any], given: Mapping[str, Any]) -> 
             "pages_only: name the folder of your site's documentation: "
             "export(folder='docs/kb', pages_only=True)"
         )
-    keyed = add_key(request, on_progress)
-    archive = yield from run_job(_archive_of, keyed, on_progress=on_progress)
+    archive = yield from run_job(_archive_of, request, on_progress=on_progress)
     target = Path("export", self.name) if folder is None else Path(folder).expanduser()
     data = yield from IngestionCalls._archive(self, archive.archive)
     written, unchanged, removed = unpack(data, target)
@@ -226,7 +215,7 @@ class IngestionCalls:
                 "documents": documents,
                 "remember": remember,
             }
-            request = job_request(self.name, "ingest", body, on_progress)
+            request = job_request(self.name, "ingest", body)
             report = yield from run_job(_report_of, request, on_progress=on_progress, stop=stop)
             reports.append(report)
         return _sum_reports(reports)
@@ -306,11 +295,8 @@ def _upload(kb: str, source: Mapping[str, Any], files: Sequence[tuple[str, bytes
         ("strict", (None, "false")),
         *(("files", (path, data)) for path, data in files),
     ]
-    headers = {"Idempotency-Key": uuid4().hex}
     path = f"{KNOWLEDGE}/import/file"
-    return Request(
-        "POST", path, reads_nothing, files=form, headers=headers, timeout=_UPLOAD_TIMEOUT
-    )
+    return Request("POST", path, reads_nothing, files=form, timeout=_UPLOAD_TIMEOUT)
 
 
 def _sum_reports(reports: Sequence[IngestReport]) -> IngestReport:

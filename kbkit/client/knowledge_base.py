@@ -265,7 +265,7 @@ class FeedbackCalls:
             **json_body(mode=mode, retrieval=_settings(retrieval), k=k, improve=wait),
             **({} if baseline is not None else json_body(against=_settings(against))),
         }
-        request = job_request(self._base.name, "evaluate", body, on_progress)
+        request = job_request(self._base.name, "evaluate", body)
         parse = result_of(Evaluation, "evaluation")
         evaluation = yield from run_job(parse, request, on_progress=on_progress)
         return evaluation if baseline is None else compare(evaluation, baseline)
@@ -284,7 +284,7 @@ class FeedbackCalls:
         from kbkit.feedback.tune_report import TuneReport
 
         body = {**_ground_truth(questions), **json_body(keep=keep, seed=seed, improve=wait)}
-        request = job_request(self._base.name, "tune", body, on_progress)
+        request = job_request(self._base.name, "tune", body)
         parse = result_of(TuneReport, "tuning")
         return (yield from run_job(parse, request, on_progress=on_progress))
 

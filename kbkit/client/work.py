@@ -13,7 +13,7 @@ from uuid import uuid4
 from zipfile import BadZipFile, ZipFile
 
 from kbkit.client.calls import Request, Steps, error_named
-from kbkit.client.declared import KNOWLEDGE, Declare, call, reads, reads_nothing, url
+from kbkit.client.declared import KNOWLEDGE, Declare, call, reads_nothing, url
 from kbkit.errors import ConflictError, ExportError, ForbiddenError, ServerError
 from kbkit.models import Job, JobError, JobState, Progress
 from kbkit.models.values import from_dict
@@ -35,16 +35,9 @@ def job(route: str, read: Callable[[Any], Any], **options: Any) -> Declare:
 
     def run(_: object, request: Request[Any], given: Mapping[str, Any]) -> Steps[Any]:
         on_progress, stop = given.get("on_progress"), given.get("stop")
-        return run_job(read, add_key(request, on_progress), on_progress=on_progress, stop=stop)
+        return run_job(read, request, on_progress=on_progress, stop=stop)
 
     return call(route, run, read=read, timeout=60.0, **options)
-
-
-def add_key(request: Request[Any], on_progress: OnProgress | None) -> Request[Any]:
-    """Return a request for work that is safe to send twice."""
-    body = {**(request.json or {}), "wait": on_progress is None}
-    headers = {"Idempotency-Key": uuid4().hex, **request.headers}
-    return replace(request, json=body, headers=headers)
 
 
 def result_of(kind: type[T], missing: T | str) -> Callable[[Any], T]:
@@ -71,7 +64,10 @@ def run_job(
 
     ``read`` parses the JSON of the result, and ``None`` of work that was stopped without one.
     """
-    answer: Any = yield replace(request, read=partial(_read_work, read))
+    body = None if request.files else {**(request.json or {}), "wait": on_progress is None}
+    headers = {"Idempotency-Key": uuid4().hex, **request.headers}
+    reader = partial(_read_work, read)
+    answer: Any = yield replace(request, json=body, headers=headers, read=reader)
     if not isinstance(answer, Job):
         result: T = answer
         return result
@@ -79,7 +75,8 @@ def run_job(
     path = url("/api/jobs/{}", answer.id)
     while not watch.job.state.ended:
         if on_progress is None and stop is None:
-            watch.job = yield Request("GET", path, reads(Job), {"wait": _PATIENCE}, timeout=60.0)
+            query = {"wait": _PATIENCE}
+            watch.job = yield Request("GET", path, _read_job, query, timeout=60.0)
         elif watch.ends and not watch.cancelled:
             watch.cancelled = True
             with suppress(ForbiddenError):  # a token for reading cannot cancel
@@ -106,9 +103,8 @@ class _Watch:
         """Handle an event; return whether to continue."""
         if event is not None:
             self.job = from_dict(Job, json.loads(event))
-            far = self.job.progress
-            if self._on_progress is not None and far is not None and not self.ends:
-                progress = Progress(far.stage, far.done, far.total, far.message, far.so_far)
+            progress = self.job.progress
+            if self._on_progress is not None and progress is not None and not self.ends:
                 try:
                     self._on_progress(progress)
                 except BaseException as error:
@@ -118,18 +114,18 @@ class _Watch:
         return not (self.job.state.ended or (self.ends and not self.cancelled))
 
 
-def job_request(
-    kb: str, work: str, body: Mapping[str, Any], on_progress: OnProgress | None
-) -> Request[Any]:
+def job_request(kb: str, work: str, body: Mapping[str, Any]) -> Request[Any]:
     """Request work on a knowledge base."""
     path = url(f"{KNOWLEDGE}/bases/{{}}/{work}", kb)
-    request = Request("POST", path, reads_nothing, json=body, timeout=60.0)
-    return add_key(request, on_progress)
+    return Request("POST", path, reads_nothing, json=body, timeout=60.0)
+
+
+def _read_job(response: httpx.Response) -> Job:
+    return from_dict(Job, response.json())
 
 
 def _read_work(parse: Callable[[Any], T], response: httpx.Response) -> T | Job:
-    answer = response.json()
-    return from_dict(Job, answer) if response.status_code == 202 else parse(answer)
+    return _read_job(response) if response.status_code == 202 else parse(response.json())
 
 
 _RECORD = ".kbkit-files.json"
