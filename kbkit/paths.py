@@ -61,6 +61,22 @@ def split_glob(pattern: str) -> tuple[str, str]:
     return pattern, ""
 
 
+def absolute(path: Path) -> Path:
+    return Path(os.path.abspath(path))  # noqa: PTH100 - keeps the names of links
+
+
+def place_name(place: Path, base: Path) -> str:
+    """Return the name of a place on disk in URIs, relative to the base folder if it lies there.
+
+    Places elsewhere are named by their last part only, to keep user and machine private.
+    """
+    root, start = absolute(place), absolute(base)
+    if root.is_relative_to(start) and start != Path(start.anchor):
+        inside = root.relative_to(start).as_posix()
+        return "" if inside == "." else inside
+    return "" if root == absolute(Path.home()) else root.name
+
+
 @lru_cache(maxsize=1024)
 def compile_glob(pattern: str) -> tuple[Names, ...]:
     if len(pattern) > _MAX_LENGTH:

@@ -26,7 +26,7 @@ from kbkit.models import (
     SourceDocument,
 )
 from kbkit.models.values import from_dict, to_json
-from kbkit.paths import matches, split_glob
+from kbkit.paths import matches, place_name, split_glob
 from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseSpec, only_sources, split_sources
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class UploadBatch(NamedTuple):
 def batches(source: Mapping[str, Any], base: Path) -> Iterator[UploadBatch]:
     """Split a source on disk into uploads, without hidden files and links out of the folder."""
     root, paths = _find_files(str(source["path"]), base)
-    name = _name(root, base)
+    name = place_name(root, base)
     files: list[tuple[str, bytes]] = []
     skipped: list[tuple[str, str]] = []
     values = {**source, "path": name or "."}
@@ -107,16 +107,6 @@ def _walk(root: Path) -> Iterator[Path]:
             is_inside = not name.startswith(".") and path.resolve().is_relative_to(inside)
             if is_inside and path.is_file():
                 yield path
-
-
-def _name(root: Path, base: Path) -> str:
-    """Return a path's name in URIs, as in a local workspace."""
-    cwd = Path.cwd()
-    full, start = (Path(os.path.normpath(cwd / path)) for path in (root, base))
-    if full.is_relative_to(start) and start != Path(start.anchor):
-        inside = full.relative_to(start).as_posix()
-        return "" if inside == "." else inside
-    return "" if full == Path.home() else full.name
 
 
 def _document(document: Any) -> dict[str, Any]:

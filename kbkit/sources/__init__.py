@@ -18,7 +18,7 @@ from urllib.request import url2pathname
 
 from kbkit.errors import ConfigError, KbkitError, SourceError
 from kbkit.models import License, PageRecord, SourceDocument
-from kbkit.paths import split_glob
+from kbkit.paths import absolute, place_name, split_glob
 from kbkit.recipes import AnySource, PluginSource, SourceSpec
 from kbkit.runtime.engine import Engine
 from kbkit.runtime.plugins import SOURCES, make
@@ -109,22 +109,15 @@ class DiskPlace:
 
     @classmethod
     def of(cls, path: str, base: Path) -> DiskPlace:
-        """Return the place of a path or glob, named relative to the base folder.
-
-        Places elsewhere are named by their last part only, to keep user and machine private.
-        """
+        """Return the place of a path or glob; see `place_name`."""
         full = Path(path).expanduser()
         if not (base / full).exists():
             full = Path(split_glob(path.replace(os.sep, "/"))[0]).expanduser()
-        root, start = _absolute(base / full), _absolute(base)
-        if root.is_relative_to(start) and start != Path(start.anchor):
-            inside = root.relative_to(start).as_posix()
-            return cls(root, "" if inside == "." else inside)
-        return cls(root, "" if root == _absolute(Path.home()) else root.name)
+        return cls(absolute(base / full), place_name(base / full, base))
 
     def uri(self, path: Path) -> str:
         """Return the URI of the place or of a file in it."""
-        inside = _absolute(path).relative_to(self.root).as_posix()
+        inside = absolute(path).relative_to(self.root).as_posix()
         return "/".join(part for part in (self.name, inside) if part not in ("", "."))
 
     def apart(self, others: Iterable[DiskPlace]) -> DiskPlace:
@@ -163,9 +156,9 @@ def public_uri(uri: str, base: Path | None = None) -> str:
         path = Path(url2pathname(urlsplit(bare).path) if is_file else bare)
         if not path.is_absolute():
             return uri
-        full = _absolute(path)
-        if base is not None and _absolute(base) in full.parents:
-            return full.relative_to(_absolute(base)).as_posix() + hash_ + fragment
+        full = absolute(path)
+        if base is not None and absolute(base) in full.parents:
+            return full.relative_to(absolute(base)).as_posix() + hash_ + fragment
         if not is_file and not full.exists():
             return uri
     except ValueError:
@@ -182,10 +175,6 @@ def without_machine(text: str) -> str:
         if len(Path(folder).parts) > 2:  # "/usr" and the like reveal nothing
             text = re.sub(rf"{re.escape(str(folder))}(?![\w-])", sign, text)
     return text
-
-
-def _absolute(path: Path) -> Path:
-    return Path(os.path.abspath(path))  # noqa: PTH100 - keeps the names of links
 
 
 class Outcome(StrEnum):
