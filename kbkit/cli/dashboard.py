@@ -11,7 +11,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -26,7 +25,7 @@ from kbkit.errors import ConfigError
 from kbkit.extras import missing
 from kbkit.runtime.config import Settings
 from kbkit.runtime.processes import ending_signals
-from kbkit.runtime.web_server import is_loopback
+from kbkit.runtime.web_server import is_loopback, listen
 from kbkit.workspace import Workspace
 
 LOOPBACK = "127.0.0.1"
@@ -72,7 +71,8 @@ def serve_panel(
     """Serve the dashboard until interrupted."""
     token = token or Settings.load().panel_token
     check_options(host, token, theme)
-    port = _free_port(host, port)
+    with listen(host, port) as probe:
+        port = probe.getsockname()[1]
     with Workspace(workspace) as opened:
         path = opened.path
     token = token or secrets.token_urlsafe(24)
@@ -99,19 +99,6 @@ def check_options(host: str, token: str, theme: str) -> None:
         )
     if token and len(token) < _SHORTEST_TOKEN:
         raise ConfigError(f"token: shorter than {_SHORTEST_TOKEN} characters; give a longer one")
-
-
-def _free_port(host: str, port: int) -> int:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        with socket.socket(family) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind((host, port))
-            return int(probe.getsockname()[1])
-    except (OSError, OverflowError) as error:
-        raise ConfigError(
-            f"{host}:{port}: cannot be used ({error}); choose another port, or 0 for any"
-        ) from error
 
 
 @contextmanager

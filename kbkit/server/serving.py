@@ -19,7 +19,7 @@ from kbkit.access import Tokens
 from kbkit.errors import ConfigError
 from kbkit.ingest.spans import load_splitter
 from kbkit.runtime.processes import ending_signals
-from kbkit.runtime.web_server import is_loopback
+from kbkit.runtime.web_server import is_loopback, listen
 from kbkit.server.app import application
 from kbkit.server.mcp import http_protocol
 from kbkit.server.settings import ServerSettings
@@ -89,7 +89,7 @@ def serve(
     """Serve a workspace until SIGINT or SIGTERM."""
     settings = settings or ServerSettings()
     app = _app(workspace, settings)
-    listening = listen(settings)
+    listening = listen(settings.host, settings.port)
     url = url_of(listening)
 
     def announce() -> None:
@@ -119,7 +119,7 @@ def running(workspace: Workspace, settings: ServerSettings | None = None) -> Ite
     """
     settings = settings or ServerSettings(port=0)
     app = _app(workspace, settings)
-    listening = listen(settings)
+    listening = listen(settings.host, settings.port)
     started = threading.Event()
     server = _Server(app, started.set)
 
@@ -140,22 +140,6 @@ def running(workspace: Workspace, settings: ServerSettings | None = None) -> Ite
         server.end()
         thread.join()
         listening.close()
-
-
-def listen(settings: ServerSettings) -> socket.socket:
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    listening = socket.socket(family)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((settings.host, settings.port))
-        listening.listen(512)
-    except (OSError, OverflowError, UnicodeError) as error:
-        listening.close()
-        raise ConfigError(
-            f"{settings.host}:{settings.port}: cannot be used ({error}); choose another port, or "
-            "0 for any"
-        ) from error
-    return listening
 
 
 def url_of(listening: socket.socket) -> str:
