@@ -16,6 +16,7 @@ from typing import NamedTuple
 from kbkit.errors import ConfigError, ForbiddenError, NotFoundError, TokenError
 from kbkit.models import TokenInfo
 from kbkit.models.files import BUILT_IN
+from kbkit.runtime.validation import check_member
 from kbkit.stores.catalog import runs
 from kbkit.workspace import Workspace, stores_of
 
@@ -118,10 +119,7 @@ class Tokens:
             raise ConfigError(
                 f"{name!r}: a token's name has 1 to 63 letters, digits, spaces and . @ + - _"
             )
-        try:
-            token_scope = Scope(scope)
-        except ValueError:
-            raise ConfigError(f"scope={scope!r}: choose from {', '.join(Scope)}") from None
+        token_scope = check_member("scope", scope, Scope)
         if days is not None and not 1 <= days <= _MAX_DAYS:
             raise ConfigError(f"days={days}: give 1 to {_MAX_DAYS:,}, or nothing for no expiry")
         names = [*self._workspace, *BUILT_IN]

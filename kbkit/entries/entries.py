@@ -21,7 +21,7 @@ from kbkit.entries.folders import (
 )
 from kbkit.entries.index import EntryIndex
 from kbkit.entries.learning import EntryLookup
-from kbkit.entries.skill_file import check_status, check_values, edit_yaml, new_skill
+from kbkit.entries.skill_file import check_values, edit_yaml, new_skill
 from kbkit.entries.store import (
     PROMPT,
     README,
@@ -52,7 +52,7 @@ from kbkit.models.files import ENTRIES
 from kbkit.retrieval.context import MIN_TOKENS, Findings
 from kbkit.runtime.config import Settings
 from kbkit.runtime.progress import OnProgress, progress_bar
-from kbkit.runtime.validation import check_integer, check_text, explain_calls
+from kbkit.runtime.validation import check_integer, check_member, check_text, explain_calls
 from kbkit.stores.catalog.indexed_files import list_entries
 from kbkit.stores.stores import Stores
 
@@ -132,7 +132,7 @@ class Entries:
         start = check_integer("offset", offset, 0)
         records = self._index.look_up(
             list_entries,
-            status=None if status is None else check_status(status).value,
+            status=None if status is None else check_member("status", status, EntryStatus).value,
             category=None if category is None else check_text("category", category),
             tag=None if tag is None else check_text("tag", tag),
             text=check_text("text", text),

@@ -29,7 +29,7 @@ from kbkit.errors import ConfigError, EntryFormatError
 from kbkit.models import EntrySource, EntryStatus, Vote
 from kbkit.models.values import fault_reason
 from kbkit.placed_yaml import YamlFormatError, YamlMapping, read_yaml
-from kbkit.runtime.validation import check_text
+from kbkit.runtime.validation import check_member, check_text
 
 VOTES = "votes.jsonl"
 MAX_BYTES = 4_000_000
@@ -312,7 +312,7 @@ def check_values(**arguments: Any) -> dict[str, Any]:
     for key in values.keys() - {"tags", "status"}:
         values[key] = check_text(key, values[key])
     if "status" in values:
-        values["status"] = check_status(values["status"])
+        values["status"] = check_member("status", values["status"], EntryStatus)
     if "tags" in values:
         if not _is_list(values["tags"]):
             raise ConfigError(
@@ -328,10 +328,3 @@ def check_values(**arguments: Any) -> dict[str, Any]:
         path, reason = _first(error)
         raise ConfigError(f"{path[0]}: {reason}") from None
     return values | {key: getattr(skill, key) for key in fields}
-
-
-def check_status(status: str | EntryStatus) -> EntryStatus:
-    try:
-        return EntryStatus(status)
-    except ValueError:
-        raise ConfigError(f"status={status!r}: choose from {', '.join(EntryStatus)}") from None

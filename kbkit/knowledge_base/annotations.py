@@ -29,7 +29,13 @@ from kbkit.models import (
 )
 from kbkit.recipes import LlmAnnotation
 from kbkit.runtime.progress import OnProgress, progress_bar
-from kbkit.runtime.validation import check_integer, check_text, explain_calls
+from kbkit.runtime.validation import (
+    check_integer,
+    check_limit,
+    check_member,
+    check_text,
+    explain_calls,
+)
 from kbkit.stores.catalog import chunk_annotations, corpus, reading, subjects
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.subjects import SubjectName
@@ -54,12 +60,11 @@ def list_subjects(
     like: str,
     limit: int | None,
 ) -> list[Subject]:
-    if limit is not None:
-        check_integer("limit", limit, 1)
+    check_limit(limit)
     with stores.database.read() as transaction:
         return subjects.list_subjects(
             transaction,
-            kinds=[_kind(kind)] if kind is not None else (),
+            kinds=[check_member("kind", kind, SubjectKind)] if kind is not None else (),
             like=check_text("like", like),
             kb_ids=[handle.id for handle in handles],
             limit=limit,
@@ -108,13 +113,6 @@ def about(stores: Stores, handles: Sequence[Handle], query: str, *, limit: int) 
         tuple(documents[:limit]),
         tuple(related[subject_id] for subject_id in related_ids if subject_id in related),
     )
-
-
-def _kind(kind: str | SubjectKind) -> SubjectKind:
-    try:
-        return SubjectKind(kind)
-    except ValueError:
-        raise ConfigError(f"kind={kind!r}: choose from {', '.join(SubjectKind)}") from None
 
 
 def _ids_of_name(transaction: Transaction, query: str) -> set[str]:
@@ -204,8 +202,7 @@ class Annotations(Items):
                 yield from chunk.annotations
 
     def __len__(self) -> int:
-        with self._database.read() as transaction:
-            return chunk_annotations.count(transaction, self._handle.id)
+        return self._handle.look_up(chunk_annotations.count)
 
     def chunks(
         self, *, after: tuple[str, int] = ("", -1), limit: int | None = None
@@ -219,8 +216,7 @@ class Annotations(Items):
         Raises:
             ConfigError: The limit is wrong.
         """
-        if limit is not None:
-            check_integer("limit", limit, 1)
+        check_limit(limit)
         with self._database.read() as transaction:
             annotated = chunk_annotations.iter_all(transaction, self._handle.id, after=after)
             return list(islice(annotated, limit))
@@ -247,8 +243,7 @@ class Annotations(Items):
     @property
     def statement_types(self) -> Mapping[StatementType, int]:
         """Annotations by statement type, the most frequent first."""
-        with self._database.read() as transaction:
-            return chunk_annotations.statement_type_counts(transaction, self._handle.id)
+        return self._handle.look_up(chunk_annotations.statement_type_counts)
 
     def subjects(
         self, *, kind: str | SubjectKind | None = None, like: str = "", limit: int | None = None

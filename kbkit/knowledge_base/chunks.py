@@ -19,7 +19,7 @@ from kbkit.frames import chunks_frame, map_frame
 from kbkit.knowledge_base.handle import Items
 from kbkit.models import Chunk, Document, License
 from kbkit.models.licenses import KEYS as LICENSE_KEYS
-from kbkit.runtime.validation import check_integer, explain_calls
+from kbkit.runtime.validation import check_limit, explain_calls
 from kbkit.stores.catalog import copying, corpus, knowledge_bases, reading
 
 if TYPE_CHECKING:
@@ -49,9 +49,7 @@ class Chunks(Items):
         return self._handle.info().chunks
 
     def __getitem__(self, chunk_id: str) -> Chunk:
-        with self._database.read() as transaction:
-            (chunk,) = reading.neighbours(transaction, self._handle.id, str(chunk_id), 0, 0)
-        return chunk
+        return self._handle.look_up(reading.neighbours, str(chunk_id), 0, 0)[0]
 
     def __contains__(self, chunk_id: object) -> bool:
         try:
@@ -69,8 +67,7 @@ class Chunks(Items):
         Raises:
             ConfigError: The limit is wrong.
         """
-        if limit is not None:
-            check_integer("limit", limit, 1)
+        check_limit(limit)
         with self._database.read() as transaction:
             return list(reading.iter_chunks(transaction, self._handle.id, after=after, limit=limit))
 

@@ -15,7 +15,7 @@ from kbkit.knowledge_base.handle import Items
 from kbkit.models import DeletedDocument, Document, DocumentPart, Filters
 from kbkit.models.values import plain
 from kbkit.retrieval.searching import check_version
-from kbkit.runtime.validation import check_integer, check_text, explain_calls
+from kbkit.runtime.validation import check_integer, check_limit, check_text, explain_calls
 from kbkit.stores.catalog import reading, writing
 from kbkit.text.markdown.structure import Heading, outline
 
@@ -118,8 +118,7 @@ class DocumentCollection(Items):
         """
         conditions = Filters.of(filters)
         conditions.check_of_documents()
-        if limit is not None:
-            check_integer("limit", limit, 1)
+        check_limit(limit)
         after = check_text("after", after)
         with self._database.read() as transaction:
             if not conditions and not after and not content and limit is None:
@@ -166,13 +165,11 @@ class DocumentCollection(Items):
 
     def trash(self) -> builtins.list[DeletedDocument]:
         """List documents that `undelete` can restore, the last deleted first."""
-        with self._database.read() as transaction:
-            return writing.list_deleted(transaction, self._handle.id)
+        return self._handle.look_up(writing.list_deleted)
 
     def tags(self) -> dict[str, int]:
         """Count documents by tag, the most frequent first."""
-        with self._database.read() as transaction:
-            return reading.tag_counts(transaction, self._handle.id)
+        return self._handle.look_up(reading.tag_counts)
 
     def folders(self, *, depth: int = 2) -> dict[str, int]:
         """Count documents by folder of their URI, sorted by folder.
@@ -180,8 +177,7 @@ class DocumentCollection(Items):
         Args:
             depth: Levels of folders to count separately.
         """
-        with self._database.read() as transaction:
-            return reading.folder_counts(transaction, self._handle.id, depth)
+        return self._handle.look_up(reading.folder_counts, depth)
 
     def to_frame(self) -> pd.DataFrame:
         """Return all documents as a DataFrame, indexed by id; ``content`` is Markdown."""

@@ -17,7 +17,7 @@ from kbkit.models.values import check_match, did_you_mean, valid
 from kbkit.recipes import ExpandSpec
 from kbkit.runtime.language_models import open_llm
 from kbkit.runtime.progress import OnProgress, progress_bar
-from kbkit.runtime.validation import check_json, check_text, explain_calls
+from kbkit.runtime.validation import check_json, check_member, check_text, explain_calls
 from kbkit.sources import public_uri
 from kbkit.stores.catalog import reading, writing
 
@@ -65,8 +65,7 @@ class Documents(DocumentCollection):
             tags=tuple(tags or ()),
             metadata=check_json("metadata", dict(metadata or {})),
         )
-        with self._database.read() as transaction:
-            stored_labels = writing.labels(transaction, self._handle.id, document.uri)
+        stored_labels = self._handle.look_up(writing.labels, document.uri)
         labels = Labels(
             stored_labels.document_type if document_type is None else None,
             stored_labels.tags if tags is None else None,
@@ -302,11 +301,7 @@ def delete_together(documents: Documents, names: Sequence[str]) -> int:
 def _check_type(document_type: DocumentType | str | None) -> DocumentType | None:
     if document_type is None:
         return None
-    try:
-        return DocumentType(document_type)
-    except ValueError:
-        types = ", ".join(DocumentType)
-        raise ConfigError(f"document_type={document_type!r}: choose one of {types}") from None
+    return check_member("document_type", document_type, DocumentType)
 
 
 def _check_tags(tags: Sequence[str]) -> tuple[str, ...]:

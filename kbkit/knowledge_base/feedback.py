@@ -45,12 +45,10 @@ class Ratings(Items):
     _kind = Rating
 
     def __iter__(self) -> Iterator[Rating]:
-        with self._database.read() as transaction:
-            yield from ratings.list_ratings(transaction, self._handle.id)
+        return iter(self._handle.look_up(ratings.list_ratings))
 
     def __len__(self) -> int:
-        with self._database.read() as transaction:
-            return ratings.extent(transaction, self._handle.id)[1]
+        return self._handle.look_up(ratings.extent)[1]
 
     def __getitem__(self, rating_id: int) -> Rating:
         match = next((rating for rating in self if rating.id == rating_id), None)
@@ -139,8 +137,7 @@ class Ratings(Items):
             NotFoundError: There is and was no such chunk or document.
         """
         resolved = self._handle.target(target, rated=True)
-        with self._database.read() as transaction:
-            return ratings.total(transaction, self._handle.id, resolved.id)
+        return self._handle.look_up(ratings.total, resolved.id)
 
     def to_frame(self) -> pd.DataFrame:
         """Return all ratings as a DataFrame, oldest first, indexed by id.

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from kbkit.embedding import Embedder, Embedders
 from kbkit.errors import ConfigError, EmbedderError, ImpossibleError, NotFoundError
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from kbkit.ingest.summaries import SummaryMaker
 
 
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
 # cached: it counts the words of 200,000 characters, which rarely change
 _judged_english = lru_cache(maxsize=8)(is_english)
@@ -68,6 +69,16 @@ class Handle:
                 cached = self._read[name] = changes, read(transaction)
         value: _T = cached[1]
         return value
+
+    def look_up(
+        self,
+        query: Callable[Concatenate[Transaction, str, _P], _T],
+        *args: _P.args,
+        **kwargs: _P.kwargs,
+    ) -> _T:
+        """Run a query of the catalog on this knowledge base."""
+        with self.stores.database.read() as transaction:
+            return query(transaction, self.id, *args, **kwargs)
 
     def row(self) -> KnowledgeBaseRow:
         return self._cached_read("row", lambda it: knowledge_bases.get_by_id(it, self.id))
@@ -157,8 +168,7 @@ class Handle:
         return resolved
 
     def ratings_of(self, targets: Sequence[str]) -> list[Rating]:
-        with self.stores.database.read() as transaction:
-            return ratings.list_ratings(transaction, self.id, targets)
+        return self.look_up(ratings.list_ratings, targets)
 
     def summaries_of(self, chunk_ids: Sequence[str]) -> dict[str, ChunkSummary]:
         """Summarize chunks, by id; chunks without annotations are left out."""
@@ -206,8 +216,7 @@ class Handle:
         # the setting alone is inconclusive: English is the default
         if spec.language not in ("english", "porter"):
             return False
-        with self.stores.database.read() as transaction:
-            return _judged_english(tuple(reading.beginnings(transaction, self.id)))
+        return _judged_english(tuple(self.look_up(reading.beginnings)))
 
     @property
     def summaries(self) -> SummaryMaker:

@@ -187,12 +187,10 @@ class Ingestion:
 
     def sources(self) -> list[SourceRow]:
         """Return the sources, oldest first."""
-        with self._stores.database.read() as transaction:
-            return runs.list_sources(transaction, self.id)
+        return self._handle.look_up(runs.list_sources)
 
     def document_counts(self) -> dict[str, int]:
-        with self._stores.database.read() as transaction:
-            return runs.document_counts(transaction, self.id)
+        return self._handle.look_up(runs.document_counts)
 
     def save_source(self, source: AnySource, base: str | Path, *, from_recipe: bool) -> SourceRow:
         """Store a source for the next refresh; replaces one with the same location."""

@@ -185,5 +185,4 @@ class Searches:
             NotFoundError: There is no such chunk.
         """
         before, after = check_integer("before", before, 0), check_integer("after", after, 0)
-        with self._handle.stores.database.read() as transaction:
-            return reading.neighbours(transaction, self._handle.id, chunk_id, before, after)
+        return self._handle.look_up(reading.neighbours, chunk_id, before, after)

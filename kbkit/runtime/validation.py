@@ -6,12 +6,18 @@ import inspect
 import json
 import operator
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 from functools import wraps
 from math import inf
 from typing import Any, ParamSpec, TypeVar
 
 from kbkit.errors import ArgumentError, ConfigError
 from kbkit.models.values import brief, did_you_mean
+
+P = ParamSpec("P")
+R = TypeVar("R")
+C = TypeVar("C", bound=type)
+E = TypeVar("E", bound=StrEnum)
 
 
 def is_integer(value: Any, low: int, high: float = inf) -> bool:
@@ -29,6 +35,18 @@ def check_integer(name: str, value: Any, low: int, high: float = inf) -> int:
         ends = f", {low} or more" if high == inf else f" from {low} to {high}"
         raise ConfigError(f"{name}={brief(value)}: give a whole number{ends}")
     return int(value)
+
+
+def check_limit(limit: Any) -> None:
+    if limit is not None:
+        check_integer("limit", limit, 1)
+
+
+def check_member(name: str, value: Any, kind: type[E]) -> E:
+    try:
+        return kind(value)
+    except ValueError:
+        raise ConfigError(f"{name}={value!r}: choose from {', '.join(kind)}") from None
 
 
 def check_text(name: str, value: Any) -> str:
@@ -55,11 +73,6 @@ def check_properties(value: Any) -> dict[str, Any]:
 
 def is_share(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1
-
-
-P = ParamSpec("P")
-R = TypeVar("R")
-C = TypeVar("C", bound=type)
 
 
 def explain_calls(kind: C) -> C:
