@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
@@ -134,44 +133,48 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         if not self._muted and self.controls:
             with self._muted:
                 self._show_value()
-        conditions = _conditions(self.value)
         # chips keep their widgets: a browser drops a click on a replaced element
         self._chip_of = {
-            text: self._chip_of.get(text) or self._make_chip(text, remove)
-            for text, remove in conditions.items()
+            text: self._chip_of.get(text) or self._make_chip(text)
+            for text in _remaining(self.value)
         }
         self._chips.children = tuple(self._chip_of.values())
-        show(self._chips, visible=bool(conditions))
+        show(self._chips, visible=bool(self._chip_of))
 
     def _show_value(self) -> None:
         value = self.value
         self.controls["tags"].value = self.controls["subject"].value = ""
         self.controls["path"].value = value.path
-        _choose(self.controls["document_type"], value.document_type, " or ".join)
-        _choose(self.controls["frame"], value.frame, " or ".join)
-        _choose(self.controls["state"], value.state, " or ".join)
+        for name in ("document_type", "frame", "state"):
+            _choose(self.controls[name], getattr(value, name), " or ".join)
         _choose(self.controls["min_rating"], value.min_rating or 0.0, "{:g} or more".format)
         after = (value.after or _NO_AGE) if self._age is None else self._age
         _choose(self.controls["after"], after, "since {:%Y-%m-%d}".format)
 
-    def _make_chip(self, text: str, remove: Callable[[Filters], Filters]) -> Any:
+    def _make_chip(self, text: str) -> Any:
         label, hint = f"{render.plain(text, 60)} ✕", f"Remove {render.plain(text, 200)}"
         chip = control(widgets.Button, label, tooltip=hint)
-        chip.on_click(lambda _button: setattr(self, "value", remove(self.value)))
+        chip.on_click(lambda _chip: self._remove(text))
         return chip
 
+    def _remove(self, text: str) -> None:
+        self.value = _remaining(self.value).get(text, self.value)
 
-def _conditions(value: Filters) -> dict[str, Callable[[Filters], Filters]]:
-    conditions: dict[str, Callable[[Filters], Filters]] = {}
+
+def _remaining(value: Filters) -> dict[str, Filters]:
+    """Return the filters without each condition, by its text."""
+    remaining: dict[str, Filters] = {}
     for name, say in _LABELS.items():
         condition = getattr(value, name)
         if name in _LISTS:
-            conditions |= {say(item): partial(_without, name, item) for item in condition}
+            for item in condition:
+                others = tuple(each for each in condition if each != item)
+                remaining[say(item)] = replace(value, **{name: others})
         elif condition not in ((), "", None):
-            conditions[say(condition)] = partial(_unset, name)
-    if len(conditions) > 1:
-        conditions["all filters"] = lambda _filters: _NONE
-    return conditions
+            remaining[say(condition)] = replace(value, **{name: getattr(_NONE, name)})
+    if len(remaining) > 1:
+        remaining["all filters"] = _NONE
+    return remaining
 
 
 _LABELS: dict[str, Callable[[Any], str]] = {
@@ -195,24 +198,11 @@ _LISTS = frozenset({"tags", "subject", "entity"})
 """Conditions with a chip for each value."""
 
 
-def _unset(name: str, filters: Filters) -> Filters:
-    return replace(filters, **{name: getattr(_NONE, name)})
-
-
-def _without(name: str, value: str, filters: Filters) -> Filters:
-    values: Any = tuple(item for item in getattr(filters, name) if item != value)
-    return replace(filters, **{name: values})
-
-
 def _type_options(infos: Sequence[KnowledgeBaseInfo]) -> list[tuple[str, Any]]:
     total = _total(info.document_types for info in infos)
-    return _options((DocumentType(kind), count) for kind, count in sorted(total, key=_rank))
-
-
-def _rank(counted: tuple[str, int]) -> tuple[bool, int, str]:
-    """Sort key: the most frequent first, untyped ones last."""
-    kind, count = counted
-    return kind == DocumentType.OTHER, -count, kind
+    # the most frequent first, untyped ones last
+    total.sort(key=lambda each: (each[0] == DocumentType.OTHER, -each[1], each[0]))
+    return _options((DocumentType(kind), count) for kind, count in total)
 
 
 def _state_options(infos: Sequence[KnowledgeBaseInfo]) -> list[tuple[str, Any]]:
