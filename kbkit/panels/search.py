@@ -23,9 +23,8 @@ from kbkit.panels.controls import (
     mode_box,
     row,
 )
-from kbkit.panels.panel import Panel
 from kbkit.panels.search_filters import FilterBox
-from kbkit.panels.search_results import Results, ResultSet
+from kbkit.panels.search_results import ResultSet, ResultsPanel, card_id
 from kbkit.runtime.config import Settings
 
 _Request = tuple[str, str, str, Filters]
@@ -35,7 +34,7 @@ _AT_ONCE = 0.08
 _MAX_WAIT = 0.4
 
 
-class SearchPanel(Panel):
+class SearchPanel(ResultsPanel):
     """Searches as you type, shows hits as cards, and stores ratings.
 
     ::
@@ -61,7 +60,6 @@ class SearchPanel(Panel):
 
     query = Unicode(help="The last query; setting it searches at once.")
     hits = traitlets.Any(Hits("", ()), help="The results that are shown.")
-    selection = traitlets.Any(Hits("", ()), help="The hits that the reader selected.")
 
     def __init__(
         self,
@@ -75,35 +73,23 @@ class SearchPanel(Panel):
         self._limit = limit
         self._debouncer = Debouncer(debounce or 0.0, self._search)
         self._adapts = debounce is None
-        self.rater = rater or Settings.load().rater
         self._answered: _Request | None = None  # the shown request, unless outdated
         self._last: _Request | None = None
-        self._before: list[ResultSet] = []
         self._revisions: tuple[object, object] = ((), ())
         self._muted = MutedUpdates()
-        self._selector = KnowledgeBaseSelector(
-            target, on_change=self._debouncer.now, offer_all=True
-        )
-        self.kb_box = self._selector.box
+        selector = KnowledgeBaseSelector(target, on_change=self._debouncer.now, offer_all=True)
+        self.kb_box = selector.box
         self.query_box = control(
             widgets.Text, "Search", placeholder="Ask in your own words, or type a name"
         ).add_class("kbkit-query")
         self.query_box.observe(self._on_typing, "value")
         self.query_box.on_msg(self._on_submit)
         self.mode_box = mode_box()
-        self.filter_box = FilterBox(self._selector.selected)
+        self.filter_box = FilterBox(selector.selected)
         for box in (self.mode_box, self.filter_box):
             box.observe(lambda _change: self._debouncer.now(), "value")
-        super().__init__(self._selector.home, "search")
-        self._results = Results(
-            self,
-            self._selector.find,
-            self.rater,
-            on_selection=self._on_selection,
-            on_open=on_open,
-            handlers={"more": self._show_similar, "back": self._back, "look": self._look},
-        )
-        self.cards = self._results.view
+        handlers = {"more": self._show_similar, "back": self._back, "look": self._look}
+        super().__init__(selector, rater or Settings.load().rater, on_open, handlers)
         controls = row(self.query_box, self.kb_box, self.mode_box, self.filter_box.toggle)
         self.fill([controls, self.filter_box, self.cards])
         self.observe(self._on_query, "query")
@@ -164,9 +150,6 @@ class SearchPanel(Panel):
         if not self._muted:
             self.search(change["new"])
 
-    def _on_selection(self, selection: Hits) -> None:
-        self.selection = selection
-
     # Searching
 
     def _search(self) -> None:
@@ -203,13 +186,16 @@ class SearchPanel(Panel):
             self._debouncer.delay = min(seconds, _MAX_WAIT) if slow else 0.0
 
     def _show(self, results: ResultSet, *, fresh: bool = True) -> None:
-        status, notice = self._summary(results)
-        self._results.show(results, status, notice, fresh=fresh, depth=len(self._before))
+        shown = {card_id(hit) for hit in results.hits}
+        self._contexts = {} if fresh else {k: v for k, v in self._contexts.items() if k in shown}
+        self._shown = results
+        status, self._notice = self._summary(results)
+        self._serial += fresh
+        if fresh or not self.keeps_outcome:
+            self._set_status(status)
+        self._redraw()
         with self._muted:
             self.hits = results.hits
-
-    def _show_error(self, error: Exception) -> None:
-        self._results.show_error(error)
 
     def _summary(self, results: ResultSet) -> tuple[str, tuple[str, str] | None]:
         hits = results.hits
@@ -243,10 +229,10 @@ class SearchPanel(Panel):
     # Similar passages
 
     def _show_similar(self, content: Mapping[str, Any]) -> None:
-        hit = self._results.hit(content.get("card"))
+        hit = self._hit(content)
         kb = self._selector.find(hit.kb)
         hits = kb.similar(hit.chunk.id, limit=self._limit, filters=self.filters)
-        results = self._results.shown
+        results = self._shown
         back = "Back" if results.breadcrumb else f"Back to “{render.plain(results.query, 60)}”"
         self._before.append(results)
         label = f"Passages like “{render.plain(hits.query, 160)}”"
@@ -271,10 +257,10 @@ class SearchPanel(Panel):
             if changed[0] and not self._before:
                 self.refresh()
             elif any(changed):
-                self._results.redraw()
+                self._redraw()
 
     def _update(self, topic: Topic) -> None:
         if topic == "ratings":
-            self._results.redraw()
+            self._redraw()
         elif topic != "graph" and not self._before:
             self.refresh()

@@ -10,7 +10,9 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import traitlets
 
 from kbkit.errors import KbkitError, NotFoundError
 from kbkit.knowledge_base import handle_of
@@ -18,11 +20,9 @@ from kbkit.models import Chunk, ChunkSummary, DocumentState, DocumentType, Hit, 
 from kbkit.models.reports import fold_query
 from kbkit.models.values import disambiguate, pluralize
 from kbkit.panels import render
+from kbkit.panels.controls import KnowledgeBaseSelector
 from kbkit.panels.panel import Handler, Panel, View
 from kbkit.text.analysis import Analyzer, analyzer
-
-if TYPE_CHECKING:
-    from kbkit.knowledge_base import KnowledgeBase
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,32 +255,30 @@ class ResultSet:
     """Texts of the link back from similar passages: ``label`` and ``back``."""
 
 
-class Results:
+class ResultsPanel(Panel):
     """The cards of a search panel."""
+
+    selection = traitlets.Any(Hits("", ()), help="The hits that the reader selected.")
 
     def __init__(
         self,
-        panel: Panel,
-        find: Callable[[str], KnowledgeBase],
+        selector: KnowledgeBaseSelector,
         rater: str,
-        *,
-        on_selection: Callable[[Hits], None],
         on_open: Callable[[Hit], None] | None,
         handlers: Mapping[str, Handler],
     ) -> None:
-        self._panel = panel
-        self._find = find
-        self._rater = rater
-        self._on_selection = on_selection
+        self._selector = selector
+        self.rater = rater
         self._on_open = on_open
         self._contexts: dict[str, dict[str, Any]] = {}
         self._own_ratings: dict[tuple[str, str], list[Rating]] = {}
         self._selected: dict[str, tuple[Hit, str]] = {}
+        self._before: list[ResultSet] = []
         self._serial = 0
-        self._depth = 0
         self._status = ""
         self._notice: tuple[str, str] | None = None
-        self.shown = ResultSet()
+        self._shown = ResultSet()
+        super().__init__(selector.home, "search")
         card_handlers: dict[str, Handler] = {
             "rate": self._rate,
             "undo": self._undo,
@@ -289,45 +287,22 @@ class Results:
             "clear": self._clear_selection,
             "document": self._open_document,
         }
-        self.view = CardsView(panel, {**card_handlers, **handlers})
+        self.cards = CardsView(self, {**card_handlers, **handlers})
 
-    @property
-    def selection(self) -> Hits:
-        queries = {query for _, query in self._selected.values()}
-        query = queries.pop() if len(queries) == 1 else ""
-        return Hits(query, tuple(hit for hit, _ in self._selected.values()))
-
-    def hit(self, id_: object) -> Hit:
-        for hit in self.shown.hits:
-            if card_id(hit) == id_:
+    def _hit(self, content: Mapping[str, Any]) -> Hit:
+        for hit in self._shown.hits:
+            if card_id(hit) == content.get("card"):
                 return hit
         raise NotFoundError("this result is no longer shown; search again")
 
-    def show(
-        self,
-        results: ResultSet,
-        status: str,
-        notice: tuple[str, str] | None = None,
-        *,
-        fresh: bool = True,
-        depth: int = 0,
-    ) -> None:
-        shown = {card_id(hit) for hit in results.hits}
-        self._contexts = {} if fresh else {k: v for k, v in self._contexts.items() if k in shown}
-        self.shown, self._notice, self._depth = results, notice, depth
-        self._serial += fresh
-        if fresh or not self._panel.keeps_outcome:
-            self._set_status(status)
-        self.redraw()
-
     def _set_status(self, status: str, *, is_outcome: bool = False) -> None:
         self._status = status
-        self._panel.error = None
-        self._panel.is_outcome = is_outcome
+        self.error = None
+        self.is_outcome = is_outcome
 
-    def redraw(self) -> None:
+    def _redraw(self) -> None:
         """Show the same results with current ratings."""
-        shown, error = self.shown, self._panel.error
+        shown, error = self._shown, self.error
         ratings, summaries = self._rating_summaries(), self._chunk_summaries()
         highlighters = self._highlighters()
         now = datetime.now(UTC)
@@ -355,12 +330,12 @@ class Results:
             }
             cards.append(shown_card | flags)
         title, text = self._notice or ("", "")
-        self.view.state = {
+        self.cards.state = {
             "serial": self._serial,
             "status": render.plain(self._status, 480),
             "problem": "" if error is None else render.problem_line(error),
             "breadcrumb": shown.breadcrumb,
-            "depth": self._depth,
+            "depth": len(self._before),
             "notice": self._notice
             and {"title": render.plain(title, 200), "text": render.plain(text, 300)},
             "cards": cards,
@@ -368,23 +343,23 @@ class Results:
             "selected": len(self._selected),
         }
 
-    def show_error(self, error: Exception) -> None:
-        self.view.state = {**self.view.state, "problem": render.problem_line(error)}
+    def _show_error(self, error: Exception) -> None:
+        self.cards.state = {**self.cards.state, "problem": render.problem_line(error)}
 
     # Content of cards
 
     def _highlighters(self) -> dict[str, Highlighter]:
         highlighters = {}
-        for name in {hit.kb for hit in self.shown.hits}:
-            words = analyzer(self._find(name).spec.language)
-            highlighters[name] = Highlighter(frozenset(words.query_terms(self.shown.query)), words)
+        for name in {hit.kb for hit in self._shown.hits}:
+            words = analyzer(self._selector.find(name).spec.language)
+            highlighters[name] = Highlighter(frozenset(words.query_terms(self._shown.query)), words)
         return highlighters
 
     def _rating_summaries(self) -> dict[str, RatingSummary]:
         by_hit = {}
         for name, ids in self._chunk_ids().items():
-            ratings = handle_of(self._find(name)).ratings_of(ids)
-            for chunk_id, summary in summarize(ratings, self._rater, self.shown.query).items():
+            ratings = handle_of(self._selector.find(name)).ratings_of(ids)
+            for chunk_id, summary in summarize(ratings, self.rater, self._shown.query).items():
                 by_hit[f"{name}/{chunk_id}"] = summary
         return by_hit
 
@@ -392,73 +367,75 @@ class Results:
         return {
             f"{name}/{chunk_id}": summary
             for name, ids in self._chunk_ids().items()
-            for chunk_id, summary in handle_of(self._find(name)).summaries_of(ids).items()
+            for chunk_id, summary in handle_of(self._selector.find(name)).summaries_of(ids).items()
         }
 
     def _chunk_ids(self) -> dict[str, list[str]]:
         chunks: dict[str, list[str]] = {}
-        for hit in self.shown.hits:
+        for hit in self._shown.hits:
             chunks.setdefault(hit.kb, []).append(hit.chunk.id)
         return chunks
 
     # Actions of the reader
 
     def _rate(self, content: Mapping[str, Any]) -> None:
-        hit, score = self.hit(content.get("card")), content["score"]
+        hit, score = self._hit(content), content["score"]
         if self._rating_summaries().get(card_id(hit), RatingSummary()).score == score:
             return
-        kb = self._find(hit.kb)
-        rating = kb.rate(hit.chunk.id, score, query=self.shown.query, rater=self._rater)
-        self._own_ratings.setdefault((card_id(hit), fold_query(self.shown.query)), []).append(
+        kb = self._selector.find(hit.kb)
+        rating = kb.rate(hit.chunk.id, score, query=self._shown.query, rater=self.rater)
+        self._own_ratings.setdefault((card_id(hit), fold_query(self._shown.query)), []).append(
             rating
         )
         stars = pluralize(rating.score, "star")
         self._show_rating(f"Saved: {stars}, {GRADES[rating.score - 1]}, for “{hit.title}”")
 
     def _undo(self, content: Mapping[str, Any]) -> None:
-        hit = self.hit(content.get("card"))
-        my_ratings = self._own_ratings.get((card_id(hit), fold_query(self.shown.query)))
+        hit = self._hit(content)
+        my_ratings = self._own_ratings.get((card_id(hit), fold_query(self._shown.query)))
         if not my_ratings:
             return
         try:
-            self._find(hit.kb).ratings.delete(my_ratings.pop().id)
+            self._selector.find(hit.kb).ratings.delete(my_ratings.pop().id)
         except KbkitError:
-            self.redraw()  # deleted elsewhere: nothing left to undo
+            self._redraw()  # deleted elsewhere: nothing left to undo
             raise
         self._show_rating(f"Undone: the rating of “{hit.title}”")
 
     def _show_rating(self, status: str) -> None:
         self._set_status(status, is_outcome=True)
-        self.redraw()
-        self._panel.publish("ratings")
+        self._redraw()
+        self.publish("ratings")
 
     def _change_context(self, content: Mapping[str, Any]) -> None:
-        hit, radius = self.hit(content.get("card")), content.get("radius")
+        hit, radius = self._hit(content), content.get("radius")
         if isinstance(radius, int) and radius > 0:
             radius = min(radius, 50)
-            # one more on each side, to set `more`
-            chunks = self._find(hit.kb).context(hit.chunk.id, before=radius + 1, after=radius + 1)
+            kb, wider = self._selector.find(hit.kb), radius + 1  # one more, to set `more`
+            chunks = kb.context(hit.chunk.id, before=wider, after=wider)
             self._contexts[card_id(hit)] = context(hit, chunks, radius)
         else:
             self._contexts.pop(card_id(hit), None)
-        self.redraw()
+        self._redraw()
 
     def _select(self, content: Mapping[str, Any]) -> None:
-        hit = self.hit(content.get("card"))
+        hit = self._hit(content)
         if content.get("on"):
-            self._selected[card_id(hit)] = (hit, self.shown.hits.query)
+            self._selected[card_id(hit)] = (hit, self._shown.hits.query)
         else:
             self._selected.pop(card_id(hit), None)
         self._show_selection()
 
     def _open_document(self, content: Mapping[str, Any]) -> None:
         if self._on_open is not None:
-            self._on_open(self.hit(content.get("card")))
+            self._on_open(self._hit(content))
 
     def _clear_selection(self, _content: Mapping[str, Any]) -> None:
         self._selected.clear()
         self._show_selection()
 
     def _show_selection(self) -> None:
-        self.redraw()
-        self._on_selection(self.selection)
+        self._redraw()
+        queries = {query for _, query in self._selected.values()}
+        query = queries.pop() if len(queries) == 1 else ""
+        self.selection = Hits(query, tuple(hit for hit, _ in self._selected.values()))
