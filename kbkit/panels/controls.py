@@ -28,28 +28,27 @@ _MODES = (
 )
 
 
-def control(kind: Callable[..., Any], label: str, **options: Any) -> Any:
+def make(kind: Callable[..., Any], label: str, **options: Any) -> Any:
     return kind(description=label, layout=widgets.Layout(width="auto"), **options)
 
 
 def button(label: str, tooltip: str, action: Callable[[], None]) -> widgets.Button:
-    widget = control(widgets.Button, label, tooltip=tooltip).add_class("kbkit-button")
+    widget = make(widgets.Button, label, tooltip=tooltip).add_class("kbkit-button")
     widget.on_click(lambda _button: action())
     return widget
 
 
 def toggle(label: str, **options: Any) -> widgets.ToggleButton:
-    return control(widgets.ToggleButton, label, **options).add_class("kbkit-more")
+    return make(widgets.ToggleButton, label, **options).add_class("kbkit-more")
 
 
 def mode_box(**options: Any) -> widgets.Dropdown:
-    return control(widgets.Dropdown, "Search by", options=_MODES, **options)
+    return make(widgets.Dropdown, "Search by", options=_MODES, **options)
 
 
 def row(*controls: Any) -> widgets.HBox:
     """Arrange controls in a row, labels above them; ``None`` is left out."""
-    visible = [widget for widget in controls if widget is not None]
-    return widgets.HBox(visible).add_class("kbkit-controls")
+    return widgets.HBox(list(filter(None, controls))).add_class("kbkit-controls")
 
 
 def buttons(*controls: Any) -> widgets.HBox:
@@ -138,7 +137,7 @@ class KnowledgeBaseSelector:
         if self.workspace is not None:
             hint = {"placeholder": "Choose one, or name a new one"} if offer_new else {}
             kind = widgets.Combobox if offer_new else widgets.Dropdown
-            self.box = control(kind, "Knowledge base", **hint)
+            self.box = make(kind, "Knowledge base", **hint)
             self.offer()
             if offer_new:
                 self.box.value = self._last_used() or ""

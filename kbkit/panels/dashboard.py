@@ -9,19 +9,8 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets as widgets
 from traitlets import Bunch
 
-from kbkit.panels import render
-from kbkit.panels.controls import (
-    AnyBase,
-    AnyWorkspace,
-    KnowledgeBaseSelector,
-    Topic,
-    button,
-    buttons,
-    control,
-    home_of,
-    row,
-    stylesheet,
-)
+from kbkit.panels import controls, render
+from kbkit.panels.controls import AnyBase, AnyWorkspace, KnowledgeBaseSelector, Topic
 from kbkit.panels.panel import Panel
 
 if TYPE_CHECKING:
@@ -62,7 +51,7 @@ class Dashboard(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             children=[widgets.VBox().add_class("kbkit-tab") for _ in self._tabs],
             titles=[title for title, _ in self._tabs],
         )
-        super().__init__([stylesheet(), self.tabs])
+        super().__init__([controls.stylesheet(), self.tabs])
         self.add_class("kbkit-dashboard")
         self.tabs.observe(self._on_tab, "selected_index")
         self.tabs.selected_index = 0
@@ -118,9 +107,12 @@ class PanelLauncher(Panel):
         self.panel: Any = None
         self.input_box = input_box.add_class("kbkit-query")
         self.kb_box = self._selector.box
-        self.open_button = button(label, hint, self.open_panel).add_class("kbkit-primary")
-        super().__init__(home_of(workspace), "launcher")
-        self._choice = [row(self.kb_box, self.input_box), buttons(self.open_button)]
+        self.open_button = controls.button(label, hint, self.open_panel).add_class("kbkit-primary")
+        super().__init__(controls.home_of(workspace), "launcher")
+        self._choice = [
+            controls.row(self.kb_box, self.input_box),
+            controls.buttons(self.open_button),
+        ]
         self.fill([*self._choice, self.status_line])
         self.say(hint)
 
@@ -155,13 +147,13 @@ def _tabs_of(
 
     def judge() -> Any:
         placeholder = "One per line; by default, queries with ratings"
-        queries = control(widgets.Textarea, "Queries", placeholder=placeholder)
+        queries = controls.make(widgets.Textarea, "Queries", placeholder=placeholder)
         hint = "Write questions, then judge the results."
         return PanelLauncher(workspace, judging, queries, "Judge", hint)
 
     def evaluate() -> Any:
         placeholder = "Path of a file with questions; by default, ratings"
-        path = control(widgets.Text, "Questions", placeholder=placeholder)
+        path = controls.make(widgets.Text, "Questions", placeholder=placeholder)
         hint = "Compare two ways to search by questions whose answers are known."
         return PanelLauncher(workspace, evaluation, path, "Open", hint)
 

@@ -12,19 +12,11 @@ from traitlets import Bunch
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Document, DocumentState, DocumentType, Hit
 from kbkit.models.values import pluralize
-from kbkit.panels import render
-from kbkit.panels.controls import (
-    AnyTarget,
-    KnowledgeBaseSelector,
-    MutedUpdates,
-    Topic,
-    button,
-    control,
-    row,
-)
+from kbkit.panels import controls, render
+from kbkit.panels.controls import AnyTarget, KnowledgeBaseSelector, MutedUpdates, Topic
 from kbkit.panels.document_tree import MAX_FOUND, DocumentTree
-from kbkit.panels.panel import EditingPanel, View
-from kbkit.panels.text_rendering import MAX_LENGTH, PanelText, render_document
+from kbkit.panels.panel import ReadingPanel, View
+from kbkit.panels.text_rendering import MAX_LENGTH, render_document
 from kbkit.runtime.config import Settings
 from kbkit.text.markdown.structure import passage_ends
 
@@ -39,7 +31,7 @@ class DocumentView(View, module="document.js"):
     """Text and facts of a document."""
 
 
-class DocumentsPanel(EditingPanel):
+class DocumentsPanel(ReadingPanel):
     """Shows the documents of a knowledge base by path, and opens, labels, rates and deletes them.
 
     ::
@@ -70,26 +62,27 @@ class DocumentsPanel(EditingPanel):
         self.kb_box = self._selector.box
         self.rater = rater or Settings.load().rater
         self._tree = DocumentTree(())
-        self._rendered = PanelText("")
-        self._serial = 0
-        self._version = 0
-        self._reveals = 0
-        self._history: list[str] = []
         self._muted = MutedUpdates()
         super().__init__(self._selector.home, "documents")
         hint = "Words in titles or addresses"
-        self.filter_box = control(widgets.Text, "Filter", placeholder=hint)
+        self.filter_box = controls.make(widgets.Text, "Filter", placeholder=hint)
         self.filter_box.add_class("kbkit-query").observe(self._on_filter, "value")
-        self.undo_button = button("Undo", "Undo the last rating or deletion", self.undo)
+        self.undo_button = controls.button("Undo", "Undo the last rating or deletion", self.undo)
         types = [(str(each).replace("_", " "), str(each)) for each in DocumentType]
-        self.type_box = control(widgets.Dropdown, "Type", options=types)
+        self.type_box = controls.make(widgets.Dropdown, "Type", options=types)
         hint = "separated by commas"
-        self.tags_box = control(widgets.Text, "Tags", placeholder=hint, continuous_update=False)
+        self.tags_box = controls.make(
+            widgets.Text, "Tags", placeholder=hint, continuous_update=False
+        )
         for box in (self.type_box, self.tags_box):
             box.observe(self._on_labels, "value")
-        self.back_button = button("Back", "Go to the previous document", self.back)
-        self.delete_button = button("Delete", "Move this document to the trash", self.delete)
-        self._labels = row(self.type_box, self.tags_box, self.back_button, self.delete_button)
+        self.back_button = controls.button("Back", "Go to the previous document", self.back)
+        self.delete_button = controls.button(
+            "Delete", "Move this document to the trash", self.delete
+        )
+        self._labels = controls.row(
+            self.type_box, self.tags_box, self.back_button, self.delete_button
+        )
         self._view = TreeView(
             self, {"children": self._send_rows, "select": self._select, "look": self._on_look}
         )
@@ -97,8 +90,8 @@ class DocumentsPanel(EditingPanel):
         left = widgets.VBox([self._view]).add_class("kbkit-documents-left")
         right = widgets.VBox([self._labels, self._text]).add_class("kbkit-documents-right")
         columns = widgets.HBox([left, right]).add_class("kbkit-documents-both")
-        controls = row(self.kb_box, self.filter_box, self.undo_button)
-        self.fill([controls, self.status_line, columns])
+        top = controls.row(self.kb_box, self.filter_box, self.undo_button)
+        self.fill([top, self.status_line, columns])
         self.refresh()
 
     def show(self, document: str | Hit, anchor: str = "") -> None:
@@ -115,15 +108,6 @@ class DocumentsPanel(EditingPanel):
             if self.document is not None and self.document.id != opened.id:
                 self._history.append(self.document.id)
             self._show_document(opened, anchor, passage)
-
-    def back(self) -> None:
-        """Open the document that was open before."""
-        with self.acting():
-            while self._history:
-                document_id = self._history.pop()
-                if document_id in self._tree.documents:
-                    self._show_document(self._selector.find().documents[document_id])
-                    break
 
     def refresh(self) -> None:
         """Show changes of the workspace."""
@@ -188,11 +172,6 @@ class DocumentsPanel(EditingPanel):
     def _select(self, content: Mapping[str, Any]) -> None:
         self.show(str(content.get("document")))
 
-    def _follow(self, content: Mapping[str, Any]) -> None:
-        link = self._rendered.links.get(str(content.get("href")))
-        if link is not None:
-            self.show(link.name, link.anchor)
-
     def _rate(self, content: Mapping[str, Any]) -> None:
         score = content.get("score")
         if self.document is None or not isinstance(score, int):
@@ -256,6 +235,9 @@ class DocumentsPanel(EditingPanel):
         self._show_tree()  # first: tree keys must fit the shown document
         self._show_text(anchor, passage)
 
+    def _show_again(self, document_id: str) -> None:
+        self._show_document(self._selector.find().documents[document_id])
+
     def _show_tree(self) -> None:
         text = self.filter_box.value.strip()
         rows, count = self._tree.search(text) if text else (None, 0)
@@ -281,13 +263,14 @@ class DocumentsPanel(EditingPanel):
     def _show_text(self, anchor: str = "", passage: str = "") -> None:
         document = self.document
         self._labels.layout.visibility = "hidden" if document is None else "visible"
-        self._rendered = PanelText("")
+        self._links = {}
         if document is None:
             self._text.state = {"title": "", "serial": self._serial, "note": _CHOOSE}
             return
         self._show_labels(document)
         kb, is_current = self._selector.find(), document.state is DocumentState.CURRENT
-        rendered = self._rendered = render_document(document, self._tree.pages)
+        rendered = render_document(document, self._tree.pages)
+        self._links = rendered.links
         cut = f"{rendered.cut:,} characters at the end are left out: {MAX_LENGTH:,} are shown."
         scores = [each.score for each in kb.ratings.of(document.id) if each.rater == self.rater]
         total = kb.ratings.total(document.id)

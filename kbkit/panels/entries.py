@@ -6,33 +6,17 @@ import re
 from base64 import b64encode
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import ipywidgets as widgets
 import traitlets
 from traitlets import Bunch
 
-from kbkit.errors import (
-    ConfigError,
-    FilesError,
-    InvalidPathError,
-    MissingPathError,
-    NotTextError,
-    PathExistsError,
-    VersionConflictError,
-)
+from kbkit import errors
 from kbkit.models import Entry, EntryStatus
 from kbkit.models.values import pluralize
-from kbkit.panels import render
-from kbkit.panels.controls import (
-    AnyWorkspace,
-    Debouncer,
-    MutedUpdates,
-    Topic,
-    control,
-    home_of,
-    row,
-)
+from kbkit.panels import controls, render
+from kbkit.panels.controls import AnyWorkspace, Debouncer, MutedUpdates, Topic
 from kbkit.panels.panel import Answer, AskingView, EditingPanel, Message, text_in
 from kbkit.panels.render import TITLE_LENGTH, plain
 from kbkit.panels.text_rendering import MAX_LENGTH, render_file, render_text
@@ -77,15 +61,12 @@ def fields(entry: Entry) -> dict[str, str]:
 def values_of(message: Mapping[str, Any], *, new: bool) -> dict[str, Any]:
     texts: dict[str, Any] = {name: text_in(message, name) for name in _TEXTS}
     if not texts["title"].strip():
-        raise ConfigError("title: is empty; describe the entry in one line")
+        raise errors.ConfigError("title: is empty; describe the entry in one line")
     texts["tags"] = [tag for tag in map(str.strip, text_in(message, "tags").split(",")) if tag]
     if new:
         texts["slug"] = text_in(message, "slug").strip()
     return texts
 
-
-if TYPE_CHECKING:
-    from kbkit.workspace import Workspace
 
 _PAGE = 50
 _PAUSE = 0.25
@@ -123,23 +104,24 @@ class EntriesPanel(EditingPanel):
     entry = traitlets.Any(None, help="The entry that is open.")
 
     def __init__(self, workspace: AnyWorkspace, *, rater: str = "") -> None:
-        self._workspace = cast("Workspace", workspace)
-        self._entries = self._workspace.entries
+        self._entries = workspace.entries
         self.rater = rater or Settings.load().rater
         self._sort = "rating"
         self._limit = _PAGE
         self._serial = 0
         self._muted = MutedUpdates()
         hint = "Words in entries"
-        self.find_box = control(widgets.Text, "Find", placeholder=hint).add_class("kbkit-query")
+        self.find_box = controls.make(widgets.Text, "Find", placeholder=hint).add_class(
+            "kbkit-query"
+        )
         statuses = [("any", ""), *((each.value, each.value) for each in EntryStatus)]
-        self.status_box = control(widgets.Dropdown, "Status", options=statuses)
-        self.category_box = control(widgets.Dropdown, "Category", options=[("any", "")])
-        self.tag_box = control(widgets.Dropdown, "Tag", options=[("any", "")])
+        self.status_box = controls.make(widgets.Dropdown, "Status", options=statuses)
+        self.category_box = controls.make(widgets.Dropdown, "Category", options=[("any", "")])
+        self.tag_box = controls.make(widgets.Dropdown, "Tag", options=[("any", "")])
         self._finder = Debouncer(_PAUSE, self._find)
         for box in (self.find_box, self.status_box, self.category_box, self.tag_box):
             box.observe(self._on_filter, "value")
-        super().__init__(home_of(workspace), "entries")
+        super().__init__(controls.home_of(workspace), "entries")
         self._view = EntriesView(
             self,
             self._problem,
@@ -149,7 +131,7 @@ class EntriesPanel(EditingPanel):
                 "look": lambda _message: self._look(),
             },
         )
-        boxes = row(self.find_box, self.status_box, self.category_box, self.tag_box)
+        boxes = controls.row(self.find_box, self.status_box, self.category_box, self.tag_box)
         self.fill([boxes, self.status_line, self._view])
         self.refresh()
         self._start_watching()
@@ -192,9 +174,9 @@ class EntriesPanel(EditingPanel):
     def _do_rate(self, message: Message) -> Answer:
         slug, score = text_in(message, "slug"), message.get("score")
         if not isinstance(score, int):
-            raise ConfigError(f"score={score!r}: give 1 to 5")
+            raise errors.ConfigError(f"score={score!r}: give 1 to 5")
         entry = self._entries.rate(slug, score, rater=self.rater)
-        stars = f"{score} {'star' if score == 1 else 'stars'}"
+        stars = pluralize(score, "star")
         average = f"{entry.rating.average:g} of 5 by {entry.rating.count:,}"
         return self._after_change(f"Saved: {stars} for {entry.title}; now {average}")
 
@@ -208,7 +190,7 @@ class EntriesPanel(EditingPanel):
             if "\0" in text:
                 raise ValueError
         except ValueError:
-            raise NotTextError(f"{path}: is not text; download it to see it") from None
+            raise errors.NotTextError(f"{path}: is not text; download it to see it") from None
         rendered = render_text(path, text)
         cut = rendered.cut or is_longer
         return {
@@ -221,7 +203,7 @@ class EntriesPanel(EditingPanel):
         """Return a piece of a file; the page requests one after another."""
         start = message.get("start", 0)
         if not isinstance(start, int) or start < 0:
-            raise ConfigError(f"start={start!r}: give an offset in bytes, from 0")
+            raise errors.ConfigError(f"start={start!r}: give an offset in bytes, from 0")
         with self._entries.open(text_in(message, "slug"), text_in(message, "path")) as file:
             file.seek(start)
             data = file.read(_PIECE)
@@ -252,12 +234,12 @@ class EntriesPanel(EditingPanel):
     def _do_write(self, message: Message) -> Answer:
         slug, path = text_in(message, "slug"), text_in(message, "path").strip()
         if not path:
-            raise ConfigError("path: give a path within the entry, such as code/run.py")
+            raise errors.ConfigError("path: give a path within the entry, such as code/run.py")
         before = None
-        with suppress(FilesError), self._entries.open(slug, path) as file:
+        with suppress(errors.FilesError), self._entries.open(slug, path) as file:
             before = file.read()
         if message.get("new") is True and before is not None:
-            raise PathExistsError(f"{path} already exists")
+            raise errors.PathExistsError(f"{path} already exists")
         text = None if message.get("remove") is True else text_in(message, "text")
         changed = self._entries.update(slug, files={path: text})
 
@@ -276,14 +258,14 @@ class EntriesPanel(EditingPanel):
         """Return an error for its field; after a conflict, with the current entry."""
         text = render.problem_line(error)
         match = _FIELD.match(text)
-        field = match[1] if match and isinstance(error, ConfigError) else ""
-        if isinstance(error, InvalidPathError | PathExistsError) or (
-            isinstance(error, MissingPathError) and message.get("what") == "write"
+        field = match[1] if match and isinstance(error, errors.ConfigError) else ""
+        if isinstance(error, errors.InvalidPathError | errors.PathExistsError) or (
+            isinstance(error, errors.MissingPathError) and message.get("what") == "write"
         ):
             field = "slug" if message.get("what") == "create" else "path"
         current = None
-        if isinstance(error, VersionConflictError):
-            with suppress(FilesError):
+        if isinstance(error, errors.VersionConflictError):
+            with suppress(errors.FilesError):
                 entry = self._entries.read(str(message.get("slug")))
                 current = fields(entry)
                 del current["version"]
@@ -295,15 +277,15 @@ class EntriesPanel(EditingPanel):
         self._offer()
         slug = opened or (self.entry.slug if self.entry is not None else "")
         entry: Entry | None = None
-        problem: FilesError | None = None
+        problem: errors.FilesError | None = None
         if slug:
             try:
                 entry = self._entries.read(slug)
-            except FilesError as error:
+            except errors.FilesError as error:
                 problem = error
         self._open(entry)
         self._show_table()
-        if isinstance(problem, MissingPathError):
+        if isinstance(problem, errors.MissingPathError):
             self.announce(f"{slug} no longer exists")
         elif problem is not None:
             self.fail(problem)
@@ -350,8 +332,7 @@ class EntriesPanel(EditingPanel):
             empty="No matches." if filtered else hint,
         )
         self._view.table = {"html": html, "left": page.total - len(page)}
-        noun = "entry" if page.total == 1 else "entries"
-        self.say(f"{page.total:,} {noun}{' found' if filtered else ''}")
+        self.say(f"{pluralize(page.total, 'entry')}{' found' if filtered else ''}")
 
     def _on_filter(self, _change: Bunch) -> None:
         if not self._muted:

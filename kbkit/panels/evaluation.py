@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -15,18 +16,9 @@ from kbkit.feedback.evaluation_report import Evaluation, QueryResult
 from kbkit.feedback.evaluation_set import EvaluationQuery, is_page, query_of
 from kbkit.feedback.judgements import GroundTruth, Judgements, load_ground_truth
 from kbkit.models import Hit, Mode, Progress
-from kbkit.panels import render
-from kbkit.panels.controls import (
-    AnyBase,
-    Topic,
-    button,
-    buttons,
-    control,
-    enable,
-    home_of,
-    mode_box,
-    row,
-)
+from kbkit.models.values import pluralize
+from kbkit.panels import controls, render
+from kbkit.panels.controls import AnyBase, Topic
 from kbkit.panels.panel import JobPanel, View
 from kbkit.recipes import Question, RetrievalSpec
 
@@ -74,8 +66,7 @@ def _sides(evaluation: Evaluation, measure: str) -> list[tuple[float, ...]]:
 
 def summary(evaluation: Evaluation) -> str:
     difference = evaluation.differences()["ndcg@10"]
-    count = len(evaluation.results)
-    queries = "1 query" if count == 1 else f"{count} queries"
+    queries = pluralize(len(evaluation.results), "query")
     change = f"nDCG@10 {difference.mean:+.3f} on {queries} (p = {difference.p_value:.3f})"
     if difference.mean == 0 and difference.p_value == 1:
         return f"No difference: {change}."
@@ -165,9 +156,9 @@ class RankingForm(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
 
     def __init__(self, side: str, present: RetrievalSpec) -> None:
         self._present = present
-        self.mode_box = mode_box(tooltip=f"{side}: search by")
+        self.mode_box = controls.mode_box(tooltip=f"{side}: search by")
         self.weight_boxes = {
-            name: control(
+            name: controls.make(
                 widgets.BoundedFloatText,
                 label,
                 tooltip=f"{side}: weight of {label.lower()}, 0 to {most:g}",
@@ -177,14 +168,14 @@ class RankingForm(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
             ).add_class("kbkit-weight")
             for name, (label, most) in _WEIGHTS.items()
         }
-        self.encoder_box = control(widgets.Dropdown, "Queries embedded by", options=_ENCODERS)
+        self.encoder_box = controls.make(widgets.Dropdown, "Queries embedded by", options=_ENCODERS)
         self.fill(present)
         name = f'<div class="kbkit-side-name" role="heading" aria-level="3">{side}</div>'
         super().__init__(
             [
                 widgets.HTML(name),
-                row(self.mode_box, self.encoder_box),
-                row(*self.weight_boxes.values()),
+                controls.row(self.mode_box, self.encoder_box),
+                controls.row(*self.weight_boxes.values()),
             ]
         )
         self.add_class("kbkit-side")
@@ -241,7 +232,7 @@ class EvalPanel(JobPanel):
     evaluation = traitlets.Any(None, help="B's figures, with A's to compare with.")
 
     def __init__(self, kb: AnyBase, questions: GroundTruth | None = None, *, k: int = 10) -> None:
-        super().__init__(home_of(kb), "eval", "Stop the work")
+        super().__init__(controls.home_of(kb), "eval", "Stop the work")
         self._kb = kb
         self._questions = None if questions is None else load_ground_truth(questions)
         self._k = k
@@ -250,15 +241,22 @@ class EvalPanel(JobPanel):
         self._measured: dict[str, tuple[Mode, RetrievalSpec]] = {}
         settings = kb.spec.retrieval
         self.forms = {side: RankingForm(side, settings) for side in _SIDES}
-        self.compare_button = button("Compare", "Measure both", self.compare)
+        self.compare_button = controls.button("Compare", "Measure both", self.compare)
         self.compare_button.add_class("kbkit-primary")
-        self.keep_buttons = {side: self._keep_button(side) for side in _SIDES}
+        self.keep_buttons: dict[str, widgets.Button] = {}
+        for side in _SIDES:
+            hint = f"Write the settings of {side} to the knowledge base"
+            keep = controls.button(f"Keep {side}", hint, partial(self.keep, side))
+            keep.disabled = True
+            self.keep_buttons[side] = keep
         self.view = EvalView(self, {"look": self._send_detail})
         self._recipe = widgets.HTML()
         self.fill(
             [
                 widgets.HBox(list(self.forms.values())).add_class("kbkit-sides"),
-                buttons(self.compare_button, self.cancel_button, *self.keep_buttons.values()),
+                controls.buttons(
+                    self.compare_button, self.cancel_button, *self.keep_buttons.values()
+                ),
                 self.status_line,
                 self._recipe,
                 self.view,
@@ -307,44 +305,39 @@ class EvalPanel(JobPanel):
 
     # Work in the thread
 
-    def _run(self, job: Callable[[], None]) -> None:
-        def cancellable() -> None:
-            try:
-                job()
-            except _Cancelled:
-                self.announce("Cancelled. The earlier comparison stays.")
-            finally:
-                self._show_progress(None)
-
-        super()._run(cancellable)
-
     def _measure(
         self,
         ground_truth: Sequence[Question] | Judgements,
         sides: Mapping[str, tuple[Mode, RetrievalSpec]],
     ) -> None:
         evaluation: Evaluation | None = None
-        for number, side in enumerate(_SIDES):
-            mode, settings = sides[side]
-            evaluation = self._kb.feedback.evaluate(
-                ground_truth,
-                mode=mode,
-                retrieval=settings,
-                against=evaluation,
-                k=self._k,
-                on_progress=lambda progress, done=number: self._on_progress(progress, done),  # type: ignore[misc]
-            )
-        assert evaluation is not None
-        self.say("Computing intervals and p-values…")
-        results, order = results_of(evaluation)
-        if self._cancelled.is_set():
-            raise _Cancelled
+        try:
+            for number, side in enumerate(_SIDES):
+                mode, settings = sides[side]
+                evaluation = self._kb.feedback.evaluate(
+                    ground_truth,
+                    mode=mode,
+                    retrieval=settings,
+                    against=evaluation,
+                    k=self._k,
+                    on_progress=partial(self._on_progress, number),
+                )
+            assert evaluation is not None
+            self.say("Computing intervals and p-values…")
+            results, order = results_of(evaluation)
+            if self._cancelled.is_set():
+                raise _Cancelled
+        except _Cancelled:
+            self.announce("Cancelled. The earlier comparison stays.")
+            return
+        finally:
+            self._show_progress(None)
         self._ground_truth, self._order, self._measured = ground_truth, order, dict(sides)
         self.evaluation = evaluation
         self.view.results = results | {"serial": self.view.results.get("serial", 0) + 1}
         self.announce(summary(evaluation))
 
-    def _on_progress(self, progress: Progress, done: int) -> None:
+    def _on_progress(self, done: int, progress: Progress) -> None:
         if self._cancelled.is_set():
             raise _Cancelled
         if progress.total and self._is_due():
@@ -375,7 +368,7 @@ class EvalPanel(JobPanel):
             self.announce(f"The {topic} changed after this comparison: compare again.")
 
     def _set_running(self, running: bool) -> None:
-        enable(self, not running)
+        controls.enable(self, not running)
         try:
             current = self._kb.spec.retrieval
         except KbkitError:  # the knowledge base was deleted
@@ -384,15 +377,6 @@ class EvalPanel(JobPanel):
             settings = self._measured.get(side, (None, current))[1]
             keep.disabled = running or current is None or settings == current
         super()._set_running(running)
-
-    def _keep_button(self, side: str) -> widgets.Button:
-        widget = button(
-            f"Keep {side}",
-            f"Write the settings of {side} to the knowledge base",
-            lambda: self.keep(side),
-        )
-        widget.disabled = True
-        return widget
 
     def _show_progress(self, progress: float | None) -> None:
         self.view.state = {"progress": progress}

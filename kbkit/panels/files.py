@@ -5,33 +5,20 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import ipywidgets as widgets
 import traitlets
-from traitlets import Bunch
 
-from kbkit.errors import (
-    ConfigError,
-    FilesError,
-    KbkitError,
-    MissingPathError,
-    NotTextError,
-    PathExistsError,
-    VersionConflictError,
-)
+from kbkit import errors
 from kbkit.models import Document, FileInfo, Hit
 from kbkit.models.files import FILES
-from kbkit.panels import render
-from kbkit.panels.controls import AnyWorkspace, Debouncer, Topic, control, home_of, row
-from kbkit.panels.panel import Answer, AskingView, EditingPanel, Message, text_in
+from kbkit.panels import controls, render
+from kbkit.panels.controls import AnyWorkspace, Debouncer, Topic
+from kbkit.panels.panel import Answer, AskingView, Message, ReadingPanel, text_in
 from kbkit.panels.render import ABOUT_LENGTH, TITLE_LENGTH, plain
-from kbkit.panels.text_rendering import MAX_LENGTH, PanelText, is_rendered, render_file, render_text
+from kbkit.panels.text_rendering import MAX_LENGTH, is_rendered, render_file, render_text
 from kbkit.sources.formats import FORMATS, MULTIPLE
-
-if TYPE_CHECKING:
-    from kbkit.workspace import Workspace
-
 
 MAX_FOUND = 200
 
@@ -110,7 +97,7 @@ class FilesView(AskingView, module="files.js"):
     ).tag(sync=True)
 
 
-class FilesPanel(EditingPanel):
+class FilesPanel(ReadingPanel):
     """Shows the files of a workspace as a tree, and reads and edits them.
 
     ::
@@ -132,33 +119,28 @@ class FilesPanel(EditingPanel):
     file = traitlets.Any(None, help="Facts about the open file.")
 
     def __init__(self, workspace: AnyWorkspace) -> None:
-        self._workspace = cast("Workspace", workspace)
-        self._files = self._workspace.files
+        self._workspace = workspace
+        self._files = workspace.files
         self._open_folders: set[str] = set()
         self._documents: tuple[object, list[Document]] | None = None
-        self._rendered = PanelText("")
         self._as_text = False
         self._anchor = ""
-        self._serial = 0
-        self._version = 0
-        self._reveals = 0
-        self._history: list[str] = []
         hint = "Words in names or content"
-        self.find_box = control(widgets.Text, "Find", placeholder=hint)
-        self.find_box.add_class("kbkit-query").observe(self._on_find, "value")
-        self._finder = Debouncer(_PAUSE, self._find)
-        super().__init__(home_of(workspace), "files")
+        self.find_box = controls.make(widgets.Text, "Find", placeholder=hint)
+        finder = Debouncer(_PAUSE, self._find)
+        self.find_box.add_class("kbkit-query").observe(lambda _change: finder.later(), "value")
+        super().__init__(controls.home_of(workspace), "files")
         self._view = FilesView(
             self,
             self._problem,
             {
                 "select": lambda message: self.show(str(message.get("path"))),
-                "follow": lambda message: self._follow(str(message.get("href"))),
+                "follow": self._follow,
                 "back": lambda _message: self.back(),
                 "look": lambda _message: self._look(),
             },
         )
-        self.fill([row(self.find_box), self.status_line, self._view])
+        self.fill([controls.row(self.find_box), self.status_line, self._view])
         self.refresh()
         self._start_watching()
 
@@ -170,16 +152,9 @@ class FilesPanel(EditingPanel):
                 self._history.append(self.file.path)
             self._open(None if info.is_folder else info, anchor, reveal=info.path)
 
-    def back(self) -> None:
-        """Open the file that was open before."""
-        with self.acting():
-            while self._history:
-                try:
-                    info = self._files.info(self._history.pop())
-                except MissingPathError:
-                    continue
-                self._open(info, reveal=info.path)
-                break
+    def _show_again(self, path: str) -> None:
+        info = self._files.info(path)
+        self._open(info, reveal=info.path)
 
     def refresh(self) -> None:
         """Import outside changes, and show the current state."""
@@ -205,7 +180,7 @@ class FilesPanel(EditingPanel):
         self._open_folders.add(folder)
         try:
             return {"rows": rows(self._files.list(folder))}
-        except FilesError:  # deleted meanwhile
+        except errors.FilesError:  # deleted meanwhile
             self._open_folders.discard(folder)
             return {"rows": []}
 
@@ -217,7 +192,7 @@ class FilesPanel(EditingPanel):
     def _do_save(self, message: Message) -> Answer:
         path, text = text_in(message, "path"), text_in(message, "text")
         version, before = text_in(message, "version"), ""
-        with suppress(FilesError):  # `write` raises the error
+        with suppress(errors.FilesError):  # `write` raises the error
             before = self._files.read(path)
         info = self._files.write(path, text, if_match=version)
 
@@ -234,9 +209,9 @@ class FilesPanel(EditingPanel):
     def _do_create(self, message: Message) -> Answer:
         path = text_in(message, "path").strip()
         if not path.strip("/"):
-            raise ConfigError("path: give a name, such as notes/today.md")
-        with suppress(MissingPathError):
-            raise PathExistsError(f"{self._files.info(path).path} already exists")
+            raise errors.ConfigError("path: give a name, such as notes/today.md")
+        with suppress(errors.MissingPathError):
+            raise errors.PathExistsError(f"{self._files.info(path).path} already exists")
         if message.get("kind") == "folder":
             info = self._files.mkdir(path)
         else:
@@ -246,7 +221,7 @@ class FilesPanel(EditingPanel):
     def _do_move(self, message: Message) -> Answer:
         source, target = text_in(message, "path"), text_in(message, "target").strip()
         if not target.strip("/"):
-            raise ConfigError("target: give the new path")
+            raise errors.ConfigError("target: give the new path")
         info = self._files.move(source, target)
         opened = "" if self.file is None else self.file.path
         follows = f"{opened}/".startswith(f"{source}/")
@@ -267,19 +242,14 @@ class FilesPanel(EditingPanel):
         self._open(self.file)
         return {}
 
-    def _follow(self, href: str) -> None:
-        target = self._rendered.links.get(href)
-        if target is not None:
-            self.show(target.name, target.anchor)
-
     def _problem(self, error: Exception, message: Message) -> Answer:
         """Return an error for its field; after a conflict, with the current file."""
         text = render.problem_line(error)
         field = {"create": "path", "move": "target"}.get(str(message.get("what")), "")
         current = None
-        if message.get("what") == "save" and isinstance(error, VersionConflictError):
+        if message.get("what") == "save" and isinstance(error, errors.VersionConflictError):
             current = {"text": "", "version": ""}
-            with suppress(FilesError):
+            with suppress(errors.FilesError):
                 current = self._do_edit(message)
         return {"text": text.removeprefix(f"{field}: "), "field": field, "now": current}
 
@@ -294,7 +264,7 @@ class FilesPanel(EditingPanel):
         if path:
             try:
                 info = self._files.info(path)
-            except FilesError:
+            except errors.FilesError:
                 self.announce(f"{path} no longer exists")
         self._open(None if info is None or info.is_folder else info, reveal=reveal)
 
@@ -315,13 +285,13 @@ class FilesPanel(EditingPanel):
             "back": bool(self._history),
             "undo": self._undo_label,
         }
-        self._rendered = PanelText("")
+        self._links = {}
         if info is None:
             return state | {"title": "", "path": "", "version": "", "note": _CHOOSE}
         path, note, is_text = info.path, "", True
         try:
             text = self._files.read(path)
-        except NotTextError:
+        except errors.NotTextError:
             is_text = False
             text = self._extract(path)
             note = (
@@ -333,18 +303,19 @@ class FilesPanel(EditingPanel):
         editable = not info.read_only
         if rendered and not (self._as_text and is_text):
             links = self._files.links(path) if editable else []
-            self._rendered = render_file(path, text, links)
+            shown = render_file(path, text, links)
         else:
-            self._rendered = render_text(path, text)
-        if self._rendered.cut:
-            note = f"Only the first {MAX_LENGTH:,} characters; {self._rendered.cut:,} are left out."
+            shown = render_text(path, text)
+        self._links = shown.links
+        if shown.cut:
+            note = f"Only the first {MAX_LENGTH:,} characters; {shown.cut:,} are left out."
         if is_text and not text.strip():
             note = "This file is empty."
         return state | {
             "title": render.plain(info.name, render.TITLE_LENGTH),
             "path": path,
-            "html": self._rendered.html,
-            "links": sorted(self._rendered.links),
+            "html": shown.html,
+            "links": sorted(self._links),
             "anchor": self._anchor,
             "passage": "",
             "badge": "" if editable else "read only",
@@ -359,7 +330,7 @@ class FilesPanel(EditingPanel):
     def _extract(self, path: str) -> str:
         try:
             return self._workspace[FILES].documents[path].content
-        except KbkitError:
+        except errors.KbkitError:
             return ""
 
     def _show_tree(self, reveal: str = "") -> None:
@@ -386,9 +357,6 @@ class FilesPanel(EditingPanel):
         note = f", the first {MAX_FOUND} are shown" if len(matches) == MAX_FOUND else ""
         self.say(f"{len(matches):,} of {len(self._documents[1]):,} files{note}")
         return matches
-
-    def _on_find(self, _change: Bunch) -> None:
-        self._finder.later()
 
     def _find(self) -> None:
         with self.acting():

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import ipywidgets as widgets
 import traitlets
-from traitlets import Bunch
 
 from kbkit.errors import ConfigError, ConflictError, NotFoundError
 from kbkit.graph.graph import MAX_DRAWN, Graph
@@ -27,8 +26,8 @@ from kbkit.models import (
     TargetKind,
 )
 from kbkit.models.values import pluralize
-from kbkit.panels import render
-from kbkit.panels.controls import AnyTarget, KnowledgeBaseSelector, Topic, control, is_local, row
+from kbkit.panels import controls, render
+from kbkit.panels.controls import AnyTarget, KnowledgeBaseSelector, Topic
 from kbkit.panels.panel import Answer, AskingView, JobPanel, text_in, texts_in
 from kbkit.runtime.config import Settings
 from kbkit.text.markdown.structure import plain_text
@@ -45,6 +44,7 @@ _PASSAGE = 400
 _PROPERTY = 240
 _MAX_ALIASES = 40
 _MAX_PROPERTIES = 40
+_TEXTS = ("name", "type", "description")
 
 
 def item(target: Target, name: str, type_: str) -> dict[str, str]:
@@ -96,12 +96,7 @@ def suggestion(pair: MergeSuggestion) -> dict[str, Any]:
 
 
 def fields(entity: Entity) -> dict[str, Any]:
-    return {
-        "name": entity.name,
-        "type": entity.type,
-        "description": entity.description,
-        "aliases": list(entity.aliases),
-    }
+    return {name: getattr(entity, name) for name in _TEXTS} | {"aliases": list(entity.aliases)}
 
 
 def details(
@@ -228,17 +223,21 @@ class GraphPanel(JobPanel):
         self._version = 0
         self._revisions: object = None
         sizes = sorted({*_SIZES, limit})
-        self.size_box = control(
+        self.size_box = controls.make(
             widgets.Dropdown, "Maximum nodes", options=[(f"{n:,}", n) for n in sizes], value=limit
         )
-        self.documents_box = control(widgets.Checkbox, "Documents", value=False, indent=False)
+        self.documents_box = controls.make(widgets.Checkbox, "Documents", value=False, indent=False)
         self.documents_box.add_class("kbkit-check")
         for box in (self.size_box, self.documents_box):
-            box.observe(self._on_box, "value")
+            box.observe(lambda _change: self.refresh(), "value")
         super().__init__(self._selector.home, "graph", "Stop loading the graph")
         self._view = GraphWidget(self, self._problem, {"open": self._open})
         self.fill(
-            [row(self.kb_box, self.size_box, self.documents_box), self.status_line, self._view]
+            [
+                controls.row(self.kb_box, self.size_box, self.documents_box),
+                self.status_line,
+                self._view,
+            ]
         )
         self._show({"nodes": [], "edges": [], "total": 0}, "Loading the graph…")
         self.refresh()
@@ -251,7 +250,7 @@ class GraphPanel(JobPanel):
     def _redraw(self) -> None:
         if not self.keeps_outcome:
             self.error = None
-        self._repeat(self._read)
+        self._repeat(self.update_quietly()(self._read))
 
     def show(self, entity: str) -> None:
         """Select an entity by id or name."""
@@ -260,9 +259,6 @@ class GraphPanel(JobPanel):
             self._view.send({"select": entity_item(node)})
 
     # Controls
-
-    def _on_box(self, _change: Bunch) -> None:
-        self.refresh()
 
     def _update(self, topic: Topic) -> None:
         if topic == "graph":
@@ -280,10 +276,6 @@ class GraphPanel(JobPanel):
         return {kb: (numbers[0], numbers[-1]) for kb, numbers in revisions.items()}
 
     def _read(self) -> None:
-        with self.update_quietly():
-            self._read_once()
-
-    def _read_once(self) -> None:
         self._revisions = self._current_revisions()
         kbs = self._kbs()
         if kbs == []:
@@ -382,13 +374,9 @@ class GraphPanel(JobPanel):
         return [suggestion(each) for each in self._graph.suggestions(limit=_SUGGESTIONS)]
 
     def _do_create(self, message: Mapping[str, Any]) -> Answer:
-        entity = self._graph.create(
-            text_in(message, "name"),
-            type=text_in(message, "type") or "name",
-            description=text_in(message, "description"),
-            aliases=texts_in(message, "aliases"),
-            by=self.rater,
-        )
+        values = _values_in(message)
+        values["type"] = values["type"] or "name"
+        entity = self._graph.create(**values, by=self.rater)
         return self._answer_change(f"Created: {entity.name}", entity)
 
     def _do_update(self, message: Mapping[str, Any]) -> Answer:
@@ -396,15 +384,8 @@ class GraphPanel(JobPanel):
         opened = self._graph.entity(id_) if message.get("over") else self._seen.get(id_)
         if opened is None:
             raise NotFoundError("this entity is not open here; select it again")
-        values = {
-            "name": text_in(message, "name"),
-            "type": text_in(message, "type"),
-            "description": text_in(message, "description"),
-            "aliases": tuple(texts_in(message, "aliases")),
-        }
-        changes: dict[str, Any] = {
-            field: value for field, value in values.items() if value != getattr(opened, field)
-        }
+        values = _values_in(message).items()
+        changes = {field: value for field, value in values if value != getattr(opened, field)}
         if not changes:
             return {"item": entity_item(opened)}
         changed = self._graph.update(opened, **changes, by=self.rater)
@@ -476,8 +457,13 @@ class GraphPanel(JobPanel):
             self._on_open(hit if hit is not None else str(message.get("document")))
 
 
+def _values_in(message: Mapping[str, Any]) -> dict[str, Any]:
+    texts = {name: text_in(message, name) for name in _TEXTS}
+    return {**texts, "aliases": tuple(texts_in(message, "aliases"))}
+
+
 def _graph_of(kb: KnowledgeBase, rater: str) -> Graph | RemoteGraph:
     handle = handle_of(kb)
-    if is_local(kb):
+    if controls.is_local(kb):
         return Graph(handle.stores, rater)
     return cast("RemoteHandle", handle).workspace_graph

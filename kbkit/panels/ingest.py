@@ -13,18 +13,8 @@ from traitlets import Any, Bunch
 from kbkit.errors import ConfigError
 from kbkit.models import IngestReport, Problem, Progress, SourceInfo
 from kbkit.models.values import pluralize
-from kbkit.panels import render
-from kbkit.panels.controls import (
-    AnyTarget,
-    KnowledgeBaseSelector,
-    Topic,
-    button,
-    buttons,
-    control,
-    enable,
-    row,
-    show,
-)
+from kbkit.panels import controls, render
+from kbkit.panels.controls import AnyTarget, KnowledgeBaseSelector, Topic
 from kbkit.panels.panel import JobPanel, Panel
 from kbkit.panels.render import PATH_LENGTH, TITLE_LENGTH, plain
 from kbkit.panels.source_form import SourceForm, add_files, source_label, source_models
@@ -43,13 +33,15 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         self._panel = panel
         self._find = find
         self._sources_by_id: dict[str, SourceInfo] = {}
-        self.choice = control(widgets.Dropdown, "Sources")
+        self.choice = controls.make(widgets.Dropdown, "Sources")
         self.choice.observe(lambda _change: self._show_chosen(), "value")
-        self.switch_button = button("Disable", "Skip it in refreshes", self.switch)
-        self.remove_button = button("Remove", "Remove this source", self.remove)
-        self.keep_box = control(widgets.Checkbox, "Keep its documents", value=True, indent=False)
-        actions = buttons(self.switch_button, self.remove_button, self.keep_box)
-        super().__init__([row(self.choice), actions])
+        self.switch_button = controls.button("Disable", "Skip it in refreshes", self.switch)
+        self.remove_button = controls.button("Remove", "Remove this source", self.remove)
+        self.keep_box = controls.make(
+            widgets.Checkbox, "Keep its documents", value=True, indent=False
+        )
+        actions = controls.buttons(self.switch_button, self.remove_button, self.keep_box)
+        super().__init__([controls.row(self.choice), actions])
         self.refresh()
 
     def refresh(self) -> None:
@@ -63,7 +55,7 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         self.choice.value = (
             before if before in self._sources_by_id else next(iter(self._sources_by_id), None)
         )
-        show(self, bool(self._sources_by_id))
+        controls.show(self, bool(self._sources_by_id))
         self._show_chosen()
 
     def switch(self) -> None:
@@ -190,14 +182,14 @@ class IngestPanel(JobPanel):
         self._models = source_models()
         self._forms: dict[str, SourceForm] = {}
         kinds = [(source_label(kind), kind) for kind in self._models]
-        self.type_box = control(widgets.Dropdown, "Source", options=kinds)
+        self.type_box = controls.make(widgets.Dropdown, "Source", options=kinds)
         self.type_box.observe(lambda _change: self._show_form(), "value")
         self._form_box = widgets.VBox().add_class("kbkit-form")
-        self.start_button = button("Start", "Read the source", self.start)
+        self.start_button = controls.button("Start", "Read the source", self.start)
         self.start_button.add_class("kbkit-primary")
         hint = "Read all sources of the knowledge base again"
-        self.refresh_button = button("Refresh all", hint, self.refresh)
-        self.upload = control(
+        self.refresh_button = controls.button("Refresh all", hint, self.refresh)
+        self.upload = controls.make(
             widgets.FileUpload,
             "Upload files",
             tooltip="Files from your computer: Markdown, text, HTML, PDF, DOCX and more; Jupyter "
@@ -205,7 +197,7 @@ class IngestPanel(JobPanel):
             multiple=True,
         )
         self.upload.observe(self._on_upload, "value")
-        self.embedding_box = control(
+        self.embedding_box = controls.make(
             widgets.Dropdown,
             "Embedder if new",
             options=[
@@ -215,7 +207,7 @@ class IngestPanel(JobPanel):
             ],
         )
         if self.kb_box is None:
-            show(self.embedding_box, visible=False)
+            controls.show(self.embedding_box, visible=False)
         else:
             self.kb_box.observe(lambda _change: self._show_kept(), "value")
         self.kept = KeptSources(self, self._present)
@@ -223,9 +215,11 @@ class IngestPanel(JobPanel):
         self._problems = widgets.HTML()
         self.fill(
             [
-                row(self.kb_box, self.embedding_box, self.type_box),
+                controls.row(self.kb_box, self.embedding_box, self.type_box),
                 self._form_box,
-                buttons(self.start_button, self.cancel_button, self.refresh_button, self.upload),
+                controls.buttons(
+                    self.start_button, self.cancel_button, self.refresh_button, self.upload
+                ),
                 self.status_line,
                 self._counts,
                 self._problems,
@@ -307,14 +301,17 @@ class IngestPanel(JobPanel):
     # Work
 
     def _ingest(self, title: str, ingest: Ingest, *, may_create: bool = True) -> None:
-        find = self._find_selected()
-        name = self._selector.name
+        if self.running:
+            raise ConfigError("work is already running; wait for it, or cancel it first")
+        if not (name := self._selector.name):
+            raise ConfigError("name a knowledge base: an existing one, or a new one")
 
         def job() -> None:
             is_new = may_create and self._make(name)
             report = IngestReport()
             try:
-                report = ingest(find(), self._on_progress, self._cancelled.is_set)
+                kb = self._selector.find(name)
+                report = ingest(kb, self._on_progress, self._cancelled.is_set)
             finally:
                 dropped = is_new and not report.interrupted and self._drop_empty(name)
             seconds = time.monotonic() - self._began
@@ -347,13 +344,6 @@ class IngestPanel(JobPanel):
         self.publish("knowledge_bases")
         return True
 
-    def _find_selected(self) -> Callable[[], KnowledgeBase]:
-        if self.running:
-            raise ConfigError("work is already running; wait for it, or cancel it first")
-        if not (name := self._selector.name):
-            raise ConfigError("name a knowledge base: an existing one, or a new one")
-        return lambda: self._selector.find(name)
-
     def _run(self, job: Callable[[], None]) -> None:
         super()._run(job)
         self.publish("documents")
@@ -364,7 +354,7 @@ class IngestPanel(JobPanel):
             self._show(progress.so_far, progress.message, seconds)
 
     def _set_running(self, running: bool) -> None:
-        enable(self, not running)
+        controls.enable(self, not running)
         if not running:
             self._selector.offer()
             self._show_kept()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import traitlets
 
-from kbkit.panels import render
-from kbkit.panels.controls import AnyBase, Topic, home_of
+from kbkit.panels import controls, render
+from kbkit.panels.controls import AnyBase, Topic
 from kbkit.panels.panel import JobPanel, View
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class JudgePanel(JobPanel):
         seed: int = 0,
         rater: str = "",
     ) -> None:
-        super().__init__(home_of(kb), "judge-panel", "Stop counting")
+        super().__init__(controls.home_of(kb), "judge-panel", "Stop counting")
         self.judging: JudgingRound = kb.feedback.judging(
             queries, limit=limit, unshown=unshown, seed=seed, rater=rater
         )
@@ -91,8 +92,6 @@ class JudgePanel(JobPanel):
         place, chunk_id, score = (message.get(name) for name in ("place", "id", "score"))
         if not (self._is_place(place) and isinstance(chunk_id, str) and type(score) is int):
             return
-        assert isinstance(place, int)
-        assert isinstance(score, int)
         self.error = None
         with self.show_errors():
             if score:
@@ -120,7 +119,7 @@ class JudgePanel(JobPanel):
                 self._requested = requested + earlier[:4]
             self._wake()
 
-    def _is_place(self, place: object) -> bool:
+    def _is_place(self, place: object) -> TypeGuard[int]:
         return type(place) is int and 0 <= place < len(self.judging.queries)
 
     def _update(self, topic: Topic) -> None:
@@ -187,11 +186,7 @@ class JudgePanel(JobPanel):
 
     def _measure(self) -> None:
         interim, agreement = self.judging.interim_score(), self.judging.agreement()
-        self._state["interim"] = (
-            None
-            if interim is None
-            else {"ndcg": interim.ndcg, "judged": interim.judged, "queries": interim.queries}
-        )
+        self._state["interim"] = None if interim is None else asdict(interim)
         self._state["agreement"] = agreement.to_dict() if agreement.passages else None
 
     def _show(self) -> None:

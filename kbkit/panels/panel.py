@@ -6,28 +6,18 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
 
 import anywidget
-import ipywidgets
 import ipywidgets as widgets
 import traitlets
 
-from kbkit.errors import ConfigError, KbkitError
+from kbkit.errors import ConfigError, KbkitError, NotFoundError
 from kbkit.export.facts import bundle_modules
-from kbkit.panels.controls import (
-    Home,
-    StatusLine,
-    Topic,
-    Watch,
-    button,
-    publish,
-    running_loop,
-    stylesheet,
-    subscribe,
-)
+from kbkit.panels import controls
+from kbkit.panels.controls import Home, StatusLine, Topic, Watch
 
 _log = logging.getLogger(__name__)
 
@@ -55,17 +45,17 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     def __init__(self, home: Home, name: str) -> None:
         self._home = home
-        self._loop = running_loop()
+        self._loop = controls.running_loop()
         self.lock = threading.RLock()
         self.status_line = StatusLine()
         self.is_outcome = False
         super().__init__()
         self.add_class("kbkit-panel").add_class(f"kbkit-{name}")
-        subscribe(home, self._receive)
+        controls.subscribe(home, self._receive)
 
     def fill(self, children: Sequence[Any]) -> None:
         """Put widgets into the panel."""
-        self.children = (stylesheet(), *children)
+        self.children = (controls.stylesheet(), *children)
 
     @property
     def keeps_outcome(self) -> bool:
@@ -118,14 +108,14 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     def publish(self, topic: Topic) -> None:
         """Notify other panels of the workspace."""
-        publish(self._home, topic, sender=self)
+        controls.publish(self._home, topic, sender=self)
 
     def _show_error(self, error: Exception) -> None:
         self.status_line.fail(error, beside=self.keeps_outcome)
 
     def _receive(self, topic: Topic) -> None:
         """Handle a change in the panel's thread; publishers may be in another one."""
-        if self._loop is not None and self._loop is not running_loop():
+        if self._loop is not None and self._loop is not controls.running_loop():
             self._loop.call_soon_threadsafe(self._receive, topic)
         else:
             with self.acting(), self.update_quietly():
@@ -211,6 +201,35 @@ class EditingPanel(Panel):
         return {"said": message}
 
 
+class ReadingPanel(EditingPanel):
+    """An editing panel with a tree, and an open document whose links open others."""
+
+    def __init__(self, home: Home, name: str) -> None:
+        self._links: Mapping[str, Any] = {}  # by address: `LinkTarget`
+        self._serial = self._version = self._reveals = 0
+        self._history: list[str] = []
+        super().__init__(home, name)
+
+    def show(self, name: Any, anchor: str = "") -> None:
+        raise NotImplementedError
+
+    def back(self) -> None:
+        """Open the document that was open before."""
+        with self.acting():
+            while self._history:
+                with suppress(NotFoundError):
+                    self._show_again(self._history.pop())
+                    break
+
+    def _show_again(self, name: str) -> None:
+        raise NotImplementedError
+
+    def _follow(self, message: Message) -> None:
+        link = self._links.get(str(message.get("href")))
+        if link is not None:
+            self.show(link.name, link.anchor)
+
+
 class JobPanel(Panel):
     """A panel whose work runs in a thread, so that cells and other panels stay usable."""
 
@@ -222,7 +241,7 @@ class JobPanel(Panel):
         self._switching = threading.RLock()  # held while a job starts or ends
         self._again = False
         self._updated = 0.0
-        self.cancel_button = button("Cancel", hint, self.cancel)
+        self.cancel_button = controls.button("Cancel", hint, self.cancel)
         self.cancel_button.disabled = True
         super().__init__(home, name)
 
@@ -285,7 +304,7 @@ class JobPanel(Panel):
 
 Handler = Callable[[Mapping[str, Any]], None]
 
-_RESERVED = frozenset(ipywidgets.DOMWidget.class_trait_names()) | {"style"}
+_RESERVED = frozenset(widgets.DOMWidget.class_trait_names()) | {"style"}
 """Traits that ipywidgets reads itself; other values there break its ``create_view``."""
 
 

@@ -12,17 +12,8 @@ from traitlets import Bunch, Unicode
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Filters, Hit, Hits, Mode
 from kbkit.models.values import pluralize
-from kbkit.panels import render
-from kbkit.panels.controls import (
-    AnyTarget,
-    Debouncer,
-    KnowledgeBaseSelector,
-    MutedUpdates,
-    Topic,
-    control,
-    mode_box,
-    row,
-)
+from kbkit.panels import controls, render
+from kbkit.panels.controls import AnyTarget, Debouncer, KnowledgeBaseSelector, MutedUpdates, Topic
 from kbkit.panels.search_filters import FilterBox
 from kbkit.panels.search_results import ResultSet, ResultsPanel, card_id
 from kbkit.runtime.config import Settings
@@ -79,19 +70,19 @@ class SearchPanel(ResultsPanel):
         self._muted = MutedUpdates()
         selector = KnowledgeBaseSelector(target, on_change=self._debouncer.now, offer_all=True)
         self.kb_box = selector.box
-        self.query_box = control(
+        self.query_box = controls.make(
             widgets.Text, "Search", placeholder="Ask in your own words, or type a name"
         ).add_class("kbkit-query")
         self.query_box.observe(self._on_typing, "value")
         self.query_box.on_msg(self._on_submit)
-        self.mode_box = mode_box()
+        self.mode_box = controls.mode_box()
         self.filter_box = FilterBox(selector.selected)
         for box in (self.mode_box, self.filter_box):
             box.observe(lambda _change: self._debouncer.now(), "value")
         handlers = {"more": self._show_similar, "back": self._back, "look": self._look}
         super().__init__(selector, rater or Settings.load().rater, on_open, handlers)
-        controls = row(self.query_box, self.kb_box, self.mode_box, self.filter_box.toggle)
-        self.fill([controls, self.filter_box, self.cards])
+        top = controls.row(self.query_box, self.kb_box, self.mode_box, self.filter_box.toggle)
+        self.fill([top, self.filter_box, self.cards])
         self.observe(self._on_query, "query")
         self.refresh()
 
@@ -162,7 +153,9 @@ class SearchPanel(ResultsPanel):
                 return
             self._answered = None
             hits = self._find(query) if query else Hits("", ())
-            self._adapt(hits.seconds)
+            if self._adapts and hits.seconds:
+                slow = min(hits.seconds, self._debouncer.delay or hits.seconds) > _AT_ONCE
+                self._debouncer.delay = min(hits.seconds, _MAX_WAIT) if slow else 0.0
             self._before = []
             several = self._selector.name == ""
             self._show(ResultSet(hits, query, several), fresh=request != self._last)
@@ -179,11 +172,6 @@ class SearchPanel(ResultsPanel):
             kb = self._selector.find()
             return kb.search(query, limit=self._limit, mode=self.mode, filters=self.filters)
         return workspace.search(query, limit=self._limit, mode=self.mode, filters=self.filters)
-
-    def _adapt(self, seconds: float) -> None:
-        if self._adapts and seconds:
-            slow = min(seconds, self._debouncer.delay or seconds) > _AT_ONCE
-            self._debouncer.delay = min(seconds, _MAX_WAIT) if slow else 0.0
 
     def _show(self, results: ResultSet, *, fresh: bool = True) -> None:
         shown = {card_id(hit) for hit in results.hits}

@@ -14,8 +14,8 @@ import traitlets
 from traitlets import Bunch
 
 from kbkit.models import DocumentState, DocumentType, Filters, KnowledgeBaseInfo
-from kbkit.panels import render
-from kbkit.panels.controls import MutedUpdates, control, row, show, toggle
+from kbkit.panels import controls, render
+from kbkit.panels.controls import MutedUpdates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,15 +45,15 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self._knowledge_bases = knowledge_bases
         self._muted = MutedUpdates()
         self._age: timedelta | None = None
-        self.toggle = toggle(
+        self.toggle = controls.toggle(
             "Filters", tooltip="Only some types, tags, folders, subjects, ratings, ages or states"
         )
         self.toggle.observe(self._on_toggle, "value")
-        self._row = row()
+        self._row = controls.row()
         self._chips = widgets.HBox().add_class("kbkit-chips")
         self._chip_of: dict[str, Any] = {}
         for hidden in (self._row, self._chips):
-            show(hidden, visible=False)
+            controls.show(hidden, visible=False)
         self.controls: dict[str, Any] = {}
         super().__init__([self._row, self._chips])
         self.add_class("kbkit-filters")
@@ -87,7 +87,7 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         if change["new"] and not self.controls:
             self._make_controls()
         self.offer()
-        show(self._row, visible=change["new"])
+        controls.show(self._row, visible=change["new"])
 
     def _make_controls(self) -> None:
         make: dict[str, tuple[Any, str, dict[str, Any]]] = {
@@ -103,7 +103,7 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         for name, (kind, label, options) in make.items():
             if kind is widgets.Combobox:
                 options |= {"continuous_update": False}
-            self.controls[name] = control(kind, label, **options)
+            self.controls[name] = controls.make(kind, label, **options)
             self.controls[name].observe(self._on_choice, "value")
         self._row.children = tuple(self.controls.values())
 
@@ -139,7 +139,7 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             for text in _remaining(self.value)
         }
         self._chips.children = tuple(self._chip_of.values())
-        show(self._chips, visible=bool(self._chip_of))
+        controls.show(self._chips, visible=bool(self._chip_of))
 
     def _show_value(self) -> None:
         value = self.value
@@ -153,7 +153,7 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     def _make_chip(self, text: str) -> Any:
         label, hint = f"{render.plain(text, 60)} ✕", f"Remove {render.plain(text, 200)}"
-        chip = control(widgets.Button, label, tooltip=hint)
+        chip = controls.make(widgets.Button, label, tooltip=hint)
         chip.on_click(lambda _chip: self._remove(text))
         return chip
 
@@ -168,7 +168,7 @@ def _remaining(value: Filters) -> dict[str, Filters]:
         condition = getattr(value, name)
         if name in _LISTS:
             for item in condition:
-                others = tuple(each for each in condition if each != item)
+                others: Any = tuple(each for each in condition if each != item)
                 remaining[say(item)] = replace(value, **{name: others})
         elif condition not in ((), "", None):
             remaining[say(condition)] = replace(value, **{name: getattr(_NONE, name)})

@@ -66,8 +66,6 @@ class Highlighter:
     analyzer: Analyzer
 
     def __call__(self, text: str) -> list[Segment]:
-        if not self.terms:
-            return [(text, False)]
         segments: list[Segment] = []
         end = 0
         for match in _WORD.finditer(text):

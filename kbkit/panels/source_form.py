@@ -12,7 +12,7 @@ from traitlets import Bunch
 
 from kbkit.errors import ConfigError, SourceError
 from kbkit.models import IngestReport, Problem, SourceDocument
-from kbkit.panels.controls import control, row, show, toggle
+from kbkit.panels import controls
 from kbkit.recipes import AnySource, SourceSpec, parse_source
 from kbkit.recipes.base import meanings
 
@@ -70,11 +70,11 @@ class SourceForm(widgets.VBox):  # type: ignore[misc]
         optional = [box for name, box in self.controls.items() if name not in _PLACES]
         for box in places:
             box.add_class("kbkit-query")
-        self._others = row(*optional)
-        show(self._others, visible=False)
-        self.more = toggle("More options")
+        self._others = controls.row(*optional)
+        controls.show(self._others, visible=False)
+        self.more = controls.toggle("More options")
         self.more.observe(self._on_toggle, "value")
-        super().__init__([row(*places, self.more), self._others])
+        super().__init__([controls.row(*places, self.more), self._others])
 
     def source(self) -> Any:
         """Return the source that the form describes.
@@ -101,7 +101,7 @@ class SourceForm(widgets.VBox):  # type: ignore[misc]
             raise ConfigError(f"{_label(name)}: {message}") from None
 
     def _on_toggle(self, change: Bunch) -> None:
-        show(self._others, visible=change["new"])
+        controls.show(self._others, visible=change["new"])
         self.more.description = "Fewer options" if change["new"] else "More options"
 
 
@@ -110,17 +110,19 @@ def _make(name: str, field: FieldInfo, shapes: Sequence[Mapping[str, Any]], mean
     hint = " ".join(meaning.split())
     if any(shape.get("type") == "boolean" for shape in shapes):
         on = bool(field.default)
-        box = control(widgets.Checkbox, label, value=on, tooltip=hint, indent=False)
+        box = controls.make(widgets.Checkbox, label, value=on, tooltip=hint, indent=False)
         return box.add_class("kbkit-check")
     if all("enum" in shape or shape.get("type") == "null" for shape in shapes):
         unset = ("Detected" if name == "document_type" else "Default", "")
         values = [str(value) for shape in shapes for value in shape.get("enum", ())]
         choices = [(value.replace("_", " "), value) for value in values]
-        return control(widgets.Dropdown, label, options=[unset, *choices], value="", tooltip=hint)
+        return controls.make(
+            widgets.Dropdown, label, options=[unset, *choices], value="", tooltip=hint
+        )
     default = "" if field.is_required() or field.default in (None, (), "") else str(field.default)
     if _is_list(shapes):
         default = "separated by commas"
-    return control(widgets.Text, label, placeholder=default, tooltip=hint)
+    return controls.make(widgets.Text, label, placeholder=default, tooltip=hint)
 
 
 def _label(name: str) -> str:
