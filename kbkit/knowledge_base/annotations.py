@@ -29,13 +29,7 @@ from kbkit.models import (
 )
 from kbkit.recipes import LlmAnnotation
 from kbkit.runtime.progress import OnProgress, progress_bar
-from kbkit.runtime.validation import (
-    check_integer,
-    check_limit,
-    check_member,
-    check_text,
-    explain_calls,
-)
+from kbkit.runtime.validation import check_limit, check_member, check_text, explain_calls
 from kbkit.stores.catalog import chunk_annotations, corpus, reading, subjects
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.subjects import SubjectName
@@ -72,7 +66,7 @@ def list_subjects(
 
 
 def about(stores: Stores, handles: Sequence[Handle], query: str, *, limit: int) -> About:
-    check_integer("limit", limit, 1)
+    check_limit(limit)
     text = " ".join(check_text("query", query).split())
     if not text:
         raise ConfigError("the query is empty: give some words")

@@ -142,11 +142,7 @@ def with_vectors(chunks: Chunks) -> Iterator[tuple[Chunk, NDArray[np.float32]]]:
 Row = Mapping[str, Any]
 
 _DOCUMENT = {
-    "id": "text",
-    "uri": "text",
-    "title": "text",
-    "description": "text",
-    "document_type": "text",
+    **dict.fromkeys(("id", "uri", "title", "description", "document_type"), "text"),
     "tags": "texts",
     "state": "text",
     "fetched_at": "time",
@@ -156,15 +152,10 @@ _DOCUMENT = {
     "content": "text",
 }
 _CHUNK = {
-    "id": "text",
-    "document_id": "text",
-    "position": "number",
-    "start": "number",
-    "end": "number",
-    "page": "number",
+    **dict.fromkeys(("id", "document_id"), "text"),
+    **dict.fromkeys(("position", "start", "end", "page"), "number"),
     "heading_path": "texts",
-    "anchor": "text",
-    "text": "text",
+    **dict.fromkeys(("anchor", "text"), "text"),
 }
 
 

@@ -56,17 +56,16 @@ class Handle:
         self.id = row.id
         self.name = row.name
         self._embedder: Embedder | None = None
-        self._read: dict[str, tuple[int, Any]] = {}
+        self._read: dict[object, tuple[int, Any]] = {}
         self._built_at = -1
         self._spec: tuple[Mapping[str, Any], KnowledgeBaseSpec] | None = None
 
-    def _cached_read(self, name: str, read: Callable[[Transaction], _T]) -> _T:
-        """Read from the catalog, cached until it changes."""
+    def _cached_read(self, query: Callable[[Transaction, str], _T]) -> _T:
+        """Run a query as `look_up` does, cached until the catalog changes."""
         changes = self.stores.database.changes()  # first, so that no change is missed
-        cached = self._read.get(name)
+        cached = self._read.get(query)
         if cached is None or cached[0] != changes:
-            with self.stores.database.read() as transaction:
-                cached = self._read[name] = changes, read(transaction)
+            cached = self._read[query] = changes, self.look_up(query)
         value: _T = cached[1]
         return value
 
@@ -81,7 +80,7 @@ class Handle:
             return query(transaction, self.id, *args, **kwargs)
 
     def row(self) -> KnowledgeBaseRow:
-        return self._cached_read("row", lambda it: knowledge_bases.get_by_id(it, self.id))
+        return self._cached_read(knowledge_bases.get_by_id)
 
     def check_own(self) -> None:
         if self.id in BUILT_IN:
@@ -107,20 +106,19 @@ class Handle:
             )
 
     def revision(self) -> tuple[int, int, int]:
-        extent = self._cached_read("ratings", lambda it: ratings.extent(it, self.id))
-        return (self.row().version, *extent)
+        return (self.row().version, *self._cached_read(ratings.extent))
 
     def site_revision(self) -> tuple[object, ...]:
-        return (*self.revision(), self._cached_read("site", self._site_state))
+        return (*self.revision(), self._cached_read(self._site_state))
 
-    def _site_state(self, transaction: Transaction) -> str:
+    def _site_state(self, transaction: Transaction, kb_id: str) -> str:
         site = self.spec.site
         options = {FILES: site.files, ENTRIES: site.entries}
         names = knowledge_bases.names(transaction)
         ids = [id_ for id_, is_shown in options.items() if is_shown and id_ in names]
-        rows = [knowledge_bases.get(transaction, id_) for id_ in ids if id_ != self.id]
+        rows = [knowledge_bases.get(transaction, id_) for id_ in ids if id_ != kb_id]
         sections = [f" {row.version} {ratings.extent(transaction, row.id)}" for row in rows]
-        return "".join([reading.graph_state(transaction, self.id), *sections])
+        return "".join([reading.graph_state(transaction, kb_id), *sections])
 
     def site_folder(self) -> Path:
         folder = self.spec.site.directory
