@@ -9,32 +9,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO
 
-from kbkit.entries import agent_skills, learning
-from kbkit.entries.folders import (
-    FOLDER,
-    NAME,
-    check_paths,
-    check_slug,
-    read_knowledge,
-    slug_of,
-    unique,
-)
+from kbkit.entries import agent_skills, folders, learning
+from kbkit.entries.folders import NAME
 from kbkit.entries.index import EntryIndex
 from kbkit.entries.learning import EntryLookup
 from kbkit.entries.skill_file import check_values, edit_yaml, new_skill
-from kbkit.entries.store import (
-    PROMPT,
-    README,
-    EntryStore,
-    StoredEntry,
-    check_files,
-    entry_of,
-    info_of,
-    title_of,
-)
-from kbkit.errors import ConfigError, MissingPathError, VersionConflictError
+from kbkit.entries.store import PROMPT, README, EntryStore, check_files, entry_of, info_of, title_of
+from kbkit.errors import ConfigError, MissingPathError
 from kbkit.files.index import saying_done
 from kbkit.files.paths import join_parts, parts_of
+from kbkit.files.store import check_version
 from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base import KnowledgeBase
 from kbkit.models import (
@@ -69,18 +53,14 @@ class Entries:
     """
 
     def __init__(
-        self,
-        store: EntryStore,
-        index: EntryIndex,
-        lookup: EntryLookup,
-        learner: learning.Learner,
-        settings: Settings,
+        self, stores: Stores, settings: Settings, knowledge_base: Callable[[], KnowledgeBase]
     ) -> None:
-        self._store = store
-        self._index = index
-        self._lookup = lookup
-        self._learner = learner
+        stores.require_home()
         self._settings = settings
+        self._store = EntryStore(stores.folder / ENTRIES, stores.locks)
+        self._index = EntryIndex(self._store, stores, knowledge_base)
+        self._lookup = EntryLookup(self._store, self._index, knowledge_base)
+        self._learner = learning.Learner(self._store, self._index, stores)
 
     @property
     def path(self) -> Path:
@@ -153,7 +133,7 @@ class Entries:
             IsFolderError: It is a folder.
             PathOutsideError: The path is outside the entry.
         """
-        return self._store.open(join_parts((check_slug(slug), *parts_of(path))))
+        return self._store.open(join_parts((folders.check_slug(slug), *parts_of(path))))
 
     # ---- writing
 
@@ -199,16 +179,15 @@ class Entries:
         )
         extras = {path: data for path, data in check_files(files or {}).items() if data is not None}
         if check_text("slug", slug):
-            check_slug(slug)
+            folders.check_slug(slug)
         with self._store.hold_lock():
-            folders = self.path.iterdir() if self.path.is_dir() else ()
-            used_slugs = {each.name.casefold() for each in folders}
-            new_slug = slug or slug_of(cleaned["title"], used_slugs)
+            used_slugs = {each.name.casefold() for each in self.path.glob("*")}
+            new_slug = slug or folders.slug_of(cleaned["title"], used_slugs)
             ids = self._index.ids().values()
             now = datetime.now(UTC)
             values = {key: value for key, value in cleaned.items() if key not in _TEXTS}
             values |= {
-                "id": unique(new_slug, ids),
+                "id": folders.unique(new_slug, ids),
                 "source": EntrySource.MANUAL.value,
                 "created_at": now,
                 "updated_at": now,
@@ -267,7 +246,7 @@ class Entries:
         with self._store.hold_lock():
             stored = self._store.read_entry(slug)
             if if_match is not None:
-                _check_version(stored, if_match)
+                check_version(slug, stored.version, if_match)
             texts = {name: changes[key].encode() for key, name in _TEXTS.items() if key in changes}
             data_by_path: dict[str, bytes | None] = {**texts, **extras}
             for path, data in data_by_path.items():
@@ -291,7 +270,7 @@ class Entries:
             InvalidPathError: The new slug is invalid.
             PathExistsError: It is taken.
         """
-        check_slug(to)
+        folders.check_slug(to)
         with self._store.hold_lock():
             skill = self._store.read_skill(slug)
             record = self._index.records().get(slug)
@@ -336,10 +315,10 @@ class Entries:
             VersionConflictError: Another change came first.
             EntryFormatError: ``if_match`` is given, but the ``skill.yaml`` is invalid.
         """
-        check_slug(slug)
+        folders.check_slug(slug)
         with self._store.hold_lock():
             if if_match is not None:
-                _check_version(self._store.read_entry(slug), if_match)
+                check_version(slug, self._store.read_entry(slug).version, if_match)
             deleted = self._store.delete(slug, lambda _: {})
         with saying_done(slug):
             self._index.level()
@@ -357,7 +336,7 @@ class Entries:
             PathExistsError: The slug is taken.
         """
         if to:
-            check_slug(to)
+            folders.check_slug(to)
         item, _ = self._store.undelete(slug, to)
         return self._update_index(item.path)
 
@@ -456,10 +435,10 @@ class Entries:
         """
         task = " ".join(check_text("task_id", task_id).split())
         if isinstance(folder, Mapping):
-            place = Path(FOLDER)
-            slug = self._learner.learn(place, check_paths(place, folder), task)
+            place = Path(folders.FOLDER)
+            slug = self._learner.learn(place, folders.check_paths(place, folder), task)
         else:
-            slug = self._learner.learn(*read_knowledge(Path(folder)), task)
+            slug = self._learner.learn(*folders.read_knowledge(Path(folder)), task)
         return self._update_index(slug)
 
     def learning_prompt(self) -> str:
@@ -533,25 +512,6 @@ def _check_prompt(prompt: str) -> str:
     if not (task := check_text("prompt", prompt).strip()):
         raise ConfigError("prompt: is empty; describe the task")
     return task
-
-
-def _check_version(stored: StoredEntry, expected: str) -> None:
-    if expected != stored.version:
-        raise VersionConflictError(
-            f"{stored.slug}: is now at version {stored.version}, not {expected}: it was changed "
-            "meanwhile; read it again, and repeat your change"
-        )
-
-
-def open_entries(
-    stores: Stores, settings: Settings, knowledge_base: Callable[[], KnowledgeBase]
-) -> Entries:
-    stores.require_home()
-    store = EntryStore(stores.folder / ENTRIES, stores.locks)
-    index = EntryIndex(store, stores, knowledge_base)
-    lookup = EntryLookup(store, index, knowledge_base)
-    learner = learning.Learner(store, index, stores)
-    return Entries(store, index, lookup, learner, settings)
 
 
 def findings(entries: Entries, query: str, limit: int) -> Findings:

@@ -14,16 +14,9 @@ from hashlib import sha256
 
 from kbkit.entries.folders import NAME, unique
 from kbkit.entries.skill_file import VOTES, vote_lines
-from kbkit.entries.store import (
-    EntryStore,
-    FolderState,
-    StoredEntry,
-    document_of,
-    files_error,
-    record_of,
-    time_of,
-)
+from kbkit.entries.store import EntryStore, FolderState, StoredEntry, document_of, record_of
 from kbkit.errors import FilesError
+from kbkit.files.folder import time_of
 from kbkit.files.index import TICK, FolderIndex, improve, put_documents, sum_reports
 from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base import KnowledgeBase, handle_of
@@ -139,7 +132,7 @@ class EntryIndex(FolderIndex):
             try:
                 entries[slug] = self._store.read_entry(slug)
             except FilesError as error:
-                reason = files_error(slug, error)
+                reason = str(error).removeprefix(f"{slug}/").removeprefix(f"{slug}: ")
                 state = self._store.state(slug)
                 if state is not None:
                     record = records.get(slug) or _unread(slug, state)

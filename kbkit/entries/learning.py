@@ -9,21 +9,14 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kbkit import errors
 from kbkit.embedding.static import count_tokens
 from kbkit.entries.folders import FOLDER, NAME, read_knowledge, slug_fault, slug_of
 from kbkit.entries.index import EntryIndex
 from kbkit.entries.skill_file import VOTES, SkillFile, edit_yaml, located, read_skill, without_votes
 from kbkit.entries.store import PROMPT, README, EntryStore, renewal
-from kbkit.errors import (
-    ConflictError,
-    EntryFormatError,
-    FilesError,
-    ImpossibleError,
-    MissingPathError,
-    SecretsError,
-)
 from kbkit.knowledge_base import KnowledgeBase
-from kbkit.models import Context, ContextPiece, EntryRating, EntrySource, EntryStatus, Hit, Problem
+from kbkit.models import Context, ContextPiece, EntryRating, EntrySource, EntryStatus, Problem
 from kbkit.models.reports import MAX_QUERY_LENGTH
 from kbkit.models.values import pluralize, quotation_mark
 from kbkit.retrieval.context import ContextFact, Findings
@@ -79,7 +72,7 @@ def find_credential(data: bytes) -> tuple[str, int] | None:
 def refuse_credentials(folder: Path, files: Mapping[str, bytes]) -> None:
     for path, data in sorted(files.items()):
         if (credential := find_credential(data)) is not None:
-            raise SecretsError(
+            raise errors.SecretsError(
                 f"{folder / path}: line {credential[1]} has what looks like {credential[0]}; "
                 "take it out, have it read from the environment, and learn the folder again"
             )
@@ -119,13 +112,15 @@ def check_knowledge(place: Path, files: Mapping[str, bytes]) -> tuple[SkillFile,
     """Check the result of a task; return it without votes."""
     task_files = {path: data for path, data in files.items() if path.casefold() != VOTES}
     if NAME not in task_files:
-        raise MissingPathError(f"{place}: has no file {NAME}")
+        raise errors.MissingPathError(f"{place}: has no file {NAME}")
     with located(f"{place}/"):
         skill = read_skill(task_files[NAME])
     if not skill.title:
-        raise EntryFormatError(f"{place / NAME}: has no title; add a line 'title: ...'", 1, 1)
+        raise errors.EntryFormatError(
+            f"{place / NAME}: has no title; add a line 'title: ...'", 1, 1
+        )
     if not any(data.strip() for path, data in task_files.items() if path != NAME):
-        raise EntryFormatError(f"{place}: has nothing to learn; write {PROMPT}")
+        raise errors.EntryFormatError(f"{place}: has nothing to learn; write {PROMPT}")
     refuse_credentials(place, task_files)
     return skill, task_files
 
@@ -146,7 +141,7 @@ class Learner:
             slug = next((name for name, id_ in ids.items() if id_ == slug), slug)
             before = self._store.existing(slug)
             if before is not None and before.skill.source is not EntrySource.AUTO:
-                raise ConflictError(
+                raise errors.ConflictError(
                     f"{slug}: a person wrote the entry of that slug; give what the task left "
                     f"another title in {place / NAME}, or rename the entry"
                 )
@@ -172,7 +167,7 @@ class Learner:
             slug = problem = ""
             try:
                 slug = self.learn(*read_knowledge(place), task)
-            except (FilesError, ConflictError) as error:
+            except (errors.FilesError, errors.ConflictError) as error:
                 problem = str(error)
             with self._database.write() as transaction:
                 catalog.note_learned(transaction, str(place), digest, slug, problem)
@@ -252,7 +247,8 @@ class EntryLookup:
         scores: dict[str, float] = {}
         for hit in hits:
             if hit.uri in usable and (hit.parts.bm25 > 0 or hit.parts.cosine >= _MIN_COSINE):
-                scores[hit.uri] = max(scores.get(hit.uri, 0.0), _relevance(hit))
+                relevance = hit.score - hit.parts.rating
+                scores[hit.uri] = max(scores.get(hit.uri, 0.0), relevance)
         min_score = _MIN_SHARE * max(scores.values(), default=0.0)
         weighted = {
             slug: score * (1 + _WEIGHT * rating_prior(usable[slug]))
@@ -276,7 +272,9 @@ class EntryLookup:
             remaining -= size
             pieces.append(ContextPiece(number, "entry", text, None, entry.slug, entry.score))
         if entries and not pieces:
-            raise ImpossibleError(f"max_tokens={tokens}: too few for an entry; give twice as many")
+            raise errors.ImpossibleError(
+                f"max_tokens={tokens}: too few for an entry; give twice as many"
+            )
         text = NOTHING
         if pieces:
             text = _block(len(pieces), mark, "\n".join(piece.text for piece in pieces))
@@ -317,10 +315,6 @@ def rating_prior(record: EntryRecord) -> float:
     It is the distance of the Bayesian average, with five votes for the middle, from the middle.
     """
     return (record.average - PRIOR_SCORE) / 2 * record.votes / (record.votes + PRIOR_VOTES)
-
-
-def _relevance(hit: Hit) -> float:
-    return max(0.0, hit.score - hit.parts.rating)
 
 
 def _item(number: int, entry: Found) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Annotated, Any
@@ -147,7 +147,15 @@ def located(place: str) -> Iterator[None]:
 
 def read_skill(data: bytes) -> SkillFile:
     with located(f"{NAME}: "):
-        return _read(_decode(data))
+        text = _decode(data)
+        mapping = read_yaml(text)
+        fields = {key: mapping.values[key] for key in _FIELDS if key in mapping.values}
+        extra = {key: value for key, value in mapping.values.items() if key not in fields}
+        try:
+            return SkillFile(**fields, extra=extra, text=text)
+        except ValidationError as error:
+            path, reason = _first(error)
+            raise mapping.fault(path, reason) from None
 
 
 def _decode(data: bytes) -> str:
@@ -161,17 +169,6 @@ def _decode(data: bytes) -> str:
         raise EntryFormatError(
             f"line {line}, column {column}: not UTF-8 text", line, column
         ) from None
-
-
-def _read(text: str) -> SkillFile:
-    mapping = read_yaml(text)
-    fields = {key: mapping.values[key] for key in _FIELDS if key in mapping.values}
-    extra = {key: value for key, value in mapping.values.items() if key not in fields}
-    try:
-        return SkillFile(**fields, extra=extra, text=text)
-    except ValidationError as error:
-        path, reason = _first(error)
-        raise mapping.fault(path, reason) from None
 
 
 def _first(error: ValidationError) -> tuple[tuple[str | int, ...], str]:
@@ -212,10 +209,7 @@ def time_text(time: datetime) -> str:
 
 
 def new_skill(values: Mapping[str, Any], extra: Mapping[str, Any] | None = None) -> str:
-    lines = []
-    for key in _FIELDS:
-        if key != "rating":
-            lines.append(f"{key}: {_value(values.get(key, ''))}")
+    lines = [f"{key}: {_value(values.get(key, ''))}" for key in _FIELDS if key != "rating"]
     for key, value in (extra or {}).items():
         if isinstance(value, Mapping):
             lines.append(f"{scalar(key)}:")
@@ -259,15 +253,8 @@ def edit_yaml(text: str, changes: Mapping[str, Any]) -> str:
         if key not in mapping.values:
             gap = "" if result.endswith("\n") else newline
             result += f"{gap}{key}: {_value(value)}{newline}"
-    try:
-        equal = read_yaml(result).values == {**mapping.values, **values}
-    except YamlFormatError:
-        equal = False
-    if not equal:
-        raise EntryFormatError(
-            f"{NAME}: cannot be changed so that all else in it stays; edit it yourself"
-        )
-    return result
+    fault = "cannot be changed so that all else in it stays; edit it yourself"
+    return _checked(result, {**mapping.values, **values}, fault)
 
 
 def without_votes(skill: SkillFile) -> str:
@@ -276,13 +263,16 @@ def without_votes(skill: SkillFile) -> str:
         return skill.text
     start, end = mapping.keys["rating",].start, mapping.leaf_end(("rating",))
     result = skill.text[:start] + skill.text[end:].partition("\n")[2]
-    try:
-        equal = {"rating": mapping.values["rating"], **read_yaml(result).values} == mapping.values
-    except YamlFormatError:
-        equal = False
-    if not equal:
-        raise EntryFormatError(f"{NAME}: delete 'rating:' and the lines below it")
-    return result
+    values = {key: value for key, value in mapping.values.items() if key != "rating"}
+    return _checked(result, values, "delete 'rating:' and the lines below it")
+
+
+def _checked(text: str, values: Mapping[str, Any], fault: str) -> str:
+    """Return an edited text if it has these values."""
+    with suppress(YamlFormatError):
+        if read_yaml(text).values == values:
+            return text
+    raise EntryFormatError(f"{NAME}: {fault}")
 
 
 def _plain(value: Any) -> Any:
@@ -302,13 +292,12 @@ def _value(value: Any) -> str:
     return scalar(value)
 
 
-def check_values(**arguments: Any) -> dict[str, Any]:
+def check_values(**values: Any) -> dict[str, Any]:
     """Check and clean values of an entry.
 
     Raises:
         ConfigError: A value is wrong; the message begins with its name.
     """
-    values = dict(arguments)
     for key in values.keys() - {"tags", "status"}:
         values[key] = check_text(key, values[key])
     if "status" in values:

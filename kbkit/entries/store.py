@@ -15,18 +15,11 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from kbkit import errors
 from kbkit.entries.folders import NAME, check_slug, slug_fault, unique
 from kbkit.entries.skill_file import VOTES, SkillFile, located, read_skill, read_votes, vote_lines
-from kbkit.errors import (
-    ConfigError,
-    EntryFormatError,
-    FilesError,
-    InvalidPathError,
-    MissingPathError,
-    PathExistsError,
-)
 from kbkit.files.directory import PART, Directory
-from kbkit.files.folder import Stored, version
+from kbkit.files.folder import Stored, time_of, version
 from kbkit.files.paths import join_parts, parts_of
 from kbkit.files.store import FileStore
 from kbkit.models import (
@@ -122,7 +115,7 @@ class EntryStore(FileStore):
     def read_entry(self, slug: str) -> StoredEntry:
         try:
             return self._read_entry(slug)
-        except MissingPathError:
+        except errors.MissingPathError:
             with self.hold_lock():  # another process may be replacing the folder
                 return self._read_entry(slug)
 
@@ -130,16 +123,16 @@ class EntryStore(FileStore):
         check_slug(slug)
         try:
             data = self.read(f"{slug}/{NAME}").data
-        except MissingPathError:
+        except errors.MissingPathError:
             if self.state(slug) is None:
                 raise _no_entry(slug) from None
-            raise EntryFormatError(_NO_SKILL.format(slug)) from None
+            raise errors.EntryFormatError(_NO_SKILL.format(slug)) from None
         return _skill(slug, data)
 
     def read_votes(self, slug: str) -> tuple[tuple[Vote, ...], bytes]:
         """Read all votes of an entry, oldest first, and its file of votes."""
         skill, data = self.read_skill(slug), b""
-        with suppress(MissingPathError):
+        with suppress(errors.MissingPathError):
             data = self.read(f"{slug}/{VOTES}").data
         return _rating(slug, skill, data).votes, data
 
@@ -158,7 +151,7 @@ class EntryStore(FileStore):
             size += len(stored.data)
             _check_size(slug, len(files), size)
         if NAME not in files:
-            raise EntryFormatError(_NO_SKILL.format(slug))
+            raise errors.EntryFormatError(_NO_SKILL.format(slug))
         skill = _skill(slug, files[NAME].data)
         times = [stored.status.st_mtime_ns for stored in files.values()]
         data = {path: stored.data for path, stored in files.items()}
@@ -190,13 +183,13 @@ class EntryStore(FileStore):
             if root.stat(_ATTRIBUTES) is None:
                 root.write(_ATTRIBUTES, _UNION, new=False, label=_ATTRIBUTES)
             if not replace and root.stat(slug) is not None:
-                raise PathExistsError(f"{slug}: already exists; choose another slug")
+                raise errors.PathExistsError(f"{slug}: already exists; choose another slug")
             with private_folder(root, slug, paths) as part:
                 # from here on, a killed write is finished later
                 root.move(part, root, f"{_NEXT}{slug}", slug)
             try:
                 self._take_place(root, f"{_NEXT}{slug}")
-            except FilesError:
+            except errors.FilesError:
                 if root.stat(slug) is not None:  # the old entry stays
                     root.remove(f"{_NEXT}{slug}")
                 raise
@@ -225,7 +218,7 @@ class EntryStore(FileStore):
                 self._put(slug, path, data)
         except BaseException:
             for path in reversed(written):
-                with suppress(FilesError):  # a full disk may have no room for this, either
+                with suppress(errors.FilesError):  # a full disk may have no room for this, either
                     self._put(slug, path, before.get(path))
             raise
 
@@ -277,7 +270,7 @@ def private_folder(
 
 def _check_size(slug: str, files: int, size: int) -> None:
     if files > MAX_FILES or size > MAX_BYTES:
-        raise EntryFormatError(
+        raise errors.EntryFormatError(
             f"{slug}: has more than {MAX_FILES:,} files or {MAX_BYTES / 1e6:g} MB"
         )
 
@@ -313,12 +306,8 @@ def _rating(slug: str, skill: SkillFile, data: bytes) -> EntryRating:
         return EntryRating.of(tuple(sorted({*skill.votes, *read_votes(data)})))
 
 
-def _no_entry(slug: str) -> MissingPathError:
-    return MissingPathError(f"{slug}: no such entry; list the entries to see all")
-
-
-def files_error(slug: str, error: FilesError) -> str:
-    return str(error).removeprefix(f"{slug}/").removeprefix(f"{slug}: ")
+def _no_entry(slug: str) -> errors.MissingPathError:
+    return errors.MissingPathError(f"{slug}: no such entry; list the entries to see all")
 
 
 _MAX_TEXT_LENGTH = 500_000  # characters of a prompt or a readme
@@ -429,10 +418,6 @@ def record_of(
     )
 
 
-def time_of(nanoseconds: int) -> datetime:
-    return datetime.fromtimestamp(nanoseconds / 1e9, UTC)
-
-
 # files with a separate argument
 _ARGUMENT_FILES = frozenset({NAME, VOTES, PROMPT.casefold(), README.casefold()})
 
@@ -442,12 +427,12 @@ def check_files(files: Mapping[str, str | bytes | None]) -> dict[str, bytes | No
     for path, content in files.items():
         parts = parts_of(path)
         if len(parts) == 0 or (len(parts) == 1 and parts[0].casefold() in _ARGUMENT_FILES):
-            raise InvalidPathError(
+            raise errors.InvalidPathError(
                 f"{path}: name a file such as 'code/run.py'; prompt, readme, votes "
                 "and values of skill.yaml have their own arguments"
             )
         if content is not None and not isinstance(content, str | bytes):
-            raise ConfigError(f"files: {path}: give text or bytes")
+            raise errors.ConfigError(f"files: {path}: give text or bytes")
         contents[join_parts(parts)] = (
             check_text(path, content).encode() if isinstance(content, str) else content
         )

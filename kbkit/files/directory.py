@@ -18,14 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Self
 
-from kbkit.errors import (
-    FilesError,
-    IsFolderError,
-    MissingPathError,
-    NotFolderError,
-    PathExistsError,
-    PathOutsideError,
-)
+from kbkit import errors
 from kbkit.files.paths import collision_key, same_name
 from kbkit.models import DeletedFile, FileKind
 
@@ -61,16 +54,13 @@ class Directory:
         path = self._path / name
         return Directory(path, _open(self._at(name), Path(label), self._fd))
 
-    def close(self) -> None:
-        if self._fd is not None:
-            os.close(self._fd)
-            self._fd = None
-
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
 
     def _at(self, name: str) -> Path | str:
         return name if self._fd is not None else self._path / name
@@ -110,7 +100,7 @@ class Directory:
             status = os.fstat(file.fileno())
             data = file.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
-            raise FilesError(f"{label}: is larger than {MAX_BYTES / 1e6:g} MB")
+            raise errors.FilesError(f"{label}: is larger than {MAX_BYTES / 1e6:g} MB")
         return data, status
 
     def open_file(self, name: str, label: str) -> BinaryIO:
@@ -120,18 +110,18 @@ class Directory:
         try:
             fd = os.open(self._at(name), _READ, **self._dir_fd_option)
         except FileNotFoundError:
-            raise MissingPathError(f"{label}: no such file or folder") from None
+            raise errors.MissingPathError(f"{label}: no such file or folder") from None
         except OSError as error:
             refuse_link(self.stat(name), label)
             if isinstance(error, IsADirectoryError) or self.is_directory(name):
-                raise IsFolderError(_is_folder(label)) from None
-            raise FilesError(f"{label}: cannot be read ({error.strerror})") from None
+                raise errors.IsFolderError(_is_folder(label)) from None
+            raise errors.FilesError(f"{label}: cannot be read ({error.strerror})") from None
         try:
             status = os.fstat(fd)
             if modes.S_ISDIR(status.st_mode):
-                raise IsFolderError(_is_folder(label))
+                raise errors.IsFolderError(_is_folder(label))
             if not modes.S_ISREG(status.st_mode):
-                raise FilesError(f"{label}: is not a regular file")
+                raise errors.FilesError(f"{label}: is not a regular file")
             return os.fdopen(fd, "rb")
         except BaseException:
             os.close(fd)
@@ -148,7 +138,7 @@ class Directory:
         except FileExistsError:
             pass
         except OSError as error:
-            raise FilesError(f"{name}: cannot be made ({error.strerror})") from error
+            raise errors.FilesError(f"{name}: cannot be made ({error.strerror})") from error
 
     def remove_empty(self, name: str) -> None:
         with suppress(OSError):
@@ -178,7 +168,7 @@ class Directory:
                 raise
             self._sync()
         except OSError as error:
-            raise FilesError(f"{label}: cannot be written ({error.strerror})") from error
+            raise errors.FilesError(f"{label}: cannot be written ({error.strerror})") from error
         return status
 
     def move(self, name: str, target: Directory, new_name: str, label: str) -> None:
@@ -188,7 +178,7 @@ class Directory:
             self._sync()
             target._sync()
         except OSError as error:
-            raise FilesError(f"{label}: cannot be moved ({error.strerror})") from error
+            raise errors.FilesError(f"{label}: cannot be moved ({error.strerror})") from error
 
     def remove(self, name: str) -> None:
         if not self.is_directory(name):
@@ -220,7 +210,7 @@ class Directory:
                 return
             os.link(part, name, src_dir_fd=self._fd, dst_dir_fd=self._fd, follow_symlinks=False)
         except FileExistsError:
-            raise PathExistsError(f"{label}: already exists") from None
+            raise errors.PathExistsError(f"{label}: already exists") from None
         except OSError as error:
             if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS):
                 raise
@@ -240,7 +230,7 @@ def refuse_link(status: os.stat_result | None, label: str) -> None:
     # junctions of Windows are not symbolic links, but lead elsewhere, too
     tag, junction = "st_reparse_tag", getattr(modes, "IO_REPARSE_TAG_MOUNT_POINT", -1)
     if modes.S_ISLNK(status.st_mode) or getattr(status, tag, 0) == junction:
-        raise PathOutsideError(f"{label}: is a link, and links are not followed")
+        raise errors.PathOutsideError(f"{label}: is a link, and links are not followed")
 
 
 def _is_folder(label: str) -> str:
@@ -250,26 +240,21 @@ def _is_folder(label: str) -> str:
 def _open(path: Path | str, display_path: Path, fd: int | None) -> int | None:
     label = display_path.as_posix()
     options: dict[str, Any] = {"dir_fd": fd} if fd is not None else {}
-    if RELATIVE:
-        try:
-            return os.open(path, _DIRECTORY, **options)
-        except FileNotFoundError:
-            raise MissingPathError(f"{label}: no such file or folder") from None
-        except OSError as error:
-            with suppress(FileNotFoundError):
-                refuse_link(os.stat(path, follow_symlinks=False, **options), label)
-            if error.errno == errno.ENOTDIR:
-                raise NotFolderError(f"{label}: is a file, not a folder") from None
-            raise FilesError(f"{label}: cannot be opened ({error.strerror})") from None
     try:
+        if RELATIVE:
+            return os.open(path, _DIRECTORY, **options)
         status = os.stat(path, follow_symlinks=False)
     except FileNotFoundError:
-        raise MissingPathError(f"{label}: no such file or folder") from None
+        raise errors.MissingPathError(f"{label}: no such file or folder") from None
     except OSError as error:
-        raise FilesError(f"{label}: cannot be opened ({error.strerror})") from None
+        with suppress(OSError):
+            refuse_link(os.stat(path, follow_symlinks=False, **options), label)
+        if error.errno == errno.ENOTDIR:
+            raise errors.NotFolderError(f"{label}: is a file, not a folder") from None
+        raise errors.FilesError(f"{label}: cannot be opened ({error.strerror})") from None
     refuse_link(status, label)
     if not modes.S_ISDIR(status.st_mode):
-        raise NotFolderError(f"{label}: is a file, not a folder")
+        raise errors.NotFolderError(f"{label}: is a file, not a folder")
     return None
 
 
@@ -328,7 +313,7 @@ class Trash:
             if path in (item.deleted.path, item.deleted.id):
                 return item
         names = ", ".join(dict.fromkeys(item.deleted.path for item in items[:5]))
-        raise MissingPathError(
+        raise errors.MissingPathError(
             f"{path}: is not in the trash, which has {names}" if names else "the trash is empty"
         )
 
@@ -361,5 +346,5 @@ class Trash:
                     datetime.fromisoformat(note["deleted_at"]),
                 )
                 yield Kept(deleted, {str(key): int(time) for key, time in note["created"].items()})
-            except (FilesError, ValueError, KeyError, TypeError, AttributeError):
+            except (errors.FilesError, ValueError, KeyError, TypeError, AttributeError):
                 continue  # not written by this module

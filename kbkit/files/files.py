@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from kbkit.errors import ConfigError, IsFolderError, MissingPathError, NotTextError, NotUniqueError
-from kbkit.files.folder import Item, Stored, version
+from kbkit.files.folder import Item, Stored, time_of, version
 from kbkit.files.index import FileIndex, saying_done
 from kbkit.files.memory_tool import (
     MemoryTool,
@@ -450,8 +450,8 @@ def _info(item: Item, version: str = "", created: int | None = None) -> FileInfo
     status = item.status
     changed_ns = status.st_mtime_ns
     created_ns = min(created or getattr(status, "st_birthtime_ns", changed_ns), changed_ns)
-    changed_at = _time(changed_ns)
-    created_at = changed_at if created_ns == changed_ns else _time(created_ns)
+    changed_at = time_of(changed_ns)
+    created_at = changed_at if created_ns == changed_ns else time_of(created_ns)
     if item.is_folder:
         return FileInfo(item.path, FileKind.FOLDER, 0, created_at, changed_at)
     return FileInfo(item.path, FileKind.FILE, status.st_size, created_at, changed_at, version)
@@ -467,10 +467,6 @@ def _stamp(path: Path) -> tuple[int, int]:
     except (OSError, ValueError):
         return 0, 0
     return status.st_mtime_ns, status.st_size
-
-
-def _time(nanoseconds: int) -> datetime:
-    return datetime.fromtimestamp(nanoseconds / 1e9, UTC)
 
 
 def _bytes(path: str, content: str) -> bytes:

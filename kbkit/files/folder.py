@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import stat as modes
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from hashlib import blake2b
 from itertools import filterfalse
 from operator import itemgetter
@@ -12,13 +13,7 @@ from os import stat_result
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from kbkit.errors import (
-    FilesError,
-    IsFolderError,
-    MissingPathError,
-    PathExistsError,
-    ReadOnlyPathError,
-)
+from kbkit import errors
 from kbkit.files.directory import Directory, refuse_link
 from kbkit.files.paths import MAX_DEPTH, collision_key, fault, join_parts, parts_of
 from kbkit.models import FileKind
@@ -66,7 +61,7 @@ class Folder:
     def read(self, path: str) -> Stored:
         parts = self._parts(path)
         if not parts:
-            raise IsFolderError("the root is a folder; list it, or read a file in it")
+            raise errors.IsFolderError("the root is a folder; list it, or read a file in it")
         with self._folder(parts[:-1]) as folder:
             data, status = folder.read(self._name(folder, parts), join_parts(parts))
         return Stored(join_parts(parts), data, status)
@@ -74,7 +69,7 @@ class Folder:
     def open(self, path: str) -> BinaryIO:
         parts = self._parts(path)
         if not parts:
-            raise IsFolderError("the root is a folder; list it, or open a file in it")
+            raise errors.IsFolderError("the root is a folder; list it, or open a file in it")
         with self._folder(parts[:-1]) as folder:
             return folder.open_file(self._name(folder, parts), join_parts(parts))
 
@@ -101,7 +96,7 @@ class Folder:
                     return
             with self._folder(parts) as folder:
                 yield from self._walk(folder, parts, skipped)
-        except MissingPathError:
+        except errors.MissingPathError:
             return
 
     def _walk(
@@ -119,7 +114,7 @@ class Folder:
             if name is not None:
                 try:
                     child = folder.child(name, item.path)
-                except FilesError:  # moved, or no longer a folder
+                except errors.FilesError:  # moved, or no longer a folder
                     continue
                 with child:
                     yield from self._walk(child, child_parts, skipped)
@@ -162,7 +157,7 @@ class Folder:
     def _parts(self, path: str) -> tuple[str, ...]:
         parts = parts_of(path)
         if parts and collision_key(parts[0]) in self._reserved:
-            raise ReadOnlyPathError(
+            raise errors.ReadOnlyPathError(
                 f"{join_parts(parts)}: shows a knowledge base and is not a file"
             )
         return parts
@@ -188,19 +183,20 @@ class Folder:
             try:
                 self.root.mkdir(parents=True, exist_ok=True)
             except OSError as error:
-                raise FilesError(f"{self.root}: cannot be made ({error.strerror})") from error
+                raise errors.FilesError(
+                    f"{self.root}: cannot be made ({error.strerror})"
+                ) from error
         try:
             folder = Directory.open(self.root)
-        except MissingPathError:
-            raise MissingPathError("there are no files yet; write one") from None
+        except errors.MissingPathError:
+            raise errors.MissingPathError("there are no files yet; write one") from None
         with folder:
             yield folder
 
     @contextmanager
     def _folder(self, parts: tuple[str, ...], *, make: bool = False) -> Iterator[Directory]:
-        opened: list[Directory] = []
         created: list[tuple[Directory, str]] = []
-        with self._root(make=make) as root:
+        with self._root(make=make) as root, ExitStack() as opened:
             current = root
             try:
                 for number, name in enumerate(parts, 1):
@@ -210,19 +206,15 @@ class Folder:
                         if not make:
                             raise missing(path, alike)
                         if alike is not None:
-                            raise PathExistsError(name_taken(path, alike))
+                            raise errors.PathExistsError(name_taken(path, alike))
                         current.make(name)
                         created.append((current, name))
-                    current = current.child(existing or name, path)
-                    opened.append(current)
+                    current = opened.enter_context(current.child(existing or name, path))
                 yield current
             except BaseException:
                 for parent, name in reversed(created):
                     parent.remove_empty(name)
                 raise
-            finally:
-                for directory in opened:
-                    directory.close()
 
 
 def version(data: bytes | None) -> str:
@@ -230,14 +222,18 @@ def version(data: bytes | None) -> str:
     return "" if data is None else blake2b(data, digest_size=8).hexdigest()
 
 
+def time_of(nanoseconds: int) -> datetime:
+    return datetime.fromtimestamp(nanoseconds / 1e9, UTC)
+
+
 def _folders_first(items: Iterator[Item]) -> list[Item]:
     by_name = sorted(items, key=itemgetter(0))  # three passes are faster than one
     return [*filter(itemgetter(2), by_name), *filterfalse(itemgetter(2), by_name)]
 
 
-def missing(label: str, alike: str | None) -> MissingPathError:
+def missing(label: str, alike: str | None) -> errors.MissingPathError:
     hint = f"; did you mean {alike!r}?" if alike else ""
-    return MissingPathError(f"{label}: no such file or folder{hint}")
+    return errors.MissingPathError(f"{label}: no such file or folder{hint}")
 
 
 def name_taken(label: str, name: str) -> str:

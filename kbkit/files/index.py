@@ -14,8 +14,8 @@ from os import stat_result
 from typing import Concatenate, ParamSpec, TypeVar
 
 from kbkit.errors import FilesError, MissingPathError, SourceError, WorkspaceError
-from kbkit.files.folder import Item, Stored, version
-from kbkit.files.links import links_of, names_of, prose, resolve_links, tags_of
+from kbkit.files.folder import Item, version
+from kbkit.files.links import links_of, meant, names_of, prose, tags_of
 from kbkit.files.store import FileStore
 from kbkit.ingest.embedding import Origin
 from kbkit.ingest.pipeline import Stop
@@ -140,24 +140,21 @@ class FileIndex(FolderIndex):
         report = SyncReport(skipped=tuple(skipped))
         if not changed and not deleted:
             return report
-        batches = [changed[start : start + _BATCH] for start in range(0, len(changed), _BATCH)]
-        batches = batches or [[]]
         kb = self._knowledge_base()
-        stored_count = 0
         with FileParser() as reader:
-            for number, batch in enumerate(batches):
+            for start in range(0, max(1, len(changed)), _BATCH):
                 if stop():
                     break
-                if number:
+                if start:
                     time.sleep(2 * _POLL)  # lets waiting processes take the lock
+                batch = changed[start : start + _BATCH]
                 with self._stores.locks.hold(LOCK, wait=wait, task="storing files", poll=_POLL):
-                    deleted_now = deleted if number == 0 else []
+                    deleted_now = [] if start else deleted
                     batch_report = self._store_part(kb, batch, deleted_now, created, reader)
                     report = sum_reports(report, batch_report)
-                stored_count += len(batch)
                 if on_progress is not None:
                     last_path = batch[-1].path if batch else ""
-                    on_progress(Progress("store", stored_count, len(changed), last_path))
+                    on_progress(Progress("store", start + len(batch), len(changed), last_path))
         if report:
             records = self.look_up(indexed_files.records_of, [*report.added, *report.updated])
             uris = [uri for record in records.values() for uri in record.uris]
@@ -210,8 +207,18 @@ class FileIndex(FolderIndex):
                     skipped.append(Problem(path, str(error).removeprefix(f"{path}: ")))
                 continue
             digest = version(stored.data)
-            created_at = (created or {}).get(path) or _created_at(stored.status)
-            record = _record(stored, digest, read_at, created_at, before)
+            status = stored.status
+            birth = int(getattr(status, "st_birthtime_ns", status.st_mtime_ns))
+            record = FileRecord(
+                path,
+                status.st_size,
+                status.st_mtime_ns,
+                status.st_ctime_ns,
+                digest,
+                read_at,
+                before.created if before else (created or {}).get(path, birth),
+                before.uris if before else [],
+            )
             records.append(record)
             if before is not None and before.digest == digest:
                 continue
@@ -247,14 +254,10 @@ class FileIndex(FolderIndex):
 
     def _resolve(self, transaction: Transaction, keys: Iterable[str]) -> None:
         links = indexed_files.links_by_key(transaction, set(keys))
-        links_now = resolve_links(
-            links, indexed_files.paths_by_name(transaction, {link.key for link in links})
-        )
-        before = {(link.path, link.target): link.leads_to for link in links}
-        indexed_files.lead(
-            transaction,
-            [link for link in links_now if before[link.path, link.target] != link.leads_to],
-        )
+        paths = indexed_files.paths_by_name(transaction, {link.key for link in links})
+        ends = [(link, meant(link, sorted(paths.get(link.key, ())))) for link in links]
+        changed = [link._replace(leads_to=end) for link, end in ends if end != link.leads_to]
+        indexed_files.lead(transaction, changed)
 
 
 def improve(
@@ -291,31 +294,6 @@ def is_stale(record: FileRecord | None, status: stat_result) -> bool:
     )
 
 
-def _record(
-    stored: Stored, digest: str, read_at: int, created_at: int, before: FileRecord | None
-) -> FileRecord:
-    status = stored.status
-    return FileRecord(
-        stored.path,
-        status.st_size,
-        status.st_mtime_ns,
-        status.st_ctime_ns,
-        digest,
-        read_at,
-        created_at if before is None else before.created,
-        [] if before is None else before.uris,
-    )
-
-
-def _created_at(status: stat_result) -> int:
-    return int(getattr(status, "st_birthtime_ns", status.st_mtime_ns))
-
-
 def sum_reports(report: _Report, other: _Report) -> _Report:
-    return replace(
-        report,
-        added=report.added + other.added,
-        updated=report.updated + other.updated,
-        removed=report.removed + other.removed,
-        skipped=report.skipped + other.skipped,
-    )
+    parts = ("added", "updated", "removed", "skipped")
+    return replace(report, **{each: getattr(report, each) + getattr(other, each) for each in parts})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import unquote
 
@@ -107,9 +107,3 @@ def meant(link: Link, candidates: Sequence[str]) -> str:
 def _ends(path: str, parents: tuple[str, ...]) -> bool:
     folders = tuple(collision_key(part) for part in path.split("/")[:-1])
     return not parents or folders[-len(parents) :] == parents
-
-
-def resolve_links(links: Iterable[Link], candidates: dict[str, list[str]]) -> list[Link]:
-    return [
-        link._replace(leads_to=meant(link, sorted(candidates.get(link.key, ())))) for link in links
-    ]

@@ -9,19 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from io import StringIO
 from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, Field
 
-from kbkit.errors import (
-    ConfigError,
-    IsFolderError,
-    KbkitError,
-    MissingPathError,
-    NotUniqueError,
-    PathExistsError,
-    VersionConflictError,
-)
+from kbkit import errors
 from kbkit.models import FileTree
 
 
@@ -43,14 +36,16 @@ def number_lines(text: str, lines: Sequence[int] | None = None) -> str:
 
 def _range(lines: Sequence[int], count: int) -> tuple[int, int]:
     if not isinstance(lines, list | tuple) or [type(each) for each in lines] != [int, int]:
-        raise ConfigError(f"lines={lines!r}: give the first and the last, such as (1, 20)")
+        raise errors.ConfigError(f"lines={lines!r}: give the first and the last, such as (1, 20)")
     first, last = lines
     if last == -1:
         last = max(count, first)
     if not 1 <= first <= last:
-        raise ConfigError(f"lines={lines!r}: the first must be 1 or more, and not after the last")
+        raise errors.ConfigError(
+            f"lines={lines!r}: the first must be 1 or more, and not after the last"
+        )
     if first > max(count, 1):
-        raise ConfigError(f"lines={lines!r}: there are {count:,} lines")
+        raise errors.ConfigError(f"lines={lines!r}: there are {count:,} lines")
     return first, min(last, count)
 
 
@@ -73,20 +68,15 @@ def occurrences(text: str, part: str) -> Iterator[int]:
 
 def insert_lines(text: str, line: int, part: str) -> str:
     """Insert a text after a line (0: at the beginning)."""
-    lines = _split_lines(text)
+    lines = list(StringIO(text))
     if type(line) is not int or not 0 <= line <= len(lines):
-        raise ConfigError(f"line={line!r}: give a whole number, 0 to {len(lines):,}")
+        raise errors.ConfigError(f"line={line!r}: give a whole number, 0 to {len(lines):,}")
     end = "\r\n" if "\r\n" in text else "\n"
     if part and not part.endswith("\n"):
         part += end
     if line and not lines[line - 1].endswith("\n"):
         lines[line - 1] += end
     return "".join([*lines[:line], part, *lines[line:]])
-
-
-def _split_lines(text: str) -> list[str]:
-    *ended, last = text.split("\n")
-    return [*(f"{each}\n" for each in ended), *([last] if last else [])]
 
 
 def with_newline(data: bytes) -> bytes:
@@ -199,14 +189,14 @@ class MemoryTool:
             return MemoryAnswer(self._answer(name, arguments))
         except _RefusedError as refused:
             return MemoryAnswer(str(refused), is_error=True)
-        except (KbkitError, OSError) as error:  # such as a full disk
+        except (errors.KbkitError, OSError) as error:  # such as a full disk
             return MemoryAnswer(f"Error: {error}", is_error=True)
 
     def _answer(self, name: str, arguments: Mapping[str, Any]) -> str:
         answer: Callable[[Mapping[str, Any]], str] = getattr(self, f"_{name}")
         try:
             return answer(arguments)
-        except (MissingPathError, IsFolderError):
+        except (errors.MissingPathError, errors.IsFolderError):
             path = arguments["old_path" if name == "rename" else "path"]
             message = _MISSING_MESSAGES.get(name, "Error: The path {} does not exist")
             raise _RefusedError(message.format(path)) from None
@@ -216,7 +206,7 @@ class MemoryTool:
         path = self._inside(target)
         try:
             is_folder = not path or self._files.info(path).is_folder
-        except MissingPathError:
+        except errors.MissingPathError:
             if path != self._folder:  # a missing root is an empty folder
                 raise
             is_folder = True
@@ -228,7 +218,7 @@ class MemoryTool:
         view_range = arguments.get("view_range")
         try:
             body = number_lines("\n".join(lines) + "\n" if lines else "", view_range)
-        except ConfigError:
+        except errors.ConfigError:
             raise _RefusedError(
                 f"Error: Invalid `view_range` parameter: {view_range}. It should be within "
                 f"the range of lines of the file: [1, {len(lines)}]"
@@ -240,7 +230,7 @@ class MemoryTool:
         path = self._inside(target, inner=True)
         try:
             self._files.write(path, _text(arguments, "file_text"), if_match="")
-        except (VersionConflictError, PathExistsError, IsFolderError):
+        except (errors.VersionConflictError, errors.PathExistsError, errors.IsFolderError):
             raise _RefusedError(f"Error: File {target} already exists") from None
         return f"File created successfully at: {target}"
 
@@ -253,7 +243,7 @@ class MemoryTool:
         try:
             self._files.replace(path, old, new)
             text = self._files.read(path)
-        except NotUniqueError as error:
+        except errors.NotUniqueError as error:
             raise _RefusedError(self._not_unique(path, target, old, error.count)) from None
         position = text.find(new) if new else 0
         return f"The memory file has been edited.\n{_around(text, position, new)}".rstrip("\n")
@@ -293,7 +283,7 @@ class MemoryTool:
         source, target = self._inside(old_path, inner=True), self._inside(new_path, inner=True)
         try:
             self._files.move(source, target)
-        except PathExistsError:
+        except errors.PathExistsError:
             raise _RefusedError(f"Error: The destination {new_path} already exists") from None
         return f"Successfully renamed {old_path} to {new_path}"
 
@@ -315,7 +305,7 @@ class MemoryTool:
         base = target.rstrip("/")
         try:
             tree = self._files.tree(path)
-        except MissingPathError:
+        except errors.MissingPathError:
             return f"{head}\n{_size(0)}\t{base}"
         rows = [f"{_size(_total(tree))}\t{base}", *_rows(tree, base, _DEPTH)]
         return "\n".join([head, *rows])

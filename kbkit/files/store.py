@@ -12,16 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kbkit.errors import (
-    FilesError,
-    InvalidPathError,
-    IsFolderError,
-    MissingPathError,
-    NotFolderError,
-    PathExistsError,
-    ReadOnlyPathError,
-    VersionConflictError,
-)
+from kbkit import errors
 from kbkit.files.directory import MAX_BYTES, TRASH, Directory, Trash
 from kbkit.files.folder import Folder, Item, Stored, missing, name_taken, version
 from kbkit.files.paths import join_parts, parts_of
@@ -50,8 +41,8 @@ class FileStore(Folder):
         """Write a file atomically; create parent folders unless a version is expected."""
         try:
             return self.change(path, lambda before: data, old=bool(if_match), if_match=if_match)
-        except MissingPathError:
-            raise VersionConflictError(
+        except errors.MissingPathError:
+            raise errors.VersionConflictError(
                 f"{path}: does not exist, and was at version {if_match}: it was deleted or moved"
             ) from None
 
@@ -73,15 +64,15 @@ class FileStore(Folder):
                 raise missing(name, alike)
             if existing is not None:
                 if folder.is_directory(existing):
-                    raise IsFolderError(f"{name}: is a folder; name a file")
+                    raise errors.IsFolderError(f"{name}: is a folder; name a file")
                 before, _ = folder.read(existing, name)
             elif alike is not None:
-                raise PathExistsError(name_taken(name, alike))
+                raise errors.PathExistsError(name_taken(name, alike))
             if if_match is not None:
-                _check_version(name, before, if_match)
+                check_version(name, version(before), if_match)
             data = edit(before)
             if len(data) > MAX_BYTES:
-                raise FilesError(f"{name}: a file may have {MAX_BYTES / 1e6:g} MB at most")
+                raise errors.FilesError(f"{name}: a file may have {MAX_BYTES / 1e6:g} MB at most")
             self._require_room(name, len(data))
             status = folder.write(existing or parts[-1], data, new=existing is None, label=name)
         return Stored(name, data, status)
@@ -92,8 +83,8 @@ class FileStore(Folder):
         try:
             with self.hold_lock(), self._folder(parts, make=True):
                 pass
-        except NotFolderError as error:
-            raise PathExistsError(str(error)) from None
+        except errors.NotFolderError as error:
+            raise errors.PathExistsError(str(error)) from None
         return self.stat(path)
 
     def move(self, source: str, target: str) -> Item:
@@ -101,7 +92,7 @@ class FileStore(Folder):
         src, dst = self._writable(source), self._writable(target)
         label = f"{join_parts(src)} -> {join_parts(dst)}"
         if dst[: len(src)] == src and dst != src:
-            raise InvalidPathError(f"{label}: a folder cannot go into itself")
+            raise errors.InvalidPathError(f"{label}: a folder cannot go into itself")
         self._require_room(label)
         with self.hold_lock(), self._folder(src[:-1]) as folder:
             name, _ = self._find(folder, src)
@@ -109,7 +100,9 @@ class FileStore(Folder):
                 existing, alike = into.find(dst[-1], exact=self._exact)
                 is_same = src[:-1] == dst[:-1] and name in (existing, alike)
                 if (existing or alike) is not None and not is_same:
-                    raise PathExistsError(name_taken(join_parts(dst), existing or alike or ""))
+                    raise errors.PathExistsError(
+                        name_taken(join_parts(dst), existing or alike or "")
+                    )
                 folder.move(name, into, dst[-1], label)
         return self.stat(target)
 
@@ -120,7 +113,7 @@ class FileStore(Folder):
         with self.hold_lock(), self._folder(parts[:-1]) as folder:
             name, item = self._find(folder, parts)
             if if_match is not None and not item.is_folder:
-                _check_version(item.path, folder.read(name, item.path)[0], if_match)
+                check_version(item.path, version(folder.read(name, item.path)[0]), if_match)
             self._require_room(item.path)
             with self._root() as root, self._trash(root, make=True) as trash:
                 return trash.put(folder, name, item.path, item.kind, created(item.path))
@@ -134,7 +127,7 @@ class FileStore(Folder):
             with self._folder(parts[:-1], make=True) as folder:
                 existing, alike = folder.find(parts[-1], exact=self._exact)
                 if (conflict := existing or alike) is not None:
-                    raise PathExistsError(
+                    raise errors.PathExistsError(
                         f"{name_taken(join_parts(parts), conflict)}; restore it under another path"
                     )
                 trash.take(item.deleted.id, folder, parts[-1])
@@ -144,7 +137,7 @@ class FileStore(Folder):
         try:
             with self.hold_lock(), self._root(make=True) as root, self._trash(root) as trash:
                 return [item.deleted for item in trash.list_items()]
-        except MissingPathError:
+        except errors.MissingPathError:
             return []
 
     def empty_trash(self) -> int:
@@ -152,7 +145,7 @@ class FileStore(Folder):
         try:
             with self.hold_lock(), self._root(make=True) as root, self._trash(root) as trash:
                 return trash.empty()
-        except MissingPathError:
+        except errors.MissingPathError:
             return 0
 
     def sweep(self) -> None:
@@ -164,19 +157,19 @@ class FileStore(Folder):
                 try:
                     with self._folder(tuple(filter(None, path.split("/")))) as folder:
                         folder.sweep()
-                except FilesError:
+                except errors.FilesError:
                     continue  # deleted meanwhile
 
     def _writable(self, path: str) -> tuple[str, ...]:
         try:
             parts = self._parts(path)
-        except ReadOnlyPathError as error:
-            raise ReadOnlyPathError(
+        except errors.ReadOnlyPathError as error:
+            raise errors.ReadOnlyPathError(
                 f"{path}: everything below {parts_of(path)[0]} shows knowledge bases and is "
                 "read-only; write elsewhere, and change a knowledge base by its own methods"
             ) from error
         if not parts:
-            raise InvalidPathError("this is the root of the files; name a path in it")
+            raise errors.InvalidPathError("this is the root of the files; name a path in it")
         return parts
 
     def _require_room(self, label: str, size: int = 0) -> None:
@@ -188,7 +181,7 @@ class FileStore(Folder):
         except OSError:
             return  # the following write reports the cause
         if usage.total and usage.free < required:
-            raise FilesError(
+            raise errors.FilesError(
                 f"{label}: the disk has too little room, {usage.free / 1e6:,.1f} MB of "
                 f"{required / 1e6:,.1f} that this may take; nothing was changed: free some space"
             )
@@ -213,21 +206,22 @@ class FileStore(Folder):
             root.make(TRASH)
         try:
             folder = root.child(TRASH, TRASH)
-        except MissingPathError:
-            raise MissingPathError("the trash is empty") from None
+        except errors.MissingPathError:
+            raise errors.MissingPathError("the trash is empty") from None
         with folder:
             yield Trash(folder)
 
 
-def _check_version(path: str, data: bytes | None, expected: str) -> None:
-    if expected != (current := version(data)):
+def check_version(path: str, current: str, expected: str) -> None:
+    """Check a version; ``""`` is that of nothing."""
+    if expected != current:
         if not expected:
-            raise VersionConflictError(
+            raise errors.VersionConflictError(
                 f"{path}: already exists, at version {current}; write with "
                 "that version, or choose another path"
             )
-        state = "does not exist" if data is None else f"is now at version {current}"
-        raise VersionConflictError(
+        state = f"is now at version {current}" if current else "does not exist"
+        raise errors.VersionConflictError(
             f"{path}: {state}, not {expected}: it was changed meanwhile; read it again, and repeat "
             "your change"
         )

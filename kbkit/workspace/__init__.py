@@ -2,13 +2,12 @@
 
 ::
 
-    workspace         the workspace itself
-    searches          searches across its knowledge bases
-    doctor            finds damage, and repairs it
-    search_processes  searches in separate processes, for a server
-    improver          the background process for embedding models
+    workspace  the workspace itself
+    searches   searches across its knowledge bases
+    doctor     finds damage, and repairs it
+    processes  searches for a server, and embedding, in separate processes
 """
 
-from kbkit.workspace.workspace import Workspace, rater_of, settings_of, stores_of
+from kbkit.workspace.workspace import Workspace, settings_of, stores_of
 
-__all__ = ["Workspace", "rater_of", "settings_of", "stores_of"]
+__all__ = ["Workspace", "settings_of", "stores_of"]

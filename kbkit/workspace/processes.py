@@ -12,7 +12,6 @@ again.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import json
 import os
@@ -173,7 +172,7 @@ _RESTS, _MAX_REST_LENGTH = 4, 30.0
 
 
 def main(folder: str) -> None:
-    with contextlib.suppress(ValueError):  # not in the main thread
+    with suppress(ValueError):  # not in the main thread
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     failed: set[str] = set()
     with Workspace(folder) as workspace:

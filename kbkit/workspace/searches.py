@@ -29,6 +29,7 @@ from kbkit.retrieval.query import Query, distance_of, entities_in
 from kbkit.retrieval.retriever import Retriever
 from kbkit.retrieval.searching import ask, hit_of, search
 from kbkit.runtime.validation import check_integer, explain_calls
+from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.graph_tables import EntityRow, GraphTable
 from kbkit.stores.stores import Stores
@@ -60,13 +61,14 @@ class WorkspaceSearches(ABC):
     _resources: Resources
 
     @property
-    @abstractmethod
     def path(self) -> Path:
         """Folder of the workspace."""
+        return self._stores.folder
 
-    @abstractmethod
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names of knowledge bases."""
+        with self._stores.database.read() as transaction:
+            return iter(knowledge_bases.names(transaction))
 
     @abstractmethod
     def __getitem__(self, name: str) -> KnowledgeBase:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -78,17 +78,10 @@ class Workspace(WorkspaceSearches):
             from kbkit.bundles.bundling import settle_alone
 
             settle_alone(self._stores)
-        for name in (FILES, ENTRIES):
-            if not (self.path / name).is_dir():
-                continue
+        for name in self._folders():
             with suppress(KbkitError, OSError), progress_bar(None) as notify:  # `sync` reports it
-                content: Files | Entries = self.files if name == FILES else self.entries
-                content._index.level(wait=0, on_progress=notify)  # unless another process does
-
-    @property
-    def path(self) -> Path:
-        """Folder of the workspace."""
-        return self._stores.folder
+                # unless another process does
+                getattr(self, name)._index.level(wait=0, on_progress=notify)
 
     @cached_property
     def graph(self) -> Graph:
@@ -107,11 +100,13 @@ class Workspace(WorkspaceSearches):
     @cached_property
     def entries(self) -> Entries:
         """Reusable solutions with votes; see `Entries`."""
-        from kbkit.entries.entries import open_entries
+        from kbkit.entries.entries import Entries
 
-        return open_entries(
-            self._stores, self._resources.settings, lambda: self._built_in_kb(ENTRIES)
-        )
+        kb = self._built_in_kb
+        return Entries(self._stores, self._resources.settings, lambda: kb(ENTRIES))
+
+    def _folders(self) -> builtins.list[str]:
+        return [name for name in (FILES, ENTRIES) if (self.path / name).is_dir()]
 
     def _files_of_entry(self, slug: str) -> dict[str, bytes]:
         from kbkit.entries.entries import skill_of
@@ -197,16 +192,10 @@ class Workspace(WorkspaceSearches):
         return cached[1]
 
     def __contains__(self, name: object) -> bool:
-        with self._stores.database.read() as transaction:
-            return name in knowledge_bases.names(transaction)
-
-    def __iter__(self) -> Iterator[str]:
-        with self._stores.database.read() as transaction:
-            return iter(knowledge_bases.names(transaction))
+        return any(each == name for each in self)
 
     def __len__(self) -> int:
-        with self._stores.database.read() as transaction:
-            return len(knowledge_bases.names(transaction))
+        return sum(1 for _ in self)
 
     def list(self) -> list[KnowledgeBaseInfo]:
         """Return figures of all knowledge bases, ordered by name."""
@@ -339,10 +328,8 @@ class Workspace(WorkspaceSearches):
             restoration = restore_bundle(
                 self._stores, path, name=name, key_file=verify, trust=trust, notify=report
             )
-        if (self.path / FILES).is_dir():
-            self.files.sync()
-        if (self.path / ENTRIES).is_dir():
-            self.entries.sync()
+        for each in self._folders():
+            getattr(self, each).sync()
         return restoration
 
     def compact(self) -> Compaction:
@@ -361,13 +348,9 @@ class Workspace(WorkspaceSearches):
             self._stores.vectors.apply(kb_id)
         self._stores.vectors.sweep()
         images, size = self._stores.sweep_images()
-        files = entries = 0
-        if (self.path / FILES).is_dir():
-            files = self.files._store.empty_trash()
-        if (self.path / ENTRIES).is_dir():
-            entries = self.entries._store.empty_trash()
+        emptied = {name: getattr(self, name)._store.empty_trash() for name in self._folders()}
         size += self._stores.database.compact()
-        return Compaction(documents, len(deleted), images, size, files, entries)
+        return Compaction(documents, len(deleted), images, size, **emptied)
 
     def doctor(self, *, repair: bool = False) -> Health:
         """Check the workspace by content; list defects and remedies.
@@ -524,7 +507,3 @@ def stores_of(workspace: Workspace) -> Stores:
 
 def settings_of(workspace: Workspace) -> Settings:
     return workspace._resources.settings
-
-
-def rater_of(workspace: Workspace) -> str:
-    return workspace._resources.settings.rater

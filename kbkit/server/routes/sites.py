@@ -26,7 +26,7 @@ from kbkit.server.responses import MCP, METADATA, Wait, base_url, problem
 from kbkit.server.routing import Routes, Work
 from kbkit.server.tasks import archive_of
 from kbkit.server.uploads import file_response, file_responses
-from kbkit.workspace import rater_of
+from kbkit.workspace import settings_of
 
 exports = Routes("/api/knowledge/bases/{name}/exports", "sites")
 routes = Routes("", "sites", any_query=True, include_in_schema=False)
@@ -170,7 +170,7 @@ def show_caller(caller: Caller, workspace: WorkspaceOf) -> CallerInfo:
     """Return the caller and their permissions."""
     return CallerInfo(
         name=caller.name,
-        rater=caller.name or rater_of(workspace),
+        rater=caller.name or settings_of(workspace).rater,
         scopes=[scope for scope in Scope if scope in caller.scopes],
         kbs=list(caller.kbs),
     )
