@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "kbkit"
-BUDGET = {"modules": 337, "code": 66_205, "docstrings": 9_215}
+BUDGET = {"modules": 335, "code": 64_524, "docstrings": 9_198}
 """Lower these when the package has shrunk."""
 _NO_CODE = {
     tokenize.COMMENT,
