@@ -23,9 +23,8 @@ from _scale_corpus import renamed
 
 import kbkit
 from kbkit.embedding import Embedder
-from kbkit.ingest.cutting import chunk_id, digest, document_id, embedded_text
+from kbkit.ingest.cutting import chunk_id, digest, document_id, embedded_text, new_summary
 from kbkit.ingest.embedding import embed
-from kbkit.ingest.summaries import REVISION
 from kbkit.knowledge_base.knowledge_base import handle_of
 from kbkit.models import Chunk, Document, Labels
 from kbkit.runtime.config import Settings
@@ -114,12 +113,12 @@ def _copy_some(
         new.append(NewDocument(document, held_chunks, None, None, Labels(), each.is_index))
         if vector := packed_summaries.get(each.document.id):
             text = renamed(each.summary, number)
-            made[document.id] = NewSummary(document.content_hash, text, digest(text))
-            vectors[digest(text)] = vector
+            made[document.id] = new_summary(document, text)
+            vectors[made[document.id].embed_hash] = vector
     packed = embed(embedder, texts)
     with database.write() as transaction:
         changes = writing.replace_documents(transaction, kb.id, new, packed)
-        summaries.put(transaction, kb.id, REVISION, made)
+        summaries.put(transaction, kb.id, summaries.REVISION, made)
         summaries.add_vectors(transaction, kb.id, row.summary_embedder, vectors)
         transaction.execute(outbox.delete().where(outbox.c.kb_id == kb.id))
     return changes.added

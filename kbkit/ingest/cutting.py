@@ -1,4 +1,4 @@
-"""Split documents into chunks, here or on a worker, describe them, and recognize index pages.
+"""Split documents into chunks, here or on a worker; describe, summarize and recognize pages.
 
 Sources store a document's own ``description`` in its metadata: of ``<meta>`` tags, front matter,
 docstrings and API descriptions.
@@ -21,6 +21,7 @@ from kbkit.models.values import plain
 from kbkit.recipes import ChunkingSpec, KnowledgeBaseSpec
 from kbkit.stores.catalog import reading, writing
 from kbkit.stores.catalog.database import Database
+from kbkit.stores.catalog.summaries import NewSummary
 from kbkit.stores.catalog.writing import NewChunk, NewDocument
 from kbkit.text.analysis import analyzer
 from kbkit.text.markdown import Block, Kind
@@ -135,15 +136,59 @@ def _cut(document: Document, spec: KnowledgeBaseSpec) -> CutDocument:
                 embed_hash=key,
             )
         )
+    summary = new_summary(document, summary_text(title, content, line, structure=structure))
     described = replace(document, description=line)
-    return NewDocument(described, chunks, None, None, Labels(), is_index(content)), texts
+    new = NewDocument(described, chunks, None, None, Labels(), is_index(content), summary)
+    return new, texts
+
+
+MAX_SUMMARY_LENGTH = 600
+
+_TITLE_LENGTH = 200
+_HEADINGS = 400
+_NUMBER = re.compile(r"(?:[A-Z]\.)?(?:\d{1,4}\.)+\d*\s+|[A-Z]\.\s+(?=[A-Z])")
+
+
+def new_summary(document: Document, text: str) -> NewSummary:
+    text = text or document.uri
+    return NewSummary(document.content_hash, text, digest(text))
+
+
+def summary_text(
+    title: str, content: str, description: str, *, structure: Outline | None = None
+) -> str:
+    structure = structure or outline(content)
+    name = short_title(title)
+    headings = sorted(structure.headings[:_HEADINGS], key=lambda heading: heading.level)
+    names = (_without_number(heading.path[-1]) for heading in headings if heading.path)
+    parts = dict.fromkeys(each for each in names if each.casefold() != name.casefold())
+    if not description and not parts:
+        description = _first_text(content, structure.blocks)[:DESCRIPTION_LENGTH]
+    sentence = ". ".join(filter(None, (name.rstrip("."), description)))
+    return " ".join(filter(None, (sentence, "; ".join(parts))))[:MAX_SUMMARY_LENGTH].rstrip()
+
+
+def short_title(title: str) -> str:
+    return _without_number(title)[:_TITLE_LENGTH]
+
+
+def _first_text(content: str, blocks: Sequence[Block]) -> str:
+    prose = (block for block in blocks if block.kind in (Kind.TEXT, Kind.TABLE))
+    texts = (
+        plain_text(content[block.start : min(block.end, block.start + _READ)]) for block in prose
+    )
+    return next(filter(None, texts), "")
+
+
+def _without_number(title: str) -> str:
+    return _NUMBER.sub("", " ".join(title.split()), count=1) if _NUMBER.match(title) else title
 
 
 DESCRIPTION_LENGTH = 300
 """Maximum characters of a description."""
 
 _START = 20_000  # characters at the start of a document that may describe it
-_READ = 4_000  # characters read of a paragraph
+_READ = 4_000  # characters read of a paragraph, list or table
 _LEAD_WORDS = 8
 _WIDE_LETTERS = 16  # letters of scripts without spaces that equal `_LEAD_WORDS` words
 _LINKS = 10

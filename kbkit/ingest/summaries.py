@@ -9,7 +9,6 @@ stored as plain lines.
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +20,14 @@ import numpy as np
 
 from kbkit.embedding import Embedder
 from kbkit.errors import EmbedderError, LanguageModelError
-from kbkit.ingest.cutting import DESCRIPTION_LENGTH, digest
+from kbkit.ingest.cutting import (
+    DESCRIPTION_LENGTH,
+    MAX_SUMMARY_LENGTH,
+    digest,
+    new_summary,
+    short_title,
+    summary_text,
+)
 from kbkit.ingest.embedding import embed
 from kbkit.models import Document, Expansion, Problem, Progress
 from kbkit.models.values import plain, quotation_mark
@@ -40,58 +46,23 @@ from kbkit.runtime.third_party import safe_message
 from kbkit.stores.catalog import knowledge_bases, ratings, reading, summaries
 from kbkit.stores.catalog.database import Database, Transaction, batches
 from kbkit.stores.catalog.summaries import ExpansionRow, NewSummary
-from kbkit.text.markdown import Block, Kind
-from kbkit.text.markdown.structure import outline, plain_text
+from kbkit.text.markdown.structure import outline
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
-REVISION = 2
-"""Version of `summary_text`; raise it to make summaries again."""
-LENGTH = 600
-"""Maximum characters of a summary."""
-
-_TITLE_LENGTH = 200
-_READ = 4_000  # characters of a list or table
-_HEADINGS = 400
-_NUMBER = re.compile(r"(?:[A-Z]\.)?(?:\d{1,4}\.)+\d*\s+|[A-Z]\.\s+(?=[A-Z])")
-
-
-def summary_text(title: str, content: str, description: str) -> str:
-    parsed = outline(content)
-    name = _without_number(title)[:_TITLE_LENGTH]
-    headings = sorted(parsed.headings[:_HEADINGS], key=lambda heading: heading.level)
-    names = (_without_number(heading.path[-1]) for heading in headings if heading.path)
-    parts = dict.fromkeys(each for each in names if each.casefold() != name.casefold())
-    if not description and not parts:
-        description = _first_text(content, parsed.blocks)[:DESCRIPTION_LENGTH]
-    sentence = ". ".join(filter(None, (name.rstrip("."), description)))
-    return " ".join(filter(None, (sentence, "; ".join(parts))))[:LENGTH].rstrip()
-
 
 def expanded_text(title: str, summary: str, questions: Sequence[str]) -> str:
     """Return the summary of a document with text of a language model."""
-    text = ". ".join(filter(None, (_without_number(title)[:_TITLE_LENGTH].rstrip("."), summary)))
+    text = ". ".join(filter(None, (short_title(title).rstrip("."), summary)))
     for question in questions:
-        if len(text) + 1 + len(question) <= LENGTH:
+        if len(text) + 1 + len(question) <= MAX_SUMMARY_LENGTH:
             text = f"{text} {question}"
-    return text[:LENGTH].rstrip()
+    return text[:MAX_SUMMARY_LENGTH].rstrip()
 
 
 def text_hash(title: str, content: str) -> str:
     return digest(f"{title}\0{content}")
-
-
-def _first_text(content: str, blocks: Sequence[Block]) -> str:
-    prose = (block for block in blocks if block.kind in (Kind.TEXT, Kind.TABLE))
-    texts = (
-        plain_text(content[block.start : min(block.end, block.start + _READ)]) for block in prose
-    )
-    return next(filter(None, texts), "")
-
-
-def _without_number(title: str) -> str:
-    return _NUMBER.sub("", " ".join(title.split()), count=1) if _NUMBER.match(title) else title
 
 
 _SAMPLE = 24  # summaries that a model embeds in one to three seconds, for an estimate
@@ -122,25 +93,25 @@ class SummaryMaker:
         *,
         seconds: float = math.inf,
         renew: bool = True,
+        few: bool = False,
         on_progress: OnProgress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> SummariesLeft:
         """Make missing summaries and embed them.
 
-        The model stops after a few of them if all would take longer than `seconds`.
+        The model stops after a few of them if all would take longer than `seconds`, and does not
+        begin for ``few`` new ones.
         """
-        written = self._write(REVISION if renew else 0)
-        changed = written > 0
+        self._write(summaries.REVISION if renew else 0)
         missing = self._missing(self.model)
         if not self._is_static and len(missing) > _SAMPLE:
-            self._settle(changed=changed)
-            changed = False
-            if not seconds and written <= _SAMPLE:  # single documents, while many others wait
+            self._settle()
+            if few:  # while many others wait
                 missing = {}
         start = time.perf_counter()
         embedded = self._embed(self.model, missing, on_progress, stop, seconds)
         elapsed = time.perf_counter() - start
-        lacking = self._settle(changed=changed or embedded > 0)
+        lacking = self._settle()
         return SummariesLeft(lacking, lacking * elapsed / embedded if embedded else 0.0)
 
     def make_few(self, document_ids: Collection[str] | None) -> SummariesLeft:
@@ -150,11 +121,12 @@ class SummaryMaker:
         embedder = self.static() if used.startswith("static:") else self.model
         is_few = document_ids is not None and len(document_ids) <= _SAMPLE
         if not is_few or used != embedder.fingerprint:
-            return self.make(seconds=0.0, renew=False)
-        written = self._write(0, document_ids)
-        if self._embed(embedder, self._missing(embedder, document_ids)) or written:
-            with self.database.write() as transaction:
-                knowledge_bases.get_by_id(transaction, self.kb_id)
+            return self.make(seconds=0.0, renew=False, few=True)
+        self._write(0, document_ids)
+        self._embed(embedder, self._missing(embedder, document_ids))
+        with self.database.write() as transaction:
+            row = knowledge_bases.get_by_id(transaction, self.kb_id)
+            if summaries.has_changes(transaction, row):
                 summaries.show_changes(transaction, self.kb_id)
         return SummariesLeft(int(used != self.model.fingerprint))
 
@@ -162,8 +134,8 @@ class SummaryMaker:
     def _is_static(self) -> bool:
         return self.model.fingerprint.startswith("static:")
 
-    def _write(self, min_revision: int, ids: Collection[str] | None = None) -> int:
-        written = 0
+    def _write(self, min_revision: int, ids: Collection[str] | None = None) -> None:
+        """Replace summaries that a changed description, an answer or a new version outdated."""
 
         def outdated(transaction: Transaction) -> list[Document]:
             return summaries.outdated_documents(transaction, self.kb_id, min_revision, _BATCH, ids)
@@ -176,17 +148,15 @@ class SummaryMaker:
             new_summaries = {each.id: _summary(each, expanded.get(each.id)) for each in documents}
             with self.database.write() as transaction:
                 knowledge_bases.get_by_id(transaction, self.kb_id)
-                count = summaries.put(transaction, self.kb_id, REVISION, new_summaries)
-            written += count
+                count = summaries.put(transaction, self.kb_id, summaries.REVISION, new_summaries)
             if count == len(documents) < _BATCH:
                 break
-        return written
 
     def _missing(self, embedder: Embedder, ids: Collection[str] | None = None) -> dict[str, str]:
         with self.database.read() as transaction:
             return summaries.lacking(transaction, self.kb_id, embedder.fingerprint, ids)
 
-    def _settle(self, *, changed: bool) -> int:
+    def _settle(self) -> int:
         """Switch to the best complete vectors in one commit; return how many the model lacks.
 
         Use the model's if complete, or nearly complete and in use; else static ones.
@@ -201,11 +171,12 @@ class SummaryMaker:
                 static = self.static()
             except EmbedderError:  # search uses words alone until the model is done
                 return lacking
-            changed |= self._embed(static, self._missing(static)) > 0
+            self._embed(static, self._missing(static))
             chosen = static.fingerprint
-        if changed or (chosen, model) != (row.summary_embedder, row.summary_model):
-            with self.database.write() as transaction:
-                knowledge_bases.get_by_id(transaction, self.kb_id)
+        with self.database.write() as transaction:
+            row = knowledge_bases.get_by_id(transaction, self.kb_id)
+            used = row.summary_embedder, row.summary_model
+            if used != (chosen, model) or summaries.has_changes(transaction, row):
                 summaries.search_with(transaction, self.kb_id, chosen, model)
         return lacking
 
@@ -237,8 +208,8 @@ def _summary(document: Document, expansion: ExpansionRow | None) -> NewSummary:
     if expansion is not None and expansion.text_hash == text_hash(title, content):
         text = expanded_text(title, expansion.summary, expansion.questions)
     else:
-        text = summary_text(title, content, document.description) or document.uri
-    return NewSummary(document.content_hash, text, digest(text))
+        text = summary_text(title, content, document.description)
+    return new_summary(document, text)
 
 
 def embed_questions(database: Database, kb_id: str, embedder: Embedder) -> None:
@@ -382,7 +353,7 @@ class Expander:
         )
         headings = [heading.path[-1] for heading in outline(document.content).headings]
         text = document.content[:TEXT_LENGTH]
-        page = f"title: {plain(document.title)[:_TITLE_LENGTH]}\n\n{text}"
+        page = f"title: {short_title(plain(document.title))}\n\n{text}"
         if len(document.content) > TEXT_LENGTH and headings:
             page += f"\n\nall headings: {'; '.join(map(plain, headings))}"[:_OUTLINE_LENGTH]
         return task, (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -78,10 +78,9 @@ class Workspace(WorkspaceSearches):
             from kbkit.bundles.bundling import settle_alone
 
             settle_alone(self._stores)
-        for name in self._folders():
+        for _, content in self._folders():
             with suppress(KbkitError, OSError), progress_bar(None) as notify:  # `sync` reports it
-                # unless another process does
-                getattr(self, name)._index.level(wait=0, on_progress=notify)
+                content._index.level(wait=0, on_progress=notify)  # unless another process does
 
     @cached_property
     def graph(self) -> Graph:
@@ -105,8 +104,11 @@ class Workspace(WorkspaceSearches):
         kb = self._built_in_kb
         return Entries(self._stores, self._resources.settings, lambda: kb(ENTRIES))
 
-    def _folders(self) -> builtins.list[str]:
-        return [name for name in (FILES, ENTRIES) if (self.path / name).is_dir()]
+    def _folders(self) -> Iterator[tuple[str, Files | Entries]]:
+        if (self.path / FILES).is_dir():
+            yield FILES, self.files
+        if (self.path / ENTRIES).is_dir():
+            yield ENTRIES, self.entries
 
     def _files_of_entry(self, slug: str) -> dict[str, bytes]:
         from kbkit.entries.entries import skill_of
@@ -328,8 +330,8 @@ class Workspace(WorkspaceSearches):
             restoration = restore_bundle(
                 self._stores, path, name=name, key_file=verify, trust=trust, notify=report
             )
-        for each in self._folders():
-            getattr(self, each).sync()
+        for _, content in self._folders():
+            content.sync()
         return restoration
 
     def compact(self) -> Compaction:
@@ -348,7 +350,7 @@ class Workspace(WorkspaceSearches):
             self._stores.vectors.apply(kb_id)
         self._stores.vectors.sweep()
         images, size = self._stores.sweep_images()
-        emptied = {name: getattr(self, name)._store.empty_trash() for name in self._folders()}
+        emptied = {name: content._store.empty_trash() for name, content in self._folders()}
         size += self._stores.database.compact()
         return Compaction(documents, len(deleted), images, size, **emptied)
 

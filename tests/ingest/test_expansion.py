@@ -8,7 +8,8 @@ import yaml
 
 import kbkit
 from kbkit.errors import ConfigError, ConflictError, LanguageModelError
-from kbkit.ingest.summaries import LENGTH, QUESTION_LENGTH, SUMMARY_LENGTH
+from kbkit.ingest.cutting import MAX_SUMMARY_LENGTH as LENGTH
+from kbkit.ingest.summaries import QUESTION_LENGTH, SUMMARY_LENGTH
 from kbkit.knowledge_base import handle_of
 from kbkit.models import SourceDocument
 from kbkit.stores.catalog import summaries

@@ -3,8 +3,8 @@
 import pytest
 
 from kbkit.ingest.cutting import DESCRIPTION_LENGTH as LINE
-from kbkit.ingest.cutting import describe
-from kbkit.ingest.summaries import LENGTH, summary_text
+from kbkit.ingest.cutting import MAX_SUMMARY_LENGTH as LENGTH
+from kbkit.ingest.cutting import describe, summary_text
 from tests.growth import grows_with
 
 pytestmark = pytest.mark.local

@@ -8,13 +8,15 @@ import pytest
 
 from kbkit.embedding.static import StaticEmbedder
 from kbkit.errors import EmbedderError
-from kbkit.ingest.summaries import REVISION, SummaryMaker
+from kbkit.ingest.embedding import Origin
+from kbkit.ingest.summaries import SummaryMaker
 from kbkit.knowledge_base import handle_of
 from kbkit.models import SourceDocument
 from kbkit.recipes import KnowledgeBaseSpec, OnnxEmbedding, StaticEmbedding
 from kbkit.stores.catalog import summaries
 from kbkit.stores.catalog.summaries import NewSummary
 from kbkit.testing import HashEmbedder
+from kbkit.text.markdown.structure import outline
 
 PROSE = "Brews leaves in water that is nearly boiling, as long as you like it to."
 
@@ -50,6 +52,34 @@ def test_added_documents_have_summaries(workspace):
     assert texts(kb) == [f"Tea {n}. {PROSE}" for n in range(3)]
 
 
+def test_documents_are_stored_with_their_summary_and_parsed_once(workspace, monkeypatch):
+    parsed = []
+
+    def spy(content):
+        parsed.append(content)
+        return outline(content)
+
+    for module in ("cutting", "summaries"):
+        monkeypatch.setattr(f"kbkit.ingest.{module}.outline", spy)
+    kb = workspace.create("drinks")
+    documents = [SourceDocument(f"text:{n}", f"Tea {n}", f"# Tea {n}\n\n{PROSE}\n") for n in (1, 2)]
+    for document in documents:
+        kb._ingestion.pipeline().store(document, Origin())
+    assert texts(kb) == [f"Tea {n}. {PROSE}" for n in (1, 2)]
+    handle_of(kb).summaries.make()
+    assert parsed == [document.content for document in documents]
+    assert kb.info().summaries_waiting == 0
+
+
+def test_search_sees_the_summary_of_a_new_document_with_the_text_of_another(workspace):
+    kb = workspace.create("drinks")
+    for source in ("text:a", "text:b"):
+        kb.add("Tea", f"# Tea\n\n{PROSE}\n", source=source)
+        hits = kb.search("tea")
+        assert all(hit.parts.summary > 0 for hit in hits)
+    assert {hit.uri for hit in hits} == {"text:a", "text:b"}
+
+
 def test_stopped_work_keeps_its_vectors(workspace, monkeypatch):
     kb, embedder = filled(workspace), HashEmbedder()
     monkeypatch.setattr("kbkit.ingest.summaries._BATCH", 1)
@@ -77,7 +107,7 @@ def test_only_changed_documents_get_new_summaries(workspace):
     make(kb, embedder)
     assert handle_of(kb).row() == before
     other = "# Tea 1\n\nIs not what it was, and is told in a sentence of its own.\n"
-    kb._ingestion.pipeline().store(SourceDocument("text:1", "Tea 1", other))
+    kb._ingestion.pipeline().store(SourceDocument("text:1", "Tea 1", other), Origin())
     kb.documents.delete("text:2")
     embedder.embedded.clear()
     make(kb, embedder)
@@ -101,13 +131,13 @@ def test_known_summary_texts_are_not_embedded_again(workspace):
     assert embedder.embedded == []
     with kb._stores.database.write() as transaction:  # as an older kbkit did
         old = {d.id: NewSummary(d.content_hash, d.title, "old") for d in kb.documents}
-        assert summaries.put(transaction, kb.id, REVISION - 1, old) == 2
+        assert summaries.put(transaction, kb.id, summaries.REVISION - 1, old) == 2
     assert texts(kb) == ["Tea 0", "Tea 2"]
     make(kb, embedder)
     assert texts(kb) == [f"Tea {n}. {PROSE}" for n in (0, 2)]
     assert embedder.embedded == []
     with kb._stores.database.write() as transaction:
-        summaries.put(transaction, kb.id, REVISION - 1, old)
+        summaries.put(transaction, kb.id, summaries.REVISION - 1, old)
     make(kb, embedder, renew=False)  # as when one document is added
     assert texts(kb) == ["Tea 0", "Tea 2"]
 
@@ -144,12 +174,12 @@ def test_vectors_of_the_model_serve_beside_a_few_new_documents(workspace, monkey
     maker = SummaryMaker(kb._stores.database, kb.id, embedder, StaticEmbedder)
     pipeline = kb._ingestion.pipeline()
     for n in range(3):
-        pipeline.store(SourceDocument(f"text:new{n}", f"New {n}", PROSE))
+        pipeline.store(SourceDocument(f"text:new{n}", f"New {n}", PROSE), Origin())
     assert maker.make(seconds=0).summaries == 2
     assert vectors(kb).embedder == embedder.fingerprint
     assert len(vectors(kb).vectors) == 31
     for n in range(10):
-        pipeline.store(SourceDocument(f"text:more{n}", f"More {n}", PROSE))
+        pipeline.store(SourceDocument(f"text:more{n}", f"More {n}", PROSE), Origin())
     assert maker.make(seconds=0).summaries == 11
     assert vectors(kb).embedder.startswith("static:")
     assert len(vectors(kb).vectors) == 43

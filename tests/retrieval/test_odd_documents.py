@@ -5,8 +5,8 @@ import math
 import pytest
 
 import kbkit
-from kbkit.ingest.cutting import chunk, describe
-from kbkit.ingest.summaries import LENGTH, summary_text
+from kbkit.ingest.cutting import MAX_SUMMARY_LENGTH as LENGTH
+from kbkit.ingest.cutting import chunk, describe, summary_text
 from kbkit.knowledge_base import handle_of
 from kbkit.models import DocumentType, Mode, SourceDocument
 from kbkit.recipes import ChunkingSpec, KnowledgeBaseSpec, RetrievalSpec

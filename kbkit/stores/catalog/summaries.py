@@ -26,6 +26,9 @@ from kbkit.stores.catalog.schema import (
     summary_vectors,
 )
 
+REVISION = 2
+"""Version of `kbkit.ingest.cutting.summary_text`; raise it to make summaries again."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewSummary:
@@ -65,6 +68,7 @@ def outdated_documents(
 
 
 def put(transaction: Transaction, kb_id: str, revision: int, new: Mapping[str, NewSummary]) -> int:
+    """Store summaries by document id, except those of changed documents; count them."""
     query = sa.select(documents.c.id, documents.c.content_hash).where(
         transaction.is_in(documents.c.id, list(new)), documents.c.state != DocumentState.GONE.value
     )
@@ -82,8 +86,7 @@ def put(transaction: Transaction, kb_id: str, revision: int, new: Mapping[str, N
         for document_id, summary in new.items()
         if hashes.get(document_id) == summary.content_hash
     ]
-    remove(transaction, [str(row["document_id"]) for row in rows])
-    transaction.insert(summaries, rows)
+    transaction.put(summaries, rows)
     return len(rows)
 
 
@@ -143,6 +146,18 @@ def add_vectors(
         if key not in existing
     ]
     transaction.insert(summary_vectors, rows)
+
+
+def has_changes(transaction: Transaction, row: KnowledgeBaseRow) -> bool:
+    """Whether something was stored that searches do not see yet."""
+    return any(
+        transaction.scalars(
+            sa.select(table.c.version)
+            .where(table.c.kb_id == row.id, table.c.version > row.summaries_version)
+            .limit(1)
+        )
+        for table in (summaries, summary_vectors)
+    )
 
 
 def show_changes(transaction: Transaction, kb_id: str, **columns: str) -> None:

@@ -36,6 +36,7 @@ from kbkit.stores.catalog.schema import (
     sources,
     vectors,
 )
+from kbkit.stores.catalog.summaries import NewSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class NewDocument:
     run_id: int | None
     labels: Labels
     is_index: bool = False
+    summary: NewSummary | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +138,21 @@ def replace_documents(
         if (row.document_type, row.tags) != (document.document_type, list(document.tags)):
             relabelled |= unchanged
     _add_chunks(transaction, kb_id, added, packed)
+    _add_summaries(transaction, kb_id, new)
     outbox.add(transaction, kb_id, relabelled)
     knowledge_bases.touch(transaction, kb_id)
     return ChunkChanges(added=len(added), removed=removed)
+
+
+def _add_summaries(transaction: Transaction, kb_id: str, new: Sequence[NewDocument]) -> None:
+    # those with the answer of a language model are made again with it, after the ingest
+    expanded = summaries.expansions_of(transaction, [entry.document.id for entry in new])
+    plain = {
+        entry.document.id: entry.summary
+        for entry in new
+        if entry.summary and entry.document.id not in expanded
+    }
+    summaries.put(transaction, kb_id, summaries.REVISION, plain)
 
 
 def _forget_derived(transaction: Transaction, document_ids: Sequence[str]) -> None:
