@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 
 from kbkit.sources.html import (
     BLOCKS,
@@ -60,6 +61,7 @@ class Sections:
 
     def __init__(self) -> None:
         self._levels: dict[Element, int] = {}
+        self._text = cache(plain_text)  # of parents that many headings may share
         self.last = 0  # level of the last heading
 
     def begin(self, heading: Element, text: str, level: int) -> None:
@@ -67,7 +69,7 @@ class Sections:
         parent = heading.getparent()
         while parent is not None and parent.getparent() is not None:
             self._levels[parent] = level
-            if parent.tag not in ("header", "hgroup") and plain_text(parent) != text:
+            if parent.tag not in ("header", "hgroup") and self._text(parent) != text:
                 break
             parent = parent.getparent()
 

@@ -9,6 +9,7 @@ import pytest
 from lxml import etree
 from markdown_it import MarkdownIt
 
+from kbkit.sources.html import writer
 from kbkit.sources.html.extract import markdown_of
 
 READER = MarkdownIt("commonmark").enable("table").enable("strikethrough")
@@ -92,3 +93,14 @@ def test_signs_in_cells_and_terms_are_escaped() -> None:
     table = "<table>" + row.format("\\\\|x", "<code>a ``` | b</code>") + "</table>"
     assert markdown_of(table).endswith("| \\\\\\\\\\|x | ```` a ``` \\| b ```` |")
     assert markdown_of("<dl><dt>*</dt><dd>All.</dd></dl>") == "-   **\\***: All."
+
+
+def test_headings_of_one_parent_read_its_text_once(monkeypatch):
+    read = []
+    plain_text = writer.plain_text
+    monkeypatch.setattr(
+        writer, "plain_text", lambda part: read.append(part.tag) or plain_text(part)
+    )
+    page = "".join(f"<h2>Tea {n}</h2><p>Steep it for {n} minutes.</p>" for n in range(9))
+    assert markdown_of(f"<body><article>{page}</article></body>").count("## Tea") == 9
+    assert read.count("article") == 1
