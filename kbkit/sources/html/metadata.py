@@ -88,7 +88,9 @@ def page_title(
             return None, f"{bare}{letter}"[:MAX_LENGTH]
     for heading in region.iter(*HEADINGS):
         text = plain_text(heading).rstrip("¶# ")
-        if text and key_of(text) not in common:
+        # most pages may mention the first heading without having it
+        key = heading_key(text) if heading is section else key_of(text)
+        if text and key not in common:
             return heading, text[:MAX_LENGTH]
     return None, ""
 

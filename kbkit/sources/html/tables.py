@@ -125,6 +125,8 @@ def definition_groups(element: Element) -> list[tuple[list[Element], list[Elemen
         if not groups or (part.tag == "dt" and groups[-1][1]):
             groups.append(([], []))
         groups[-1][part.tag != "dt"].append(part)
+    if groups and not groups[-1][1]:  # terms without a definition are items, such as of contents
+        groups[-1:] = [([term], []) for term in groups[-1][0]]
     return groups
 
 

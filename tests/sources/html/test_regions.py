@@ -449,6 +449,22 @@ def test_heading_that_some_pages_share_is_their_title(title: str) -> None:
         assert (read.title, read.content.split("\n")[0]) == (headings[n], f"# {headings[n]}")
 
 
+def test_front_page_with_the_title_of_all_heads_is_not_called_after_its_author() -> None:
+    head = "<title>Questions about tea</title><body><hr>"
+    front = (
+        "<h1>Questions about tea</h1><h2>Ann Tea</h2><h1>Contents</h1>"
+        "<dl><dt><h2><a href='1'>First part</a></h2></dt><dd><dl>"
+        "<dt><h3><a href='1#a'>What is tea?</a></h3></dt>"
+        f"<dt><h3><a href='1#b'>What is a cup?</a></h3></dt></dl></dd></dl><p>{TEXT}</p>"
+    )
+    parts = [f"<h1>Part {n}</h1><p>{TEXT} It is {n}.</p>" for n in range(9)]
+    page, *others = site(*(head + body for body in (front, *parts)))
+    assert page.title == "Questions about tea"
+    assert [other.title for other in others] == [f"Part {n}" for n in range(9)]
+    assert "\n    -   **[What is tea?](https://" in page.content
+    assert "\n    -   **[What is a cup?](https://" in page.content
+
+
 def test_a_section_of_references_does_not_separate_the_other_sections() -> None:
     section = '<div class="sect"><h2>{}</h2>{}</div>'
     links = " ".join(f'<a href="{name}.html">{name}</a>' for name in ("cup", "pot", "tray"))
