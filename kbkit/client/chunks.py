@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from kbkit.client import documents
 from kbkit.client.calls import Blocking, Request, Steps, Transport, steps
 from kbkit.client.declared import (
     BASE,
@@ -19,14 +20,6 @@ from kbkit.client.declared import (
     call,
     every,
     first_page,
-)
-from kbkit.client.documents import (
-    AsyncCollection,
-    AsyncList,
-    CollectionCalls,
-    Named,
-    RemoteCollection,
-    RemoteList,
 )
 from kbkit.client.graph import RemoteGraph
 from kbkit.client.ingestion import specs_of
@@ -62,7 +55,7 @@ def _places_frame(answer: Any) -> pd.DataFrame:
     return places_frame(answer["places"], tuple(answer["variance"]), answer["chunks"])
 
 
-class ChunksCalls(CollectionCalls[Chunk]):
+class ChunksCalls(documents.CollectionCalls[Chunk]):
     """Requests for chunks; see `kbkit.knowledge_base.chunks.Chunks`."""
 
     _noun = "chunks"
@@ -92,11 +85,11 @@ class ChunksCalls(CollectionCalls[Chunk]):
     def _find(self, chunk_id: str) -> Chunk: ...
 
 
-class RemoteChunks(ChunksCalls, RemoteCollection[Chunk]):
+class RemoteChunks(ChunksCalls, documents.RemoteCollection[Chunk]):
     """Chunks of a knowledge base on a server."""
 
 
-class AsyncChunks(ChunksCalls, AsyncCollection[Chunk]):
+class AsyncChunks(ChunksCalls, documents.AsyncCollection[Chunk]):
     """Chunks of a knowledge base on a server, awaited."""
 
 
@@ -105,7 +98,7 @@ Rated = Annotated[str | Target, str]
 _TARGET = f"{BASE}/targets/{{target}}/ratings"
 
 
-class RatingsCalls(CollectionCalls[Rating]):
+class RatingsCalls(documents.CollectionCalls[Rating]):
     """Requests for ratings; see `kbkit.knowledge_base.feedback.Ratings`."""
 
     _noun = "ratings"
@@ -148,18 +141,18 @@ class RatingsCalls(CollectionCalls[Rating]):
         raise NotFoundError(f"{self._base.name}: has no rating with id {key!r}")
 
 
-class RemoteRatings(RatingsCalls, RemoteCollection[Rating]):
+class RemoteRatings(RatingsCalls, documents.RemoteCollection[Rating]):
     """Ratings of a knowledge base on a server."""
 
 
-class AsyncRatings(RatingsCalls, AsyncCollection[Rating]):
+class AsyncRatings(RatingsCalls, documents.AsyncCollection[Rating]):
     """Ratings of a knowledge base on a server, awaited."""
 
 
 _SOURCE = f"{BASE}/sources/{{source}}"
 
 
-class SourcesCalls(CollectionCalls[SourceInfo]):
+class SourcesCalls(documents.CollectionCalls[SourceInfo]):
     """Requests for sources; see `kbkit.knowledge_base.sources.Sources`."""
 
     _noun = "sources"
@@ -217,14 +210,14 @@ class SourcesCalls(CollectionCalls[SourceInfo]):
     def _count(self) -> int: ...
 
 
-class RemoteSources(SourcesCalls, RemoteCollection[SourceInfo]):
+class RemoteSources(SourcesCalls, documents.RemoteCollection[SourceInfo]):
     """Sources of a knowledge base on a server."""
 
     def __contains__(self, key: object) -> bool:
         return any(key in (source.id, source.location, source.name) for source in self)
 
 
-class AsyncSources(SourcesCalls, AsyncCollection[SourceInfo]):
+class AsyncSources(SourcesCalls, documents.AsyncCollection[SourceInfo]):
     """Sources of a knowledge base on a server, awaited."""
 
 
@@ -236,7 +229,7 @@ def _summaries(answer: Any) -> dict[str, ChunkSummary]:
     return {each["chunk"]: from_dict(ChunkSummary, each["summary"]) for each in answer["data"]}
 
 
-class AnnotationsCalls(CollectionCalls[Annotation]):
+class AnnotationsCalls(documents.CollectionCalls[Annotation]):
     """Requests for annotations; see `kbkit.knowledge_base.annotations.Annotations`."""
 
     _noun = "annotations"
@@ -287,7 +280,7 @@ class AnnotationsCalls(CollectionCalls[Annotation]):
         return Request("GET", chunks.path, read, chunks.query)
 
 
-class RemoteAnnotations(AnnotationsCalls, RemoteList[Annotation]):
+class RemoteAnnotations(AnnotationsCalls, documents.RemoteList[Annotation]):
     """Annotations of a knowledge base on a server."""
 
     @property
@@ -296,7 +289,7 @@ class RemoteAnnotations(AnnotationsCalls, RemoteList[Annotation]):
         return self._statement_types()
 
 
-class AsyncAnnotations(AnnotationsCalls, AsyncList[Annotation]):
+class AsyncAnnotations(AnnotationsCalls, documents.AsyncList[Annotation]):
     """Annotations of a knowledge base on a server, awaited."""
 
     async def statement_types(self) -> Mapping[StatementType, int]:
@@ -306,7 +299,7 @@ class AsyncAnnotations(AnnotationsCalls, AsyncList[Annotation]):
 class RemoteHandle(Blocking):
     """Requests that only kbkit's panels send."""
 
-    def __init__(self, transport: Transport, base: Named) -> None:
+    def __init__(self, transport: Transport, base: documents.Named) -> None:
         super().__init__(transport)
         self._base = base
         self.workspace_graph = RemoteGraph(transport)

@@ -6,29 +6,11 @@ import builtins
 from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, TypeVar
 
+from kbkit import models
+from kbkit.client import declared
 from kbkit.client.calls import AsyncTransport, Awaited, Blocking, Request, Steps, Transport, steps
-from kbkit.client.declared import (
-    BASE,
-    KNOWLEDGE,
-    ResultPage,
-    behind,
-    call,
-    every,
-    first_page,
-    list_all,
-    next_page,
-)
 from kbkit.client.work import OnProgress, Stop, job, result_of
 from kbkit.errors import ConfigError, NotFoundError
-from kbkit.models import (
-    DeletedDocument,
-    Document,
-    DocumentInfo,
-    DocumentPart,
-    DocumentType,
-    Expansion,
-    Filters,
-)
 from kbkit.models.values import to_json
 from kbkit.runtime.validation import check_json
 
@@ -55,11 +37,11 @@ class CollectionCalls(Generic[T]):
     _base: Named
     _count: Any
 
-    def _all(self) -> Request[ResultPage[T]]:
-        return first_page(self._kind, self._path, self)
+    def _all(self) -> Request[declared.ResultPage[T]]:
+        return declared.first_page(self._kind, self._path, self)
 
     def _rows(self) -> Steps[Sequence[Any]]:
-        return list_all(self._all())
+        return declared.list_all(self._all())
 
     @steps
     def to_frame(self) -> Steps[pd.DataFrame]:
@@ -81,11 +63,11 @@ class RemoteList(CollectionCalls[T], Blocking):
         self._base = base
 
     def __iter__(self) -> Iterator[T]:
-        request: Request[ResultPage[T]] | None = self._all()
+        request: Request[declared.ResultPage[T]] | None = self._all()
         while request is not None:
             part = self._transport.send(request)
             yield from part.values
-            request = next_page(request, part)
+            request = declared.next_page(request, part)
 
     def __len__(self) -> int:
         count: int = self._count()
@@ -123,12 +105,12 @@ class AsyncList(CollectionCalls[T], Awaited):
         self._base = base
 
     async def __aiter__(self) -> AsyncIterator[T]:
-        request: Request[ResultPage[T]] | None = self._all()
+        request: Request[declared.ResultPage[T]] | None = self._all()
         while request is not None:
             part = await self._transport.attempt(request)
             for value in part.values:
                 yield value
-            request = next_page(request, part)
+            request = declared.next_page(request, part)
 
     def count(self) -> Awaitable[int]:
         count: Awaitable[int] = self._count()
@@ -146,16 +128,16 @@ class AsyncCollection(AsyncList[T]):
         return value
 
 
-_DOCUMENT = f"{KNOWLEDGE}/documents/{{document}}?kb={{self._base.name}}"
+_DOCUMENT = f"{declared.KNOWLEDGE}/documents/{{document}}?kb={{self._base.name}}"
 
 
 def conditions(filters: Any) -> dict[str, Any]:
-    values: dict[str, Any] = to_json(Filters.of(filters))
+    values: dict[str, Any] = to_json(models.Filters.of(filters))
     return {name: value for name, value in values.items() if value not in ("", [], None)}
 
 
 def _of_documents(filters: Any) -> dict[str, Any]:
-    Filters.of(filters).check_of_documents()
+    models.Filters.of(filters).check_of_documents()
     return conditions(filters)
 
 
@@ -172,74 +154,74 @@ def _model_name(llm: Any) -> str:
     return llm
 
 
-Conditions = Annotated[Filters | Mapping[str, Any], conditions]
+Conditions = Annotated[models.Filters | Mapping[str, Any], conditions]
 Metadata = Annotated[Mapping[str, Any], _metadata]
 
 
-class DocumentsCalls(CollectionCalls[Document]):
+class DocumentsCalls(CollectionCalls[models.Document]):
     """Requests for documents; see `kbkit.knowledge_base.documents.Documents`."""
 
     _noun = "documents"
-    _kind = Document
-    _path = f"{KNOWLEDGE}/documents?kb={{self._base.name}}&content=true&limit=50"
+    _kind = models.Document
+    _path = f"{declared.KNOWLEDGE}/documents?kb={{self._base.name}}&content=true&limit=50"
 
-    @every(f"{KNOWLEDGE}/documents?kb={{self._base.name}}")
+    @declared.every(f"{declared.KNOWLEDGE}/documents?kb={{self._base.name}}")
     def list(
         self,
         *,
-        filters: Annotated[Filters | Mapping[str, Any], _of_documents] | None = None,
-        after: Annotated[str, behind] = "",
+        filters: Annotated[models.Filters | Mapping[str, Any], _of_documents] | None = None,
+        after: Annotated[str, declared.behind] = "",
         limit: int | None = None,
         content: bool = False,
-    ) -> builtins.list[Document]:
+    ) -> builtins.list[models.Document]:
         """List documents in order of URI, by default without their text."""
 
-    @call(f"GET {_DOCUMENT}")
+    @declared.call(f"GET {_DOCUMENT}")
     def part(
         self, document: str, *, section: str = "", start: int = 0, end: int | None = None
-    ) -> DocumentPart:
+    ) -> models.DocumentPart:
         """Return a document or a part of its text."""
 
-    @call(f"POST {KNOWLEDGE}/documents", body={"kb": "{self._base.name}"})
+    @declared.call(f"POST {declared.KNOWLEDGE}/documents", body={"kb": "{self._base.name}"})
     def add(
         self,
         title: str,
         content: str,
         *,
         source: str = "",
-        document_type: DocumentType | str | None = None,
+        document_type: models.DocumentType | str | None = None,
         tags: Sequence[str] | None = None,
         metadata: Metadata | None = None,
-    ) -> DocumentInfo:
+    ) -> models.DocumentInfo:
         """Add one document of Markdown text, or replace the one with the same source."""
 
-    @call(f"PUT {_DOCUMENT}")
+    @declared.call(f"PUT {_DOCUMENT}")
     def update(
         self,
         document: str,
         *,
         title: str | None = None,
         content: str | None = None,
-        document_type: DocumentType | str | None = None,
+        document_type: models.DocumentType | str | None = None,
         tags: Sequence[str] | None = None,
         metadata: Metadata | None = None,
         if_match: str | None = None,
-    ) -> DocumentInfo:
+    ) -> models.DocumentInfo:
         """Change a document, given by id or URI; omitted values stay."""
 
-    @call(f"DELETE {_DOCUMENT}")
+    @declared.call(f"DELETE {_DOCUMENT}")
     def delete(self, document: str, *, if_match: str | None = None) -> None:
         """Move a document to the trash; `undelete` restores it."""
 
-    @call(f"POST {BASE}/trash/undelete")
-    def undelete(self, document: str) -> DocumentInfo | None:
+    @declared.call(f"POST {declared.BASE}/trash/undelete")
+    def undelete(self, document: str) -> models.DocumentInfo | None:
         """Restore a deleted document with its ratings and labels."""
 
-    @every(f"{BASE}/trash")
-    def trash(self) -> builtins.list[DeletedDocument]:
+    @declared.every(f"{declared.BASE}/trash")
+    def trash(self) -> builtins.list[models.DeletedDocument]:
         """List documents that `undelete` can restore, the last deleted first."""
 
-    @job(f"POST {BASE}/expansions", result_of(Expansion, Expansion("")))
+    @job(f"POST {declared.BASE}/expansions", result_of(models.Expansion, models.Expansion("")))
     def expand(
         self,
         llm: Annotated[Any, _model_name] = None,
@@ -248,29 +230,29 @@ class DocumentsCalls(CollectionCalls[Document]):
         estimate: bool = False,
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
-    ) -> Expansion:
+    ) -> models.Expansion:
         """Write document summaries and questions with a language model of the server."""
 
-    @call(f"DELETE {BASE}/expansions", key="documents")
+    @declared.call(f"DELETE {declared.BASE}/expansions", key="documents")
     def unexpand(self) -> int:
         """Delete text that language models wrote; return the number of documents."""
 
-    @call(f"GET {BASE}/stats", key="tags")
+    @declared.call(f"GET {declared.BASE}/stats", key="tags")
     def tags(self) -> dict[str, int]:
         """Count documents by tag, the most frequent first."""
 
-    @call(f"GET {BASE}/stats", key="folders")
+    @declared.call(f"GET {declared.BASE}/stats", key="folders")
     def folders(self, *, depth: int = 2) -> dict[str, int]:
         """Count documents by folder of their URI, sorted by folder."""
 
-    @call(f"GET {BASE}", read=lambda answer: sum(answer["states"].values()))
+    @declared.call(f"GET {declared.BASE}", read=lambda answer: sum(answer["states"].values()))
     def _count(self) -> int: ...
 
-    @call(f"GET {_DOCUMENT}", key="document")
-    def _find(self, document: str) -> Document: ...
+    @declared.call(f"GET {_DOCUMENT}", key="document")
+    def _find(self, document: str) -> models.Document: ...
 
 
-class RemoteDocuments(DocumentsCalls, RemoteCollection[Document]):
+class RemoteDocuments(DocumentsCalls, RemoteCollection[models.Document]):
     """Documents of a knowledge base on a server."""
 
     def __contains__(self, key: object) -> bool:
@@ -280,5 +262,5 @@ class RemoteDocuments(DocumentsCalls, RemoteCollection[Document]):
             return False
 
 
-class AsyncDocuments(DocumentsCalls, AsyncCollection[Document]):
+class AsyncDocuments(DocumentsCalls, AsyncCollection[models.Document]):
     """Documents of a knowledge base on a server, awaited."""

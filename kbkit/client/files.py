@@ -9,26 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, ClassVar
 
+from kbkit import models
 from kbkit.client.calls import Awaited, Blocking, RemoteObject, Steps, steps
 from kbkit.client.declared import LONG, call
 from kbkit.entries.folders import check_slug, read_knowledge
 from kbkit.errors import ConfigError, NotTextError
 from kbkit.files.memory_tool import MemoryAnswer, MemoryTool
 from kbkit.files.paths import parts_of
-from kbkit.models import (
-    Context,
-    DeletedFile,
-    Entry,
-    EntryInfo,
-    EntryPage,
-    EntryStatus,
-    EntrySyncReport,
-    FileInfo,
-    FileLink,
-    FileTree,
-    SyncReport,
-    from_dict,
-)
 from kbkit.runtime.validation import check_integer, check_text
 
 
@@ -82,19 +69,19 @@ class FilesCalls(RemoteObject):
     """Requests for files; see `kbkit.files.files.Files`."""
 
     @call(f"GET {_AT}")
-    def list(self, path: str = "") -> builtins.list[FileInfo]:
+    def list(self, path: str = "") -> builtins.list[models.FileInfo]:
         """List a folder: folders first, then files, by name."""
 
     @call(f"GET {_FILE}?as=info")
-    def info(self, path: FilePath) -> FileInfo:
+    def info(self, path: FilePath) -> models.FileInfo:
         """Return kind, size, times and version of a path."""
 
     @call(f"GET {_AT}/tree")
-    def tree(self, path: str = "", *, depth: int | None = None) -> FileTree:
+    def tree(self, path: str = "", *, depth: int | None = None) -> models.FileTree:
         """Return a folder with everything in it; ``str`` draws the tree."""
 
     @steps
-    def roots(self) -> Steps[builtins.list[FileInfo]]:
+    def roots(self) -> Steps[builtins.list[models.FileInfo]]:
         """List the folders at the root."""
         return [info for info in (yield from FilesCalls.list(self)) if info.is_folder]
 
@@ -118,11 +105,15 @@ class FilesCalls(RemoteObject):
         """Return a file with numbered lines, or a folder as a tree."""
 
     @call(f"PUT {_FILE}", text="content")
-    def write(self, path: FilePath, content: str, *, if_match: str | None = None) -> FileInfo:
+    def write(
+        self, path: FilePath, content: str, *, if_match: str | None = None
+    ) -> models.FileInfo:
         """Write a file, replacing it as a whole; creates parent folders."""
 
     @call(f"POST {_FILE}", text="content")
-    def append(self, path: FilePath, content: str, *, if_match: str | None = None) -> FileInfo:
+    def append(
+        self, path: FilePath, content: str, *, if_match: str | None = None
+    ) -> models.FileInfo:
         """Append text to a file on a new line; creates a missing file."""
 
     @call(f"PATCH {_FILE}", body={"op": "replace"})
@@ -133,37 +124,37 @@ class FilesCalls(RemoteObject):
         new: str,
         *,
         if_match: str | None = None,
-    ) -> FileInfo:
+    ) -> models.FileInfo:
         """Replace a text that occurs exactly once in a file."""
 
     @call(f"PATCH {_FILE}", body={"op": "insert"})
     def insert(
         self, path: FilePath, line: int, text: str, *, if_match: str | None = None
-    ) -> FileInfo:
+    ) -> models.FileInfo:
         """Insert text after a line of a file."""
 
     @call(f"POST {_AT}/mkdir")
-    def mkdir(self, path: str) -> FileInfo:
+    def mkdir(self, path: str) -> models.FileInfo:
         """Create a folder and its parents; an existing one stays."""
 
     @call(f"POST {_AT}/move")
-    def move(self, source: str, target: str) -> FileInfo:
+    def move(self, source: str, target: str) -> models.FileInfo:
         """Move a file or folder; creates parent folders."""
 
     @call(f"DELETE {_FILE}")
-    def delete(self, path: FilePath, *, if_match: str | None = None) -> DeletedFile:
+    def delete(self, path: FilePath, *, if_match: str | None = None) -> models.DeletedFile:
         """Move a file or a folder to the trash."""
 
     @call("POST /api/trash/files")
-    def undelete(self, path: str, *, to: str = "") -> FileInfo:
+    def undelete(self, path: str, *, to: str = "") -> models.FileInfo:
         """Restore the file or folder that was last deleted at a path."""
 
     @call("GET /api/trash/files")
-    def trash(self) -> builtins.list[DeletedFile]:
+    def trash(self) -> builtins.list[models.DeletedFile]:
         """List files that `undelete` can restore, the last deleted first."""
 
     @call(f"POST {_AT}/sync", timeout=LONG)
-    def sync(self, *, on_progress: object = None, stop: object = None) -> SyncReport:
+    def sync(self, *, on_progress: object = None, stop: object = None) -> models.SyncReport:
         """Import changes made on the server outside kbkit."""
 
     @call(f"GET {_AT}/revision", key="revision")
@@ -171,7 +162,7 @@ class FilesCalls(RemoteObject):
         """Return a text that changes with files and knowledge bases."""
 
     @call(f"GET {_FILE}?as=links")
-    def links(self, path: FilePath) -> builtins.list[FileLink]:
+    def links(self, path: FilePath) -> builtins.list[models.FileLink]:
         """List the links of a file; their targets may not exist yet."""
 
     @call(f"GET {_FILE}?as=backlinks")
@@ -230,8 +221,8 @@ def _files(folder: str | Path | Mapping[str, bytes]) -> dict[str, Any]:
     return as_json(folder if isinstance(folder, Mapping) else read_knowledge(Path(folder))[1])
 
 
-def _page(answer: Any) -> tuple[list[EntryInfo], int]:
-    return [from_dict(EntryInfo, each) for each in answer["data"]], answer["total"]
+def _page(answer: Any) -> tuple[list[models.EntryInfo], int]:
+    return [models.from_dict(models.EntryInfo, each) for each in answer["data"]], answer["total"]
 
 
 Slug = Annotated[str, check_slug]
@@ -245,36 +236,36 @@ class EntriesCalls(RemoteObject):
     }
 
     @call(f"GET {_ENTRY}")
-    def read(self, slug: Slug) -> Entry:
+    def read(self, slug: Slug) -> models.Entry:
         """Return an entry with prompt, readme, votes and names of other files."""
 
     @steps
     def list(
         self,
         *,
-        status: str | EntryStatus | None = None,
+        status: str | models.EntryStatus | None = None,
         category: str | None = None,
         tag: str | None = None,
         text: str = "",
         sort: str = "rating",
         limit: int | None = 50,
         offset: int = 0,
-    ) -> Steps[EntryPage]:
+    ) -> Steps[models.EntryPage]:
         """List entries without their text."""
         max_count = None if limit is None else check_integer("limit", limit, 1)
         start = check_integer("offset", offset, 0)
         params = {"status": status, "category": category, "tag": tag, "text": text, "sort": sort}
-        infos: builtins.list[EntryInfo] = []
+        infos: builtins.list[models.EntryInfo] = []
         while True:
             size = _MAX if max_count is None else min(_MAX, max_count - len(infos))
             page = {"limit": size, "offset": start + len(infos)}
             part, total = yield from EntriesCalls._page(self, **params, **page)
             infos += part
             if not part or len(infos) == max_count or start + len(infos) >= total:
-                return EntryPage(tuple(infos), total, start)
+                return models.EntryPage(tuple(infos), total, start)
 
     @call(f"GET {_ENTRIES}", read=_page)
-    def _page(self, /, **values: Any) -> tuple[builtins.list[EntryInfo], int]: ...
+    def _page(self, /, **values: Any) -> tuple[builtins.list[models.EntryInfo], int]: ...
 
     @call(f"GET {_ENTRY}/artifacts/{{path:path}}")
     def open(self, slug: Slug, path: FilePath) -> BinaryIO:
@@ -291,9 +282,9 @@ class EntriesCalls(RemoteObject):
         readme: str = "",
         tags: Sequence[str] = (),
         category: str = "",
-        status: str | EntryStatus = EntryStatus.ACTIVE,
+        status: str | models.EntryStatus = models.EntryStatus.ACTIVE,
         files: Annotated[Mapping[str, str | bytes], as_json] | None = None,
-    ) -> Entry:
+    ) -> models.Entry:
         """Write a new entry."""
 
     @call(f"PUT {_ENTRY}")
@@ -307,34 +298,34 @@ class EntriesCalls(RemoteObject):
         readme: str | None = None,
         tags: Sequence[str] | None = None,
         category: str | None = None,
-        status: str | EntryStatus | None = None,
+        status: str | models.EntryStatus | None = None,
         files: Annotated[Mapping[str, str | bytes | None], as_json] | None = None,
         if_match: str | None = None,
-    ) -> Entry:
+    ) -> models.Entry:
         """Change an entry; omitted values stay."""
 
     @call(f"POST {_ENTRY}/rename")
-    def rename(self, slug: Slug, *, to: str) -> Entry:
+    def rename(self, slug: Slug, *, to: str) -> models.Entry:
         """Rename an entry; id, votes and relations stay."""
 
     @call(f"POST {_ENTRY}/rate")
-    def rate(self, slug: Slug, score: Annotated[int, _score], *, rater: str = "") -> Entry:
+    def rate(self, slug: Slug, score: Annotated[int, _score], *, rater: str = "") -> models.Entry:
         """Vote for an entry; by default in the name of the token."""
 
     @call(f"DELETE {_ENTRY}")
-    def delete(self, slug: Slug, *, if_match: str | None = None) -> DeletedFile:
+    def delete(self, slug: Slug, *, if_match: str | None = None) -> models.DeletedFile:
         """Move an entry to the trash; `undelete` restores it."""
 
     @call("POST /api/trash/entries", names={"slug": "path"})
-    def undelete(self, slug: str, *, to: str = "") -> Entry:
+    def undelete(self, slug: str, *, to: str = "") -> models.Entry:
         """Restore the entry of a slug that was last deleted or replaced."""
 
     @call("GET /api/trash/entries")
-    def trash(self) -> builtins.list[DeletedFile]:
+    def trash(self) -> builtins.list[models.DeletedFile]:
         """List entries that `undelete` can restore, the last first."""
 
     @call(f"POST {_ENTRIES}/sync", timeout=LONG)
-    def sync(self, *, on_progress: object = None, stop: object = None) -> EntrySyncReport:
+    def sync(self, *, on_progress: object = None, stop: object = None) -> models.EntrySyncReport:
         """Import changes made on the server outside kbkit."""
 
     @call(f"GET {_ENTRIES}/revision.json", key="revision")
@@ -342,17 +333,19 @@ class EntriesCalls(RemoteObject):
         """Return a text that changes with entries and votes."""
 
     @call(f"POST {_ENTRIES}/find")
-    def find(self, prompt: str, *, limit: int = 10) -> builtins.list[EntryInfo]:
+    def find(self, prompt: str, *, limit: int = 10) -> builtins.list[models.EntryInfo]:
         """Find active entries for a prompt, ranked by relevance and rating."""
 
     @call(f"POST {_ENTRIES}/context")
-    def context(self, prompt: str, *, limit: int | None = None, max_tokens: int = 1_000) -> Context:
+    def context(
+        self, prompt: str, *, limit: int | None = None, max_tokens: int = 1_000
+    ) -> models.Context:
         """Find active entries for a prompt, as a short numbered list for an agent."""
 
     @call(f"POST {_ENTRIES}/learn", names={"folder": "files"})
     def learn(
         self, folder: Annotated[str | Path | Mapping[str, bytes], _files], *, task_id: str = ""
-    ) -> Entry:
+    ) -> models.Entry:
         """Create an entry from a task's folder on this machine."""
 
     @call(f"GET {_ENTRIES}/learn/prompt")

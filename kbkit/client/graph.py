@@ -6,22 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from kbkit import models
 from kbkit.client.calls import Awaited, Blocking, Steps, steps
 from kbkit.client.declared import call, stamp
 from kbkit.graph import as_frame, as_networkx, write
-from kbkit.models import (
-    Entity,
-    Gap,
-    GapKind,
-    GraphEdit,
-    GraphLayout,
-    Hit,
-    MergeSuggestion,
-    Relation,
-    Step,
-    Target,
-    from_dict,
-)
 from kbkit.runtime.validation import check_properties
 
 if TYPE_CHECKING:
@@ -30,15 +18,15 @@ if TYPE_CHECKING:
 
 _AT = "/api/knowledge/graph"
 
-Named = str | Target | Entity
+Named = str | models.Target | models.Entity
 """An entity or target by id, name or object."""
 
 
 Properties = Annotated[Mapping[str, Any], check_properties]
 
 
-def _first(answer: Any) -> Entity:
-    return from_dict(Entity, answer["data"][0])
+def _first(answer: Any) -> models.Entity:
+    return models.from_dict(models.Entity, answer["data"][0])
 
 
 class GraphCalls:
@@ -52,11 +40,11 @@ class GraphCalls:
         type: str | Sequence[str] = (),
         kbs: Sequence[str] | None = None,
         limit: int = 50,
-    ) -> list[Entity]:
+    ) -> list[models.Entity]:
         """List entities, the most mentioned first."""
 
     @call(f"GET {_AT}/entities", names={"entity": "name"}, read=_first)
-    def entity(self, entity: str) -> Entity:
+    def entity(self, entity: str) -> models.Entity:
         """Return an entity by id or name."""
 
     @call(f"GET {_AT}/relationships")
@@ -67,39 +55,39 @@ class GraphCalls:
         name: str | None = None,
         by: str | None = None,
         limit: int = 50,
-    ) -> list[Relation]:
+    ) -> list[models.Relation]:
         """List relations, the strongest first."""
 
     @call(f"GET {_AT}/relationships/between")
-    def relation(self, source: Named, name: str, target: Named) -> Relation:
+    def relation(self, source: Named, name: str, target: Named) -> models.Relation:
         """Return a relation by its ends, to change or delete it."""
 
     @call(f"GET {_AT}/neighbors")
     def neighbors(
         self, target: Named, *, depth: int = 1, relation: str | Sequence[str] = (), limit: int = 50
-    ) -> list[Step]:
+    ) -> list[models.Step]:
         """List targets that relations reach from a target, the nearest and strongest first."""
 
     @call(f"GET {_AT}/passages")
-    def passages(self, target: Named, *, limit: int = 5) -> list[Hit]:
+    def passages(self, target: Named, *, limit: int = 5) -> list[models.Hit]:
         """List passages that define a target, then those that mention it most plainly."""
 
     @call(f"GET {_AT}/path")
-    def path(self, source: Named, target: Named) -> list[Step]:
+    def path(self, source: Named, target: Named) -> list[models.Step]:
         """Find the path of few and strong relations between two targets."""
 
     @call(f"GET {_AT}/gaps")
     def gaps(
         self,
         *,
-        kind: str | GapKind | None = None,
+        kind: str | models.GapKind | None = None,
         kbs: Sequence[str] | None = None,
         limit: int = 10,
-    ) -> list[Gap]:
+    ) -> list[models.Gap]:
         """List gaps of the documentation, the most important first, each kind in turn."""
 
     @call(f"GET {_AT}/suggestions")
-    def suggestions(self, *, limit: int = 20) -> list[MergeSuggestion]:
+    def suggestions(self, *, limit: int = 20) -> list[models.MergeSuggestion]:
         """List pairs of entities that may be one, the surest first; `merge` or `refuse` them."""
 
     @call(f"POST {_AT}/layout")
@@ -112,7 +100,7 @@ class GraphCalls:
         relation: str | Sequence[str] = (),
         kbs: Sequence[str] | None = None,
         limit: int = 500,
-    ) -> GraphLayout:
+    ) -> models.GraphLayout:
         """Lay out the graph: nodes, sizes and positions; deterministic."""
 
     @call(f"POST {_AT}/entities")
@@ -125,13 +113,13 @@ class GraphCalls:
         properties: Properties | None = None,
         aliases: Sequence[str] = (),
         by: str = "",
-    ) -> Entity:
+    ) -> models.Entity:
         """Create an entity by hand; restores a deleted one."""
 
     @call(f"PUT {_AT}/entities/{{entity}}")
     def update(
         self,
-        entity: str | Entity,
+        entity: str | models.Entity,
         *,
         name: str | None = None,
         type: str | None = None,
@@ -139,23 +127,23 @@ class GraphCalls:
         properties: Properties | None = None,
         aliases: Sequence[str] | None = None,
         by: str = "",
-    ) -> Entity:
+    ) -> models.Entity:
         """Change an entity; omitted values stay."""
 
     @steps
-    def delete(self, entity: str | Entity | Relation, *, by: str = "") -> Steps[None]:
+    def delete(self, entity: str | models.Entity | models.Relation, *, by: str = "") -> Steps[None]:
         """Delete an entity or a relation for good; `create` and `relate` bring it back."""
-        if isinstance(entity, Relation):
+        if isinstance(entity, models.Relation):
             key, version = (entity.source, entity.name, entity.target), stamp(entity.seen_at)
             return (yield from GraphCalls._unrelate(self, *key, by=by, if_match=version))
         return (yield from GraphCalls._delete(self, entity, by=by))
 
     @call(f"DELETE {_AT}/entities/{{entity}}")
-    def _delete(self, entity: str | Entity, *, by: str) -> None: ...
+    def _delete(self, entity: str | models.Entity, *, by: str) -> None: ...
 
     @call(f"DELETE {_AT}/relationships")
     def _unrelate(
-        self, source: Target, name: str, target: Target, *, by: str, if_match: str
+        self, source: models.Target, name: str, target: models.Target, *, by: str, if_match: str
     ) -> None: ...
 
     @call(f"POST {_AT}/relationships")
@@ -168,23 +156,27 @@ class GraphCalls:
         weight: float = 1.0,
         note: str = "",
         by: str = "",
-    ) -> Relation:
+    ) -> models.Relation:
         """Create a relation by hand, or change one of your own or of documents."""
 
     @call(f"POST {_AT}/merge")
-    def merge(self, keep: str | Entity, other: str | Entity, *, by: str = "") -> Entity:
+    def merge(
+        self, keep: str | models.Entity, other: str | models.Entity, *, by: str = ""
+    ) -> models.Entity:
         """Make an entity another name of a second one; `undo` reverts it."""
 
     @call(f"POST {_AT}/refuse")
-    def refuse(self, keep: str | Entity, other: str | Entity, *, by: str = "") -> None:
+    def refuse(
+        self, keep: str | models.Entity, other: str | models.Entity, *, by: str = ""
+    ) -> None:
         """Note that two entities are not one, so that `suggestions` leaves them out."""
 
     @call(f"GET {_AT}/edits")
-    def edits(self, *, by: str | None = None, limit: int = 20) -> list[GraphEdit]:
+    def edits(self, *, by: str | None = None, limit: int = 20) -> list[models.GraphEdit]:
         """List changes that `undo` can revert, the last first."""
 
     @call(f"POST {_AT}/undo")
-    def undo(self, edit: GraphEdit | int | None = None, *, by: str = "") -> GraphEdit:
+    def undo(self, edit: models.GraphEdit | int | None = None, *, by: str = "") -> models.GraphEdit:
         """Revert a change of the graph in one step."""
 
     @call(f"GET {_AT}")

@@ -11,20 +11,11 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple
 
-from kbkit import errors
+from kbkit import errors, models
 from kbkit.client.calls import Request, Steps, steps
 from kbkit.client.declared import BASE, KNOWLEDGE, LONG, call, reads_nothing
 from kbkit.client.work import OnProgress, Stop, job, job_request, result_of, run_job, unpack
 from kbkit.errors import ConfigError, SourceError
-from kbkit.models import (
-    ExportReport,
-    ImportReport,
-    Improvement,
-    IngestReport,
-    Problem,
-    SiteArchive,
-    SourceDocument,
-)
 from kbkit.models.values import from_dict, to_json
 from kbkit.paths import matches, place_name, split_glob
 from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseSpec, only_sources, split_sources
@@ -110,7 +101,7 @@ def _walk(root: Path) -> Iterator[Path]:
 
 
 def _document(document: Any) -> dict[str, Any]:
-    if isinstance(document, SourceDocument):
+    if isinstance(document, models.SourceDocument):
         document = replace(document, images={})
     elif not isinstance(document, Mapping):
         document = document.to_dict()
@@ -123,20 +114,22 @@ def specs_of(name: str, sources: Any) -> list[dict[str, Any]]:
     return [each.model_dump(mode="json") for each in only_sources(name, sources)]
 
 
-def _report_of(answer: Any) -> IngestReport:
+def _report_of(answer: Any) -> models.IngestReport:
     if answer is None:
-        return IngestReport(interrupted=True)
-    return from_dict(ImportReport, answer).report
+        return models.IngestReport(interrupted=True)
+    return from_dict(models.ImportReport, answer).report
 
 
-_archive_of = result_of(SiteArchive, "export")
+_archive_of = result_of(models.SiteArchive, "export")
 
 
 def _not_sent(_: object) -> None:
     """Keep an argument on this machine."""
 
 
-def _read_export(self: Any, request: Request[Any], given: Mapping[str, Any]) -> Steps[ExportReport]:
+def _read_export(
+    self: Any, request: Request[Any], given: Mapping[str, Any]
+) -> Steps[models.ExportReport]:
     folder, on_progress = given.get("folder"), given.get("on_progress")
     if given.get("pages_only") and folder is None:
         raise ConfigError(
@@ -147,7 +140,7 @@ def _read_export(self: Any, request: Request[Any], given: Mapping[str, Any]) -> 
     target = Path("export", self.name) if folder is None else Path(folder).expanduser()
     data = yield from IngestionCalls._archive(self, archive.archive)
     written, unchanged, removed = unpack(data, target)
-    return ExportReport(
+    return models.ExportReport(
         folder=target,
         site=target / "site" if archive.built else None,
         documents=archive.documents,
@@ -169,17 +162,17 @@ class IngestionCalls:
     @steps
     def ingest(
         self,
-        *sources: AnySource | SourceDocument | BaseNode | Mapping[str, Any] | Iterable[Any],
+        *sources: AnySource | models.SourceDocument | BaseNode | Mapping[str, Any] | Iterable[Any],
         base: str | Path = ".",
         remember: bool = True,
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
-    ) -> Steps[IngestReport]:
+    ) -> Steps[models.IngestReport]:
         """Read sources into the knowledge base; files on this machine are sent to the server.
 
         The server reads files once, and remembers other sources for `refresh`.
         """
-        reports: builtins.list[IngestReport] = []
+        reports: builtins.list[models.IngestReport] = []
         specs, items = split_sources(sources)
         documents = [_document(each) for each in items]
         on_disk = [each for each in specs if getattr(each, "path", None)]
@@ -188,8 +181,8 @@ class IngestionCalls:
             try:
                 parts = batches(spec.model_dump(mode="json"), Path(base))
                 for part in parts:
-                    failed = tuple(Problem(*each) for each in part.left_out)
-                    reports.append(IngestReport(failed=failed))
+                    failed = tuple(models.Problem(*each) for each in part.left_out)
+                    reports.append(models.IngestReport(failed=failed))
                     if part.files:
                         request = _upload(self.name, part.source, part.files)
                         report = yield from run_job(
@@ -197,8 +190,8 @@ class IngestionCalls:
                         )
                         reports.append(report)
             except errors.SourceError as error:
-                problem = Problem(str(getattr(spec, "path", "")), str(error))
-                reports.append(IngestReport(failed=(problem,), failed_sources=(problem,)))
+                problem = models.Problem(str(getattr(spec, "path", "")), str(error))
+                reports.append(models.IngestReport(failed=(problem,), failed_sources=(problem,)))
         if remote or documents or not on_disk:
             body = {
                 "sources": [each.model_dump(mode="json") for each in remote],
@@ -221,7 +214,7 @@ class IngestionCalls:
         base: str | Path = ".",
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
-    ) -> IngestReport:
+    ) -> models.IngestReport:
         """Read the sources of a recipe; sources no longer named are removed."""
 
     @job(f"POST {BASE}/refresh", _report_of)
@@ -231,7 +224,7 @@ class IngestionCalls:
         local: bool = False,
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
-    ) -> IngestReport:
+    ) -> models.IngestReport:
         """Read all sources again and store changes."""
 
     @job(f"PUT {BASE}/spec", _report_of)
@@ -243,7 +236,7 @@ class IngestionCalls:
         if_match: str | None = None,
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
-    ) -> IngestReport:
+    ) -> models.IngestReport:
         """Change the settings; documents are split and embedded again if needed."""
 
     @call(f"POST {BASE}/exports", _read_export, read=_archive_of, timeout=60.0)
@@ -259,13 +252,13 @@ class IngestionCalls:
         files: bool | None = None,
         entries: bool | None = None,
         on_progress: OnProgress | None = None,
-    ) -> ExportReport:
+    ) -> models.ExportReport:
         """Export the site on the server, and fetch it into a local folder (``export/NAME``)."""
 
     @call(f"GET {BASE}/exports/{{archive}}", timeout=LONG)
     def _archive(self, archive: str) -> BinaryIO: ...
 
-    @job(f"POST {BASE}/improve", result_of(Improvement, Improvement()))
+    @job(f"POST {BASE}/improve", result_of(models.Improvement, models.Improvement()))
     def improve(
         self,
         *,
@@ -274,7 +267,7 @@ class IngestionCalls:
         estimate: bool = False,
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
-    ) -> Improvement:
+    ) -> models.Improvement:
         """Annotate, and embed with models, on the server."""
 
 
@@ -289,9 +282,9 @@ def _upload(kb: str, source: Mapping[str, Any], files: Sequence[tuple[str, bytes
     return Request("POST", path, reads_nothing, files=form, timeout=_UPLOAD_TIMEOUT)
 
 
-def _sum_reports(reports: Sequence[IngestReport]) -> IngestReport:
+def _sum_reports(reports: Sequence[models.IngestReport]) -> models.IngestReport:
     totals: dict[str, Any] = {}
-    for field in fields(IngestReport):
+    for field in fields(models.IngestReport):
         values = [getattr(report, field.name) for report in reports]
         if isinstance(field.default, int) and not isinstance(field.default, bool):
             totals[field.name] = sum(values)
@@ -301,7 +294,7 @@ def _sum_reports(reports: Sequence[IngestReport]) -> IngestReport:
     for report in reports:
         for stage, spent in report.seconds.items():
             seconds[stage] = round(seconds.get(stage, 0.0) + spent, 3)
-    last = reports[-1] if reports else IngestReport()
+    last = reports[-1] if reports else models.IngestReport()
     return replace(
         last, **totals, seconds=seconds, interrupted=any(report.interrupted for report in reports)
     )

@@ -6,35 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from kbkit.base_plots import AsyncPlots, Plots
-from kbkit.client.calls import (
-    AsyncTransport,
-    Awaited,
-    Blocking,
-    RemoteObject,
-    Steps,
-    Transport,
-    steps,
-)
-from kbkit.client.chunks import (
-    AsyncAnnotations,
-    AsyncChunks,
-    AsyncRatings,
-    AsyncSources,
-    RatingsCalls,
-    RemoteAnnotations,
-    RemoteChunks,
-    RemoteHandle,
-    RemoteRatings,
-    RemoteSources,
-)
+from kbkit.client import calls, chunks, documents
 from kbkit.client.declared import BASE, KNOWLEDGE, call, first_page, json_body, list_all
-from kbkit.client.documents import (
-    AsyncDocuments,
-    Conditions,
-    DocumentsCalls,
-    Named,
-    RemoteDocuments,
-)
 from kbkit.client.ingestion import IngestionCalls
 from kbkit.client.work import OnProgress, job_request, result_of, run_job
 from kbkit.errors import ConfigError
@@ -78,12 +51,12 @@ def make_retriever(searched: Any, **options: Any) -> BaseRetriever:
         from kbkit.retrieval import llamaindex
 
     search = llamaindex.asking(searched.search, **options)
-    if isinstance(searched, Awaited):
+    if isinstance(searched, calls.Awaited):
         return llamaindex.AwaitedRetriever(search)
     return llamaindex.KbkitRetriever(search)
 
 
-class KnowledgeBaseCalls(IngestionCalls, RemoteObject):
+class KnowledgeBaseCalls(IngestionCalls, calls.RemoteObject):
     """Requests for a knowledge base; see `kbkit.KnowledgeBase`.
 
     Attributes:
@@ -101,14 +74,16 @@ class KnowledgeBaseCalls(IngestionCalls, RemoteObject):
         *,
         limit: int = 10,
         mode: str | Mode = Mode.HYBRID,
-        filters: Conditions | None = None,
+        filters: documents.Conditions | None = None,
         retrieval: Retrieval | None = None,
         graph: float | None = None,
     ) -> Hits:
         """Find the chunks that answer a query, best first."""
 
     @call(f"POST {KNOWLEDGE}/chunks/{{chunk_id}}/similar?kb={{self.name}}")
-    def similar(self, chunk_id: str, *, limit: int = 10, filters: Conditions | None = None) -> Hits:
+    def similar(
+        self, chunk_id: str, *, limit: int = 10, filters: documents.Conditions | None = None
+    ) -> Hits:
         """Find other chunks about the same subject as a chunk, nearest first."""
 
     @call(f"GET {KNOWLEDGE}/chunks/{{chunk_id}}/related?kb={{self.name}}")
@@ -122,7 +97,7 @@ class KnowledgeBaseCalls(IngestionCalls, RemoteObject):
         *,
         limit: int = 5,
         llm: Model | None = None,
-        filters: Conditions | None = None,
+        filters: documents.Conditions | None = None,
     ) -> Answer:
         """Answer a question from the best passages with the server's language model."""
 
@@ -141,21 +116,21 @@ class KnowledgeBaseCalls(IngestionCalls, RemoteObject):
         """Return the search as a llama-index retriever, awaited if this client is."""
         return make_retriever(self, limit=limit, mode=mode, filters=filters)
 
-    @steps
+    @calls.steps
     def as_tool(
         self, *, limit: int = 5, filters: Filters | Mapping[str, Any] | None = None
-    ) -> Steps[FunctionTool]:
+    ) -> calls.Steps[FunctionTool]:
         """Return the search as a llama-index tool for agents."""
         with whole("A tool"):
             from kbkit.retrieval.llamaindex import search_tool
 
         description = (yield from KnowledgeBaseCalls.info(self)).description
         kb: Any = self
-        awaited = isinstance(self, Awaited)
+        awaited = isinstance(self, calls.Awaited)
         return search_tool(self.name, description, kb.search, limit, filters, awaited=awaited)
 
-    add = DocumentsCalls.add
-    rate = RatingsCalls.add
+    add = documents.DocumentsCalls.add
+    rate = chunks.RatingsCalls.add
 
     @call(f"GET {BASE}/spec")
     def _spec(self) -> KnowledgeBaseSpec: ...
@@ -169,20 +144,20 @@ class KnowledgeBaseCalls(IngestionCalls, RemoteObject):
 
 
 @explain_calls
-class RemoteKnowledgeBase(KnowledgeBaseCalls, Blocking):
+class RemoteKnowledgeBase(KnowledgeBaseCalls, calls.Blocking):
     """A remote knowledge base with the calls of a local one."""
 
-    def __init__(self, transport: Transport, name: str) -> None:
+    def __init__(self, transport: calls.Transport, name: str) -> None:
         super().__init__(transport)
         self.name = name
-        self.documents = RemoteDocuments(transport, self)
-        self.chunks = RemoteChunks(transport, self)
-        self.ratings = RemoteRatings(transport, self)
-        self.sources = RemoteSources(transport, self)
-        self.annotations = RemoteAnnotations(transport, self)
+        self.documents = documents.RemoteDocuments(transport, self)
+        self.chunks = chunks.RemoteChunks(transport, self)
+        self.ratings = chunks.RemoteRatings(transport, self)
+        self.sources = chunks.RemoteSources(transport, self)
+        self.annotations = chunks.RemoteAnnotations(transport, self)
         self.feedback = RemoteFeedback(transport, self, self.ratings)
         self.plot = Plots(self.documents, self.chunks, self.ratings)
-        self._handle = RemoteHandle(transport, self)
+        self._handle = chunks.RemoteHandle(transport, self)
 
     @property
     def id(self) -> str:
@@ -204,17 +179,17 @@ class RemoteKnowledgeBase(KnowledgeBaseCalls, Blocking):
 
 
 @explain_calls
-class AsyncKnowledgeBase(KnowledgeBaseCalls, Awaited):
+class AsyncKnowledgeBase(KnowledgeBaseCalls, calls.Awaited):
     """A remote knowledge base whose calls are awaited."""
 
-    def __init__(self, transport: AsyncTransport, name: str) -> None:
+    def __init__(self, transport: calls.AsyncTransport, name: str) -> None:
         super().__init__(transport)
         self.name = name
-        self.documents = AsyncDocuments(transport, self)
-        self.chunks = AsyncChunks(transport, self)
-        self.ratings = AsyncRatings(transport, self)
-        self.sources = AsyncSources(transport, self)
-        self.annotations = AsyncAnnotations(transport, self)
+        self.documents = documents.AsyncDocuments(transport, self)
+        self.chunks = chunks.AsyncChunks(transport, self)
+        self.ratings = chunks.AsyncRatings(transport, self)
+        self.sources = chunks.AsyncSources(transport, self)
+        self.annotations = chunks.AsyncAnnotations(transport, self)
         self.feedback = AsyncFeedback(transport, self)
         self.plot = AsyncPlots(self.documents, self.chunks, self.ratings)
 
@@ -234,17 +209,17 @@ def _pool(answer: Any) -> JudgingPool:
 class FeedbackCalls:
     """Requests for feedback; see `kbkit.knowledge_base.feedback.Feedback`."""
 
-    _base: Named
+    _base: documents.Named
 
-    @steps
-    def judgements(self) -> Steps[Judgements]:
+    @calls.steps
+    def judgements(self) -> calls.Steps[Judgements]:
         """Return graded judgements made from ratings that name a query."""
         from kbkit.feedback.judgements import Judgement, Judgements
 
         first = first_page(Judgement, f"{BASE}/judgements", self)
         return Judgements(tuple((yield from list_all(first))))
 
-    @steps
+    @calls.steps
     def evaluate(
         self,
         questions: Sequence[Question] | Judgements | None = None,
@@ -255,7 +230,7 @@ class FeedbackCalls:
         k: int = 10,
         wait: bool = False,
         on_progress: OnProgress | None = None,
-    ) -> Steps[Evaluation]:
+    ) -> calls.Steps[Evaluation]:
         """Measure search on the server with queries whose answers are known."""
         from kbkit.feedback.evaluation_report import Evaluation, compare
 
@@ -270,7 +245,7 @@ class FeedbackCalls:
         evaluation = yield from run_job(parse, request, on_progress=on_progress)
         return evaluation if baseline is None else compare(evaluation, baseline)
 
-    @steps
+    @calls.steps
     def tune(
         self,
         questions: Sequence[Question] | Judgements | None = None,
@@ -279,7 +254,7 @@ class FeedbackCalls:
         seed: int = 0,
         wait: bool = False,
         on_progress: OnProgress | None = None,
-    ) -> Steps[TuneReport]:
+    ) -> calls.Steps[TuneReport]:
         """Tune the weights of hybrid search on the server."""
         from kbkit.feedback.tune_report import TuneReport
 
@@ -294,8 +269,8 @@ class FeedbackCalls:
     ) -> JudgingPool:
         """Return candidates for judging a query: hits of every mode, and some that none found."""
 
-    @steps
-    def agreement(self) -> Steps[Agreement]:
+    @calls.steps
+    def agreement(self) -> calls.Steps[Agreement]:
         """Measure agreement of people who rated the same chunks for the same queries."""
         from kbkit.feedback.statistics import agreement
 
@@ -306,10 +281,12 @@ class FeedbackCalls:
 
 
 @explain_calls
-class RemoteFeedback(FeedbackCalls, Blocking):
+class RemoteFeedback(FeedbackCalls, calls.Blocking):
     """Feedback of a knowledge base on a server."""
 
-    def __init__(self, transport: Transport, base: Named, ratings: RemoteRatings) -> None:
+    def __init__(
+        self, transport: calls.Transport, base: documents.Named, ratings: chunks.RemoteRatings
+    ) -> None:
         super().__init__(transport)
         self._base = base
         self._ratings = ratings
@@ -332,10 +309,10 @@ class RemoteFeedback(FeedbackCalls, Blocking):
         )
 
 
-class AsyncFeedback(FeedbackCalls, Awaited):
+class AsyncFeedback(FeedbackCalls, calls.Awaited):
     """Feedback of a knowledge base on a server, awaited."""
 
-    def __init__(self, transport: AsyncTransport, base: Named) -> None:
+    def __init__(self, transport: calls.AsyncTransport, base: documents.Named) -> None:
         super().__init__(transport)
         self._base = base
 

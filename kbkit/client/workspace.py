@@ -7,45 +7,13 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar
 
-from kbkit.client.calls import (
-    AsyncTransport,
-    Awaited,
-    Blocking,
-    RemoteObject,
-    Request,
-    Steps,
-    Transport,
-    only_local,
-    steps,
-)
+from kbkit import models
+from kbkit.client import calls, knowledge_base
 from kbkit.client.declared import KNOWLEDGE, Names, call, every, names
 from kbkit.client.documents import Conditions
 from kbkit.client.files import AsyncEntries, AsyncFiles, RemoteEntries, RemoteFiles
 from kbkit.client.graph import AsyncGraph, RemoteGraph
-from kbkit.client.knowledge_base import (
-    AsyncKnowledgeBase,
-    Model,
-    RemoteKnowledgeBase,
-    Retrieval,
-    make_retriever,
-)
 from kbkit.client.work import job, result_of
-from kbkit.models import (
-    About,
-    Answer,
-    Compaction,
-    Context,
-    DeletedKnowledgeBase,
-    Filters,
-    Health,
-    Hits,
-    KnowledgeBaseInfo,
-    Mode,
-    Run,
-    Subject,
-    SubjectKind,
-    from_dict,
-)
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec
 from kbkit.runtime.validation import explain_calls, explain_method
 
@@ -56,14 +24,14 @@ if TYPE_CHECKING:
 
 def _no_repair(repair: bool) -> None:
     if repair:
-        raise only_local("doctor(repair=True)", "kbkit doctor --repair")
+        raise calls.only_local("doctor(repair=True)", "kbkit doctor --repair")
 
 
-def _info(answer: Any) -> KnowledgeBaseInfo:
-    return from_dict(KnowledgeBaseInfo, answer)
+def _info(answer: Any) -> models.KnowledgeBaseInfo:
+    return models.from_dict(models.KnowledgeBaseInfo, answer)
 
 
-def _open(self: Any, request: Request[Any], _: object) -> Steps[Any]:
+def _open(self: Any, request: calls.Request[Any], _: object) -> calls.Steps[Any]:
     info = yield request
     return self._knowledge_base(info.name)
 
@@ -72,7 +40,7 @@ K = TypeVar("K")
 _BASE = f"{KNOWLEDGE}/bases/{{name}}"
 
 
-class WorkspaceCalls(RemoteObject, ABC, Generic[K]):
+class WorkspaceCalls(calls.RemoteObject, ABC, Generic[K]):
     """Requests for a workspace, with knowledge bases of class `K`; see `kbkit.Workspace`.
 
     Attributes:
@@ -104,7 +72,7 @@ class WorkspaceCalls(RemoteObject, ABC, Generic[K]):
         """Return ``status`` and ``version`` of the server."""
 
     @every(f"{KNOWLEDGE}/bases")
-    def list(self) -> builtins.list[KnowledgeBaseInfo]:
+    def list(self) -> builtins.list[models.KnowledgeBaseInfo]:
         """List all knowledge bases with their figures, in order of name."""
 
     @call(f"POST {KNOWLEDGE}/bases", _open, read=_info)
@@ -127,19 +95,19 @@ class WorkspaceCalls(RemoteObject, ABC, Generic[K]):
         """Restore a deleted knowledge base with its content."""
 
     @every(f"{KNOWLEDGE}/trash")
-    def trash(self) -> builtins.list[DeletedKnowledgeBase]:
+    def trash(self) -> builtins.list[models.DeletedKnowledgeBase]:
         """List knowledge bases that `undelete` can restore, the last deleted first."""
 
     @call(f"POST {KNOWLEDGE}/compact")
-    def compact(self) -> Compaction:
+    def compact(self) -> models.Compaction:
         """Empty the trash of all kinds, and shrink the workspace."""
 
-    @job(f"POST {KNOWLEDGE}/doctor", result_of(Health, "check"))
-    def doctor(self, *, repair: Annotated[bool, _no_repair] = False) -> Health:
+    @job(f"POST {KNOWLEDGE}/doctor", result_of(models.Health, "check"))
+    def doctor(self, *, repair: Annotated[bool, _no_repair] = False) -> models.Health:
         """Check the workspace on the server, by content, and list defects."""
 
-    @steps
-    def runs(self, names: Iterable[str] | None = None) -> Steps[builtins.list[Run]]:
+    @calls.steps
+    def runs(self, names: Iterable[str] | None = None) -> calls.Steps[builtins.list[models.Run]]:
         """List reads of sources with time, duration and outcome, the last first."""
         kb = None if names is None else builtins.list(names)
         if kb == []:
@@ -147,16 +115,16 @@ class WorkspaceCalls(RemoteObject, ABC, Generic[K]):
         return (yield from WorkspaceCalls._runs(self, kb))
 
     @every(f"{KNOWLEDGE}/runs")
-    def _runs(self, kb: Sequence[str] | None) -> builtins.list[Run]: ...
+    def _runs(self, kb: Sequence[str] | None) -> builtins.list[models.Run]: ...
 
-    @steps
-    def rename(self, name: str, *, to: str, if_match: str | None = None) -> Steps[K]:
+    @calls.steps
+    def rename(self, name: str, *, to: str, if_match: str | None = None) -> calls.Steps[K]:
         """Rename a knowledge base; everything else stays."""
         info = yield from WorkspaceCalls._rename(self, name, to=to, if_match=if_match)
         return self._knowledge_base(info.name, was=name)
 
     @call(f"PATCH {_BASE}", names={"to": "name"})
-    def _rename(self, name: str, *, to: str, if_match: str | None) -> KnowledgeBaseInfo: ...
+    def _rename(self, name: str, *, to: str, if_match: str | None) -> models.KnowledgeBaseInfo: ...
 
     @call(f"PATCH {_BASE}", _open, read=_info)
     def describe(self, name: str, *, description: str, if_match: str | None = None) -> K:
@@ -166,15 +134,15 @@ class WorkspaceCalls(RemoteObject, ABC, Generic[K]):
     def subjects(
         self,
         *,
-        kind: str | SubjectKind | None = None,
+        kind: str | models.SubjectKind | None = None,
         like: str = "",
         kbs: Names | None = None,
         limit: int | None = None,
-    ) -> builtins.list[Subject]:
+    ) -> builtins.list[models.Subject]:
         """List subjects that chunks mention, the most mentioned first."""
 
     @call(f"GET {KNOWLEDGE}/about")
-    def about(self, query: str, *, kbs: Names | None = None, limit: int = 20) -> About:
+    def about(self, query: str, *, kbs: Names | None = None, limit: int = 20) -> models.About:
         """Find chunks, documents and entities about a subject."""
 
     @call(f"POST {KNOWLEDGE}/search")
@@ -184,11 +152,11 @@ class WorkspaceCalls(RemoteObject, ABC, Generic[K]):
         *,
         kbs: Names | None = None,
         limit: int = 10,
-        mode: str | Mode = Mode.HYBRID,
+        mode: str | models.Mode = models.Mode.HYBRID,
         filters: Conditions | None = None,
-        retrieval: Retrieval | None = None,
+        retrieval: knowledge_base.Retrieval | None = None,
         graph: float | None = None,
-    ) -> Hits:
+    ) -> models.Hits:
         """Search several knowledge bases at once, or all of them."""
 
     @call(f"POST {KNOWLEDGE}/ask")
@@ -198,9 +166,9 @@ class WorkspaceCalls(RemoteObject, ABC, Generic[K]):
         *,
         kbs: Names | None = None,
         limit: int = 5,
-        llm: Model | None = None,
+        llm: knowledge_base.Model | None = None,
         filters: Conditions | None = None,
-    ) -> Answer:
+    ) -> models.Answer:
         """Answer a question from the best passages with the server's language model."""
 
     @call(f"POST {KNOWLEDGE}/context")
@@ -212,7 +180,7 @@ class WorkspaceCalls(RemoteObject, ABC, Generic[K]):
         max_tokens: int = 2000,
         limit: int | None = None,
         filters: Conditions | None = None,
-    ) -> Context:
+    ) -> models.Context:
         """Collect passages that answer a question, as one text and as pieces with sources."""
 
     @explain_method
@@ -221,40 +189,42 @@ class WorkspaceCalls(RemoteObject, ABC, Generic[K]):
         *,
         kbs: Sequence[str] | None = None,
         limit: int = 10,
-        mode: str | Mode = Mode.HYBRID,
-        filters: Filters | Mapping[str, Any] | None = None,
+        mode: str | models.Mode = models.Mode.HYBRID,
+        filters: models.Filters | Mapping[str, Any] | None = None,
     ) -> BaseRetriever:
         """Return the search over several knowledge bases as a llama-index retriever."""
         kb_names = None if kbs is None else names(kbs)
         for name in kb_names or ():
             self[name]
-        return make_retriever(self, kbs=kb_names, limit=limit, mode=mode, filters=filters)
+        return knowledge_base.make_retriever(
+            self, kbs=kb_names, limit=limit, mode=mode, filters=filters
+        )
 
-    @steps
-    def to_frame(self) -> Steps[pd.DataFrame]:
+    @calls.steps
+    def to_frame(self) -> calls.Steps[pd.DataFrame]:
         """Return figures of all knowledge bases as a DataFrame, indexed by name."""
         from kbkit.frames import workspace_frame
 
         return workspace_frame((yield from WorkspaceCalls.list(self)))
 
     @call(f"GET {_BASE}")
-    def _find(self, name: str) -> KnowledgeBaseInfo: ...
+    def _find(self, name: str) -> models.KnowledgeBaseInfo: ...
 
 
 @explain_calls
-class RemoteWorkspace(WorkspaceCalls[RemoteKnowledgeBase], Blocking):
+class RemoteWorkspace(WorkspaceCalls[knowledge_base.RemoteKnowledgeBase], calls.Blocking):
     """A remote workspace with the calls of a local one; safe to use from several threads."""
 
-    _transport: Transport
+    _transport: calls.Transport
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: calls.Transport) -> None:
         super().__init__(transport)
         self.files = RemoteFiles(transport)
         self.entries = RemoteEntries(transport)
         self.graph = RemoteGraph(transport)
-        self._knowledge_bases: dict[str, RemoteKnowledgeBase] = {}
+        self._knowledge_bases: dict[str, knowledge_base.RemoteKnowledgeBase] = {}
 
-    def __getitem__(self, name: str) -> RemoteKnowledgeBase:
+    def __getitem__(self, name: str) -> knowledge_base.RemoteKnowledgeBase:
         return self._knowledge_base(self._find(name).name)
 
     def __contains__(self, name: object) -> bool:
@@ -269,7 +239,7 @@ class RemoteWorkspace(WorkspaceCalls[RemoteKnowledgeBase], Blocking):
     def _repr_html_(self) -> str:
         from kbkit.frames import collection_html
 
-        return collection_html(repr(self)[1:-1], KnowledgeBaseInfo, self.list(), None)
+        return collection_html(repr(self)[1:-1], models.KnowledgeBaseInfo, self.list(), None)
 
     def close(self) -> None:
         """Close the connections and the workspace."""
@@ -284,17 +254,17 @@ class RemoteWorkspace(WorkspaceCalls[RemoteKnowledgeBase], Blocking):
     def __repr__(self) -> str:
         return f"<RemoteWorkspace {self.url!r}>"
 
-    def _knowledge_base(self, name: str, *, was: str = "") -> RemoteKnowledgeBase:
+    def _knowledge_base(self, name: str, *, was: str = "") -> knowledge_base.RemoteKnowledgeBase:
         if kb := self._knowledge_bases.pop(was, None):
             kb.name = name
             self._knowledge_bases[name] = kb
         if name not in self._knowledge_bases:
-            self._knowledge_bases[name] = RemoteKnowledgeBase(self._transport, name)
+            self._knowledge_bases[name] = knowledge_base.RemoteKnowledgeBase(self._transport, name)
         return self._knowledge_bases[name]
 
 
 @explain_calls
-class AsyncWorkspace(WorkspaceCalls[AsyncKnowledgeBase], Awaited):
+class AsyncWorkspace(WorkspaceCalls[knowledge_base.AsyncKnowledgeBase], calls.Awaited):
     """A remote workspace whose calls are awaited.
 
     ``workspace["name"]`` sends no request; the first call of the knowledge base does.
@@ -305,17 +275,17 @@ class AsyncWorkspace(WorkspaceCalls[AsyncKnowledgeBase], Awaited):
             hits = await workspace.search("connection pool")
     """
 
-    _transport: AsyncTransport
+    _transport: calls.AsyncTransport
 
     def __init__(self, url: str, *, token: str | None = None, timeout: float = 30.0) -> None:
         """Prepare a client; sends no request yet."""
-        transport = AsyncTransport(url, token=token, timeout=timeout)
+        transport = calls.AsyncTransport(url, token=token, timeout=timeout)
         super().__init__(transport)
         self.files = AsyncFiles(transport)
         self.entries = AsyncEntries(transport)
         self.graph = AsyncGraph(transport)
 
-    def __getitem__(self, name: str) -> AsyncKnowledgeBase:
+    def __getitem__(self, name: str) -> knowledge_base.AsyncKnowledgeBase:
         """Return the knowledge base of a name, without checking that it exists."""
         return self._knowledge_base(name)
 
@@ -335,8 +305,8 @@ class AsyncWorkspace(WorkspaceCalls[AsyncKnowledgeBase], Awaited):
     def __repr__(self) -> str:
         return f"<AsyncWorkspace {self.url!r}>"
 
-    def _knowledge_base(self, name: str, *, was: str = "") -> AsyncKnowledgeBase:
-        return AsyncKnowledgeBase(self._transport, name)
+    def _knowledge_base(self, name: str, *, was: str = "") -> knowledge_base.AsyncKnowledgeBase:
+        return knowledge_base.AsyncKnowledgeBase(self._transport, name)
 
 
 def connect(url: str, *, token: str | None = None, timeout: float = 30.0) -> RemoteWorkspace:
@@ -350,4 +320,4 @@ def connect(url: str, *, token: str | None = None, timeout: float = 30.0) -> Rem
     Raises:
         ConfigError: The address or the token is malformed.
     """
-    return RemoteWorkspace(Transport(url, token=token, timeout=timeout))
+    return RemoteWorkspace(calls.Transport(url, token=token, timeout=timeout))

@@ -9,32 +9,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kbkit.errors import ConfigError, NotFoundError
-from kbkit.mcp.replies import (
-    CURSOR_TOKENS,
-    Budget,
-    Quotes,
-    Reply,
-    listing,
-    longest,
-    part_reply,
-    short,
-    size,
-    with_cursor,
-    write_cursor,
-)
+from kbkit.mcp import replies
+from kbkit.mcp.replies import short
 from kbkit.models import Citation, Context, ContextPiece, Document, Hits, KnowledgeBaseInfo
 from kbkit.models.values import pluralize
-from kbkit.retrieval.delimiting import (
-    LINE_TOKENS,
-    NOTHING,
-    citation_of,
-    cut,
-    cut_at,
-    excerpts,
-    harmless,
-    one_line,
-    source_of,
-)
+from kbkit.retrieval import delimiting
 
 HITS_PER_PASSAGE = 4
 """Hits to search for each passage, since some overlap or adjoin others."""
@@ -47,10 +26,12 @@ _MIN_LENGTH = 200
 """Minimum characters of a shortened passage."""
 
 
-def search_reply(hits: Hits, *, limit: int, budget: Budget, with_ids: bool = False) -> Reply:
+def search_reply(
+    hits: Hits, *, limit: int, budget: replies.Budget, with_ids: bool = False
+) -> replies.Reply:
     """Return a page of passages of a search."""
-    quotes, now, start = Quotes(), datetime.now(UTC), budget.start
-    extracts = excerpts(hits, start + limit + 1)
+    quotes, now, start = replies.Quotes(), datetime.now(UTC), budget.start
+    extracts = delimiting.excerpts(hits, start + limit + 1)
     notes = [short(note) for note in hits.notes[:_MAX_NOTES]]
     noted = [quotes.text("note", note) for note in notes]
     frame = {
@@ -64,9 +45,9 @@ def search_reply(hits: Hits, *, limit: int, budget: Budget, with_ids: bool = Fal
     passages = [
         _Passage(
             str(number),
-            citation_of(excerpt.hit, now, excerpt.heading_path),
+            delimiting.citation_of(excerpt.hit, now, excerpt.heading_path),
             excerpt.hit.chunk.id if with_ids else "",
-            harmless(excerpt.text),
+            delimiting.harmless(excerpt.text),
             document_keys[number - 1] in document_keys[start : number - 1],
         )
         for number, excerpt in enumerate(extracts[start : start + limit], start + 1)
@@ -74,7 +55,7 @@ def search_reply(hits: Hits, *, limit: int, budget: Budget, with_ids: bool = Fal
     rendered: list[tuple[str, dict[str, Any]]] = []
     share = budget.room // min(limit, _SHARES)
     for passage in passages:
-        room = Budget(min(share, budget.room))
+        room = replies.Budget(min(share, budget.room))
         if not room.holds(*passage.render(quotes, length=_MIN_LENGTH)):
             if rendered:
                 break
@@ -83,19 +64,23 @@ def search_reply(hits: Hits, *, limit: int, budget: Budget, with_ids: bool = Fal
         budget.take(*rendered[-1])
     # give the rest of the budget to shortened passages
     for index, passage in enumerate(passages[: len(rendered)]):
-        budget.room += size(*rendered[index])
+        budget.room += replies.size(*rendered[index])
         rendered[index] = passage.within(quotes, budget)
         budget.take(*rendered[index])
     end = start + len(rendered)
-    cursor = write_cursor(end) if rendered and len(extracts) > end else ""
+    cursor = replies.write_cursor(end) if rendered and len(extracts) > end else ""
     parts = [part for part, _ in rendered]
-    text = "\n\n".join([quotes.note, *parts, *noted]) if parts or noted else NOTHING
+    text = "\n\n".join([quotes.note, *parts, *noted]) if parts or noted else delimiting.NOTHING
     results = [values for _, values in rendered]
-    return Reply(with_cursor(text, cursor), frame | {"results": results, "next_cursor": cursor})
+    return replies.Reply(
+        replies.with_cursor(text, cursor), frame | {"results": results, "next_cursor": cursor}
+    )
 
 
-def citation_values(citation: Citation, quotes: Quotes, *, short: bool = False) -> dict[str, Any]:
-    source = source_of(citation, short=short)
+def citation_values(
+    citation: Citation, quotes: replies.Quotes, *, short: bool = False
+) -> dict[str, Any]:
+    source = delimiting.source_of(citation, short=short)
     headings = [source.pop(name) for name in ("title", "section") if name in source]
     del source["fetched"]
     return {
@@ -115,11 +100,11 @@ class _Passage:
     same_document: bool  # an earlier passage shows date and version
 
     def render(
-        self, quotes: Quotes, *, short: bool = False, length: int | None = None
+        self, quotes: replies.Quotes, *, short: bool = False, length: int | None = None
     ) -> tuple[str, dict[str, Any]]:
-        text = self.text if length is None else cut_at(self.text, length)
+        text = self.text if length is None else delimiting.cut_at(self.text, length)
         ids = {"chunk_id": self.chunk_id} if self.chunk_id else {}
-        source = source_of(self.citation, short=short) | ids
+        source = delimiting.source_of(self.citation, short=short) | ids
         hidden = _SHARED_LINES if self.same_document else ()
         lines = "\n".join(
             f"{name}: {value}" for name, value in source.items() if name not in hidden
@@ -130,12 +115,12 @@ class _Passage:
             values | {"text": quotes.value(text)},
         )
 
-    def within(self, quotes: Quotes, budget: Budget) -> tuple[str, dict[str, Any]]:
+    def within(self, quotes: replies.Quotes, budget: replies.Budget) -> tuple[str, dict[str, Any]]:
         """Fit the passage into a budget by shortening its text and a long source."""
         if budget.holds(*(full := self.render(quotes))):
             return full
         short = not budget.holds(*self.render(quotes, length=min(len(self.text), _MIN_LENGTH)))
-        max_length = longest(
+        max_length = replies.longest(
             min(len(self.text), max(budget.room, 0) * 4),
             lambda length: budget.holds(*self.render(quotes, short=short, length=length)),
         )
@@ -146,10 +131,10 @@ _SHORT_BUDGET = 600
 """Tokens of a budget too small for full sources."""
 
 
-def context_reply(ask: Callable[[int], Context], budget: Budget) -> Reply:
+def context_reply(ask: Callable[[int], Context], budget: replies.Budget) -> replies.Reply:
     from kbkit.retrieval.context import MIN_TOKENS
 
-    room = budget.room + CURSOR_TOKENS  # a context has no next page
+    room = budget.room + replies.CURSOR_TOKENS  # a context has no next page
     max_tokens = max(MIN_TOKENS, room // 2)
     while True:
         try:
@@ -158,21 +143,21 @@ def context_reply(ask: Callable[[int], Context], budget: Budget) -> Reply:
             if str(error).startswith("max_tokens"):  # in terms of the caller's argument
                 raise ConfigError("max_tokens: too few for a passage; give more") from error
             raise
-        quotes = Quotes()
+        quotes = replies.Quotes()
         values = {
             "note": quotes.note,
             "pieces": [_values(piece, quotes, room < _SHORT_BUDGET) for piece in context.pieces],
             "notes": [quotes.value(note) for note in context.notes],
         }
-        excess = size(context.text, values) - room
+        excess = replies.size(context.text, values) - room
         if excess <= 0:
-            return Reply(context.text, values)
+            return replies.Reply(context.text, values)
         if max_tokens == MIN_TOKENS:  # only notes remain
-            return Reply(context.text, values | {"pieces": [], "notes": []})
+            return replies.Reply(context.text, values | {"pieces": [], "notes": []})
         max_tokens = max(MIN_TOKENS, max_tokens - max(excess // 2, 8))
 
 
-def _values(piece: ContextPiece, quotes: Quotes, short: bool) -> dict[str, Any]:
+def _values(piece: ContextPiece, quotes: replies.Quotes, short: bool) -> dict[str, Any]:
     values: dict[str, Any] = {"number": piece.number, "kind": piece.kind}
     if piece.name:
         values["name"] = piece.name
@@ -192,8 +177,8 @@ def document_reply(
     section: str = "",
     lines: str = "",
     anchor: str = "",
-    budget: Budget,
-) -> Reply:
+    budget: replies.Budget,
+) -> replies.Reply:
     """Return a page of a document."""
     from kbkit.knowledge_base.document_collection import anchor_span, section_span
 
@@ -205,7 +190,7 @@ def document_reply(
         begin, end = section_span(document, section) if section else anchor_span(document, anchor)
     total = len(_split(document.content))
     title = short(document.title)
-    source = cut(one_line(document.uri), _SOURCE_TOKENS)
+    source = delimiting.cut(delimiting.one_line(document.uri), _SOURCE_TOKENS)
     fetched = f"{document.fetched_at:%Y-%m-%d}"
     version = short(document.version) or "unknown"
     facts = [
@@ -215,7 +200,7 @@ def document_reply(
         f"fetched: {fetched}, {document.state.value}",
         f"version: {version}",
     ]
-    return part_reply(
+    return replies.part_reply(
         document.content[begin:end],
         name="1",
         heading="\n".join(facts),
@@ -255,16 +240,16 @@ def index_reply(
     documents: Iterable[Document],
     address: Callable[[Document], str],
     *,
-    budget: Budget,
-) -> Reply:
-    topic = cut(one_line(info.description), 2 * LINE_TOKENS)
+    budget: replies.Budget,
+) -> replies.Reply:
+    topic = delimiting.cut(delimiting.one_line(info.description), 2 * delimiting.LINE_TOKENS)
 
     def row(document: Document) -> tuple[str, dict[str, Any]]:
         title = short(document.title).translate(_BRACKETS)
         description = short(document.description)
         return f"- [{title}]({address(document)})" + f": {description}" * bool(description), {}
 
-    return listing(
+    return replies.listing(
         map(row, documents),
         name="documents",
         above=f"# {info.name}\n\n{pluralize(info.documents, 'document')}. ",

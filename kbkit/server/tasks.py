@@ -14,19 +14,11 @@ from uuid import uuid4
 
 from pydantic import TypeAdapter, ValidationError
 
+from kbkit import models
 from kbkit.errors import ImpossibleError, NotFoundError, SourceError, WorkspaceError
 from kbkit.feedback.judgements import Judgements
 from kbkit.files.paths import parts_of
 from kbkit.knowledge_base import KnowledgeBase
-from kbkit.models import (
-    DocumentInfo,
-    ExportReport,
-    ImportReport,
-    IngestReport,
-    Progress,
-    SiteArchive,
-    SourceDocument,
-)
 from kbkit.models.values import fault_reason, from_dict, to_json
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, Question, RetrievalSpec, parse_source
 from kbkit.runtime.progress import OnProgress
@@ -57,7 +49,7 @@ class JobRun:
         """Keyword arguments for methods that support `stop`."""
         return {"on_progress": self.on_progress, "stop": self.stop}
 
-    def notify(self, progress: Progress) -> None:
+    def notify(self, progress: models.Progress) -> None:
         """Report progress of a method without `stop`; raise `Stopped` if the job must end."""
         if self.stop():
             raise Stopped
@@ -136,9 +128,11 @@ def export(run: JobRun) -> Any:
     return _site_archive(report, archive, size)
 
 
-def _site_archive(report: ExportReport, archive: str = "", size: int = 0) -> SiteArchive:
+def _site_archive(
+    report: models.ExportReport, archive: str = "", size: int = 0
+) -> models.SiteArchive:
     built = report.site is not None
-    return SiteArchive(archive, size, built, report.documents, report.seconds)
+    return models.SiteArchive(archive, size, built, report.documents, report.seconds)
 
 
 def archive_of(workspace: Workspace, kb: KnowledgeBase, archive: str) -> Path:
@@ -235,25 +229,25 @@ def expand(run: JobRun) -> Any:
 
 def _document(values: Mapping[str, Any]) -> Any:
     try:
-        return from_dict(SourceDocument, values) if "uri" in values else values
+        return from_dict(models.SourceDocument, values) if "uri" in values else values
     except ValidationError as error:
         fault = error.errors()[0]
         location = ".".join(map(str, fault["loc"]))
         raise ImpossibleError(f"documents: {location:.80}: {fault_reason(fault)}") from None
 
 
-def _result(kb: KnowledgeBase, report: IngestReport) -> ImportReport:
+def _result(kb: KnowledgeBase, report: models.IngestReport) -> models.ImportReport:
     documents = []
     for document_id in report.documents:
         if document_id in kb.documents:
             documents.append(
-                DocumentInfo.of(kb.documents[document_id], len(kb.chunks.of(document_id)))
+                models.DocumentInfo.of(kb.documents[document_id], len(kb.chunks.of(document_id)))
             )
     chunks = sum(document.chunks for document in documents)
-    return ImportReport(tuple(documents), chunks, report)
+    return models.ImportReport(tuple(documents), chunks, report)
 
 
-def _problems(report: IngestReport) -> str:
+def _problems(report: models.IngestReport) -> str:
     problems = [str(problem) for problem in (*report.failed, *report.skipped)]
     rest = f"; and {len(problems) - _MAX_PROBLEMS:,} more" if len(problems) > _MAX_PROBLEMS else ""
     return "; ".join(problems[:_MAX_PROBLEMS]) + rest

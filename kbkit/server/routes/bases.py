@@ -8,36 +8,12 @@ from typing import Annotated, Any
 from fastapi import Depends, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, WithJsonSchema
 
+from kbkit import models
 from kbkit.access import Scope
 from kbkit.knowledge_base import KnowledgeBase
-from kbkit.models import (
-    Compaction,
-    DeletedDocument,
-    DeletedKnowledgeBase,
-    Document,
-    DocumentInfo,
-    DocumentPart,
-    DocumentState,
-    DocumentType,
-    Expansion,
-    KnowledgeBaseInfo,
-)
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec
+from kbkit.server import parameters
 from kbkit.server.access import ADMIN, WRITE, Caller, Kb, KbPath, WorkspaceOf, base_of, holder_of
-from kbkit.server.parameters import (
-    MAX,
-    AnyType,
-    Body,
-    Cursor,
-    KbName,
-    KbQuery,
-    Limit,
-    Options,
-    SomeKb,
-    keyset_page,
-    offset_page,
-    read_cursor,
-)
 from kbkit.server.responses import IfMatch, Paged, Wait, answer
 from kbkit.server.routing import Created, Routes, Work
 
@@ -51,7 +27,7 @@ SLUG = {
 Slug = Annotated[str, WithJsonSchema(SLUG)]
 
 
-class NewBase(Body):
+class NewBase(parameters.Body):
     """A new knowledge base."""
 
     name: Slug
@@ -64,7 +40,7 @@ class NewBase(Body):
     """Settings."""
 
 
-class BaseChange(Body):
+class BaseChange(parameters.Body):
     """Changes of a knowledge base; omitted fields stay."""
 
     name: Slug | None = None
@@ -72,7 +48,7 @@ class BaseChange(Body):
     """Description of its topic."""
 
 
-class NewName(Options):
+class NewName(parameters.Options):
     """New name of a deleted knowledge base."""
 
     to: Slug | None = None
@@ -84,7 +60,7 @@ class Stats(BaseModel):
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
-    info: KnowledgeBaseInfo
+    info: models.KnowledgeBaseInfo
     """Documents, chunks, types, states, embedder, times."""
     tags: dict[str, int]
     """Number of documents by tag, the most frequent first."""
@@ -99,17 +75,20 @@ class Stats(BaseModel):
 
 @routes.get("/bases")
 def list_bases(
-    workspace: WorkspaceOf, caller: Caller, limit: Limit = 100, cursor: Cursor = ""
-) -> Paged[KnowledgeBaseInfo]:
+    workspace: WorkspaceOf,
+    caller: Caller,
+    limit: parameters.Limit = 100,
+    cursor: parameters.Cursor = "",
+) -> Paged[models.KnowledgeBaseInfo]:
     """List the knowledge bases, in order of name, with their figures."""
     infos = {info.name: info for info in workspace.list()}
-    return offset_page([infos[name] for name in caller.visible(infos)], limit, cursor)
+    return parameters.offset_page([infos[name] for name in caller.visible(infos)], limit, cursor)
 
 
 @routes.post("/bases", ADMIN)
 def create_base(
     body: NewBase, workspace: WorkspaceOf, caller: Caller
-) -> Created[KnowledgeBaseInfo]:
+) -> Created[models.KnowledgeBaseInfo]:
     """Create an empty knowledge base."""
     caller.require_kb(body.name)
     kb = workspace.create(**dict(body))
@@ -117,7 +96,7 @@ def create_base(
 
 
 @routes.get("/bases/{name}")
-def read_base(kb: Kb) -> KnowledgeBaseInfo:
+def read_base(kb: Kb) -> models.KnowledgeBaseInfo:
     """Return figures of a knowledge base: documents, chunks, types, states, embedder, times."""
     return kb.info()
 
@@ -141,7 +120,7 @@ def read_base_stats(
 @routes.patch("/bases/{name}", ADMIN)
 def change_base(
     kb: Kb, body: BaseChange, workspace: WorkspaceOf, caller: Caller, expected: IfMatch
-) -> KnowledgeBaseInfo:
+) -> models.KnowledgeBaseInfo:
     """Rename or describe a knowledge base."""
     if body.name is not None:
         caller.require_kb(body.name)
@@ -167,18 +146,21 @@ def delete_base(
 
 @routes.get("/trash")
 def list_deleted_bases(
-    workspace: WorkspaceOf, caller: Caller, limit: Limit = 100, cursor: Cursor = ""
-) -> Paged[DeletedKnowledgeBase]:
+    workspace: WorkspaceOf,
+    caller: Caller,
+    limit: parameters.Limit = 100,
+    cursor: parameters.Cursor = "",
+) -> Paged[models.DeletedKnowledgeBase]:
     """List deleted knowledge bases that can be restored, newest first."""
     deleted = workspace.trash()
     names = set(caller.visible(each.name for each in deleted))
-    return offset_page([each for each in deleted if each.name in names], limit, cursor)
+    return parameters.offset_page([each for each in deleted if each.name in names], limit, cursor)
 
 
 @routes.post("/trash/{name}/undelete", ADMIN)
 def undelete_base(
     name: KbPath, body: NewName, workspace: WorkspaceOf, caller: Caller
-) -> KnowledgeBaseInfo:
+) -> models.KnowledgeBaseInfo:
     """Restore a deleted knowledge base, by name or id."""
     deleted = [each.name for each in workspace.trash() if name in (each.name, each.id)]
     caller.require_kb(deleted[0] if deleted else name)
@@ -189,7 +171,7 @@ def undelete_base(
 
 
 @routes.post("/compact", ADMIN)
-def compact_workspace(workspace: WorkspaceOf, caller: Caller) -> Compaction:
+def compact_workspace(workspace: WorkspaceOf, caller: Caller) -> models.Compaction:
     """Empty the trash, of all kinds, and make the workspace smaller."""
     caller.require_all_kbs()
     return workspace.compact()
@@ -207,47 +189,47 @@ _LENGTH = 1_000_000_000
 
 # kbkit strips whitespace before it checks that a text is not empty
 Words = Annotated[str, WithJsonSchema({"type": "string", "pattern": r"[^\s]"})]
-Tags = Annotated[list[str], Field(max_length=MAX)]
+Tags = Annotated[list[str], Field(max_length=parameters.MAX)]
 Name = Annotated[str, Path(description="Id or URI of a document.", min_length=1, max_length=4_000)]
 
 
-class DocumentBody(Body):
+class DocumentBody(parameters.Body):
     """A document of Markdown text."""
 
-    kb: KbName
+    kb: parameters.KbName
     title: Words
     content: Words
     """Markdown."""
     source: str = ""
     """URI that identifies it; by default `text:` and the title."""
-    document_type: AnyType = None
+    document_type: parameters.AnyType = None
     tags: Tags | None = None
     """Free labels."""
     metadata: dict[str, Any] | None = None
     """JSON values."""
 
 
-class DocumentChange(Body):
+class DocumentChange(parameters.Body):
     """Changes of a document; omitted fields stay."""
 
     title: Words | None = None
     content: Words | None = None
     """Markdown."""
-    document_type: AnyType = None
+    document_type: parameters.AnyType = None
     tags: Tags | None = None
     """Free labels."""
     metadata: dict[str, Any] | None = None
     """JSON values."""
 
 
-class DocumentName(Body):
+class DocumentName(parameters.Body):
     """A document."""
 
     document: Annotated[str, Field(min_length=1, max_length=4_000)]
     """Its id or URI."""
 
 
-class NewExpansion(Options):
+class NewExpansion(parameters.Options):
     """Options of text that a language model writes about documents."""
 
     llm: Annotated[str, Field(min_length=1, max_length=1_000)] | None = None
@@ -265,8 +247,8 @@ Moment = Annotated[
     Condition,
     WithJsonSchema({"anyOf": [{"type": "string", "format": f} for f in ("date-time", "date")]}),
 ]
-Types = Annotated[list[DocumentType] | None, Query(description=_CONDITION)]
-States = Annotated[list[DocumentState] | None, Query(description=_CONDITION)]
+Types = Annotated[list[models.DocumentType] | None, Query(description=_CONDITION)]
+States = Annotated[list[models.DocumentState] | None, Query(description=_CONDITION)]
 SeveralTags = Annotated[list[str] | None, Query(description=_CONDITION, max_length=100)]
 
 
@@ -291,7 +273,7 @@ class DeletedExpansions(BaseModel):
 
 
 def _holder(
-    document: Name, workspace: WorkspaceOf, caller: Caller, kb: SomeKb = None
+    document: Name, workspace: WorkspaceOf, caller: Caller, kb: parameters.SomeKb = None
 ) -> KnowledgeBase:
     return holder_of(workspace, caller, kb, lambda base: base.documents[document])
 
@@ -303,7 +285,7 @@ Holder = Annotated[KnowledgeBase, Depends(_holder)]
 @document_routes.post("/documents", WRITE)
 def add_document(
     body: DocumentBody, workspace: WorkspaceOf, caller: Caller
-) -> Created[DocumentInfo]:
+) -> Created[models.DocumentInfo]:
     """Add a document, or replace the one with the same source; searchable at once."""
     values = body.model_dump(exclude={"kb", "title", "content"})
     added = base_of(workspace, caller, body.kb).add(body.title, body.content, **values)
@@ -313,19 +295,19 @@ def add_document(
 @document_routes.get("/documents")
 def list_documents(
     *,
-    kb: KbQuery,
+    kb: parameters.KbQuery,
     workspace: WorkspaceOf,
     caller: Caller,
     conditions: Annotated[DocumentConditions, Depends()],
     content: Annotated[bool, Query(description="Whether to include their text.")] = False,
-    limit: Limit = 100,
-    cursor: Cursor = "",
-) -> Paged[Document]:
+    limit: parameters.Limit = 100,
+    cursor: parameters.Cursor = "",
+) -> Paged[models.Document]:
     """List documents in order of URI."""
-    (after,) = read_cursor(cursor, str) or ("",)
+    (after,) = parameters.read_cursor(cursor, str) or ("",)
     documents = base_of(workspace, caller, kb).documents
     result = documents.list(filters=asdict(conditions), after=after, limit=limit, content=content)
-    return keyset_page(result, limit, lambda last: (last.uri,))
+    return parameters.keyset_page(result, limit, lambda last: (last.uri,))
 
 
 @document_routes.get("/documents/{document:path}")
@@ -340,7 +322,7 @@ def read_document(
     section: Annotated[
         str, Query(description="Only below this heading, by its text or anchor.", max_length=1_000)
     ] = "",
-) -> DocumentPart:
+) -> models.DocumentPart:
     """Read a document: whole, a section, or a range of characters."""
     return kb.documents.part(document, section=section, start=start, end=end)
 
@@ -348,7 +330,7 @@ def read_document(
 @document_routes.put("/documents/{document:path}", WRITE)
 def update_document(
     document: Name, kb: Holder, body: DocumentChange, if_match: IfMatch
-) -> DocumentInfo:
+) -> models.DocumentInfo:
     """Change a document; omitted fields stay. Searchable at once."""
     return kb.documents.update(document, **body.model_dump(), if_match=if_match)
 
@@ -361,19 +343,19 @@ def delete_document(document: Name, kb: Holder, if_match: IfMatch) -> None:
 
 @document_routes.get("/bases/{name}/trash")
 def list_deleted_documents(
-    kb: Kb, limit: Limit = 100, cursor: Cursor = ""
-) -> Paged[DeletedDocument]:
+    kb: Kb, limit: parameters.Limit = 100, cursor: parameters.Cursor = ""
+) -> Paged[models.DeletedDocument]:
     """List deleted documents that can be restored, newest first."""
-    return offset_page(kb.documents.trash(), limit, cursor)
+    return parameters.offset_page(kb.documents.trash(), limit, cursor)
 
 
 @document_routes.post("/bases/{name}/trash/undelete", WRITE)
-def undelete_document(kb: Kb, body: DocumentName) -> DocumentInfo | None:
+def undelete_document(kb: Kb, body: DocumentName) -> models.DocumentInfo | None:
     """Restore a deleted document; if its text is gone, at the next refresh (204)."""
     return kb.documents.undelete(body.document)
 
 
-@document_routes.post("/bases/{name}/expansions", WRITE, work=Expansion)
+@document_routes.post("/bases/{name}/expansions", WRITE, work=models.Expansion)
 def expand_documents(kb: Kb, body: NewExpansion, caller: Caller, work: Work) -> Response:
     """Write summaries and questions with a language model, for documents without them."""
     if body.llm is not None:

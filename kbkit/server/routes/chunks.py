@@ -8,36 +8,10 @@ from typing import Annotated, Any
 from fastapi import Depends, Path, Query, Response
 from pydantic import BaseModel, Field, StrictBool, StrictInt
 
+from kbkit import models
 from kbkit.knowledge_base import KnowledgeBase, handle_of
-from kbkit.models import (
-    AnnotatedChunk,
-    Annotation,
-    AnnotationReport,
-    Chunk,
-    ChunkSummary,
-    DocumentType,
-    Hits,
-    Rating,
-    RatingTotal,
-    RelatedChunk,
-)
+from kbkit.server import parameters
 from kbkit.server.access import READ, WRITE, Caller, Kb, WorkspaceOf, holder_of
-from kbkit.server.parameters import (
-    WHOLE,
-    Body,
-    ChunkId,
-    ChunkIds,
-    Cursor,
-    FewHits,
-    FewLimit,
-    FiltersField,
-    Limit,
-    Options,
-    SomeKb,
-    keyset_page,
-    offset_page,
-    read_cursor,
-)
 from kbkit.server.responses import Page, Paged, Wait, answer
 from kbkit.server.routing import Routes, Work
 
@@ -53,7 +27,7 @@ class PlacedChunk(BaseModel):
     title: str
     section: str
     snippet: str
-    document_type: DocumentType
+    document_type: models.DocumentType
     folder: str
     uri: str
 
@@ -66,15 +40,15 @@ class ChunkMap(BaseModel):
     chunks: int = Field(description="Number of chunks in the population.")
 
 
-class Similar(Options):
+class Similar(parameters.Options):
     """Conditions on similar chunks."""
 
-    limit: FewHits = 10
-    filters: FiltersField = None
+    limit: parameters.FewHits = 10
+    filters: parameters.FiltersField = None
 
 
 def _holder(
-    chunk: ChunkId, workspace: WorkspaceOf, caller: Caller, kb: SomeKb = None
+    chunk: parameters.ChunkId, workspace: WorkspaceOf, caller: Caller, kb: parameters.SomeKb = None
 ) -> KnowledgeBase:
     return holder_of(workspace, caller, kb, lambda base: base.chunks[chunk])
 
@@ -85,23 +59,25 @@ Holder = Annotated[KnowledgeBase, Depends(_holder)]
 
 @routes.get("/chunks/{chunk}")
 def read_chunk(
-    chunk: ChunkId,
+    chunk: parameters.ChunkId,
     kb: Holder,
     before: Annotated[int, Query(description="Maximum chunks before it.", ge=0, le=1_000)] = 0,
     after: Annotated[int, Query(description="Maximum chunks after it.", ge=0, le=1_000)] = 0,
-) -> list[Chunk]:
+) -> list[models.Chunk]:
     """Read a chunk with its neighbours, in document order."""
     return kb.context(chunk, before=before, after=after)
 
 
 @routes.post("/chunks/{chunk}/similar", READ)
-def list_similar_chunks(chunk: ChunkId, kb: Holder, body: Similar) -> Hits:
+def list_similar_chunks(chunk: parameters.ChunkId, kb: Holder, body: Similar) -> models.Hits:
     """Find chunks of similar content, nearest first."""
     return kb.similar(chunk, **dict(body))
 
 
 @routes.get("/chunks/{chunk}/related")
-def list_related_chunks(chunk: ChunkId, kb: Holder, limit: FewLimit = 10) -> list[RelatedChunk]:
+def list_related_chunks(
+    chunk: parameters.ChunkId, kb: Holder, limit: parameters.FewLimit = 10
+) -> list[models.RelatedChunk]:
     """Find chunks that share rare subjects with a chunk."""
     return kb.related(chunk, limit=limit)
 
@@ -110,18 +86,18 @@ def list_related_chunks(chunk: ChunkId, kb: Holder, limit: FewLimit = 10) -> lis
 def list_chunks(
     *,
     kb: Kb,
-    limit: Limit = 100,
+    limit: parameters.Limit = 100,
     document: Annotated[
         str, Query(description="Only those of this document, by id or URI.", max_length=4_000)
     ] = "",
-    cursor: Cursor = "",
-) -> Paged[Chunk]:
+    cursor: parameters.Cursor = "",
+) -> Paged[models.Chunk]:
     """List chunks in the order of their documents' URIs."""
     if document:
-        return offset_page(kb.chunks.of(document), limit, cursor)
-    uri, position = read_cursor(cursor, str, int) or ("", -1)
+        return parameters.offset_page(kb.chunks.of(document), limit, cursor)
+    uri, position = parameters.read_cursor(cursor, str, int) or ("", -1)
     chunks = kb.chunks.list(after=(uri, position), limit=limit)
-    return keyset_page(
+    return parameters.keyset_page(
         chunks, limit, lambda last: (kb.documents[last.document_id].uri, last.position)
     )
 
@@ -156,10 +132,10 @@ TargetName = Annotated[
         max_length=4_000,
     ),
 ]
-Score = Annotated[StrictInt, Field(ge=1, le=5), WHOLE]
+Score = Annotated[StrictInt, Field(ge=1, le=5), parameters.WHOLE]
 
 
-class NewRating(Body):
+class NewRating(parameters.Body):
     """A rating of a chunk or a document."""
 
     score: Score
@@ -171,27 +147,31 @@ class NewRating(Body):
     """Rater; by default the token's name, else the server's user."""
 
 
-class TargetRatings(Body):
+class TargetRatings(parameters.Body):
     """Ratings of a chunk or a document."""
 
-    total: RatingTotal | None
+    total: models.RatingTotal | None
     """Null without ratings."""
-    data: list[Rating]
+    data: list[models.Rating]
     """Oldest first."""
 
 
 @rating_routes.post("/chunks/{chunk}/rate", WRITE, status=201)
-def rate_chunk(chunk: ChunkId, kb: Holder, body: NewRating, caller: Caller) -> Rating:
+def rate_chunk(
+    chunk: parameters.ChunkId, kb: Holder, body: NewRating, caller: Caller
+) -> models.Rating:
     """Rate a chunk; the last rating of a rater counts."""
     return rate_target(kb, chunk, body, caller)
 
 
 @rating_routes.get("/bases/{name}/ratings")
-def list_ratings(kb: Kb, limit: Limit = 100, cursor: Cursor = "") -> Paged[Rating]:
+def list_ratings(
+    kb: Kb, limit: parameters.Limit = 100, cursor: parameters.Cursor = ""
+) -> Paged[models.Rating]:
     """List the ratings of chunks and documents, oldest first."""
-    (after,) = read_cursor(cursor, int) or (0,)
+    (after,) = parameters.read_cursor(cursor, int) or (0,)
     ratings = kb.ratings.list(after=after, limit=limit)
-    return keyset_page(ratings, limit, lambda last: (last.id,))
+    return parameters.keyset_page(ratings, limit, lambda last: (last.id,))
 
 
 @rating_routes.delete("/bases/{name}/ratings/{rating}", WRITE)
@@ -209,14 +189,14 @@ def list_target_ratings(kb: Kb, target: TargetName) -> dict[str, Any]:
 
 
 @rating_routes.post("/bases/{name}/targets/{target:path}/ratings", WRITE, status=201)
-def rate_target(kb: Kb, target: TargetName, body: NewRating, caller: Caller) -> Rating:
+def rate_target(kb: Kb, target: TargetName, body: NewRating, caller: Caller) -> models.Rating:
     """Rate a chunk or a document; the last rating of a rater counts."""
     values = body.model_dump() | {"rater": body.rater or caller.name}
     return kb.rate(target, values.pop("score"), **values)
 
 
 @rating_routes.post("/bases/{name}/chunk-ratings", READ)
-def sum_chunk_ratings(kb: Kb, body: ChunkIds) -> list[Rating]:
+def sum_chunk_ratings(kb: Kb, body: parameters.ChunkIds) -> list[models.Rating]:
     """List the ratings of some chunks and documents, oldest first."""
     return handle_of(kb).ratings_of(body.ids)
 
@@ -231,7 +211,7 @@ class Revision(BaseModel):
     site: str = Field(description="Changes also with annotations and the graph.")
 
 
-class NewAnnotations(Options):
+class NewAnnotations(parameters.Options):
     """Options of an annotation run."""
 
     estimate: StrictBool = False
@@ -243,7 +223,7 @@ class Summarized(BaseModel):
     """A chunk and its summary."""
 
     chunk: str
-    summary: ChunkSummary
+    summary: models.ChunkSummary
 
 
 @annotation_routes.get("/annotations")
@@ -252,22 +232,22 @@ def list_annotations(
     target: Annotated[
         str, Query(max_length=8_000, description="Id of a chunk, or id or URI of a document.")
     ],
-) -> list[Annotation]:
+) -> list[models.Annotation]:
     """List the annotations of a chunk, or of all chunks of a document."""
     return kb.annotations.of(target)
 
 
 @annotation_routes.get("/annotated-chunks")
 def list_annotated_chunks(
-    *, kb: Kb, limit: Limit = 100, cursor: Cursor = ""
-) -> Paged[AnnotatedChunk]:
+    *, kb: Kb, limit: parameters.Limit = 100, cursor: parameters.Cursor = ""
+) -> Paged[models.AnnotatedChunk]:
     """List annotated chunks, in order of URI."""
-    uri, position = read_cursor(cursor, str, int) or ("", -1)
+    uri, position = parameters.read_cursor(cursor, str, int) or ("", -1)
     chunks = kb.annotations.chunks(after=(uri, position), limit=limit)
-    return keyset_page(chunks, limit, lambda last: (last.uri, last.position))
+    return parameters.keyset_page(chunks, limit, lambda last: (last.uri, last.position))
 
 
-@annotation_routes.post("/annotate", WRITE, work=AnnotationReport)
+@annotation_routes.post("/annotate", WRITE, work=models.AnnotationReport)
 def annotate_chunks(kb: Kb, body: NewAnnotations, work: Work) -> Response:
     """Annotate the remaining chunks, without the limit on calls to a language model."""
     if body.estimate:
@@ -283,7 +263,7 @@ def read_revision(kb: Kb) -> dict[str, Any]:
 
 
 @annotation_routes.post("/summaries", READ, model=Page[Summarized])
-def summarize_chunks(kb: Kb, body: ChunkIds) -> list[dict[str, Any]]:
+def summarize_chunks(kb: Kb, body: parameters.ChunkIds) -> list[dict[str, Any]]:
     """Summarize chunks; those without annotations are left out."""
     summaries = handle_of(kb).summaries_of(body.ids)
     return [{"chunk": chunk, "summary": summary} for chunk, summary in summaries.items()]

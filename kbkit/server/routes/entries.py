@@ -8,19 +8,11 @@ from typing import Annotated, Any, Literal
 from fastapi import Depends, Path, Query, Response
 from pydantic import BaseModel, Field, StrictInt
 
+from kbkit import models
 from kbkit.entries.entries import Entries
 from kbkit.entries.folders import MAX_FILES, MAX_LENGTH
 from kbkit.entries.skill_file import MAX_DESCRIPTION_LENGTH, MAX_TAGS, MAX_TITLE_LENGTH
 from kbkit.errors import EntryFormatError, ImpossibleError
-from kbkit.models import (
-    Context,
-    DeletedFile,
-    Entry,
-    EntryFile,
-    EntryInfo,
-    EntryStatus,
-    EntrySyncReport,
-)
 from kbkit.models.files import ENTRIES
 from kbkit.retrieval.context import MIN_TOKENS
 from kbkit.server.access import READ, WRITE, Caller, WorkspaceOf
@@ -37,7 +29,7 @@ _SLUG = "^(?:[a-z0-9]+(?:-[a-z0-9]+)*)?$"
 class EntryList(BaseModel):
     """A page of entries."""
 
-    data: list[EntryInfo] = Field(description="Entries of this page.")
+    data: list[models.EntryInfo] = Field(description="Entries of this page.")
     total: int = Field(description="Number of all entries.")
     page: int = Field(description="Number of this page, from 1.")
 
@@ -63,7 +55,9 @@ class NewEntry(Body):
     readme: str = Field("", description="Readme for people.")
     tags: Tags = Field([], description="Free labels.")
     category: Line = Field("", description="Its domain.")
-    status: EntryStatus = Field(EntryStatus.ACTIVE, description="Whether it is in use.")
+    status: models.EntryStatus = Field(
+        models.EntryStatus.ACTIVE, description="Whether it is in use."
+    )
     files: dict[FilePath, Content] = Field(
         default_factory=dict, description="Other files, by path within it: text, or `base64`."
     )
@@ -78,7 +72,7 @@ class EntryChange(Body):
     readme: str | None = Field(None, description="Readme for people.")
     tags: Tags | None = Field(None, description="Free labels.")
     category: Line | None = Field(None, description="Its domain.")
-    status: EntryStatus | None = Field(None, description="Whether it is in use.")
+    status: models.EntryStatus | None = Field(None, description="Whether it is in use.")
     files: dict[FilePath, Content | None] = Field(
         default_factory=dict,
         description="Files to write, by path within it: text, or `base64`; null deletes one.",
@@ -142,7 +136,7 @@ EntriesOf = Annotated[Entries, Depends(entries_of)]
 def list_entries(
     *,
     entries: EntriesOf,
-    status: Annotated[EntryStatus | None, Query(description="Only of this status.")] = None,
+    status: Annotated[models.EntryStatus | None, Query(description="Only of this status.")] = None,
     category: Annotated[str | None, Query(max_length=500, description="Only of this.")] = None,
     tag: Annotated[str | None, Query(max_length=500, description="Only with this.")] = None,
     text: Annotated[str, Query(max_length=500, description="Only those that contain this.")] = "",
@@ -165,7 +159,7 @@ def list_entries(
 
 
 @routes.post("", WRITE)
-def create_entry(entries: EntriesOf, body: NewEntry) -> Created[Entry]:
+def create_entry(entries: EntriesOf, body: NewEntry) -> Created[models.Entry]:
     """Write a new entry."""
     entry = entries.create(**dict(body))
     return Created(entry, f"{routes.prefix}/{entry.slug}")
@@ -178,25 +172,25 @@ def read_entries_revision(entries: EntriesOf) -> RevisionOf:
 
 
 @routes.post("/sync", WRITE)
-def sync_entries(entries: EntriesOf) -> EntrySyncReport:
+def sync_entries(entries: EntriesOf) -> models.EntrySyncReport:
     """Import changes made outside kbkit on the server, and store votes of searches."""
     return entries.sync(on_progress=lambda _: None)
 
 
 @routes.post("/find", READ)
-def find_entries(entries: EntriesOf, body: TaskQuery) -> list[EntryInfo]:
+def find_entries(entries: EntriesOf, body: TaskQuery) -> list[models.EntryInfo]:
     """Find active entries for a task, by relevance and rating, best first."""
     return entries.find(**dict(body))
 
 
 @routes.post("/context", READ)
-def read_entry_context(entries: EntriesOf, body: Task) -> Context:
+def read_entry_context(entries: EntriesOf, body: Task) -> models.Context:
     """Return active entries for a task, as a short numbered list for an agent."""
     return entries.context(**dict(body))
 
 
 @routes.post("/learn", WRITE)
-def learn_entry(entries: EntriesOf, body: TaskFolder) -> Entry:
+def learn_entry(entries: EntriesOf, body: TaskFolder) -> models.Entry:
     """Create or update an entry from the folder `.knowledge` of a task."""
     return entries.learn(body.files, task_id=body.task_id)
 
@@ -208,26 +202,28 @@ def read_learning_prompt(entries: EntriesOf) -> str:
 
 
 @routes.get("/{slug}")
-def read_entry(entries: EntriesOf, slug: SlugOf) -> Entry:
+def read_entry(entries: EntriesOf, slug: SlugOf) -> models.Entry:
     """Return an entry with prompt, readme, votes and names of other files."""
     return entries.read(slug)
 
 
 @routes.put("/{slug}", WRITE)
-def update_entry(entries: EntriesOf, slug: SlugOf, body: EntryChange, expected: IfMatch) -> Entry:
+def update_entry(
+    entries: EntriesOf, slug: SlugOf, body: EntryChange, expected: IfMatch
+) -> models.Entry:
     """Change an entry; omitted fields stay."""
     changes = {name: value for name, value in body if value is not None}
     return entries.update(slug, **changes, if_match=expected)
 
 
 @routes.delete("/{slug}", WRITE)
-def delete_entry(entries: EntriesOf, slug: SlugOf, expected: IfMatch) -> DeletedFile:
+def delete_entry(entries: EntriesOf, slug: SlugOf, expected: IfMatch) -> models.DeletedFile:
     """Move an entry to the trash."""
     return entries.delete(slug, if_match=expected)
 
 
 @routes.post("/{slug}/rate", WRITE)
-def rate_entry(entries: EntriesOf, caller: Caller, slug: SlugOf, body: NewVote) -> Entry:
+def rate_entry(entries: EntriesOf, caller: Caller, slug: SlugOf, body: NewVote) -> models.Entry:
     """Vote for an entry."""
     try:
         return entries.rate(slug, body.score, rater=body.rater or caller.name)
@@ -236,13 +232,13 @@ def rate_entry(entries: EntriesOf, caller: Caller, slug: SlugOf, body: NewVote) 
 
 
 @routes.post("/{slug}/rename", WRITE)
-def rename_entry(entries: EntriesOf, slug: SlugOf, body: NewSlug) -> Entry:
+def rename_entry(entries: EntriesOf, slug: SlugOf, body: NewSlug) -> models.Entry:
     """Rename an entry; id, votes and relations stay."""
     return entries.rename(slug, to=body.to)
 
 
 @routes.get("/{slug}/artifacts")
-def list_artifacts(entries: EntriesOf, slug: SlugOf) -> tuple[EntryFile, ...]:
+def list_artifacts(entries: EntriesOf, slug: SlugOf) -> tuple[models.EntryFile, ...]:
     """List the files of an entry, other than its prompt and readme."""
     return entries.read(slug).files
 
@@ -261,12 +257,12 @@ def read_artifact(
 
 
 @trash.get("/entries")
-def list_deleted_entries(entries: EntriesOf) -> list[DeletedFile]:
+def list_deleted_entries(entries: EntriesOf) -> list[models.DeletedFile]:
     """List deleted entries that can be restored, newest first."""
     return entries.trash()
 
 
 @trash.post("/entries", WRITE)
-def undelete_entry(entries: EntriesOf, body: Undelete) -> Entry:
+def undelete_entry(entries: EntriesOf, body: Undelete) -> models.Entry:
     """Restore the last deleted or replaced entry of a slug."""
     return entries.undelete(body.path, to=body.to)

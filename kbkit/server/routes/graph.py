@@ -9,25 +9,10 @@ from typing import Annotated, Any
 from fastapi import Depends, Path, Query
 from pydantic import BaseModel, Field, StrictFloat, StrictInt
 
+from kbkit import models
 from kbkit.access import Caller as AccessCaller
 from kbkit.errors import VersionConflictError
 from kbkit.graph.graph import Graph
-from kbkit.models import (
-    About,
-    Entity,
-    Gap,
-    GapKind,
-    GraphEdit,
-    GraphLayout,
-    Hit,
-    MergeSuggestion,
-    Relation,
-    Step,
-    Subject,
-    SubjectKind,
-    Target,
-    TargetKind,
-)
 from kbkit.server.access import READ, WRITE, Caller, WorkspaceOf
 from kbkit.server.parameters import NOT_BLANK, WHOLE, Body, Cursor, Options, find_page
 from kbkit.server.responses import IfMatch, Paged
@@ -177,7 +162,7 @@ def list_entities(
         str | None, Query(max_length=_MAX_NAME, description="Only the one with this id or name.")
     ] = None,
     cursor: Cursor = "",
-) -> Paged[Entity]:
+) -> Paged[models.Entity]:
     """List entities, most mentioned first."""
     if name is not None:
         return Paged([graph.entity(name)], None)
@@ -187,7 +172,7 @@ def list_entities(
 
 
 @routes.post("/entities", WRITE)
-def create_entity(graph: GraphOf, caller: Caller, body: NewEntity) -> Created[Entity]:
+def create_entity(graph: GraphOf, caller: Caller, body: NewEntity) -> Created[models.Entity]:
     """Create an entity, or restore a deleted one."""
     entity = graph.create(**_values(body, caller))
     return Created(entity, f"{routes.prefix}/entities/{entity.id}")
@@ -196,14 +181,14 @@ def create_entity(graph: GraphOf, caller: Caller, body: NewEntity) -> Created[En
 @routes.get("/entities/{id:path}/neighbors")
 def list_entity_neighbors(
     graph: GraphOf, id: EntityOf, depth: Depth = 1, limit: LimitOf = 50, relation: Several = None
-) -> list[Step]:
+) -> list[models.Step]:
     """List what an entity is related to, nearest and strongest first."""
-    target = Target(TargetKind.ENTITY, id)
+    target = models.Target(models.TargetKind.ENTITY, id)
     return graph.neighbors(target, depth=depth, relation=relation or (), limit=limit)
 
 
 @routes.get("/entities/{id:path}")
-def read_entity(graph: GraphOf, id: EntityOf) -> Entity:
+def read_entity(graph: GraphOf, id: EntityOf) -> models.Entity:
     """Return an entity."""
     return graph.entity(id)
 
@@ -211,7 +196,7 @@ def read_entity(graph: GraphOf, id: EntityOf) -> Entity:
 @routes.put("/entities/{id:path}", WRITE)
 def update_entity(
     graph: GraphOf, caller: Caller, id: EntityOf, body: EntityChange, expected: IfMatch
-) -> Entity:
+) -> models.Entity:
     """Change an entity; omitted fields stay."""
     return graph.update(_as_seen(graph, id, expected), **_values(body, caller))
 
@@ -233,7 +218,7 @@ def list_relationships(
     name: Annotated[str | None, Query(max_length=80, description="Only with this name.")] = None,
     by: OnlyBy = None,
     cursor: Cursor = "",
-) -> Paged[Relation]:
+) -> Paged[models.Relation]:
     """List relations, of one target or all, strongest first."""
     return find_page(
         lambda first: graph.relations(target, name=name, by=by, limit=first), limit, cursor
@@ -241,20 +226,20 @@ def list_relationships(
 
 
 @routes.post("/relationships", WRITE)
-def create_relationship(graph: GraphOf, caller: Caller, body: NewRelation) -> Relation:
+def create_relationship(graph: GraphOf, caller: Caller, body: NewRelation) -> models.Relation:
     """Create or change a relation."""
     return graph.relate(**_values(body, caller))
 
 
-def _relation(graph: GraphOf, source: Ref, name: RelationName, target: Ref) -> Relation:
+def _relation(graph: GraphOf, source: Ref, name: RelationName, target: Ref) -> models.Relation:
     return graph.relation(source, name, target)
 
 
-RelationOf = Annotated[Relation, Depends(_relation)]
+RelationOf = Annotated[models.Relation, Depends(_relation)]
 
 
 @routes.get("/relationships/between")
-def read_relationship(relation: RelationOf) -> Relation:
+def read_relationship(relation: RelationOf) -> models.Relation:
     """Return a relation by its ends."""
     return relation
 
@@ -269,7 +254,7 @@ def delete_relationship(
 
 
 @routes.post("/merge", WRITE)
-def merge_entities(graph: GraphOf, caller: Caller, body: Pair) -> Entity:
+def merge_entities(graph: GraphOf, caller: Caller, body: Pair) -> models.Entity:
     """Merge an entity into another one; `undo` reverts it."""
     return graph.merge(**_values(body, caller))
 
@@ -286,13 +271,13 @@ def list_graph_edits(
     limit: Annotated[int, limit_field("Maximum edits.")] = 20,
     by: OnlyBy = None,
     cursor: Cursor = "",
-) -> Paged[GraphEdit]:
+) -> Paged[models.GraphEdit]:
     """List changes that `undo` can revert, newest first."""
     return find_page(lambda first: graph.edits(by=by, limit=first), limit, cursor)
 
 
 @routes.post("/undo", WRITE)
-def undo_graph_edit(graph: GraphOf, caller: Caller, body: UndoRequest) -> GraphEdit:
+def undo_graph_edit(graph: GraphOf, caller: Caller, body: UndoRequest) -> models.GraphEdit:
     """Revert a change of the graph."""
     return graph.undo(**_values(body, caller))
 
@@ -300,7 +285,7 @@ def undo_graph_edit(graph: GraphOf, caller: Caller, body: UndoRequest) -> GraphE
 @routes.get("/neighbors")
 def list_neighbors(
     graph: GraphOf, target: Ref, depth: Depth = 1, relation: Several = None, limit: LimitOf = 50
-) -> list[Step]:
+) -> list[models.Step]:
     """List what a target is related to, nearest and strongest first."""
     return graph.neighbors(target, depth=depth, relation=relation or (), limit=limit)
 
@@ -308,13 +293,13 @@ def list_neighbors(
 @routes.get("/passages")
 def list_passages(
     graph: GraphOf, target: Ref, limit: Annotated[int, limit_field("Maximum passages.")] = 5
-) -> list[Hit]:
+) -> list[models.Hit]:
     """List passages that define a target, then those that mention it, clearest first."""
     return graph.passages(target, limit=limit)
 
 
 @routes.get("/path")
-def find_path(graph: GraphOf, source: Ref, target: Ref) -> list[Step]:
+def find_path(graph: GraphOf, source: Ref, target: Ref) -> list[models.Step]:
     """Find the path between two targets; empty if nothing connects them."""
     return graph.path(source, target)
 
@@ -323,9 +308,9 @@ def find_path(graph: GraphOf, source: Ref, target: Ref) -> list[Step]:
 def list_gaps(
     graph: GraphOf,
     limit: Annotated[int, limit_field("Maximum of each kind.")] = 10,
-    kind: GapKind | None = None,
+    kind: models.GapKind | None = None,
     kbs: Several = None,
-) -> list[Gap]:
+) -> list[models.Gap]:
     """List gaps of the documentation, most important first."""
     return graph.gaps(kind=kind, kbs=kbs, limit=limit)
 
@@ -333,13 +318,13 @@ def list_gaps(
 @routes.get("/suggestions")
 def list_suggestions(
     graph: GraphOf, limit: Annotated[int, limit_field("Maximum pairs.")] = 20
-) -> list[MergeSuggestion]:
+) -> list[models.MergeSuggestion]:
     """List pairs of entities that may be the same, likeliest first."""
     return graph.suggestions(limit=limit)
 
 
 @routes.post("/layout", READ)
-def lay_out_graph(graph: GraphOf, body: Picture) -> GraphLayout:
+def lay_out_graph(graph: GraphOf, body: Picture) -> models.GraphLayout:
     """Lay out the graph or a part of it: nodes, sizes and positions."""
     return graph.layout(**dict(body))
 
@@ -350,10 +335,10 @@ def list_subjects(
     workspace: WorkspaceOf,
     caller: Caller,
     limit: Annotated[int | None, limit_field("Maximum; by default all.")] = None,
-    kind: SubjectKind | None = None,
+    kind: models.SubjectKind | None = None,
     like: Annotated[str, Query(max_length=500, description="Part of a name.")] = "",
     kbs: Several = None,
-) -> list[Subject]:
+) -> list[models.Subject]:
     """List subjects that chunks mention, most mentioned first."""
     return workspace.subjects(kind=kind, like=like, kbs=caller.restrict(kbs), limit=limit)
 
@@ -372,12 +357,12 @@ def read_about(
     ],
     limit: Annotated[int, limit_field("Maximum of each kind.")] = 20,
     kbs: Several = None,
-) -> About:
+) -> models.About:
     """Find chunks, documents and entities about a subject."""
     return workspace.about(query, kbs=caller.restrict(kbs), limit=limit)
 
 
-def _as_seen(graph: Graph, name: str, expected: str | None) -> str | Entity:
+def _as_seen(graph: Graph, name: str, expected: str | None) -> str | models.Entity:
     if expected is None:
         return name
     return replace(graph.entity(name), updated_at=_changed_at(expected))

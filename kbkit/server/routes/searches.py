@@ -17,20 +17,8 @@ from kbkit.models import Answer, Context, Hits, Mode
 from kbkit.models.hits import HitDict
 from kbkit.recipes import Question, RetrievalSpec
 from kbkit.retrieval.context import MIN_TOKENS
+from kbkit.server import parameters
 from kbkit.server.access import READ, WRITE, Caller, Kb, SearchesOf, WorkspaceOf
-from kbkit.server.parameters import (
-    MAX,
-    WHOLE,
-    Body,
-    Cursor,
-    FewHits,
-    FiltersField,
-    KbNames,
-    Limit,
-    Options,
-    QueryText,
-    offset_page,
-)
 from kbkit.server.responses import Paged, Wait, answer, json_answer
 from kbkit.server.routing import Routes, Work
 from kbkit.server.tasks import JobRun, evaluate
@@ -40,14 +28,14 @@ routes = Routes("/api/knowledge", "search")
 _TOKENS = 100_000
 
 
-class Asked(Body):
+class Asked(parameters.Body):
     """A query, and the knowledge bases to search."""
 
-    query: QueryText
+    query: parameters.QueryText
     kb: Annotated[str | None, Field(max_length=200)] = None
     """A knowledge base; short for `kbs` with one name."""
-    kbs: KbNames = None
-    filters: FiltersField = None
+    kbs: parameters.KbNames = None
+    filters: parameters.FiltersField = None
 
     def arguments(self, caller: AccessCaller) -> dict[str, Any]:
         """Return the arguments of the method in Python."""
@@ -64,7 +52,7 @@ class Asked(Body):
 class SearchBody(Asked):
     """A search."""
 
-    limit: FewHits = 10
+    limit: parameters.FewHits = 10
     mode: Mode = Mode.HYBRID
     """`hybrid`, `dense` (by meaning only) or `lexical` (by words only)."""
     retrieval: RetrievalSpec | None = None
@@ -76,15 +64,15 @@ class SearchBody(Asked):
 class AskBody(Asked):
     """A question for a language model, if the server has one."""
 
-    limit: FewHits = 5
+    limit: parameters.FewHits = 5
 
 
 class ContextBody(Asked):
     """A question to collect a context for."""
 
-    max_tokens: Annotated[StrictInt, Field(ge=MIN_TOKENS, le=_TOKENS), WHOLE] = 2000
+    max_tokens: Annotated[StrictInt, Field(ge=MIN_TOKENS, le=_TOKENS), parameters.WHOLE] = 2000
     """Maximum tokens of the text."""
-    limit: Annotated[StrictInt, Field(ge=1, le=MAX), WHOLE] | None = None
+    limit: Annotated[StrictInt, Field(ge=1, le=parameters.MAX), parameters.WHOLE] | None = None
     """Maximum passages; by default the server's setting."""
 
 
@@ -114,16 +102,16 @@ _AT_ONCE = 100
 """Maximum queries measured within a request; a job measures more."""
 
 _MAX_SEED = 2**32 - 1
-Seed = Annotated[StrictInt, Field(ge=0, le=_MAX_SEED), WHOLE]
+Seed = Annotated[StrictInt, Field(ge=0, le=_MAX_SEED), parameters.WHOLE]
 _MAX_QUERIES = 100_000
 Questions = Annotated[list[Question], Field(min_length=1, max_length=_MAX_QUERIES)]
-Grade = Annotated[StrictInt, Field(ge=0, le=100), WHOLE]
+Grade = Annotated[StrictInt, Field(ge=0, le=100), parameters.WHOLE]
 ChunkGrades = Annotated[dict[str, Grade], Field(min_length=1)]
 _Query = Annotated[str, Field(pattern=r"\S")]
 Grades = Annotated[dict[_Query, ChunkGrades], Field(min_length=1, max_length=_MAX_QUERIES)]
 
 
-class GroundTruth(Options):
+class GroundTruth(parameters.Options):
     """Queries with known answers; by default, those of ratings."""
 
     questions: Questions | None = None
@@ -141,7 +129,7 @@ class EvaluationBody(GroundTruth):
     """Ranking settings, instead of the knowledge base's."""
     against: Mode | RetrievalSpec | None = None
     """Baseline: another mode, or other settings."""
-    k: Annotated[StrictInt, Field(ge=1, le=100), WHOLE] = 10
+    k: Annotated[StrictInt, Field(ge=1, le=100), parameters.WHOLE] = 10
     """Hits that Recall@k counts."""
     improve: StrictBool = False
     """Embed with models first (needs the scope write)."""
@@ -160,13 +148,13 @@ class TuningBody(GroundTruth):
     wait: Wait = True
 
 
-class PoolBody(Body):
+class PoolBody(parameters.Body):
     """A query to judge."""
 
-    query: QueryText
-    limit: Annotated[StrictInt, Field(ge=1, le=100), WHOLE] = 10
+    query: parameters.QueryText
+    limit: Annotated[StrictInt, Field(ge=1, le=100), parameters.WHOLE] = 10
     """Hits of each mode."""
-    unshown: Annotated[StrictInt, Field(ge=0, le=100), WHOLE] = 5
+    unshown: Annotated[StrictInt, Field(ge=0, le=100), parameters.WHOLE] = 5
     """Candidates drawn at random from further down."""
     seed: Seed = 0
     """Seed of the order and of the drawn candidates."""
@@ -191,9 +179,11 @@ class Pool(BaseModel):
 
 
 @measure_routes.get("/judgements")
-def list_judgements(kb: Kb, limit: Limit = 100, cursor: Cursor = "") -> Paged[Judgement]:
+def list_judgements(
+    kb: Kb, limit: parameters.Limit = 100, cursor: parameters.Cursor = ""
+) -> Paged[Judgement]:
     """List graded judgements from ratings with a query."""
-    return offset_page(kb.feedback.judgements(), limit, cursor)
+    return parameters.offset_page(kb.feedback.judgements(), limit, cursor)
 
 
 @measure_routes.post("/pool", READ, model=Pool)
