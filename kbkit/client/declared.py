@@ -13,7 +13,6 @@ from json import dumps
 from string import Formatter
 from types import NoneType, SimpleNamespace, UnionType
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     BinaryIO,
@@ -29,14 +28,13 @@ from typing import (
 )
 from urllib.parse import parse_qsl, quote
 
+import httpx
+
 from kbkit.client.calls import Request, Steps, steps
 from kbkit.errors import ConfigError
 from kbkit.models import Entity, GraphEdit, Target
 from kbkit.models.values import from_dict, to_json
 from kbkit.runtime.validation import check_integer, check_text
-
-if TYPE_CHECKING:
-    import httpx
 
 P = ParamSpec("P")
 T = TypeVar("T")

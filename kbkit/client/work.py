@@ -8,19 +8,17 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 from uuid import uuid4
 from zipfile import BadZipFile, ZipFile
+
+import httpx
 
 from kbkit.client.calls import Request, Steps, error_named
 from kbkit.client.declared import KNOWLEDGE, Declare, call, reads_nothing, url
 from kbkit.errors import ConflictError, ExportError, ForbiddenError, ServerError
 from kbkit.models import Job, JobError, JobState, Progress
 from kbkit.models.values import from_dict
-
-if TYPE_CHECKING:
-    import httpx
-
 
 T = TypeVar("T")
 OnProgress = Callable[[Progress], None]

@@ -12,11 +12,10 @@ from kbkit.errors import NotFoundError
 from kbkit.mcp import passages
 from kbkit.mcp.replies import Budget, PartValues, Reply, listing, short
 from kbkit.mcp.tools import Limit, MaxTokens, Score, Tools, page_type
-from kbkit.models import KnowledgeBaseInfo
+from kbkit.models import Document, KnowledgeBaseInfo
 from kbkit.models.values import pluralize
 
 if TYPE_CHECKING:
-    from kbkit.models import Document
     from kbkit.workspace import Workspace
 
 KbName = Annotated[str, Field(description="Knowledge base; empty for all.")]

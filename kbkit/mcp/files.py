@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Iterator
 from inspect import Parameter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
@@ -15,10 +15,8 @@ from typing_extensions import TypedDict
 from kbkit.files.memory_tool import MemoryCommand
 from kbkit.mcp.replies import Budget, PartValues, Reply, listing, part_reply, shorten
 from kbkit.mcp.tools import Tools, page_type
+from kbkit.models import FileInfo, FileTree
 from kbkit.retrieval.delimiting import one_line
-
-if TYPE_CHECKING:
-    from kbkit.models import FileInfo, FileTree
 
 FilePath = Annotated[str, Field(description="From the root, such as notes/today.md.")]
 IfMatch = Annotated[str, Field(description="Version that was read; refused if it changed.")]

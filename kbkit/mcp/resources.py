@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mimetypes
 import re
-from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from mcp.server.lowlevel.helper_types import ReadResourceContents
@@ -16,12 +15,8 @@ from kbkit.errors import KbkitError, NotFoundError
 from kbkit.mcp import passages
 from kbkit.mcp.core import find_document, row_of
 from kbkit.mcp.replies import Quotes, short, with_cursor
-from kbkit.mcp.tools import current_caller, reason
-
-if TYPE_CHECKING:
-    from kbkit.mcp.tools import Tools
-    from kbkit.models import Document
-
+from kbkit.mcp.tools import Tools, current_caller, reason
+from kbkit.models import Document
 
 SCHEME = "kbkit://kb/"
 INDEX = "llms.txt"
