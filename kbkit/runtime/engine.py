@@ -6,10 +6,11 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, InvalidStateError, wait
 from contextlib import suppress
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -31,15 +32,12 @@ class WorkerPool(Protocol):
     @property
     def count(self) -> int:
         """Number of concurrent tasks."""
-        ...
 
-    def submit(self, task: WorkerTask) -> Future[Any]:
+    def submit(self, task: WorkerTask, /) -> Future[Any]:
         """Return a future of the result; it raises `ClusterError` if a cluster was lost."""
-        ...
 
     def close(self) -> None:
         """Accept no more tasks, and cancel pending ones."""
-        ...
 
 
 class Engine:
@@ -65,22 +63,25 @@ class Engine:
 
     def pool(self) -> WorkerPool:
         """Return a pool for safe tasks, which run at once in the calling thread."""
-        return _InlinePool()
+        return _Pool(1, _perform_here)
 
     def close(self) -> None:
         """Release resources."""
 
 
-class _InlinePool:
-    count = 1
+def _perform_here(task: WorkerTask) -> Future[Any]:
+    result: Future[Any] = Future()
+    result.set_result(task.perform())
+    return result
 
-    def submit(self, task: WorkerTask) -> Future[Any]:
-        result: Future[Any] = Future()
-        result.set_result(task.perform())
-        return result
+
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    count: int
+    submit: Callable[[WorkerTask], Future[Any]]
 
     def close(self) -> None:
-        pass
+        """Keep the workers: other pools may use them."""
 
 
 def perform(pool: WorkerPool, tasks: Iterable[WorkerTask]) -> list[Any]:
@@ -174,13 +175,14 @@ class DaskEngine(Engine):
         self, count: int | None = None, *, memory: int = 0, preload: str = ""
     ) -> _Pool:
         """Start child processes of the workers, one for each of their threads."""
-        return _Pool(self, _perform_apart, memory, preload)
+        apart = partial(_perform_apart, memory=memory, preload=preload)
+        return _Pool(self.count, partial(self.submit, apart))
 
     def pool(self) -> _Pool:
         """Return a pool of the workers' threads."""
-        return _Pool(self, _perform)
+        return _Pool(self.count, partial(self.submit, _perform))
 
-    def submit(self, function: Any, task: WorkerTask, *arguments: Any) -> Future[Any]:
+    def submit(self, function: Callable[[WorkerTask], Any], task: WorkerTask) -> Future[Any]:
         assert self._client is not None
         result: Future[Any] = Future()
         with self._lock:
@@ -188,7 +190,7 @@ class DaskEngine(Engine):
                 result.set_exception(ClusterError(self._lost))
                 return result
             # pure=False: equal tasks must not share a result
-            remote = self._client.submit(function, task, *arguments, pure=False, retries=_RETRIES)
+            remote = self._client.submit(function, task, pure=False, retries=_RETRIES)
             self._waiting[result] = remote
         remote.add_done_callback(lambda done: self._finish(done, task, result))
         return result
@@ -256,23 +258,6 @@ class DaskEngine(Engine):
         for result in waiting:
             with suppress(InvalidStateError):
                 result.set_exception(ClusterError(self._lost))
-
-
-class _Pool:
-    def __init__(self, engine: DaskEngine, function: Any, *arguments: Any) -> None:
-        self._engine = engine
-        self._function = function
-        self._arguments = arguments
-
-    @property
-    def count(self) -> int:
-        return self._engine.count
-
-    def submit(self, task: WorkerTask) -> Future[Any]:
-        return self._engine.submit(self._function, task, *self._arguments)
-
-    def close(self) -> None:
-        """Keep the workers: other pools may use them."""
 
 
 def _perform(task: WorkerTask) -> Any:
