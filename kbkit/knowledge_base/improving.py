@@ -20,7 +20,7 @@ from kbkit.ingest.summaries import SummariesLeft
 from kbkit.knowledge_base.annotations import maker_of
 from kbkit.models import Improvement, IngestReport, Progress
 from kbkit.recipes import AnyEmbedding, AutoEmbedding, KnowledgeBaseSpec, LlmAnnotation
-from kbkit.runtime.processes import start_module
+from kbkit.runtime.processes import run_module
 from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.stores.catalog import corpus, knowledge_bases, reading, summaries, writing
 from kbkit.stores.catalog.knowledge_bases import spec_of
@@ -350,7 +350,12 @@ class Improving:
         with suppress(OSError):  # the next ingest tries again
             if not stores.locks.is_held(PROCESS):
                 variables = stores.settings.variables()
-                start_module("kbkit.workspace.processes", str(stores.folder), variables=variables)
+                run_module(
+                    "kbkit.workspace.processes",
+                    str(stores.folder),
+                    variables=variables,
+                    outlives=True,
+                )
             return True
         return False
 

@@ -17,7 +17,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from types import MappingProxyType
@@ -32,15 +32,12 @@ class WorkerTask(Protocol):
     @property
     def seconds(self) -> float:
         """Maximum duration."""
-        ...
 
     def perform(self) -> Any:
         """Return the result, in the worker."""
-        ...
 
     def broken(self, reason: str) -> Any:
         """Return the result for a task whose worker died."""
-        ...
 
 
 class Workers:
@@ -118,53 +115,39 @@ class Workers:
 
 
 def run_module(
-    name: str, *arguments: str, variables: Mapping[str, str] = MappingProxyType({})
-) -> subprocess.Popen[bytes]:
-    """Start a module in a child process, with pipes, this process's kbkit and more variables.
-
-    The child imports nothing from the working directory, whose files are untrusted.
-    """
-    return _run(name, arguments, variables, subprocess.PIPE, "CREATE_NO_WINDOW")
-
-
-def start_module(
-    name: str, *arguments: str, variables: Mapping[str, str]
-) -> subprocess.Popen[bytes]:
-    """Start a module without pipes, in a process that outlives this one.
-
-    A separate process group keeps Ctrl-C away from it. It shares the session, since Linux divides
-    processors among sessions before it considers niceness.
-    """
-    _started[:] = [process for process in _started if process.poll() is None]
-    flags = ("CREATE_NO_WINDOW", "CREATE_NEW_PROCESS_GROUP")
-    process = _run(name, arguments, variables, subprocess.DEVNULL, *flags, process_group=0)
-    _started.append(process)
-    return process
-
-
-def _run(
     name: str,
-    arguments: Sequence[str],
-    variables: Mapping[str, str],
-    pipes: int,
-    *flags: str,
-    process_group: int | None = None,
+    *arguments: str,
+    variables: Mapping[str, str] = MappingProxyType({}),
+    outlives: bool = False,
 ) -> subprocess.Popen[bytes]:
+    """Start a module in a child process with this process's kbkit, more variables, and pipes.
+
+    The child imports nothing from the working directory, whose files are untrusted. One that
+    outlives this process has no pipes, and a process group of its own, which Ctrl-C spares. It
+    shares the session, since Linux divides processors among sessions before it considers niceness.
+    """
     if not sys.executable:
         raise OSError("this Python does not know its own executable")
-    return subprocess.Popen(  # noqa: S603 - our own code
+    pipes = subprocess.DEVNULL if outlives else subprocess.PIPE
+    flags = ["CREATE_NO_WINDOW"] + ["CREATE_NEW_PROCESS_GROUP"] * outlives
+    places = (str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH"))
+    path = os.pathsep.join(filter(None, places))
+    process = subprocess.Popen(  # noqa: S603 - our own code
         [sys.executable, "-P", "-m", name, *arguments],
         stdin=pipes,
         stdout=pipes,
         stderr=subprocess.DEVNULL,
-        env={**_environment(), **variables},
-        process_group=process_group,
+        env={**os.environ, "PYTHONPATH": path, **variables},
+        process_group=0 if outlives else None,
         creationflags=sum(getattr(subprocess, flag, 0) for flag in flags),
     )
+    if outlives:
+        _outliving[:] = [each for each in (*_outliving, process) if each.poll() is None]
+    return process
 
 
-_started: list[subprocess.Popen[bytes]] = []
-"""Started processes, to reap them."""
+_outliving: list[subprocess.Popen[bytes]] = []
+"""Processes to reap."""
 
 
 def ending_signals() -> list[signal.Signals]:
@@ -181,20 +164,27 @@ def ending_signals() -> list[signal.Signals]:
 
 
 @contextlib.contextmanager
+def at_end(act: Callable[[], object]) -> Iterator[None]:
+    """Call a function at each ending signal; for the main thread."""
+    before = {number: signal.signal(number, lambda *_: act()) for number in ending_signals()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
 def waiting_for_end() -> Iterator[Callable[[], None]]:
-    """Wait for an ending signal in the main thread; see `ending_signals`."""
+    """Wait for an ending signal in the main thread; see `at_end`."""
     ended = threading.Event()
-    before = {number: signal.signal(number, lambda *_: ended.set()) for number in ending_signals()}
 
     def wait() -> None:
         while not ended.wait(_WAIT_SECONDS):  # on Windows a wait blocks interrupts
             pass
 
-    try:
+    with at_end(ended.set):
         yield wait
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def end_with_input() -> None:
@@ -233,14 +223,6 @@ def _end_with_input() -> None:
         signal.pthread_kill(main, signal.SIGTERM)  # wakes a blocked main thread
     else:
         signal.raise_signal(signal.SIGTERM)
-
-
-def _environment() -> dict[str, str]:
-    environment = dict(os.environ)
-    package = str(Path(__file__).resolve().parents[2])
-    path = environment.get("PYTHONPATH")
-    environment["PYTHONPATH"] = package + (os.pathsep + path if path else "")
-    return environment
 
 
 def _ask(process: subprocess.Popen[bytes], task: WorkerTask, late: threading.Event) -> Any:

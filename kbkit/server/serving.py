@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import gc
-import signal
 import socket
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from types import FrameType
+from contextlib import contextmanager, nullcontext, suppress
 
 import uvicorn
 from fastapi import FastAPI
@@ -18,7 +16,7 @@ from fastapi import FastAPI
 from kbkit.access import Tokens
 from kbkit.errors import ConfigError
 from kbkit.ingest.spans import load_splitter
-from kbkit.runtime.processes import ending_signals
+from kbkit.runtime.processes import at_end
 from kbkit.runtime.web_server import is_loopback, listen
 from kbkit.server.app import application
 from kbkit.server.mcp import http_protocol
@@ -65,19 +63,9 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        if threading.current_thread() is not threading.main_thread():
+        in_main_thread = threading.current_thread() is threading.main_thread()
+        with at_end(self.end) if in_main_thread else nullcontext():
             yield
-            return
-
-        def handle(_number: int, _frame: FrameType | None) -> None:
-            self.end()
-
-        previous = {number: signal.signal(number, handle) for number in ending_signals()}
-        try:
-            yield
-        finally:
-            for number, handler in previous.items():
-                signal.signal(number, handler)
 
 
 def serve(
