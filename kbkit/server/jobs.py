@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from kbkit.errors import ConflictError, KbkitError
+from kbkit.errors import ConfigError, ConflictError, KbkitError, ServerError
 from kbkit.models import Job, JobError, JobState, Progress
 from kbkit.models.values import to_json
 from kbkit.server.tasks import TASKS, JobRun, JobTask, Stopped, forget_uploads
@@ -134,28 +134,22 @@ class Jobs:
         if cancelled:
             self._end(job_id, JobState.CANCELLED)
             return
-        if job.attempts > ATTEMPTS:
-            message = f"its server ended {ATTEMPTS} times while it was running; start it again"
-            self._end(job_id, JobState.FAILED, problem=JobError("ServerError", message))
-            return
-        task = self._tasks.get(job.kind)
-        if task is None:
-            message = f"this server knows no jobs of the kind {job.kind!r}"
-            self._end(job_id, JobState.FAILED, problem=JobError("ConfigError", message))
-            return
         watch = _TaskWatch(self._stores, job_id, self._closing)
+        state, outcome = JobState.FAILED, dict[str, Any]()
         try:
-            try:
-                result = to_json(task(JobRun(self._workspace, arguments, watch.report, watch.stop)))
-            except Stopped:
-                result = {}
+            if job.attempts > ATTEMPTS:
+                message = f"its server ended {ATTEMPTS} times while it was running; start it again"
+                raise ServerError(message)
+            if (task := self._tasks.get(job.kind)) is None:
+                raise ConfigError(f"this server knows no jobs of the kind {job.kind!r}")
+            result = to_json(task(JobRun(self._workspace, arguments, watch.report, watch.stop)))
             state, outcome = watch.state, {"result": result}
+        except Stopped:
+            state, outcome = watch.state, {"result": {}}
         except KbkitError as error:
-            state = JobState.FAILED
             outcome = {"problem": JobError(type(error).__name__, str(error))}
         except Exception as error:
             log.error("job %s (%s) failed", job_id, job.kind, exc_info=error)
-            state = JobState.FAILED
             outcome = {"problem": JobError("ServerError", "the server failed; its log says why")}
         watch.write_progress()
         self._end(job_id, state, **outcome)
