@@ -11,7 +11,7 @@ from typing import Any
 
 import anyio
 from anyio import to_thread
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute
@@ -25,34 +25,14 @@ from kbkit.server.responses import COMMON_RESPONSES, ProblemDetails, add_handler
 from kbkit.server.routes import bases, chunks, entries, files, graph, imports, sites, sources
 from kbkit.server.routes import jobs as of_jobs
 from kbkit.server.routes import searches as of_searches
+from kbkit.server.routing import Routes
 from kbkit.server.settings import ServerSettings
 from kbkit.workspace import Workspace, stores_of
 from kbkit.workspace.processes import SearchProcesses
 
-ROUTERS: tuple[APIRouter, ...] = tuple(
-    each.router
-    for each in (
-        of_searches.routes,
-        bases.document_routes,
-        bases.routes,
-        chunks.routes,
-        chunks.rating_routes,
-        of_searches.measure_routes,
-        sites.exports,
-        imports.routes,
-        sources.routes,
-        chunks.annotation_routes,
-        files.routes,
-        files.trash,
-        entries.routes,
-        entries.trash,
-        graph.routes,
-        graph.subjects,
-        of_jobs.routes,
-        of_jobs.maintenance,
-        sites.routes,
-        sites.server_routes,
-    )
+_MODULES = (of_searches, bases, chunks, imports, sources, files, entries, graph, of_jobs, sites)
+ROUTERS = tuple(
+    each.router for room in _MODULES for each in vars(room).values() if isinstance(each, Routes)
 )
 """Routers of `kbkit.server.routes`, in OpenAPI order."""
 
