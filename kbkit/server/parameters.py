@@ -7,20 +7,14 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64decode
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from json import loads
 from typing import Annotated, Any, TypeVar
 
-from fastapi import Path, Query
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    StrictBool,
-    StrictInt,
-    TypeAdapter,
-    WithJsonSchema,
-)
+from fastapi import Depends, Path, Query
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter
+from pydantic.json_schema import WithJsonSchema
+from pydantic.types import StrictBool, StrictInt
 
 from kbkit.client.declared import write_cursor
 from kbkit.errors import NotFoundError
@@ -54,50 +48,11 @@ FormBoolean = Annotated[
     StrictBool, BeforeValidator(lambda value: {"true": True, "false": False}.get(value, value))
 ]
 """A boolean in a form."""
-Limit = Annotated[int, Query(description="Page size.", ge=1, le=MAX)]
 FewLimit = Annotated[int, Query(description="Maximum results.", ge=1, le=MAX)]
-
-
-def read_cursor(cursor: str, *kinds: type) -> tuple[Any, ...] | None:
-    """Return the position of a cursor; ``None`` for the start of a list."""
-    if not cursor:
-        return None
-    try:
-        position = loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-    except (ValueError, RecursionError):
-        position = None
-    is_valid = isinstance(position, list) and [type(each) for each in position] == list(kinds)
-    if not is_valid or not all(map(_is_storable, position)):
-        raise NotFoundError(f"cursor={cursor[:80]!r}: give the `next_cursor` of an answer")
-    return tuple(position)
 
 
 def _is_storable(value: str | int) -> bool:
     return valid(value) == value if isinstance(value, str) else abs(value) < 2**53
-
-
-def offset_page(values: Sequence[T], limit: int, cursor: str) -> Paged[T]:
-    """Return the page of a list that starts at a cursor."""
-    first = _start(cursor)
-    end = first + limit
-    return Paged(values[first:end], write_cursor(end) if end < len(values) else None)
-
-
-def find_page(find: Callable[[int], Sequence[T]], limit: int, cursor: str) -> Paged[T]:
-    """Return a page of a list; ``find(n)`` returns its first `n` values."""
-    return offset_page(find(_start(cursor) + limit + 1), limit, cursor)
-
-
-def keyset_page(values: Sequence[T], limit: int, place: Callable[[T], tuple[Any, ...]]) -> Paged[T]:
-    """Return a page of at most `limit` values, with the position of the last one as cursor."""
-    has_more = values and len(values) == limit
-    return Paged(values, write_cursor(*place(values[-1])) if has_more else None)
-
-
-def _start(cursor: str) -> int:
-    start: int
-    (start,) = read_cursor(cursor, int) or (0,)
-    return max(start, 0)
 
 
 Cursor = Annotated[
@@ -105,6 +60,50 @@ Cursor = Annotated[
     Query(description="`next_cursor` of the previous page."),
     WithJsonSchema({"type": "string", "pattern": "^[A-Za-z0-9_-]*$", "maxLength": 8_000}),
 ]
+
+
+@dataclass(frozen=True)
+class Paging:
+    """The part of a list that a request asks for."""
+
+    limit: Annotated[int, Query(description="Page size.", ge=1, le=MAX)] = 100
+    cursor: Cursor = ""
+
+    def place(self, *kinds: type) -> tuple[Any, ...] | None:
+        """Return the position of the cursor; ``None`` for the start of a list."""
+        if not self.cursor:
+            return None
+        try:
+            position = loads(urlsafe_b64decode(self.cursor + "=" * (-len(self.cursor) % 4)))
+        except (ValueError, RecursionError):
+            position = None
+        is_valid = isinstance(position, list) and [type(each) for each in position] == list(kinds)
+        if not is_valid or not all(map(_is_storable, position)):
+            raise NotFoundError(f"cursor={self.cursor[:80]!r}: give the `next_cursor` of an answer")
+        return tuple(position)
+
+    def of(self, values: Sequence[T]) -> Paged[T]:
+        """Return the page of a whole list."""
+        first = self._start
+        end = first + self.limit
+        return Paged(values[first:end], write_cursor(end) if end < len(values) else None)
+
+    def find(self, find: Callable[[int], Sequence[T]]) -> Paged[T]:
+        """Return a page of a list; ``find(n)`` returns its first `n` values."""
+        return self.of(find(self._start + self.limit + 1))
+
+    def ending(self, values: Sequence[T], place: Callable[[T], tuple[Any, ...]]) -> Paged[T]:
+        """Return a page of at most `limit` values, with the position of the last one as cursor."""
+        has_more = values and len(values) == self.limit
+        return Paged(values, write_cursor(*place(values[-1])) if has_more else None)
+
+    @property
+    def _start(self) -> int:
+        (start,) = self.place(int) or (0,)
+        return max(int(start), 0)
+
+
+PagingOf = Annotated[Paging, Depends()]
 ChunkId = Annotated[str, Path(description="Id of a chunk.", min_length=1, max_length=200)]
 
 

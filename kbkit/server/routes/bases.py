@@ -75,14 +75,11 @@ class Stats(BaseModel):
 
 @routes.get("/bases")
 def list_bases(
-    workspace: WorkspaceOf,
-    caller: Caller,
-    limit: parameters.Limit = 100,
-    cursor: parameters.Cursor = "",
+    workspace: WorkspaceOf, caller: Caller, paging: parameters.PagingOf
 ) -> Paged[models.KnowledgeBaseInfo]:
     """List the knowledge bases, in order of name, with their figures."""
     infos = {info.name: info for info in workspace.list()}
-    return parameters.offset_page([infos[name] for name in caller.visible(infos)], limit, cursor)
+    return paging.of([infos[name] for name in caller.visible(infos)])
 
 
 @routes.post("/bases", ADMIN)
@@ -146,15 +143,12 @@ def delete_base(
 
 @routes.get("/trash")
 def list_deleted_bases(
-    workspace: WorkspaceOf,
-    caller: Caller,
-    limit: parameters.Limit = 100,
-    cursor: parameters.Cursor = "",
+    workspace: WorkspaceOf, caller: Caller, paging: parameters.PagingOf
 ) -> Paged[models.DeletedKnowledgeBase]:
     """List deleted knowledge bases that can be restored, newest first."""
     deleted = workspace.trash()
     names = set(caller.visible(each.name for each in deleted))
-    return parameters.offset_page([each for each in deleted if each.name in names], limit, cursor)
+    return paging.of([each for each in deleted if each.name in names])
 
 
 @routes.post("/trash/{name}/undelete", ADMIN)
@@ -300,14 +294,15 @@ def list_documents(
     caller: Caller,
     conditions: Annotated[DocumentConditions, Depends()],
     content: Annotated[bool, Query(description="Whether to include their text.")] = False,
-    limit: parameters.Limit = 100,
-    cursor: parameters.Cursor = "",
+    paging: parameters.PagingOf,
 ) -> Paged[models.Document]:
     """List documents in order of URI."""
-    (after,) = parameters.read_cursor(cursor, str) or ("",)
+    (after,) = paging.place(str) or ("",)
     documents = base_of(workspace, caller, kb).documents
-    result = documents.list(filters=asdict(conditions), after=after, limit=limit, content=content)
-    return parameters.keyset_page(result, limit, lambda last: (last.uri,))
+    result = documents.list(
+        filters=asdict(conditions), after=after, limit=paging.limit, content=content
+    )
+    return paging.ending(result, lambda last: (last.uri,))
 
 
 @document_routes.get("/documents/{document:path}")
@@ -342,11 +337,9 @@ def delete_document(document: Name, kb: Holder, if_match: IfMatch) -> None:
 
 
 @document_routes.get("/bases/{name}/trash")
-def list_deleted_documents(
-    kb: Kb, limit: parameters.Limit = 100, cursor: parameters.Cursor = ""
-) -> Paged[models.DeletedDocument]:
+def list_deleted_documents(kb: Kb, paging: parameters.PagingOf) -> Paged[models.DeletedDocument]:
     """List deleted documents that can be restored, newest first."""
-    return parameters.offset_page(kb.documents.trash(), limit, cursor)
+    return paging.of(kb.documents.trash())
 
 
 @document_routes.post("/bases/{name}/trash/undelete", WRITE)

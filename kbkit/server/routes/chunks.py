@@ -86,20 +86,17 @@ def list_related_chunks(
 def list_chunks(
     *,
     kb: Kb,
-    limit: parameters.Limit = 100,
+    paging: parameters.PagingOf,
     document: Annotated[
         str, Query(description="Only those of this document, by id or URI.", max_length=4_000)
     ] = "",
-    cursor: parameters.Cursor = "",
 ) -> Paged[models.Chunk]:
     """List chunks in the order of their documents' URIs."""
     if document:
-        return parameters.offset_page(kb.chunks.of(document), limit, cursor)
-    uri, position = parameters.read_cursor(cursor, str, int) or ("", -1)
-    chunks = kb.chunks.list(after=(uri, position), limit=limit)
-    return parameters.keyset_page(
-        chunks, limit, lambda last: (kb.documents[last.document_id].uri, last.position)
-    )
+        return paging.of(kb.chunks.of(document))
+    uri, position = paging.place(str, int) or ("", -1)
+    chunks = kb.chunks.list(after=(uri, position), limit=paging.limit)
+    return paging.ending(chunks, lambda last: (kb.documents[last.document_id].uri, last.position))
 
 
 @routes.get("/bases/{name}/chunks/map", model=ChunkMap)
@@ -165,13 +162,11 @@ def rate_chunk(
 
 
 @rating_routes.get("/bases/{name}/ratings")
-def list_ratings(
-    kb: Kb, limit: parameters.Limit = 100, cursor: parameters.Cursor = ""
-) -> Paged[models.Rating]:
+def list_ratings(kb: Kb, paging: parameters.PagingOf) -> Paged[models.Rating]:
     """List the ratings of chunks and documents, oldest first."""
-    (after,) = parameters.read_cursor(cursor, int) or (0,)
-    ratings = kb.ratings.list(after=after, limit=limit)
-    return parameters.keyset_page(ratings, limit, lambda last: (last.id,))
+    (after,) = paging.place(int) or (0,)
+    ratings = kb.ratings.list(after=after, limit=paging.limit)
+    return paging.ending(ratings, lambda last: (last.id,))
 
 
 @rating_routes.delete("/bases/{name}/ratings/{rating}", WRITE)
@@ -238,13 +233,11 @@ def list_annotations(
 
 
 @annotation_routes.get("/annotated-chunks")
-def list_annotated_chunks(
-    *, kb: Kb, limit: parameters.Limit = 100, cursor: parameters.Cursor = ""
-) -> Paged[models.AnnotatedChunk]:
+def list_annotated_chunks(*, kb: Kb, paging: parameters.PagingOf) -> Paged[models.AnnotatedChunk]:
     """List annotated chunks, in order of URI."""
-    uri, position = parameters.read_cursor(cursor, str, int) or ("", -1)
-    chunks = kb.annotations.chunks(after=(uri, position), limit=limit)
-    return parameters.keyset_page(chunks, limit, lambda last: (last.uri, last.position))
+    uri, position = paging.place(str, int) or ("", -1)
+    chunks = kb.annotations.chunks(after=(uri, position), limit=paging.limit)
+    return paging.ending(chunks, lambda last: (last.uri, last.position))
 
 
 @annotation_routes.post("/annotate", WRITE, work=models.AnnotationReport)

@@ -14,7 +14,7 @@ from kbkit.access import Caller as AccessCaller
 from kbkit.errors import VersionConflictError
 from kbkit.graph.graph import Graph
 from kbkit.server.access import READ, WRITE, Caller, WorkspaceOf
-from kbkit.server.parameters import NOT_BLANK, WHOLE, Body, Cursor, Options, find_page
+from kbkit.server.parameters import NOT_BLANK, WHOLE, Body, Cursor, Options, Paging
 from kbkit.server.responses import IfMatch, Paged
 from kbkit.server.routing import Created, Routes
 
@@ -166,8 +166,8 @@ def list_entities(
     """List entities, most mentioned first."""
     if name is not None:
         return Paged([graph.entity(name)], None)
-    return find_page(
-        lambda first: graph.entities(query, type=type or (), kbs=kbs, limit=first), limit, cursor
+    return Paging(limit, cursor).find(
+        lambda first: graph.entities(query, type=type or (), kbs=kbs, limit=first)
     )
 
 
@@ -220,8 +220,8 @@ def list_relationships(
     cursor: Cursor = "",
 ) -> Paged[models.Relation]:
     """List relations, of one target or all, strongest first."""
-    return find_page(
-        lambda first: graph.relations(target, name=name, by=by, limit=first), limit, cursor
+    return Paging(limit, cursor).find(
+        lambda first: graph.relations(target, name=name, by=by, limit=first)
     )
 
 
@@ -273,7 +273,7 @@ def list_graph_edits(
     cursor: Cursor = "",
 ) -> Paged[models.GraphEdit]:
     """List changes that `undo` can revert, newest first."""
-    return find_page(lambda first: graph.edits(by=by, limit=first), limit, cursor)
+    return Paging(limit, cursor).find(lambda first: graph.edits(by=by, limit=first))
 
 
 @routes.post("/undo", WRITE)

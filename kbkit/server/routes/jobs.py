@@ -17,7 +17,7 @@ from kbkit.access import Caller as AccessCaller
 from kbkit.models import Health, Job, Run
 from kbkit.server.access import ADMIN, WRITE, Caller, JobsOf, WorkspaceOf
 from kbkit.server.jobs import Jobs
-from kbkit.server.parameters import Cursor, KbsQuery, Limit, Options, offset_page
+from kbkit.server.parameters import KbsQuery, Options, PagingOf
 from kbkit.server.responses import Paged, Wait
 from kbkit.server.routing import Routes, Work
 from kbkit.stores.catalog.runs import unknown_job
@@ -40,9 +40,9 @@ JobId = Annotated[str, Path(description="Id of the job.", max_length=64)]
 
 
 @routes.get("")
-def list_jobs(jobs: JobsOf, caller: Caller, limit: Limit = 100, cursor: Cursor = "") -> Paged[Job]:
+def list_jobs(jobs: JobsOf, caller: Caller, paging: PagingOf) -> Paged[Job]:
     """List jobs, newest first."""
-    return offset_page([job for job in jobs.list() if _may_see(caller, job)], limit, cursor)
+    return paging.of([job for job in jobs.list() if _may_see(caller, job)])
 
 
 @routes.get("/{job_id}")
@@ -121,15 +121,11 @@ class Examination(Options):
 
 @maintenance.get("/runs")
 def list_runs(
-    workspace: WorkspaceOf,
-    caller: Caller,
-    kb: KbsQuery = None,
-    limit: Limit = 100,
-    cursor: Cursor = "",
+    workspace: WorkspaceOf, caller: Caller, paging: PagingOf, kb: KbsQuery = None
 ) -> Paged[Run]:
     """List when sources were read, with duration and outcome, newest first."""
     names = caller.restrict(kb) if kb else caller.visible(workspace)
-    return offset_page(workspace.runs(names), limit, cursor)
+    return paging.of(workspace.runs(names))
 
 
 @maintenance.post("/doctor", ADMIN, work=Health)

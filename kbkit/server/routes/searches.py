@@ -179,11 +179,9 @@ class Pool(BaseModel):
 
 
 @measure_routes.get("/judgements")
-def list_judgements(
-    kb: Kb, limit: parameters.Limit = 100, cursor: parameters.Cursor = ""
-) -> Paged[Judgement]:
+def list_judgements(kb: Kb, paging: parameters.PagingOf) -> Paged[Judgement]:
     """List graded judgements from ratings with a query."""
-    return parameters.offset_page(kb.feedback.judgements(), limit, cursor)
+    return paging.of(kb.feedback.judgements())
 
 
 @measure_routes.post("/pool", READ, model=Pool)

@@ -17,7 +17,7 @@ from kbkit.errors import ConfigError, ForbiddenError, ImpossibleError
 from kbkit.models import ImportReport, Improvement, SourceInfo
 from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseSpec, parse_source
 from kbkit.server.access import ADMIN, WRITE, Caller, Kb
-from kbkit.server.parameters import MAX, Body, Cursor, Limit, Options, offset_page
+from kbkit.server.parameters import MAX, Body, Options, PagingOf
 from kbkit.server.responses import IfMatch, Paged, Wait, answer
 from kbkit.server.routing import Routes, Work
 
@@ -158,11 +158,9 @@ def improve_base(kb: Kb, body: Improve, caller: Caller, work: Work) -> Response:
 
 
 @routes.get("/bases/{name}/sources")
-def list_sources(
-    kb: Kb, caller: Caller, limit: Limit = 100, cursor: Cursor = ""
-) -> Paged[SourceInfo]:
+def list_sources(kb: Kb, caller: Caller, paging: PagingOf) -> Paged[SourceInfo]:
     """List the sources of a knowledge base, oldest first."""
-    return offset_page([redact(each, caller) for each in kb.sources], limit, cursor)
+    return paging.of([redact(each, caller) for each in kb.sources])
 
 
 @routes.post("/bases/{name}/sources", WRITE, status=201)
