@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import typing
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,20 +13,7 @@ from io import BytesIO
 from json import dumps
 from string import Formatter
 from types import NoneType, SimpleNamespace, UnionType
-from typing import (
-    Annotated,
-    Any,
-    BinaryIO,
-    Concatenate,
-    Generic,
-    ParamSpec,
-    Protocol,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 from urllib.parse import parse_qsl, quote
 
 import httpx
@@ -112,7 +100,7 @@ def declare_call(
             if read is not None:
                 del annotations["return"]  # its module may not be imported yet
             holder = SimpleNamespace(__annotations__=annotations)
-            return get_type_hints(holder, define.__globals__, include_extras=True)
+            return typing.get_type_hints(holder, define.__globals__, include_extras=True)
 
         @cache
         def reader() -> Callable[[httpx.Response], Any]:
@@ -207,11 +195,11 @@ def _json_value(name: str, value: Any, hint: Any) -> Any:
 
 
 def _parts(hint: Any) -> tuple[set[Any], list[Callable[[Any], Any]]]:
-    origin, arguments = get_origin(hint), get_args(hint)
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         kinds, converters = _parts(arguments[0])
         return kinds, converters + [each for each in arguments[1:] if callable(each)]
-    if origin not in (Union, UnionType):
+    if origin not in (typing.Union, UnionType):
         return {origin or hint}, []
     parts = [_parts(each) for each in arguments]
     kinds = {kind for found, _ in parts for kind in found}
@@ -223,9 +211,9 @@ def _reader(
 ) -> Callable[[httpx.Response], Any]:
     if kind is NoneType:
         return reads_nothing
-    if kind is BinaryIO:
+    if kind is typing.BinaryIO:
         return lambda response: BytesIO(response.content)
-    origin, arguments = get_origin(kind), get_args(kind)
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     container: Any = origin if origin in (list, tuple) and not convert else None
     if NoneType in arguments:
         (kind,) = {*arguments} - {NoneType}
