@@ -83,18 +83,23 @@ class Request(Generic[T]):
 class Blocking:
     """Base of clients that block until the response."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, base: Any = None) -> None:
         self._transport = transport
+        self._base = base  # the knowledge base of a part
 
     def _run(self, steps: Steps[T]) -> T:
         return _finish(self._transport.run(steps))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
 
 
 class Awaited:
     """Base of clients whose calls are awaited."""
 
-    def __init__(self, transport: AsyncTransport) -> None:
+    def __init__(self, transport: AsyncTransport, base: Any = None) -> None:
         self._transport = transport
+        self._base = base
 
     def _run(self, steps: Steps[T]) -> Awaitable[T]:
         return self._transport.run(steps)

@@ -300,19 +300,15 @@ class RemoteHandle(Blocking):
     """Requests that only kbkit's panels send."""
 
     def __init__(self, transport: Transport, base: documents.Named) -> None:
-        super().__init__(transport)
-        self._base = base
+        super().__init__(transport, base)
         self.workspace_graph = RemoteGraph(transport)
 
-    def revision(self) -> tuple[int, ...]:
-        return self._revision()[0]
-
-    def site_revision(self) -> tuple[object, ...]:
-        """Return values that change with anything that the site shows."""
-        return self._revision()
+    @call(f"GET {BASE}/revision", key="revision", read=tuple)
+    def revision(self) -> tuple[int, ...]: ...
 
     @call(f"GET {BASE}/revision", read=lambda answer: (tuple(answer["revision"]), answer["site"]))
-    def _revision(self) -> tuple[tuple[int, ...], str]: ...
+    def site_revision(self) -> tuple[object, ...]:
+        """Return values that change with anything that the site shows."""
 
     @call(f"POST {BASE}/chunk-ratings")
     def ratings_of(self, ids: Sequence[str]) -> list[Rating]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, TypeVar
 
 from kbkit import models
 from kbkit.client import declared
-from kbkit.client.calls import AsyncTransport, Awaited, Blocking, Request, Steps, Transport, steps
+from kbkit.client.calls import Awaited, Blocking, Request, Steps, steps
 from kbkit.client.work import OnProgress, Stop, job, result_of
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.models.values import to_json
@@ -58,10 +58,6 @@ class CollectionCalls(Generic[T]):
 class RemoteList(CollectionCalls[T], Blocking):
     """A remote collection without lookup by key."""
 
-    def __init__(self, transport: Transport, base: Named) -> None:
-        super().__init__(transport)
-        self._base = base
-
     def __iter__(self) -> Iterator[T]:
         request: Request[declared.ResultPage[T]] | None = self._all()
         while request is not None:
@@ -99,10 +95,6 @@ class RemoteCollection(RemoteList[T]):
 
 class AsyncList(CollectionCalls[T], Awaited):
     """A remote collection whose calls are awaited; ``async for`` iterates over it."""
-
-    def __init__(self, transport: AsyncTransport, base: Named) -> None:
-        super().__init__(transport)
-        self._base = base
 
     async def __aiter__(self) -> AsyncIterator[T]:
         request: Request[declared.ResultPage[T]] | None = self._all()

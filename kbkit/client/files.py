@@ -181,9 +181,6 @@ class RemoteFiles(FilesCalls, Blocking):
         """Return a handler for the commands of the memory tool that models are trained on."""
         return MemoryTool(self, folder)
 
-    def __repr__(self) -> str:
-        return "<RemoteFiles>"
-
 
 class AsyncFiles(FilesCalls, Awaited):
     """Files of a remote workspace; each call is awaited."""
@@ -355,9 +352,6 @@ class EntriesCalls(RemoteObject):
 
 class RemoteEntries(EntriesCalls, Blocking):
     """Entries of a remote workspace: ``workspace.entries``."""
-
-    def __repr__(self) -> str:
-        return "<RemoteEntries>"
 
 
 class AsyncEntries(EntriesCalls, Awaited):

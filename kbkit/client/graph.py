@@ -202,9 +202,6 @@ class GraphCalls:
 class RemoteGraph(GraphCalls, Blocking):
     """Graph of a remote workspace: ``workspace.graph``."""
 
-    def __repr__(self) -> str:
-        return "<RemoteGraph>"
-
 
 class AsyncGraph(GraphCalls, Awaited):
     """Graph of a remote workspace; each call is awaited."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any
 
 from kbkit.base_plots import AsyncPlots, Plots
 from kbkit.client import calls, chunks, documents
@@ -135,10 +135,6 @@ class KnowledgeBaseCalls(IngestionCalls, calls.RemoteObject):
     @call(f"GET {BASE}/spec")
     def _spec(self) -> KnowledgeBaseSpec: ...
 
-    @property
-    def _base(self) -> Self:
-        return self  # as in its collections
-
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"
 
@@ -148,7 +144,7 @@ class RemoteKnowledgeBase(KnowledgeBaseCalls, calls.Blocking):
     """A remote knowledge base with the calls of a local one."""
 
     def __init__(self, transport: calls.Transport, name: str) -> None:
-        super().__init__(transport)
+        super().__init__(transport, self)
         self.name = name
         self.documents = documents.RemoteDocuments(transport, self)
         self.chunks = chunks.RemoteChunks(transport, self)
@@ -183,7 +179,7 @@ class AsyncKnowledgeBase(KnowledgeBaseCalls, calls.Awaited):
     """A remote knowledge base whose calls are awaited."""
 
     def __init__(self, transport: calls.AsyncTransport, name: str) -> None:
-        super().__init__(transport)
+        super().__init__(transport, self)
         self.name = name
         self.documents = documents.AsyncDocuments(transport, self)
         self.chunks = chunks.AsyncChunks(transport, self)
@@ -287,8 +283,7 @@ class RemoteFeedback(FeedbackCalls, calls.Blocking):
     def __init__(
         self, transport: calls.Transport, base: documents.Named, ratings: chunks.RemoteRatings
     ) -> None:
-        super().__init__(transport)
-        self._base = base
+        super().__init__(transport, base)
         self._ratings = ratings
 
     def judging(
@@ -311,10 +306,6 @@ class RemoteFeedback(FeedbackCalls, calls.Blocking):
 
 class AsyncFeedback(FeedbackCalls, calls.Awaited):
     """Feedback of a knowledge base on a server, awaited."""
-
-    def __init__(self, transport: calls.AsyncTransport, base: documents.Named) -> None:
-        super().__init__(transport)
-        self._base = base
 
     def judging(self, queries: Queries, **_: Any) -> JudgingRound:
         """Raise `ConfigError`: a judging round needs the blocking client."""

@@ -60,6 +60,9 @@ class WorkspaceCalls(calls.RemoteObject, ABC, Generic[K]):
         address: str = self._transport.url
         return address
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.url!r}>"
+
     @abstractmethod
     def __getitem__(self, name: str) -> K: ...
 
@@ -251,9 +254,6 @@ class RemoteWorkspace(WorkspaceCalls[knowledge_base.RemoteKnowledgeBase], calls.
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __repr__(self) -> str:
-        return f"<RemoteWorkspace {self.url!r}>"
-
     def _knowledge_base(self, name: str, *, was: str = "") -> knowledge_base.RemoteKnowledgeBase:
         if kb := self._knowledge_bases.pop(was, None):
             kb.name = name
@@ -301,9 +301,6 @@ class AsyncWorkspace(WorkspaceCalls[knowledge_base.AsyncKnowledgeBase], calls.Aw
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
-
-    def __repr__(self) -> str:
-        return f"<AsyncWorkspace {self.url!r}>"
 
     def _knowledge_base(self, name: str, *, was: str = "") -> knowledge_base.AsyncKnowledgeBase:
         return knowledge_base.AsyncKnowledgeBase(self._transport, name)
