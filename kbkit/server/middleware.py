@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 from urllib.parse import unquote_to_bytes, urlsplit
 
@@ -86,22 +87,18 @@ class _BodyRefusedError(Exception):
     """The rest of a request body is not read."""
 
 
+@dataclass
 class Middleware:
     """Checks host, token, rate and size of requests before the application."""
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        access: Access,
-        settings: ServerSettings,
-        metrics: Metrics,
-        closing: threading.Event,
-    ) -> None:
-        self._closing = closing
-        self._app = app
-        self._access = access
-        self._settings = settings
-        self._metrics = metrics
+    app: ASGIApp
+    access: Access
+    settings: ServerSettings
+    metrics: Metrics
+    closing: threading.Event
+
+    def __post_init__(self) -> None:
+        settings = self.settings
         self._rates = Rates(settings.rate, settings.burst)
         self._names = {"localhost", "127.0.0.1", "::1", settings.host, *settings.allow_hosts}
         if hostname := urlsplit(settings.public_url).hostname:
@@ -109,17 +106,17 @@ class Middleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
-        with self._metrics.request(scope) as statuses:
-            exchange = _Exchange(receive, send, self._settings, statuses, self._closing)
+        with self.metrics.request(scope) as statuses:
+            exchange = _Exchange(receive, send, self.settings, statuses, self.closing)
             try:
                 scope.setdefault("state", {})["caller"] = self._admit(scope)
             except KbkitError as error:
                 await self._refuse(error, scope, exchange)
                 return
             try:
-                await self._app(scope, exchange.receive, exchange.send)
+                await self.app(scope, exchange.receive, exchange.send)
             except Exception as error:
                 if exchange.started:
                     raise
@@ -135,15 +132,15 @@ class Middleware:
         self._check_host(headers)
         _check_address(scope)
         length = headers.get("content-length", "0")
-        if length.isdigit() and int(length) > self._settings.max_body:
-            raise _too_large(self._settings)
+        if length.isdigit() and int(length) > self.settings.max_body:
+            raise _too_large(self.settings)
         peer = scope["client"][0] if scope.get("client") else ""
         if scope["path"] in _PUBLIC or scope["path"].startswith(METADATA):
             self._rates.take(f"address {peer}")
             return Caller("", frozenset())
         try:
             token = _token(headers, basic=takes_basic(scope))
-            caller = self._access.caller(token)
+            caller = self.access.caller(token)
         except TokenError:
             self._rates.take(f"address {peer}")  # slow down guesses
             raise
@@ -160,7 +157,7 @@ class Middleware:
             )
         for origin in headers.getlist("origin"):
             same_origin = origin.partition("://")[2] == hosts[0] and origin.startswith("http")
-            if not same_origin and origin not in self._settings.allow_origins:
+            if not same_origin and origin not in self.settings.allow_origins:
                 raise ForbiddenError(
                     f"Origin: {origin[:100]!r} may not use this server; permit it with "
                     "--allow-origin"
@@ -169,7 +166,7 @@ class Middleware:
     def _is_own(self, name: str) -> bool:
         if name in self._names:
             return True
-        if self._settings.host not in ("0.0.0.0", "::"):  # noqa: S104 - compared, not listened at
+        if self.settings.host not in ("0.0.0.0", "::"):  # noqa: S104 - compared, not listened at
             return False
         try:  # DNS rebinding needs a name, not an address
             ip_address(name)
@@ -182,7 +179,7 @@ class Middleware:
         if isinstance(error, _SlowError):
             answer = problem(str(error), 408, LimitError)
         elif isinstance(error, TokenError):
-            answer.headers["WWW-Authenticate"] = missing_token_header(scope, self._settings)
+            answer.headers["WWW-Authenticate"] = missing_token_header(scope, self.settings)
         if not exchange.complete:
             answer.headers["Connection"] = "close"  # the body was not read to its end
         await answer(scope, exchange.receive, exchange.send_refusal)
@@ -192,28 +189,21 @@ class _SlowError(LimitError):
     """A request body did not arrive in time."""
 
 
+@dataclass(slots=True)
 class _Exchange:
     """Watches a request's body and its response."""
 
-    def __init__(
-        self,
-        receive: Receive,
-        send: Send,
-        settings: ServerSettings,
-        statuses: list[int],
-        closing: threading.Event,
-    ) -> None:
-        self._statuses = statuses
-        self._closing = closing
-        self._streams = False
-        self._receive = receive
-        self._send = send
-        self._settings = settings
-        self._start = time.monotonic()
-        self._bytes = 0
-        self.refusal: KbkitError | None = None
-        self.started = False
-        self.complete = False
+    _receive: Receive
+    _send: Send
+    _settings: ServerSettings
+    _statuses: list[int]
+    _closing: threading.Event
+    _start: float = field(default_factory=time.monotonic)
+    _bytes: int = 0
+    _streams: bool = False
+    refusal: KbkitError | None = None
+    started: bool = False
+    complete: bool = False
 
     async def receive(self) -> Message:
         if self.complete:
