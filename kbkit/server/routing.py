@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial, wraps
 from inspect import iscoroutinefunction, signature
 from types import NoneType
-from typing import (
-    Annotated,
-    Any,
-    Generic,
-    NamedTuple,
-    TypeVar,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar, get_args, get_origin
 
 from fastapi import APIRouter, Depends, Header, Request, Response
 from fastapi import Body as BodyParameter
@@ -94,7 +87,7 @@ class Routes:
         """
 
         def register(handler: Handler) -> Handler:
-            hints = get_type_hints(handler, include_extras=True)
+            hints = typing.get_type_hints(handler, include_extras=True)
             result = hints.pop("return")
             code = {NoneType: 204, Created: 201}.get(get_origin(result) or result, status)
             described = dict(responses or {})
@@ -177,31 +170,23 @@ def _digest(values: Any) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+@dataclass(frozen=True)
 class Worker:
     """Runs jobs for a caller, once for each idempotency key."""
 
-    def __init__(
-        self,
-        request: Request,
-        workspace: WorkspaceOf,
-        jobs: JobsOf,
-        caller: Caller,
-        idempotency_key: Annotated[
-            str | None,
-            Header(
-                description="Any text of the caller: a repetition with the same key within a day "
-                "gets the same job, and starts nothing.",
-                min_length=1,
-                max_length=200,
-            ),
-        ] = None,
-    ) -> None:
-        self._workspace = workspace
-        self._jobs = jobs
-        self._caller = caller
-        self._job_id = ""
-        if idempotency_key is not None:
-            self._job_id = _digest([caller.name, request.url.path, idempotency_key])[:32]
+    request: Request
+    workspace: WorkspaceOf
+    jobs: JobsOf
+    caller: Caller
+    idempotency_key: Annotated[
+        str | None,
+        Header(
+            description="Any text of the caller: a repetition with the same key within a day gets "
+            "the same job, and starts nothing.",
+            min_length=1,
+            max_length=200,
+        ),
+    ] = None
 
     def run(self, kind: str, body: Any, **more: Any) -> Response:
         """Run a job whose arguments are the fields of a request and some others; see `start`."""
@@ -219,18 +204,19 @@ class Worker:
         """Run a job once for its idempotency key; respond with its result, or the job (202)."""
         contents = [[path, hashlib.sha256(data).hexdigest()] for path, data in files]
         digest = _digest([arguments, contents] if files else arguments)
-        job = self._jobs.find_repeated(self._job_id, digest) if self._job_id else None
+        key, job, job_id = self.idempotency_key, None, ""
+        if key is not None:
+            job_id = _digest([self.caller.name, self.request.url.path, key])[:32]
+            job = self.jobs.find_repeated(job_id, digest)
         headers = {} if job is None else {"Idempotency-Replayed": "true"}
         if job is None:
             values = {**arguments, "request": digest}
             if files:
-                values["uploads"] = store_uploads(self._workspace, files)
+                values["uploads"] = store_uploads(self.workspace, files)
             kbs = (arguments["kb"],) if "kb" in arguments else ()
-            job = self._jobs.start(
-                kind, values, owner=self._caller.name, kbs=kbs, job_id=self._job_id
-            )
+            job = self.jobs.start(kind, values, owner=self.caller.name, kbs=kbs, job_id=job_id)
         if wait:
-            job = self._jobs.wait(job.id, _WAIT_SECONDS)
+            job = self.jobs.wait(job.id, _WAIT_SECONDS)
         if job.state is JobState.FAILED:
             problem = job.problem or JobError("ServerError", "the job failed")
             raise error_named(problem.error, problem.detail)
