@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import anyio
 import anyio.to_thread
+import mcp_types
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context, MCPServer
@@ -16,56 +17,20 @@ from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
-from mcp_types import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    CallToolResult,
-    ErrorData,
-    GetPromptResult,
-    InputRequiredResult,
-    JSONRPCError,
-    Resource,
-    ResourceTemplate,
-    TextContent,
-    jsonrpc_message_adapter,
-)
-from mcp_types import Tool as ToolListing
 from pydantic import AnyUrl, ValidationError
 
 from kbkit import __version__
-from kbkit.mcp import (
-    MIN_TOKENS,
-    USUAL_TOKENS,
-    check_sets,
-    collections,
-    core,
-    entries,
-    files,
-    graph,
-    replies,
-    resources,
-)
-from kbkit.mcp.resources import ResourceHandlers, usage
-from kbkit.mcp.tools import (
-    LOCAL,
-    MAX_TOKENS,
-    ToolCaller,
-    Tools,
-    current_caller,
-    explain_error,
-    reason,
-)
+from kbkit.mcp import USUAL_TOKENS, check_sets, collections, core, entries, files, graph, resources
+from kbkit.mcp.replies import shorten
+from kbkit.mcp.tools import LOCAL, ToolCaller, Tools, current_caller, explain_error, reason
 from kbkit.models.values import valid_values
-from kbkit.runtime.validation import check_integer
 
 if TYPE_CHECKING:
     from kbkit.workspace import Workspace
 
 
 async def _messages(
-    stdin: TextIO, refuse: Callable[[ErrorData], Awaitable[None]]
+    stdin: TextIO, refuse: Callable[[mcp_types.ErrorData], Awaitable[None]]
 ) -> AsyncIterator[str]:
     """Yield messages without lone surrogates, which no answer could repeat; refuse other lines."""
     async for line in anyio.wrap_file(stdin):
@@ -73,13 +38,13 @@ async def _messages(
             values = json.loads(line)
         except (ValueError, RecursionError):
             message = "the line is not JSON; send one message a line"
-            await refuse(ErrorData(code=PARSE_ERROR, message=message))
+            await refuse(mcp_types.ErrorData(code=mcp_types.PARSE_ERROR, message=message))
             continue
         valid_line = json.dumps(valid_values(values)) if "\\ud" in line.lower() else line
         if _is_message(valid_line, values):
             yield valid_line
         else:
-            await refuse(ErrorData(code=INVALID_REQUEST, message=_NO_MESSAGE))
+            await refuse(mcp_types.ErrorData(code=mcp_types.INVALID_REQUEST, message=_NO_MESSAGE))
 
 
 _NO_MESSAGE = 'the line is not a JSON-RPC 2.0 message: {"jsonrpc": "2.0", "id": ..., "method": ...}'
@@ -87,7 +52,7 @@ _NO_MESSAGE = 'the line is not a JSON-RPC 2.0 message: {"jsonrpc": "2.0", "id": 
 
 def _is_message(line: str, values: Any) -> bool:
     try:
-        jsonrpc_message_adapter.validate_json(line, by_name=False)
+        mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValidationError:
         return False
     request_id = values.get("id", "") if "method" in values else ""
@@ -129,8 +94,8 @@ class WorkspaceServer(MCPServer[Any]):
             tools=[declared.tool for declared in tools.declared.values()],
             middleware=[self._answer],
         )
-        self._resources = ResourceHandlers(tools)
-        self.add_prompt(usage(tools))
+        self._resources = resources.ResourceHandlers(tools)
+        self.add_prompt(resources.usage(tools))
         self._declared, self._withheld = tools.declared, tools.withheld
         self._max_tokens = tools.max_tokens
         self._caller = caller
@@ -141,17 +106,19 @@ class WorkspaceServer(MCPServer[Any]):
         current_caller.set(self._caller(ctx))
         if ctx.method.endswith("/list") and (ctx.params or {}).get("cursor"):
             message = f"cursor: {ctx.method} returns the whole list; leave it out"
-            raise MCPError(code=INVALID_PARAMS, message=message)
+            raise MCPError(code=mcp_types.INVALID_PARAMS, message=message)
         if ctx.method.startswith(_READING) and "read" not in current_caller.get().scopes:
-            raise MCPError(code=INVALID_REQUEST, message=f"{ctx.method}: needs the scope 'read'")
+            raise MCPError(
+                code=mcp_types.INVALID_REQUEST, message=f"{ctx.method}: needs the scope 'read'"
+            )
         try:
             return await call_next(ctx)
         except MCPError as error:  # it may repeat the request
-            error.error.message = replies.shorten(error.error.message, self._max_tokens)
+            error.error.message = shorten(error.error.message, self._max_tokens)
             error.error.data = None
             raise
 
-    async def list_tools(self) -> list[ToolListing]:
+    async def list_tools(self) -> list[mcp_types.Tool]:
         """List the tools that the caller may use."""
         caller = current_caller.get()
         return [
@@ -162,17 +129,18 @@ class WorkspaceServer(MCPServer[Any]):
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
-    ) -> CallToolResult | InputRequiredResult:
+    ) -> mcp_types.CallToolResult | mcp_types.InputRequiredResult:
+        limit = self._limit_of(arguments)
         try:
             if (declared := self._declared.get(name)) is None:
                 raise ToolError(self._no_tool(name))
             declared.check(current_caller.get())
             answer = await super().call_tool(name, arguments, context)
-            if isinstance(answer, CallToolResult) and _size(answer) > self._limit_of(arguments):
+            if isinstance(answer, mcp_types.CallToolResult) and _size(answer) > limit:
                 raise ToolError(f"{name}: the answer does not fit; ask with a larger max_tokens")
             return answer
         except ToolError as error:
-            limit = max(min(self._limit_of(arguments), MAX_TOKENS), _MIN_ERROR_TOKENS)
+            limit = max(limit, _MIN_ERROR_TOKENS)
             raise ToolError(explain_error(name, error, self._declared, limit)) from error
 
     def _no_tool(self, name: str) -> str:
@@ -188,11 +156,11 @@ class WorkspaceServer(MCPServer[Any]):
             return self._max_tokens
         return min(requested, self._max_tokens)
 
-    async def list_resources(self) -> list[Resource]:
+    async def list_resources(self) -> list[mcp_types.Resource]:
         """List documents that the caller may read; skills come first."""
         return await anyio.to_thread.run_sync(self._resources.list_resources)
 
-    async def list_resource_templates(self) -> list[ResourceTemplate]:
+    async def list_resource_templates(self) -> list[mcp_types.ResourceTemplate]:
         return [resources.TEMPLATE, resources.SKILL_TEMPLATE]
 
     async def read_resource(
@@ -216,24 +184,24 @@ class WorkspaceServer(MCPServer[Any]):
         name: str,
         arguments: dict[str, Any] | None = None,
         context: Context[Any, Any] | None = None,
-    ) -> GetPromptResult | InputRequiredResult:
+    ) -> mcp_types.GetPromptResult | mcp_types.InputRequiredResult:
         names = [prompt.name for prompt in await self.list_prompts()]
         if name not in names or arguments:
             message = (
                 f"there is no prompt {name[:80]!r} with arguments; there is {', '.join(names)}"
             )
-            raise MCPError(code=INVALID_PARAMS, message=message)
+            raise MCPError(code=mcp_types.INVALID_PARAMS, message=message)
         try:
             return await super().get_prompt(name, arguments, context)
         except ValueError as error:
             message = reason(error)
-            raise MCPError(code=INTERNAL_ERROR, message=message) from error
+            raise MCPError(code=mcp_types.INTERNAL_ERROR, message=message) from error
 
     async def run_on(self, stdin: TextIO, stdout: TextIO) -> None:
         """Serve a client until its input ends."""
 
-        async def refuse(error: ErrorData) -> None:
-            answer = JSONRPCError(jsonrpc="2.0", id=None, error=error)
+        async def refuse(error: mcp_types.ErrorData) -> None:
+            answer = mcp_types.JSONRPCError(jsonrpc="2.0", id=None, error=error)
             await write.send(SessionMessage(answer))
 
         low = self._lowlevel_server
@@ -242,10 +210,10 @@ class WorkspaceServer(MCPServer[Any]):
             await low.run(read, write, low.create_initialization_options())
 
 
-def _size(answer: CallToolResult) -> int:
+def _size(answer: mcp_types.CallToolResult) -> int:
     from kbkit.embedding.static import count_tokens
 
-    texts = [part.text for part in answer.content if isinstance(part, TextContent)]
+    texts = [part.text for part in answer.content if isinstance(part, mcp_types.TextContent)]
     values = json.dumps(answer.structured_content, ensure_ascii=False)
     return sum(map(count_tokens, [*texts, values]))
 
@@ -262,14 +230,7 @@ def server(
 ) -> WorkspaceServer:
     """Return an MCP server, which opens its workspace on first use."""
     sets = check_sets(tools)
-    max_tokens = check_integer("max_tokens", max_tokens, MIN_TOKENS)
-    collected = Tools(
-        open_workspace,
-        max_tokens=max_tokens,
-        allow_write=allow_write,
-        roots=roots,
-        searches=searches,
-    )
+    collected = Tools(open_workspace, max_tokens, allow_write, roots, searches)
     for name in sets:
         declare, of_kbs = SETS[name]
         collected.add(declare, of_kbs=of_kbs)

@@ -6,7 +6,7 @@ import inspect
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from inspect import Parameter
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing_extensions import TypedDict
 from kbkit.errors import KbkitError, PathOutsideError
 from kbkit.mcp import MIN_TOKENS, USUAL_TOKENS, replies
 from kbkit.models.values import fault_reason
+from kbkit.runtime.validation import check_integer
 
 if TYPE_CHECKING:
     from kbkit.access import Caller
@@ -88,28 +89,24 @@ class Declared:
             )
 
 
+@dataclass
 class Tools:
     """Registers the tools of a server, with the objects they need."""
 
-    def __init__(
-        self,
-        open_workspace: Callable[[], Workspace],
-        *,
-        max_tokens: int,
-        allow_write: bool,
-        roots: Sequence[Path] = (),
-        searches: Any = None,
-    ) -> None:
-        self.max_tokens = max_tokens
-        self.declared: dict[str, Declared] = {}
-        self.withheld: set[str] = set()
-        self._open = open_workspace
-        self._opened: Workspace | None = None
-        self._opening = threading.Lock()
-        self._searches = searches
-        self.allow_write = allow_write
-        self._roots = tuple(root.expanduser().resolve() for root in roots)
-        self._of_kbs = False
+    _open: Callable[[], Workspace]
+    max_tokens: int
+    allow_write: bool
+    roots: Sequence[Path]
+    _searches: Any
+    declared: dict[str, Declared] = field(default_factory=dict)
+    withheld: set[str] = field(default_factory=set)
+    _opened: Workspace | None = None
+    _opening: threading.Lock = field(default_factory=threading.Lock)
+    _of_kbs: bool = False
+
+    def __post_init__(self) -> None:
+        self.max_tokens = check_integer("max_tokens", self.max_tokens, MIN_TOKENS)
+        self.roots = [root.expanduser().resolve() for root in self.roots]
 
     def add(self, declare: Callable[[Tools], None], *, of_kbs: bool) -> None:
         """Add a set of tools; see `Declared` for `of_kbs`."""
@@ -212,7 +209,7 @@ class Tools:
 
     def rooted_path(self, path: str) -> tuple[Path, Path]:
         """Resolve a path, and return it with its allowed root."""
-        roots = (self.workspace.files.path.resolve(), *self._roots)
+        roots = (self.workspace.files.path.resolve(), *self.roots)
         for start in roots:
             try:
                 resolved = (start / path).resolve(strict=True)
@@ -259,7 +256,7 @@ def reason(error: BaseException) -> str:
 
 def explain_error(name: str, error: ToolError, declared: Mapping[str, Declared], limit: int) -> str:
     """Explain a failed call within a number of tokens."""
-    cause = error.__cause__
+    cause, limit = error.__cause__, min(limit, MAX_TOKENS)
     if isinstance(cause, ValidationError):
         properties = declared[name].tool.parameters
         message = f"{name}: " + "; ".join(
