@@ -350,12 +350,8 @@ class Improving:
         with suppress(OSError):  # the next ingest tries again
             if not stores.locks.is_held(PROCESS):
                 variables = stores.settings.variables()
-                run_module(
-                    "kbkit.workspace.processes",
-                    str(stores.folder),
-                    variables=variables,
-                    outlives=True,
-                )
+                name = "kbkit.workspace.processes"
+                run_module(name, str(stores.folder), variables=variables, outlives=True)
             return True
         return False
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kbkit.errors import ClusterError, ConfigError
 from kbkit.extras import extra
-from kbkit.runtime.processes import Workers, WorkerTask
+from kbkit.runtime.processes import Workers, WorkerTask, start
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -264,15 +264,7 @@ def _perform(task: WorkerTask) -> Any:
     """Run a task in a thread of a worker; abandon the thread if it takes too long."""
     from distributed import get_worker
 
-    result: Future[Any] = Future()
-
-    def work() -> None:
-        try:
-            result.set_result(task.perform())
-        except BaseException as error:  # raised by `result.result()`
-            result.set_exception(error)
-
-    threading.Thread(target=work, daemon=True).start()
+    result = start(task.perform)
     if not wait([result], task.seconds).done:
         return task.broken(f"took longer than {task.seconds:g} s on {get_worker().address}")
     return result.result()

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Mapping
-from contextvars import copy_context
-from queue import Empty, SimpleQueue
+from concurrent.futures import wait
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kbkit.errors import LanguageModelError
 from kbkit.models.values import plain
 from kbkit.recipes import LanguageModelSpec
+from kbkit.runtime.processes import start
 from kbkit.runtime.third_party import open_class, resolve_model
 from kbkit.text.markdown.structure import plain_text
 
@@ -91,22 +91,10 @@ def ask(llm: LLM, instructions: str, *given: str, timeout: float) -> ModelReply:
     turns = (MessageRole.USER, MessageRole.ASSISTANT)
     messages = [ChatMessage(role=MessageRole.SYSTEM, content=instructions)]
     messages += [ChatMessage(role=turns[i % 2], content=text) for i, text in enumerate(given)]
-    outcome: SimpleQueue[Any] = SimpleQueue()
-
-    def chat() -> None:
-        try:
-            outcome.put(llm.chat(messages))
-        except BaseException as error:  # a model may raise anything
-            outcome.put(error)
-
-    # a daemon, so that a model without an answer does not keep the process alive
-    threading.Thread(target=copy_context().run, args=(chat,), daemon=True).start()
-    try:
-        response = outcome.get(timeout=timeout)
-    except Empty:
-        raise AnswerError(f"did not answer within {timeout:g} s", answered=False) from None
-    if isinstance(response, BaseException):
-        raise response
+    reply = start(partial(llm.chat, messages))
+    if not wait([reply], timeout).done:
+        raise AnswerError(f"did not answer within {timeout:g} s", answered=False)
+    response = reply.result()
     text = response.message.content or ""
     length = sum(map(len, (instructions, *given)))
     return ModelReply(

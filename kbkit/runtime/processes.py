@@ -19,6 +19,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from contextvars import copy_context
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any, NoReturn, Protocol
@@ -185,6 +186,20 @@ def waiting_for_end() -> Iterator[Callable[[], None]]:
 
     with at_end(ended.set):
         yield wait
+
+
+def start(work: Callable[[], Any]) -> Future[Any]:
+    """Run a function in a thread that does not keep the process alive, if it hangs."""
+    result: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            result.set_result(work())
+        except BaseException as error:  # raised by `result.result()`
+            result.set_exception(error)
+
+    threading.Thread(target=copy_context().run, args=(run,), daemon=True).start()
+    return result
 
 
 def end_with_input() -> None:
