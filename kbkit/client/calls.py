@@ -29,8 +29,6 @@ from kbkit.runtime.validation import explain_method
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_IDEMPOTENT = frozenset({"GET", "HEAD", "PUT", "DELETE"})
-
 _Follow = Callable[[str | None], bool]
 """Receives server-sent events, and ``None`` as a heartbeat; returns whether to continue."""
 Steps = Generator["Request[Any]", Any, T]
@@ -66,18 +64,14 @@ class Request(Generic[T]):
     on_event: _Follow | None = None
 
     @property
-    def may_repeat(self) -> bool:
-        """Whether the request may be sent again if its outcome is unknown."""
-        return self.method in _IDEMPOTENT or "Idempotency-Key" in self.headers
+    def parameters(self) -> httpx.QueryParams:
+        values = {name: to_json(each) for name, each in self.query.items() if each is not None}
+        return httpx.QueryParams(values)
 
     @property
-    def parameters(self) -> tuple[tuple[str, str], ...]:
-        """Query parameters as pairs of strings."""
-        pairs: list[tuple[str, str]] = []
-        for name, value in self.query.items():
-            values = value if isinstance(value, list | tuple) else (value,)
-            pairs += [(name, _parameter(each)) for each in values if each is not None]
-        return tuple(pairs)
+    def may_repeat(self) -> bool:
+        """Whether the request may be sent again if its outcome is unknown."""
+        return self.method in ("GET", "HEAD", "PUT", "DELETE") or "Idempotency-Key" in self.headers
 
 
 class Blocking:
@@ -131,10 +125,6 @@ class steps(Generic[P, T]):  # noqa: N801 - a decorator, like `property`
         return self if instance is None else MethodType(self._method, instance)
 
 
-def _parameter(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(to_json(value))
-
-
 class RemoteObject:
     """Names an alternative when a remote object lacks an attribute."""
 
@@ -165,8 +155,6 @@ ATTEMPTS = 3
 """Attempts of a repeatable request."""
 _MAX_WAIT = 30.0
 _NOTHING: Mapping[str, Any] = {}
-_REPEATED = frozenset({None, 502, 503, 504})
-
 _Outcome = httpx.Response | httpx.HTTPError
 
 
@@ -225,7 +213,7 @@ class _Base:
         built: httpx.Request = self._client.build_request(
             request.method,
             request.path,
-            params=httpx.QueryParams(request.parameters),
+            params=request.parameters,
             content=content,
             files=request.files,
             headers=headers,
@@ -237,7 +225,7 @@ class _Base:
         response = outcome if isinstance(outcome, httpx.Response) else None
         status = None if response is None else response.status_code
         # a rate limit applies before any work
-        should_retry = status == 429 or (status in _REPEATED and request.may_repeat)
+        should_retry = status == 429 or (status in (None, 502, 503, 504) and request.may_repeat)
         if attempt >= ATTEMPTS or not should_retry:
             return None
         # exponential backoff with jitter; needs no secure randomness

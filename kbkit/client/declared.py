@@ -122,7 +122,7 @@ def declare_call(
             at, query = address(path, self, **filled)
             arguments = {(names or {}).get(name, name): value for name, value in arguments.items()}
             json = None
-            if method in _WITH_QUERY:
+            if method in ("GET", "DELETE"):
                 for name, value in arguments.items():
                     query |= value if isinstance(value, Mapping) else {name: value}
             elif arguments or body:
@@ -171,7 +171,6 @@ def send(request: Request[T]) -> Steps[T]:
     return result
 
 
-_WITH_QUERY = frozenset({"GET", "DELETE"})
 _NOT_SENT = frozenset({"self", "base", "on_progress", "stop"})
 
 

@@ -133,10 +133,6 @@ def _of_documents(filters: Any) -> dict[str, Any]:
     return conditions(filters)
 
 
-def _metadata(values: Any) -> Any:
-    return check_json("metadata", dict(values))
-
-
 def _model_name(llm: Any) -> str:
     if not isinstance(llm, str):
         raise ConfigError(
@@ -147,7 +143,7 @@ def _model_name(llm: Any) -> str:
 
 
 Conditions = Annotated[models.Filters | Mapping[str, Any], conditions]
-Metadata = Annotated[Mapping[str, Any], _metadata]
+Metadata = Annotated[Mapping[str, Any], lambda values: check_json("metadata", dict(values))]
 
 
 class DocumentsCalls(CollectionCalls[models.Document]):
