@@ -53,9 +53,6 @@ class MemoryReply(TypedDict):
     next_cursor: str
 
 
-_COMMANDS_WITH_CONTENT = ("view", "str_replace")
-
-
 def add(tools: Tools) -> None:
     @tools.read(page_type("files", FileRow))
     def kb_list(
@@ -123,7 +120,7 @@ def add(tools: Tools) -> None:
         answer = tools.workspace.files.memory_tool().handle(values)
         if answer.is_error:
             raise ToolError(str(answer))
-        if arguments["command"] in _COMMANDS_WITH_CONTENT:
+        if arguments["command"] in ("view", "str_replace"):
             return part_reply(
                 answer, name="memory", heading="", values={}, budget=budget, numbered=False
             )

@@ -156,9 +156,6 @@ def _describe(app: FastAPI) -> None:
     app.openapi = document  # type: ignore[method-assign]  # as FastAPI's guide has it
 
 
-_OPTIONAL_TYPES = ("rules",)
-
-
 def _require_types(part: Any, schemas: dict[str, Any]) -> None:
     if isinstance(part, list):
         for item in part:
@@ -168,7 +165,7 @@ def _require_types(part: Any, schemas: dict[str, Any]) -> None:
         for item in part.get("oneOf", ()) if isinstance(key, str) else ():
             shape = schemas[item["$ref"].rpartition("/")[2]]
             required = shape.setdefault("required", [])
-            if key not in required and shape["properties"][key].get("const") not in _OPTIONAL_TYPES:
+            if key not in required and shape["properties"][key].get("const") != "rules":
                 required.append(key)
         for item in part.values():
             _require_types(item, schemas)

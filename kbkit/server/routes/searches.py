@@ -39,14 +39,11 @@ class Asked(parameters.Body):
 
     def arguments(self, caller: AccessCaller) -> dict[str, Any]:
         """Return the arguments of the method in Python."""
-        values = dict(self)
-        del values["kb"]
-        return {**values, "kbs": self._names(caller)}
-
-    def _names(self, caller: AccessCaller) -> list[str] | None:
         if self.kb is not None and self.kbs is not None:
             raise ImpossibleError("kb and kbs: give one of the two")
-        return caller.restrict(self.kbs if self.kb is None else [self.kb])
+        values = dict(self)
+        kb = values.pop("kb")
+        return {**values, "kbs": caller.restrict(self.kbs if kb is None else [kb])}
 
 
 class SearchBody(Asked):

@@ -23,8 +23,6 @@ from kbkit.server.routing import Routes, Work
 
 routes = Routes("/api/knowledge", "sources")
 
-_OF_WEB = ("crawl", "page", "openapi")
-
 SourceName = Annotated[
     str, Path(description="Id of a source, or its place.", min_length=1, max_length=4_000)
 ]
@@ -108,7 +106,7 @@ def check_source(caller: AccessCaller, source: AnySource) -> None:
             f"a source of the type {source.type} names a path, but a server reads no files of its "
             "own for callers; send them to /api/knowledge/import/file"
         )
-    if source.type not in _OF_WEB or getattr(source, "allow_private", False):
+    if source.type not in ("crawl", "page", "openapi") or getattr(source, "allow_private", False):
         caller.require(Scope.ADMIN)
     if getattr(source, "provider", None) == "browser":
         caller.require(Scope.ADMIN)
