@@ -61,8 +61,19 @@ def names(kbs: Sequence[str]) -> list[str]:
 Names = Annotated[Sequence[str], names]
 
 
-def declare_call(
+class Declare(Protocol):
+    """Turns a signature into a method."""
+
+    def __call__(self, define: Callable[Concatenate[Any, P], T], /) -> steps[P, T]: ...
+
+
+Run = Callable[[Any, Request[Any], Mapping[str, Any]], Steps[Any]]
+"""Sends a request and those that follow; receives ``self`` and arguments given by name."""
+
+
+def call(
     route: str,
+    run: Run | None = None,
     *,
     names: Mapping[str, str] | None = None,
     key: str = "",
@@ -71,8 +82,8 @@ def declare_call(
     text: str = "",
     timeout: float | None = None,
     paged: bool = False,
-) -> Callable[[Callable[..., Any]], Callable[..., Request[Any]]]:
-    """Turn a signature into a function that returns a request.
+) -> Declare:
+    """Turn a signature into a method that sends one request, or others after it.
 
     Arguments fill the path by name; the others are query parameters of ``GET`` and ``DELETE``, and
     else the fields of a JSON body. The returned type says how to read the response. A type
@@ -80,6 +91,7 @@ def declare_call(
 
     Args:
         route: Method, path and fixed query parameters, with names to fill; see `address`.
+        run: Sends the request and others; by default only that request.
         names: Names in the request of arguments with other names there.
         key: Key of the result in the response.
         read: Reads the result from the JSON response.
@@ -91,7 +103,7 @@ def declare_call(
     method, _, path = route.partition(" ")
     in_path = {name for _, name, _, _ in _ADDRESS.parse(path.partition("?")[0]) if name}
 
-    def declare(define: Callable[..., Any]) -> Callable[..., Request[Any]]:
+    def declare(define: Callable[Concatenate[Any, P], T]) -> steps[P, T]:
         signature = inspect.signature(define)
 
         @cache
@@ -134,27 +146,6 @@ def declare_call(
             return Request(
                 method, at, reader(), query, json, content, headers=headers, timeout=timeout
             )
-
-        return request
-
-    return declare
-
-
-class Declare(Protocol):
-    """Turns a signature into a method."""
-
-    def __call__(self, define: Callable[Concatenate[Any, P], T], /) -> steps[P, T]: ...
-
-
-Run = Callable[[Any, Request[Any], Mapping[str, Any]], Steps[Any]]
-"""Sends a request and those that follow; receives ``self`` and arguments given by name."""
-
-
-def call(route: str, run: Run | None = None, **options: Any) -> Declare:
-    """Make a method that sends one request, or others after it; see `declared`."""
-
-    def declare(define: Callable[Concatenate[Any, P], T]) -> steps[P, T]:
-        request = declare_call(route, **options)(define)
 
         def start(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Steps[T]:
             first = request(self, *args, **kwargs)
