@@ -325,27 +325,23 @@ class Metrics:
     """Counters of a server."""
 
     def __init__(self) -> None:
-        self.registry = prometheus.CollectorRegistry()
+        registry = self.registry = prometheus.CollectorRegistry()
+        labels = ["method", "route"]
         self._requests = prometheus.Counter(
-            "kbkit_requests",
-            "Answered requests.",
-            ["method", "route", "status"],
-            registry=self.registry,
+            "kbkit_requests", "Answered requests.", [*labels, "status"], registry=registry
         )
         self._seconds = prometheus.Histogram(
             "kbkit_request_seconds",
             "Time until a request was answered.",
-            ["method", "route"],
+            labels,
             buckets=_SECONDS,
-            registry=self.registry,
+            registry=registry,
         )
         self._running = prometheus.Gauge(
-            "kbkit_requests_running", "Running requests.", registry=self.registry
+            "kbkit_requests_running", "Running requests.", registry=registry
         )
-        self._jobs = prometheus.Gauge(
-            "kbkit_jobs", "Jobs by state.", ["state"], registry=self.registry
-        )
-        prometheus.ProcessCollector(registry=self.registry)
+        self._jobs = prometheus.Gauge("kbkit_jobs", "Jobs by state.", ["state"], registry=registry)
+        prometheus.ProcessCollector(registry=registry)
 
     @contextmanager
     def request(self, scope: Scope) -> Iterator[list[int]]:

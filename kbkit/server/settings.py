@@ -7,8 +7,6 @@ from urllib.parse import urlsplit
 
 from kbkit.errors import ConfigError
 
-MEGABYTE = 1_000_000
-
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
@@ -35,7 +33,7 @@ class ServerSettings:
     allow_hosts: tuple[str, ...] = ()
     public_url: str = ""
     allow_origins: tuple[str, ...] = ()
-    max_body: int = 100 * MEGABYTE
+    max_body: int = 100_000_000
     rate: float = 1000.0
     burst: int = 2000
     body_seconds: float = 30.0

@@ -41,12 +41,9 @@ Content = Annotated[bytes, GetPydanticSchema(_schema)]
 
 
 _TYPES = MimeTypes()  # without the types of this machine
-for _type, _ending in (
-    ("text/markdown", ".md"),
-    ("application/yaml", ".yaml"),
-    ("application/yaml", ".yml"),
-):
-    _TYPES.add_type(_type, _ending)
+_TYPES.add_type("text/markdown", ".md")
+_TYPES.add_type("application/yaml", ".yaml")
+_TYPES.add_type("application/yaml", ".yml")
 _SAFE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "sandbox; default-src 'none'",
