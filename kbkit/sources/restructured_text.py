@@ -23,24 +23,15 @@ from docutils.readers.standalone import Reader
 from docutils.writers.html5_polyglot import HTMLTranslator, Writer
 
 from kbkit.sources.html.extract import markdown_of
-from kbkit.text.markdown.writing import (
-    CODE,
-    CODE_ROLES,
-    NAMING,
-    SILENT,
-    VERSIONS,
-    WORDS,
-    code_span,
-    fence,
-    indent,
-)
+from kbkit.text.markdown import writing
+from kbkit.text.markdown.writing import fence, indent
 
 _DIRECTIVE = re.compile(r"^[ \t]*\.\.[ \t]+(?:\|[^|\n]{1,80}\|[ \t]+)?([\w.+:-]{1,80}?)::", re.M)
 _ROLE = re.compile(r":([A-Za-z][\w.+:-]{0,60}):`")
 _TARGET = re.compile(r"^(.*?)\s*<([^<>]*)>$", re.DOTALL)
-_OBJECTS = frozenset(WORDS["objects"].split())
+_OBJECTS = frozenset(writing.WORDS["objects"].split())
 _LABELS = {
-    **VERSIONS,
+    **writing.VERSIONS,
     "seealso": "See also",
     "todo": "To do",
     "availability": "Availability",
@@ -113,7 +104,7 @@ def _role(name: str, rawtext: str, text: str, *_: Any) -> tuple[list[Any], list[
     if label.startswith("~"):
         label = label.rpartition(".")[2]
     label = label.lstrip("!~")
-    kind = nodes.literal if CODE_ROLES.fullmatch(name.lower()) else nodes.inline
+    kind = nodes.literal if writing.CODE_ROLES.fullmatch(name.lower()) else nodes.inline
     return [kind(rawtext, label)], []
 
 
@@ -138,12 +129,14 @@ class _UnknownDirective(Directive):
         short = self.name.lower().rpartition(":")[2]
         argument = self.arguments[0].strip() if self.arguments else ""
         text = "\n".join(self.content)
-        if short in CODE:
+        if short in writing.CODE:
             if not text.strip():
                 return [nodes.paragraph("", argument)] if argument else []
             language = argument if re.fullmatch(r"[\w+#-]{1,30}", argument) else ""
             return [nodes.literal_block(text, text, classes=["code", language])]
-        if short == "toctree" or (short in SILENT and not (short in NAMING and text)):
+        if short == "toctree" or (
+            short in writing.SILENT and not (short in writing.NAMING and text)
+        ):
             return []
         if short == "class" and self.name == short and not text and "(" not in argument:
             return []  # names a style in docutils; Sphinx's directive describes a class
@@ -245,7 +238,7 @@ def _escape_tag(match: re.Match[str]) -> str:
     if match["doctest"]:
         return indent(fence(dedent(match[0]), "pycon"), match["margin"])
     if match["code"]:
-        return code_span(match[0].strip("`").strip())
+        return writing.code_span(match[0].strip("`").strip())
     return match[0] if match["fence"] else "&lt;"
 
 

@@ -8,33 +8,9 @@ from urllib.parse import unquote_plus
 
 from lxml import etree
 
-from kbkit.sources.html import (
-    BLOCKS,
-    HEADINGS,
-    NAMES,
-    SELF_LINKS,
-    Element,
-    classes,
-    drop_tree,
-    is_mark,
-    is_self_link,
-    linked_share,
-    names_its_place,
-    names_place,
-    plain_text,
-)
+from kbkit.sources import html
+from kbkit.sources.html import HEADINGS, NAMES, Element, classes, navigation, plain_text
 from kbkit.sources.html.inline import language, numbers_lines
-from kbkit.sources.html.navigation import (
-    CONTENTS_TITLES,
-    contents,
-    drop_step_lines,
-    headings_of,
-    is_all_of_page,
-    is_rest_of_menu,
-    repeated_links,
-    steps,
-    trails,
-)
 
 _SITE_LINKS = 3  # minimum links of a header or footer that belongs to the site
 _FOOT = 40  # maximum words of a site's footer with only one link
@@ -82,9 +58,9 @@ def clean(body: Element) -> None:
         cell, alt = image.getparent(), (image.get("alt") or "").strip()
         doomed += [image] * (cell.tag in ("td", "th") and alt == plain_text(cell) != "")
     for link in body.iter("a"):
-        if is_self_link(link) or (_is_named(link, _CONTROLS) and not names_place(link)):
+        if html.is_self_link(link) or (_is_named(link, _CONTROLS) and not html.names_place(link)):
             doomed.append(link)
-        elif names_its_place(link) or _opens_menu(link):
+        elif html.names_its_place(link) or _opens_menu(link):
             del link.attrib["href"]
         elif _leads_to_source(link):
             doomed.append(_wrapping(link))
@@ -92,30 +68,30 @@ def clean(body: Element) -> None:
             doomed.append(jump)
         elif _leads_nowhere(link) or _leads_to_top(link) or _runs_code(link):
             doomed.append(link)
-        elif names_place(link) and "#" in (link.get("href") or "") and is_mark(link):
+        elif html.names_place(link) and "#" in (link.get("href") or "") and html.is_mark(link):
             # the link holds the heading's anchor, so only its pilcrow goes
             link.text = None
-    navigation: list[Element] = []
+    candidates: list[Element] = []
     for element in _MARKED(body):
         if _is_boilerplate(element) or numbers_lines(element):
             doomed.append(element)
         elif _is_named(element, _NAVIGATION):
-            navigation.append(element)
-    menus = (part for part in doomed if part.tag == "nav" or part.get("role") in _DROPPED_ROLES)
-    parents_of_menus = [menu.getparent() for menu in menus]
+            candidates.append(element)
+    bars = (part for part in doomed if part.tag == "nav" or part.get("role") in _DROPPED_ROLES)
+    parents = [bar.getparent() for bar in bars]
     _drop(doomed, body)
-    _drop((part for part in parents_of_menus if is_rest_of_menu(part)), body)
-    navigation = _menus_of(navigation, body)
-    _drop(headings_of(navigation), body)
-    _drop(navigation, body)
-    for find_elements in (_icons, steps, trails, contents):
+    _drop(filter(navigation.is_rest_of_menu, parents), body)
+    menus = _menus_of(candidates, body)
+    _drop(navigation.headings_of(menus), body)
+    _drop(menus, body)
+    for find_elements in (_icons, navigation.steps, navigation.trails, navigation.contents):
         _drop(find_elements(body), body)
-    drop_step_lines(body)
-    _drop(repeated_links(body), body)
+    navigation.drop_step_lines(body)
+    _drop(navigation.repeated_links(body), body)
     _drop(_labels_of_code(body), body)
     heads = body.iter("h1", "h2", "h3", "h4")
     last = (head for head in heads if head.getnext() is None and not (head.tail or "").strip())
-    _drop([head for head in last if plain_text(head).lower() in CONTENTS_TITLES], body)
+    _drop([head for head in last if plain_text(head).lower() in navigation.CONTENTS_TITLES], body)
 
 
 def _icons(body: Element) -> list[Element]:
@@ -140,7 +116,7 @@ def _drop(elements: Iterable[Element], body: Element) -> None:
                 element.tail = mark + (element.tail or "")
             if element.tag in ("a", "span", "small", "sup", "b"):
                 _drop_signs(element)
-            drop_tree(element)
+            html.drop_tree(element)
 
 
 def _drop_signs(part: Element) -> None:
@@ -167,7 +143,7 @@ def _menus_of(candidates: Iterable[Element], body: Element) -> list[Element]:
     page_parts: set[Element] = set()
     for part in candidates:
         if part not in page_parts and _is_navigation(part):
-            if is_all_of_page(part, body):
+            if navigation.is_all_of_page(part, body):
                 page_parts.update(part.iter())
             else:
                 menus.append(part)
@@ -190,7 +166,7 @@ def _is_navigation(element: Element) -> bool:
         return False
     is_short = len(plain_text(element).split()) <= _LITTLE
     text = next(element.iter("p", "pre", "dl", "code"), None)
-    return linked_share(element) >= _LINKED or (is_short and text is None)
+    return html.linked_share(element) >= _LINKED or (is_short and text is None)
 
 
 def _folded_sources(body: Element) -> list[Element]:
@@ -222,13 +198,13 @@ def _leads_nowhere(link: Element) -> bool:
     """Whether a link folds a block or leads back to the top."""
     if (link.get("href") or "").lower().startswith("javascript:"):
         return not any(char.isalnum() for char in plain_text(link))
-    if link.get("href") != "#" or names_place(link) or (link.tail or "").strip():
+    if link.get("href") != "#" or html.names_place(link) or (link.tail or "").strip():
         return False
     words = plain_text(link).split()
     if len(words) > _UNFOLDING_WORDS:
         return False
     previous = link.getprevious()
-    follows_block = previous is not None and previous.tag in BLOCKS
+    follows_block = previous is not None and previous.tag in html.BLOCKS
     # in a heading, the link may be the documented name
     return follows_block or bool(_TOGGLE.search(link.get("class") or ""))
 
@@ -279,7 +255,7 @@ def _leads_elsewhere(part: Element) -> bool:
     is_short = part.tag == "footer" and len(plain_text(part).split()) <= _FOOT
     if links < (1 if is_short else _SITE_LINKS):
         return False
-    if next(part.iter("h1"), None) is not None and linked_share(part) < _LINKED:
+    if next(part.iter("h1"), None) is not None and html.linked_share(part) < _LINKED:
         return False  # introduces the page
     ancestors = part.iterancestors()
     return not any(up.tag in _PARTS or up.get("role") == "main" for up in ancestors)
@@ -291,7 +267,7 @@ def _is_boilerplate(element: Element) -> bool:
     if is_ambiguous and next(element.iter(*HEADINGS), None) is not None:
         return False
     return (
-        _is_named(element, _CONTROLS | SELF_LINKS)
+        _is_named(element, _CONTROLS | html.SELF_LINKS)
         or {"contents", "topic"} <= {*classes(element)}
         or role in _DROPPED_ROLES
         or ("hidden" in element.attrib and role != "tabpanel")

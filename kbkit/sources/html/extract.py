@@ -29,6 +29,7 @@ from kbkit.sources.html import (
     metadata,
     parse,
     plain_text,
+    regions,
     resolve_link,
     self_links,
     to_html,
@@ -37,23 +38,6 @@ from kbkit.sources.html import (
 from kbkit.sources.html.cleaning import clean
 from kbkit.sources.html.images import take_drawings
 from kbkit.sources.html.navigation import page_navigation
-from kbkit.sources.html.regions import (
-    Region,
-    ancestry,
-    block_keys,
-    complete,
-    enclosing_element,
-    find_region,
-    is_article,
-    is_stated,
-    key_of,
-    landmark,
-    narrow,
-    restore_lead,
-    trim,
-    widen,
-    word_counts,
-)
 from kbkit.sources.html.tables import label_tabs
 from kbkit.sources.html.writer import MarkdownWriter
 from kbkit.text.markdown.writing import anchor_mark, escape
@@ -101,7 +85,7 @@ class ExtractedPage:
     description: str = ""
     template: DocumentType | None = None
     navigation: Navigation = field(default_factory=Navigation)
-    ballot: tuple[Region, ...] = ()
+    ballot: tuple[regions.Region, ...] = ()
     texts: frozenset[int] = frozenset()
     article: bool = False
     reason: str = ""
@@ -127,7 +111,7 @@ class ExtractedPage:
 def extract(
     html: str,
     url: str,
-    regions: tuple[Region, ...] = (),
+    known: tuple[regions.Region, ...] = (),
     *,
     common: frozenset[int] = frozenset(),
     alone: bool = True,
@@ -142,7 +126,7 @@ def extract(
             html = to_html(root)
         body = root.find("body")
         drawn = take_drawings(body, url) if drawings and body is not None else {}
-        page = _read(root, html, url, regions, common, alone=alone)
+        page = _read(root, html, url, known, common, alone=alone)
         used = {address: data for address, data in drawn.items() if address in page.content}
         return replace(page, drawings=used) if used else page
     except RecursionError:
@@ -153,7 +137,7 @@ def _read(
     root: Element,
     html: str,
     url: str,
-    regions: tuple[Region, ...],
+    known: tuple[regions.Region, ...],
     common: frozenset[int],
     *,
     alone: bool,
@@ -179,41 +163,45 @@ def _read(
     if not facts.get("reason") and not refresh and is_shell(root):
         return ExtractedPage(reason=NEEDS_BROWSER, **facts)
     anchors = self_links(body)
-    declared = not regions and is_stated(root)
+    declared = not known and regions.is_stated(root)
     tabs = label_tabs(body)
     clean(body)
     head_titles = (plain_text(part) for part in root.iter("title"))
     head = next((text for text in head_titles if text and not _PLACEHOLDER.match(text)), "")
-    region = _find_known_region(body, regions)
+    region = _find_known_region(body, known)
     article = False
     if region is None:
         # trafilatura modifies its tree, so it parses its own copy
         selected, tree = _trafilatura(html)
         region = body
         if selected.strip():
-            region = landmark(enclosing_element(body, selected), body)
+            region = regions.landmark(regions.enclosing_element(body, selected), body)
             if not facts["noindex"]:
-                facts["ballot"] = ancestry(region)
-                facts["texts"] = block_keys(body) | metadata.affix_keys(head) | {key_of(head)}
+                facts["ballot"] = regions.ancestry(region)
+                facts["texts"] = (
+                    regions.block_keys(body) | metadata.affix_keys(head) | {regions.key_of(head)}
+                )
             article = (
                 tree is not None
-                and not regions
+                and not known
                 and (declared or not any(region in label.iterancestors() for label in tabs))
-                and is_article(body, region, selected, anchors, stated=declared, alone=alone)
+                and regions.is_article(
+                    body, region, selected, anchors, stated=declared, alone=alone
+                )
             )
             if not article and not alone:
-                region = widen(region, body, common)
-    page_name = "" if key_of(head) in common or _FILE_NAME.fullmatch(head) else head
+                region = regions.widen(region, body, common)
+    page_name = "" if regions.key_of(head) in common or _FILE_NAME.fullmatch(head) else head
     if article:
         heading, title = metadata.page_title(body, region, page_name, common, shared=head)
-        complete(tree, region, selected, anchors, tabs)
-        restore_lead(tree, body, heading, selected)
+        regions.complete(tree, region, selected, anchors, tabs)
+        regions.restore_lead(tree, body, heading, selected)
         region, heading = tree, next(tree.iter("h1", "h2"), None)
         heading = heading if heading is not None and plain_text(heading) == title else None
     else:
         title_parts = metadata.title_block(body, region, page_name, common)
-        region = region if title_parts else narrow(region, common)
-        trim(region, common, body)
+        region = region if title_parts else regions.narrow(region, common)
+        regions.trim(region, common, body)
         metadata.drop_site_line(region, head, common)
         if title_parts:
             metadata.lead(region, *title_parts)
@@ -229,16 +217,16 @@ def _read(
     return ExtractedPage(title=title, content=content + "\n", article=article, **facts)
 
 
-def _find_known_region(body: Element, regions: tuple[Region, ...]) -> Element | None:
+def _find_known_region(body: Element, known: tuple[regions.Region, ...]) -> Element | None:
     total = 0
-    for region in regions:
-        element = find_region(body, region)
+    for region in known:
+        element = regions.find_region(body, region)
         if element is None:
             continue
-        words = sum(word_counts(element).values())
+        words = sum(regions.word_counts(element).values())
         if words and (element.tag in ("main", "article") or element.get("role") == "main"):
             return element  # the page declares it, even if it has little text
-        total = total or sum(word_counts(body).values())
+        total = total or sum(regions.word_counts(body).values())
         if words >= 0.3 * total or words >= 300 or (words >= 20 and total < 200):
             return element
     return None

@@ -6,17 +6,8 @@ import re
 from itertools import chain, islice, pairwise, takewhile
 
 from kbkit.sources.html import BLOCKS, NAMES, PREFORMATTED, Element, classes, plain_text, texts_of
-from kbkit.text.markdown.writing import (
-    BREAK,
-    SPACE,
-    code_span,
-    escape,
-    fold_spaces,
-    formula,
-    inline_math,
-    mark_text,
-    safe_url,
-)
+from kbkit.text.markdown import writing
+from kbkit.text.markdown.writing import BREAK, code_span, escape
 
 _SEPARATORS = frozenset({"sep", "separator", "divider"})  # drawn by style sheets
 _EMPHASIS = {"em": "*", "i": "*", "cite": "*", "var": "*", "dfn": "*", "strong": "**", "b": "**"}
@@ -42,7 +33,7 @@ class InlineWriter:
             leads_back = (link.get("href") or "").startswith("#")
             self._linkless |= leads_back and plain_text(link) == plain_text(element)
         self._plain, self._fragment = True, place
-        text = fold_spaces(self._children(element)).replace("  \n", " ")
+        text = writing.fold_spaces(self._children(element)).replace("  \n", " ")
         self._linkless, self._plain, self._fragment = previous_state
         return text
 
@@ -51,7 +42,7 @@ class InlineWriter:
         # a part may link to this heading, such as the name of a constant in its value
         target = place if sum(bool(text.strip()) for text, _ in spans) == 1 else None
         texts = [
-            (SPACE.sub(" ", text).replace("( ", "("), self._target(href, target))
+            (writing.SPACE.sub(" ", text).replace("( ", "("), self._target(href, target))
             for text, href in spans
         ]
         joined = "".join(text for text, _ in texts).rstrip("¶# ").strip()
@@ -74,11 +65,11 @@ class InlineWriter:
         if tag == "img":
             return self.image(element)
         if tag == "math":
-            return inline_math(element)
+            return writing.inline_math(element)
         if tag == "rt" and next(element.getparent().iter("rp"), None) is None:
             return f"({self._children(element)})"
         if tag == "span" and "math" in classes(element):
-            text = formula(plain_text(element))
+            text = writing.formula(plain_text(element))
             return f"${text}$" if text else ""
         if tag == "sup":
             return re.sub(r"^\s*([-+]?\w{1,3})\s*$", r"^\1", self._children(element))
@@ -93,7 +84,7 @@ class InlineWriter:
         return self._children(element)
 
     def image(self, element: Element) -> str:
-        alt = SPACE.sub(" ", element.get("alt") or "").strip()
+        alt = writing.SPACE.sub(" ", element.get("alt") or "").strip()
         if not alt and not self._relative:
             return ""
         alt = _BRACKET.sub(r"\g<0>\\", escape(alt))
@@ -143,7 +134,7 @@ class InlineWriter:
         if _PICTURE.search(element.get("href") or "") and not plain_text(element):
             return self._children(element)  # a preview that links to its picture
         self._in_link = True
-        text = fold_spaces(self._children(element), strip=False)
+        text = writing.fold_spaces(self._children(element), strip=False)
         self._in_link = False
         return self._write_link(text, element.get("href"), self._fragment)
 
@@ -167,7 +158,7 @@ class InlineWriter:
         return f"{leading}[{inner}]({url}){trailing}"
 
     def _safe(self, href: str) -> str:
-        return safe_url(href, self._base, relative=self._relative) if href else ""
+        return writing.safe_url(href, self._base, relative=self._relative) if href else ""
 
     def _emphasise(self, element: Element, mark: str) -> str:
         if mark in self._emphasis:
@@ -179,7 +170,7 @@ class InlineWriter:
         if not inner:
             return text
         before, _, after = text.partition(inner)
-        return f"{before}{mark_text(inner, mark)}{after}"
+        return f"{before}{writing.mark_text(inner, mark)}{after}"
 
 
 def escape_bang(pieces: list[str]) -> None:

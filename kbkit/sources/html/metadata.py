@@ -8,17 +8,8 @@ from itertools import dropwhile, islice, takewhile
 
 from kbkit.models import License
 from kbkit.models.licenses import name_of_address, standard_name
-from kbkit.sources.html import (
-    BLOCKS,
-    HEADINGS,
-    NAMES,
-    Element,
-    drop_tree,
-    linked_share,
-    plain_text,
-    texts_of,
-    web_address,
-)
+from kbkit.sources import html
+from kbkit.sources.html import BLOCKS, HEADINGS, Element, plain_text
 from kbkit.sources.html.regions import heading_key, key_of
 
 MAX_LENGTH = 500  # maximum characters of a title
@@ -196,9 +187,9 @@ def lead(region: Element, title: Element, block: Element) -> None:
     """Move the title block to the start of the content, in place."""
     inner = [part for part in title if part.tag in BLOCKS]
     for part in inner:
-        drop_tree(part)
+        html.drop_tree(part)
     title.tag = "h1"
-    drop_tree(block)
+    html.drop_tree(block)
     block.tail, region.text = region.text, None
     region.insert(0, block)
     for part in reversed(inner):
@@ -217,7 +208,7 @@ def drop_site_line(region: Element, named: str, common: Collection[int]) -> None
         text = plain_text(part)
         is_short_shared = key_of(text) in common and len(text) <= len(site) + _BESIDE_SITE
         if is_short_shared and site in text.lower():
-            drop_tree(part)
+            html.drop_tree(part)
         elif text:
             return
 
@@ -263,7 +254,7 @@ def _around(title: Element, region: Element) -> Element:
     for parent in takewhile(lambda up: up not in holders, title.iterancestors()):
         text = plain_text(parent)
         is_long = len(text.split()) > _BESIDE and not text.startswith(title_text)
-        if is_long or linked_share(parent) >= _LINKED:
+        if is_long or html.linked_share(parent) >= _LINKED:
             break
         block = parent
     return block
@@ -308,7 +299,7 @@ def page_license(root: Element, base: str) -> License:
     linked = (
         License.stated(
             plain_text(element) or element.get("title") or "",
-            web_address(base, element.get("href")),
+            html.web_address(base, element.get("href")),
         )
         for element in root.iter("link", "a", "area")
         if {"license", "licence"} & set((element.get("rel") or "").lower().split())
@@ -344,9 +335,11 @@ def _meta(root: Element, base: str) -> License:
         name = (element.get("name") or element.get("property") or "").lower().replace(":", ".")
         content = (element.get("content") or "")[:4_000]
         if name in _LICENSE:
-            address = web_address(base, content) if "/" in content and " " not in content else ""
+            address = (
+                html.web_address(base, content) if "/" in content and " " not in content else ""
+            )
             license = license.or_else(License.stated(content, address))
-        elif name in NAMES["rights"]:
+        elif name in html.NAMES["rights"]:
             license = license.or_else(rights_license(content))
     return license
 
@@ -355,7 +348,7 @@ def _foot(root: Element, base: str) -> License:
     license = License()
     for element in islice(_feet(root), _FEET):
         lines = _lines(element)
-        links = [(plain_text(a), web_address(base, a.get("href"))) for a in element.iter("a")]
+        links = [(plain_text(a), html.web_address(base, a.get("href"))) for a in element.iter("a")]
         linked = (License.stated(url=url) for _, url in links if name_of_address(url))
         name = next(filter(None, map(_license_name, lines)), "")
         address = next((url for text, url in links if name and name in text), "")
@@ -382,7 +375,7 @@ def _feet(root: Element) -> Iterator[Element]:
 
 def _lines(element: Element) -> list[str]:
     lines = ""
-    for part, begins, text in texts_of(element):
+    for part, begins, text in html.texts_of(element):
         lines += "\0" * (part.tag == "br" or part.tag in BLOCKS)
         lines += "" if begins and part.tag in ("script", "style") else text
     return [line for raw in lines.split("\0") if (line := " ".join(raw.split()))]

@@ -12,16 +12,8 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import dropwhile, islice, takewhile
 
 from kbkit.models.documents import Navigation
-from kbkit.sources.html import (
-    BLOCKS,
-    HEADINGS,
-    NAMES,
-    Element,
-    classes,
-    linked_share,
-    plain_text,
-    web_address,
-)
+from kbkit.sources import html
+from kbkit.sources.html import BLOCKS, HEADINGS, Element, classes, plain_text
 
 _NEXT = re.compile(r"(?:^|[-_])next(?:$|[-_])")
 _LISTS = ("ul", "ol", "menu")
@@ -155,14 +147,14 @@ def _page(url: str) -> str:
 
 
 def _resolve(base: str, href: str | None) -> str:
-    return web_address(base, href).partition("#")[0]
+    return html.web_address(base, href).partition("#")[0]
 
 
 _SITE_LINKS = 3  # minimum links of a menu
 _ALL_LINKED = 0.95  # share of linked words in a table of contents
 _TRAIL = 8  # maximum items of a breadcrumb list
 _STEP_RELATIONS = frozenset({"next", "prev", "previous", "up", "contents", "index", "start"})
-_STEP_NAMES = NAMES["steps"]
+_STEP_NAMES = html.NAMES["steps"]
 _NEIGHBOURS = frozenset({"next", "prev", "previous", "up"})
 _STEP_KEYS = frozenset("nput")
 _STEP_LINKED = 0.4  # share of linked words in a line of steps
@@ -337,7 +329,7 @@ def _is_line_of_steps(element: Element, neighbours: Collection[str | None]) -> b
     if steps == 0 or len(links) > _STEP_LINKS or 2 * steps < len(links):
         return False
     has_heading = next(element.iter(*HEADINGS), None) is not None
-    return not has_heading and words <= _STEP_WORDS and linked_share(element) >= _STEP_LINKED
+    return not has_heading and words <= _STEP_WORDS and html.linked_share(element) >= _STEP_LINKED
 
 
 def is_all_of_page(part: Element, body: Element) -> bool:
@@ -359,7 +351,7 @@ def is_rest_of_menu(around: Element) -> bool:
     has_text = next(around.iter(*HEADINGS, "p", "pre"), None) is not None
     if around.tag not in ("div", "aside", "section", "header") or has_text:
         return False
-    return 0 < len(plain_text(around).split()) <= _FEW_WORDS and linked_share(around) == 1
+    return 0 < len(plain_text(around).split()) <= _FEW_WORDS and html.linked_share(around) == 1
 
 
 def headings_of(menus: Iterable[Element]) -> list[Element]:

@@ -16,18 +16,8 @@ from itertools import islice, takewhile
 
 from lxml import etree
 
-from kbkit.sources.html import (
-    BLOCKS,
-    HEADINGS,
-    NAMES,
-    Element,
-    anchor,
-    classes,
-    drop_tree,
-    linked_share,
-    plain_text,
-    texts_of,
-)
+from kbkit.sources import html
+from kbkit.sources.html import BLOCKS, HEADINGS, Element, classes, plain_text
 
 Signature = tuple[str, str, str, str]  # tag, id, class and role of an element
 
@@ -107,7 +97,7 @@ def landmark(element: Element, body: Element) -> Element:
         marked = (
             ancestor.tag in ("main", "article")
             or ancestor.get("role") in ("main", "article")
-            or (ancestor.get("id") or "").lower() in NAMES["landmarks"]
+            or (ancestor.get("id") or "").lower() in html.NAMES["landmarks"]
             or ancestor.get("itemprop") == "articleBody"
             # the page's own heading belongs to its content
             or (next(best.iter("h1"), None) is None and next(ancestor.iter("h1"), None) is not None)
@@ -132,7 +122,7 @@ def widen(region: Element, body: Element, common: Collection[int]) -> Element:
         unshared = [part for part in siblings if key_of(_short_text(part)) not in common]
         # a section of the same class is no menu, even if it only has references
         others = (part for part in unshared if not names or classes(part) != names)
-        if any(linked_share(part) >= _LINKED for part in others):
+        if any(html.linked_share(part) >= _LINKED for part in others):
             break
         outer = parent
         if unshared:
@@ -152,7 +142,7 @@ def narrow(region: Element, common: Collection[int]) -> Element:
         siblings = [child for child in parent if child is not inner and plain_text(child)]
         unshared = (child for child in siblings if key_of(_short_text(child)) not in common)
         if any(text and text.strip() for text in texts) or any(
-            linked_share(child) < _LINKED for child in unshared
+            html.linked_share(child) < _LINKED for child in unshared
         ):
             return region
         inner = parent
@@ -201,7 +191,7 @@ def trim(region: Element, common: Collection[int], body: Element) -> None:
             section = shared_blocks[-1].getparent()
             shared_blocks = [block for block in shared_blocks if block.getparent() is not section]
         for block in shared_blocks:
-            drop_tree(block)
+            html.drop_tree(block)
 
 
 def _outermost(
@@ -328,7 +318,7 @@ _DECLARED = etree.XPath(
     " | //meta[starts-with(@property, 'article:') or starts-with(@name, 'article:')]"
     " | //meta[@property='og:type' or @name='og:type'][contains(@content, 'article')])"
 )
-_ARTICLE_NAMES = NAMES["article"]
+_ARTICLE_NAMES = html.NAMES["article"]
 _GENERATORS = etree.XPath("//meta[@name='generator' or @name='GENERATOR']/@content")
 _MANUAL_TOOLS = re.compile(
     "docbook|asciidoc|docutils|pandoc|linuxdoc|latex2html|tex4ht|texi2|makeinfo", re.IGNORECASE
@@ -391,7 +381,7 @@ def _lost_share(region: Element, selected: str) -> float:
     words: list[str] = []
     in_section = False
     linked = 0
-    for part, begins, text in texts_of(region):
+    for part, begins, text in html.texts_of(region):
         in_section = in_section or part.tag in HEADINGS
         linked += (part.tag == "a") * (1 if begins else -1)
         if in_section and not linked:
@@ -406,7 +396,7 @@ def complete(
     """Add anchors of headings, labels of tabs and links that trafilatura left out, in place."""
     if tabs:
         _restore_labels(tree, tabs)
-    fragments = {plain_text(head): anchor(head, own) for head in region.iter(*HEADINGS)}
+    fragments = {plain_text(head): html.anchor(head, own) for head in region.iter(*HEADINGS)}
     for heading in tree.iter(*HEADINGS):
         if fragment := fragments.get(plain_text(heading)):
             heading.set("id", fragment)

@@ -34,22 +34,8 @@ from kbkit.sources.html.inline import (
     lines_of_code,
     opens_popup,
 )
-from kbkit.text.markdown import without_text_anchor
-from kbkit.text.markdown.writing import (
-    anchor_mark,
-    bold,
-    code_span,
-    escape,
-    fence,
-    fold_spaces,
-    formula,
-    guard,
-    indent,
-    pipe_table,
-    quoted,
-    title_of,
-    write_marks,
-)
+from kbkit.text.markdown import without_text_anchor, writing
+from kbkit.text.markdown.writing import anchor_mark, bold, escape, fence
 
 _MARK = re.compile(r"^-(?=   )", re.MULTILINE)
 _NO_PARAGRAPH = re.compile(r"`{3}|[|>]|#{1,6} |-   |\d+\. |\$\$|---$|.*\}$", re.DOTALL)
@@ -98,7 +84,7 @@ class MarkdownWriter:
             **dict.fromkeys(("summary", "legend", "caption", "dt"), self._caption),
             "dl": self._definitions,
             "table": self._table,
-            "blockquote": lambda element: quoted(self._blocks(element)),
+            "blockquote": lambda element: writing.quoted(self._blocks(element)),
             "hr": lambda _element: ["---"],
             "p": self._add_anchors,
         }
@@ -142,8 +128,8 @@ class MarkdownWriter:
 
     @staticmethod
     def _paragraph(inline_texts: list[str], out: list[str]) -> None:
-        if text := write_marks(fold_spaces("".join(inline_texts))):
-            out.append(guard(text))
+        if text := writing.write_marks(writing.fold_spaces("".join(inline_texts))):
+            out.append(writing.guard(text))
         inline_texts.clear()
 
     def _block(self, element: Element) -> list[str]:
@@ -160,7 +146,7 @@ class MarkdownWriter:
             return self._note(element)
         names = classes(element) if tag in ("div", "aside", "section", "p", "dl") else []
         if "math" in names:
-            return [f"$$\n{text}\n$$"] if (text := formula(plain_text(element))) else []
+            return [f"$$\n{text}\n$$"] if (text := writing.formula(plain_text(element))) else []
         if not tables.ADMONITIONS.isdisjoint(names) and len(element.findall("dt")) <= 1:
             return self._admonition(element)
         return self._writers.get(tag, self._blocks)(element)
@@ -170,7 +156,7 @@ class MarkdownWriter:
         sign_element = next(iter(element), None)
         if sign_element is None or sign_element.tag != "span":
             return self._add_anchors(element)
-        sign = write_marks(fold_spaces(self._spans.write(sign_element)))
+        sign = writing.write_marks(writing.fold_spaces(self._spans.write(sign_element)))
         sign = f"{sign[:-2]}]" if sign.endswith("\\]") else sign
         drop_tree(sign_element)
         blocks = self._add_anchors(element)
@@ -232,7 +218,7 @@ class MarkdownWriter:
             if child.tag in ("ul", "ol", "menu", "dir") and items:
                 # a list directly inside a list belongs to the previous item
                 nested = "\n".join(self._list(child))
-                items[-1] += "\n" + indent(nested, "    ")
+                items[-1] += "\n" + writing.indent(nested, "    ")
                 continue
             blocks = self._item(child)
             if not blocks:
@@ -248,7 +234,7 @@ class MarkdownWriter:
             )
             loose = loose or not tight or "\n\n" in blocks[0]
             body = ("\n" if tight else "\n\n").join(blocks)
-            items.append(marker.ljust(width) + indent(body, " " * width)[width:])
+            items.append(marker.ljust(width) + writing.indent(body, " " * width)[width:])
             number += 1
         return [("\n\n" if loose else "\n").join(items)] if items else []
 
@@ -306,7 +292,7 @@ class MarkdownWriter:
             blocks_below: list[str] = []
             if tables.is_section_title(row):
                 if any(any(line) for line in lines):
-                    out.append(pipe_table(lines))
+                    out.append(writing.pipe_table(lines))
                 out += self._laid_out(row[0])
                 seen.add(row[0])
                 lines = [[""] * len(row)] if lines else []
@@ -320,10 +306,10 @@ class MarkdownWriter:
             if any(line) or not lines:
                 lines.append(line)
             if blocks_below:  # the table is split after the row, and continues without a head
-                out += [pipe_table(lines), *blocks_below]
+                out += [writing.pipe_table(lines), *blocks_below]
                 lines = [[""] * len(row)]
         if any(any(line) for line in lines):
-            out.append(pipe_table(lines))
+            out.append(writing.pipe_table(lines))
         return out
 
     def _laid_out(self, cell: Element) -> list[str]:
@@ -341,7 +327,7 @@ class MarkdownWriter:
             if blocks_below or tables.needs_lines(block, code):
                 blocks_below.append(block)
             elif code is not None:
-                pieces.append(" ".join(code_span(line) for line in code if line.strip()))
+                pieces.append(" ".join(writing.code_span(line) for line in code if line.strip()))
             else:
                 lines = without_text_anchor(block)[0]  # not supported in cells
                 text = re.sub(r"(?m)^\s*(?:-   )+", "• ", lines)
@@ -367,10 +353,10 @@ class MarkdownWriter:
             inner = [block for cell in tables.table_cells(table) for block in self._laid_out(cell)]
         else:
             inner = self._blocks(element)
-        return quoted(title + inner)
+        return writing.quoted(title + inner)
 
     def _title(self, element: Element, heading: Element) -> str:
         text = self._spans.line(heading)
         if " " not in plain_text(heading):
             return text  # a name of the kind, in any language
-        return title_of(tables.admonition_kind(element), text)
+        return writing.title_of(tables.admonition_kind(element), text)

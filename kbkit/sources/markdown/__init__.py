@@ -14,21 +14,9 @@ from collections import defaultdict
 from functools import cached_property
 from textwrap import dedent
 
+from kbkit.sources.markdown import lines as pieces
 from kbkit.sources.markdown.inline import formula_block, formula_lines, heading_titles, plain_markup
-from kbkit.sources.markdown.lines import (
-    TERM,
-    body_below,
-    caption,
-    dedent_lines,
-    glossary,
-    indent_block,
-    list_item,
-    list_table,
-    options_of,
-    quote_block,
-    toctree,
-    width_of,
-)
+from kbkit.sources.markdown.lines import caption, indent_block, quote_block, width_of
 from kbkit.text.markdown.extensions import note_anchor
 from kbkit.text.markdown.structure import split_anchor
 from kbkit.text.markdown.writing import CODE, KINDS, NAMING, SILENT, VERSIONS, fence, title_of
@@ -172,7 +160,7 @@ class _Unfolding:
         if match := _CONTAINER.match(line):
             return self._container(match, at)
         if match := _FOOTNOTE.match(line):
-            body, after = body_below(self._lines, at + 1, 4, lazy=True)
+            body, after = pieces.body_below(self._lines, at + 1, 4, lazy=True)
             return _note(match["label"], self._inner([match["text"], *body])), after
         if formula := formula_block(self._lines, at):
             return formula
@@ -184,7 +172,7 @@ class _Unfolding:
         return None
 
     def _indented(self, match: re.Match[str], at: int) -> _Written:
-        body, next_line = body_below(self._lines, at + 1, width_of(match["lead"]) + 4)
+        body, next_line = pieces.body_below(self._lines, at + 1, width_of(match["lead"]) + 4)
         return self._inner(body), next_line
 
     def _fence(self, match: re.Match[str], at: int) -> _Written | None:
@@ -197,7 +185,7 @@ class _Unfolding:
         next_line = min(end + 1, len(lines))
         directive = _DIRECTIVE.match(info) if not info.startswith("{.") else None
         if directive or info.strip() == "math":
-            body = dedent_lines(lines[at + 1 : end], width_of(match["lead"]))
+            body = pieces.dedent_lines(lines[at + 1 : end], width_of(match["lead"]))
             if directive:
                 block = self._directive(directive["kind"], directive["title"], body)
             else:
@@ -218,13 +206,13 @@ class _Unfolding:
         title = match["title"].strip().removeprefix("|").strip()
         end = self._ends.get(at)
         if end is None:
-            options, next_line = body_below(self._lines, at + 1, width_of(lead) + 4)
+            options, next_line = pieces.body_below(self._lines, at + 1, width_of(lead) + 4)
             if marks[0] != ":" or title or not (options or _PATH.match(kind)):
                 return None
             return [f"{lead}`{kind}`"], next_line  # mkdocstrings would insert its documentation
         if labelled := re.match(r"\[([^\[\]]*)\]|\{[^{}]*\btitle=\"([^\"]*)\"[^{}]*\}", title):
             title = labelled[1] or labelled[2] or ""
-        body = dedent_lines(self._lines[at + 1 : end], width_of(lead))
+        body = pieces.dedent_lines(self._lines[at + 1 : end], width_of(lead))
         return indent_block(self._directive(kind, title, body), lead), end + 1
 
     @cached_property
@@ -248,17 +236,17 @@ class _Unfolding:
         return ends
 
     def _directive(self, kind: str, title: str, body: list[str]) -> list[str]:
-        options, body = options_of(body)
+        options, body = pieces.options_of(body)
         kind = kind.lower().rpartition(":")[2]
         if kind in SILENT and not (kind in NAMING and any(map(str.strip, body))):
             return []
         if (block := _verbatim(kind, title, options, body)) is not None:
             return block
         if kind == "glossary":
-            body = glossary(body)
+            body = pieces.glossary(body)
         inner = self._inner(body)
         if kind == "list-table":
-            return [*caption(title), *list_table(inner)]
+            return [*caption(title), *pieces.list_table(inner)]
         if kind in {"image", "figure", "figure-md"}:
             return [f"![{options.get('alt', '')}]({title})", "", *inner] if title else inner
         if kind in VERSIONS:
@@ -284,10 +272,10 @@ class _Unfolding:
 
     def _terms(self, at: int, out: list[str]) -> _Written | None:
         lines = self._lines
-        if not TERM.match(lines[at]) or at + 1 == len(lines) or (out and out[-1].strip()):
+        if not pieces.TERM.match(lines[at]) or at + 1 == len(lines) or (out and out[-1].strip()):
             return None
         first = at + 1
-        while first < len(lines) and first - at < 5 and TERM.match(lines[first]):
+        while first < len(lines) and first - at < 5 and pieces.TERM.match(lines[first]):
             first += 1
         terms = [line.strip() for line in lines[at:first]]
         if first < len(lines) and not lines[first].strip():
@@ -297,12 +285,12 @@ class _Unfolding:
         inner: list[str] = []
         next_line: int | None = first
         while next_line is not None and (match := _DEFINITION.match(lines[next_line])):
-            body, end = body_below(lines, next_line + 1, len(match["lead"]), lazy=True)
+            body, end = pieces.body_below(lines, next_line + 1, len(match["lead"]), lazy=True)
             inner += ["", *self._inner([match["text"], *body])]
             next_line = next((n for n in range(end, len(lines)) if lines[n].strip()), None)
         head = ", ".join(terms)
         head = head if re.fullmatch(r"`[^`]+`|\*\*[^*]+\*\*", head) else f"**{head}**"
-        return list_item("*", f"{head}: ", inner[1:]), end
+        return pieces.list_item("*", f"{head}: ", inner[1:]), end
 
 
 def _verbatim(kind: str, title: str, options: dict[str, str], body: list[str]) -> list[str] | None:
@@ -319,7 +307,7 @@ def _verbatim(kind: str, title: str, options: dict[str, str], body: list[str]) -
     if kind == "math":
         return formula_lines([title, *body])
     if kind == "toctree":
-        return toctree(body)
+        return pieces.toctree(body)
     return None
 
 
@@ -327,6 +315,6 @@ _BLOCK_STARTS = tuple("`~!?=>:/[*<$\\")
 
 
 def _note(label: str, inner: list[str]) -> list[str]:
-    item = list_item("+", f"\\[{label}\\]: ", inner)
+    item = pieces.list_item("+", f"\\[{label}\\]: ", inner)
     blank = next((n for n, line in enumerate(item) if n and not line.strip()), len(item))
     return [*item[: blank - 1], f"{item[blank - 1]} {{#{note_anchor(label)}}}", *item[blank:]]

@@ -19,17 +19,7 @@ from kbkit.models.licenses import standard_name
 from kbkit.paths import matches
 from kbkit.recipes import PackageSource
 from kbkit.sources import Outcome, SourceContext, SourceEvent
-from kbkit.sources.package.introspection import (
-    KEY,
-    PublicObject,
-    bases_of,
-    is_exported,
-    load_package,
-    public_members,
-    public_objects,
-    target_of,
-    with_introspection,
-)
+from kbkit.sources.package import introspection
 from kbkit.sources.page_templates import fill_template
 from kbkit.sources.restructured_text import signature, summary, to_markdown
 from kbkit.text.markdown.structure import plain_text
@@ -137,11 +127,11 @@ def read_package(spec: PackageSource, context: SourceContext) -> Iterator[Source
     class are written out, those of a public base are listed by name. Each document ends with the
     location of its source.
     """
-    root = load_package(spec.name)
+    root = introspection.load_package(spec.name)
     origin = origin_of(spec.name)
-    entries = public_objects(root, spec.name)
+    entries = introspection.public_objects(root, spec.name)
     if spec.introspect:
-        entries = with_introspection(root, entries)
+        entries = introspection.with_introspection(root, entries)
     documents = (document for entry in entries for document in _documents(entry, origin))
     wanted = (each for each in documents if not matches(each.title, spec.exclude))
     for document in islice(wanted, spec.limit):
@@ -150,7 +140,7 @@ def read_package(spec: PackageSource, context: SourceContext) -> Iterator[Source
         yield SourceEvent(document.uri, Outcome.FETCHED, document)
 
 
-def _documents(entry: PublicObject, origin: CodeOrigin) -> Iterator[SourceDocument]:
+def _documents(entry: introspection.PublicObject, origin: CodeOrigin) -> Iterator[SourceDocument]:
     methods = _methods(entry.item) if entry.item.is_class else []
     for name, method in methods:
         if _has_own_page(method):
@@ -181,13 +171,15 @@ def _document(path: str, item: Any, text: str, origin: CodeOrigin) -> SourceDocu
 
 def _methods(item: Any) -> list[tuple[str, Any]]:
     methods: dict[str, Any] = {}
-    bases = bases_of(item)
-    public = [base for base in bases if not base.name.startswith("_") and is_exported(base)]
+    bases = introspection.bases_of(item)
+    public = [
+        base for base in bases if not base.name.startswith("_") and introspection.is_exported(base)
+    ]
     for source in [item, *(base for base in bases if base not in public)]:
         for name, member in source.members.items():
             if name.startswith("_") and name != "__call__":
                 continue
-            target = target_of(member)
+            target = introspection.target_of(member)
             if target is None or name in methods:
                 continue
             if target.is_function or (target.is_attribute and "property" in target.labels):
@@ -203,7 +195,11 @@ def _page(
     path: str, item: Any, methods: Sequence[tuple[str, Any]] = (), *, accessor: bool = False
 ) -> str:
     """Write the page of an object; ``""`` if nothing is documented."""
-    members = sorted(public_members(item), key=lambda pair: pair[0]) if item.is_module else []
+    members = (
+        sorted(introspection.public_members(item), key=lambda pair: pair[0])
+        if item.is_module
+        else []
+    )
     if not (item.docstring or members or methods):
         return ""
     initial = item.members.get("__init__")
@@ -250,8 +246,8 @@ def _inherited_lines(item: Any) -> list[tuple[str, list[str]]]:
     """Return the names that a class inherits from each public base."""
     inherited = []
     seen = set(item.members)
-    for base in bases_of(item) if item.is_class else ():
-        if base.name.startswith("_") or not is_exported(base):
+    for base in introspection.bases_of(item) if item.is_class else ():
+        if base.name.startswith("_") or not introspection.is_exported(base):
             continue
         names = [
             name
@@ -276,7 +272,7 @@ def _source_line(file: str, line: int | None, origin: CodeOrigin) -> str:
 
 def _file(item: Any) -> str:
     """Return the path of the source file, relative to the folder of the package."""
-    place = item.extra[KEY].get("file", item.filepath)
+    place = item.extra[introspection.KEY].get("file", item.filepath)
     if isinstance(place, list):
         place = place[0] if place else ""
     path = Path(place)

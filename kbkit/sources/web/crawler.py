@@ -16,17 +16,10 @@ from kbkit.recipes import CrawlSource
 from kbkit.sources import CrawlMemory, Outcome, SourceContext, SourceEvent
 from kbkit.sources.html.extract import NEEDS_BROWSER, NOINDEX, ExtractedPage
 from kbkit.sources.html.site_extractor import SiteExtractor
-from kbkit.sources.web import Response, pages
+from kbkit.sources.web import Response, pages, urls
 from kbkit.sources.web.browser_fetcher import SHOWN_ALREADY, open_page_fetcher
 from kbkit.sources.web.pages import Downloads, PageRequest, Validators
-from kbkit.sources.web.urls import (
-    CrawlScope,
-    Refusals,
-    canonical,
-    directives,
-    index_alias,
-    read_sitemaps,
-)
+from kbkit.sources.web.urls import canonical, index_alias
 
 
 class Canonicals:
@@ -91,15 +84,17 @@ class CrawlRun:
         self._stop = context.stop
         routes = pages.uses_browser(spec, context)
         self._start = canonical(spec.url, routes=routes)
-        self._scope = CrawlScope(
+        self._scope = urls.CrawlScope(
             self._start or spec.url, spec.include, spec.exclude, spec.queries, routes
         )
         self._validators = Validators(spec)
         self._robots = pages.open_robots(spec, context)
         self._pages = open_page_fetcher(spec, context, self._robots)
         self._downloads = Downloads(self._fetch, self._stop, concurrency=spec.concurrency)
-        self._refusals = Refusals()
-        self._without_document = Refusals()  # read pages without a document, summed up by reason
+        self._refusals = urls.Refusals()
+        self._without_document = (
+            urls.Refusals()
+        )  # read pages without a document, summed up by reason
         self._reader = SiteExtractor(drawings=spec.images, engine=context.engine)
         self._frontier: deque[PageRequest] = deque()
         self._seen: set[str] = set()
@@ -264,7 +259,7 @@ class CrawlRun:
         self, task: PageRequest, response: Response, page: ExtractedPage, *, final: bool
     ) -> SourceEvent | None:
         uri = canonical(response.url, routes=True) or task.url
-        rules = directives(response.robots, self._robots.token)
+        rules = urls.directives(response.robots, self._robots.token)
         hrefs = () if rules & {"nofollow", "none"} else page.links
         links = tuple(
             dict.fromkeys(
@@ -344,7 +339,7 @@ class CrawlRun:
 
     def _read_sitemaps(self) -> None:
         if self._spec.sitemap:
-            self._follow(tuple(read_sitemaps(self._robots, self._scope)), "", 0)
+            self._follow(tuple(urls.read_sitemaps(self._robots, self._scope)), "", 0)
 
     def _fetch(self, task: PageRequest) -> Response:
         """Request a page; runs in download threads."""

@@ -26,16 +26,7 @@ from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
 from kbkit.models.values import plain
-from kbkit.text.markdown import without_text_anchor
-from kbkit.text.markdown.extensions import (
-    allowed,
-    end_of,
-    formula,
-    link_notes,
-    make_definition_lists,
-    mark_formula,
-    with_mathml,
-)
+from kbkit.text.markdown import extensions, without_text_anchor
 from kbkit.text.markdown.structure import RELATIVE, SAFE_SCHEMES, anchors, split_anchor
 from kbkit.text.markdown.writing import admonition_style
 
@@ -143,7 +134,7 @@ def mark_onwards(tokens: list[Token]) -> None:
 
 _THEME_ID = re.compile(r"__(?!.*__$)")
 _PERMALINK = '<a class="headerlink" href="#%s" title="Permanent link">¶</a>'
-_ALLOWED = allowed("html")
+_ALLOWED = extensions.allowed("html")
 _STYLES = {f"text-align:{side}" for side in ("left", "right", "center")}
 
 _MAX_TITLE_LENGTH = 200
@@ -181,9 +172,9 @@ def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     parser.core.ruler.after("block", "html_as_text", _html_as_text)
     parser.core.ruler.after("block", "heading_anchors", _take_anchors)
-    parser.inline.ruler.before("escape", "formula", formula)
+    parser.inline.ruler.before("escape", "formula", extensions.formula)
     parser.core.ruler.push("callouts", _callouts)
-    parser.add_render_rule("formula", mark_formula)
+    parser.add_render_rule("formula", extensions.mark_formula)
     parser.add_render_rule("fence", code_block)
     parser.add_render_rule("code_block", code_block)
     return parser
@@ -210,8 +201,8 @@ def render(
             token.children = _safe_links(children, resolve, image)
     toc, anchors = _finish_headings(tokens)
     if document:
-        link_notes(tokens, anchors)
-        _finish_terms(make_definition_lists(tokens), anchors)
+        extensions.link_notes(tokens, anchors)
+        _finish_terms(extensions.make_definition_lists(tokens), anchors)
         mark_meta_line(tokens)
         mark_onwards(tokens)
     mark_breadcrumbs(tokens)
@@ -223,7 +214,7 @@ def render(
         url_schemes=set(SAFE_SCHEMES),
         link_rel=None,
     )
-    html = with_mathml(colour(plain_html, env["code"]))
+    html = extensions.with_mathml(colour(plain_html, env["code"]))
     html = _PICTURE.sub(lambda match: pictures[int(match[1])], html)
     return Rendered(plain_html, html, toc, frozenset(anchors))
 
@@ -268,7 +259,7 @@ def _callouts(state: StateCore) -> None:
     for number, (token, paragraph) in enumerate(pairwise(state.tokens)):
         is_callout = token.type == "blockquote_open" and paragraph.type == "paragraph_open"
         if is_callout and (name := _bold(state.tokens[number + 2])):
-            token.tag = state.tokens[end_of(state.tokens, number)].tag = "div"
+            token.tag = state.tokens[extensions.end_of(state.tokens, number)].tag = "div"
             token.attrSet("class", f"admonition {admonition_style(name)}")
             paragraph.attrSet("class", "admonition-title")
 

@@ -7,19 +7,10 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote_plus
 from zlib import crc32
 
-from kbkit.sources.html import (
-    BLOCKS,
-    HEADINGS,
-    HTTP_HEAD,
-    NAMES,
-    PREFORMATTED,
-    Element,
-    drop_tree,
-    parse,
-    texts_of,
-)
+from kbkit.sources import html
+from kbkit.sources.html import HEADINGS, NAMES, Element
 
-_BLOCKS = BLOCKS | {"dialog", "optgroup", "option", "search", "title"}
+_BLOCKS = html.BLOCKS | {"dialog", "optgroup", "option", "search", "title"}
 _HIDDEN = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
 _MARKS = frozenset(
     {"", "#", "¶", "§", "🔗", "◆", "◆ ", "link", "permalink", "anchor", "\uf0c1", "∞"}
@@ -75,8 +66,8 @@ class Runs:
     base: str = ""
 
 
-def read(html: str) -> Runs | None:
-    root = parse(HTTP_HEAD.sub("", html)) if html.strip() else None
+def read(page: str) -> Runs | None:
+    root = html.parse(html.HTTP_HEAD.sub("", page)) if page.strip() else None
     if root is None:
         return None
     title = " ".join(root.xpath("string(//title)").split())
@@ -84,7 +75,7 @@ def read(html: str) -> Runs | None:
     sources = _folded_sources(root)
     for element in list(root.iterdescendants()):
         if element in sources or _unseen(element):
-            drop_tree(element)
+            html.drop_tree(element)
     _Reader(runs).block(root, code=False)
     return runs
 
@@ -101,7 +92,7 @@ class _Reader:
     def block(self, element: Element, *, code: bool) -> None:
         runs = self._result.runs
         first = len(runs)
-        if not code and (element.tag in PREFORMATTED or _holds_lines(element)):
+        if not code and (element.tag in html.PREFORMATTED or _holds_lines(element)):
             self._result.codes.append(element)
             code = True
         self._text(element.text)
@@ -240,7 +231,7 @@ def _has_lines(code: Element) -> bool:
 def code_text(element: Element) -> str:
     if element.tag == "code":
         return _fold_lines(element)
-    if element.tag not in PREFORMATTED and _holds_lines(element):
+    if element.tag not in html.PREFORMATTED and _holds_lines(element):
         lines = [_copied_text(line).removesuffix("\n") for line in element]
         if all(line.startswith("\xa0") for line in lines if line.strip()):
             lines = [line[1:] for line in lines]  # separator of line numbers and code
@@ -252,7 +243,7 @@ def code_text(element: Element) -> str:
 
 def _fold_lines(element: Element) -> str:
     text = ""
-    for part, begins, piece in texts_of(element):
+    for part, begins, piece in html.texts_of(element):
         ends = part.tag in _ITEMS or (part.tag == "br" and not begins)
         text += "\0" * ends + piece
     items = next(element.iter(*_ITEMS), None) is not None
