@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from urllib.parse import unquote_plus
 
 from lxml import etree
@@ -19,6 +20,8 @@ _DROPPED_ROLES = frozenset({"navigation", "search", "banner", "menu", "menubar",
 _CONTROLS = NAMES["controls"]
 _RESULTS = frozenset({"search-results", "searchresults", "search-result"})
 _NAVIGATION = NAMES["navigation"] | _RESULTS
+_DROPPED_NAMES = _CONTROLS | html.SELF_LINKS
+_TELLING = _DROPPED_NAMES | _NAVIGATION | NAMES["ambiguous_controls"] | {"topic"}
 _LINKED = 0.5  # minimum share of linked words in navigation
 _LITTLE = 12  # maximum words of navigation without links: its title, a note
 _SOURCE_TEXTS = frozenset({"source", "src", "view source", "view on github", "edit"})
@@ -73,9 +76,10 @@ def clean(body: Element) -> None:
             link.text = None
     candidates: list[Element] = []
     for element in _MARKED(body):
-        if _is_boilerplate(element) or numbers_lines(element):
+        is_plain = element.keys() == ["class"] and _is_plain(element.get("class"))
+        if numbers_lines(element) or (not is_plain and _is_boilerplate(element)):
             doomed.append(element)
-        elif _is_named(element, _NAVIGATION):
+        elif not is_plain and _is_named(element, _NAVIGATION):
             candidates.append(element)
     bars = (part for part in doomed if part.tag == "nav" or part.get("role") in _DROPPED_ROLES)
     parents = [bar.getparent() for bar in bars]
@@ -148,6 +152,11 @@ def _menus_of(candidates: Iterable[Element], body: Element) -> list[Element]:
             else:
                 menus.append(part)
     return menus
+
+
+@lru_cache(maxsize=10_000)  # code has thousands of elements with one of a few classes
+def _is_plain(class_names: str) -> bool:
+    return _TELLING.isdisjoint(class_names.lower().split())
 
 
 def _is_named(element: Element, names: frozenset[str]) -> bool:
@@ -267,7 +276,7 @@ def _is_boilerplate(element: Element) -> bool:
     if is_ambiguous and next(element.iter(*HEADINGS), None) is not None:
         return False
     return (
-        _is_named(element, _CONTROLS | html.SELF_LINKS)
+        _is_named(element, _DROPPED_NAMES)
         or {"contents", "topic"} <= {*classes(element)}
         or role in _DROPPED_ROLES
         or ("hidden" in element.attrib and role != "tabpanel")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import chain, islice, pairwise, takewhile
 
 from kbkit.sources.html import BLOCKS, NAMES, PREFORMATTED, Element, classes, plain_text, texts_of
@@ -321,6 +322,7 @@ def opens_popup(element: Element) -> bool:
     return _is_named(element.get("class"), _POPUP) or numbers_lines(element)
 
 
+@lru_cache(maxsize=10_000)
 def _is_named(names: str | None, pattern: re.Pattern[str]) -> bool:
     return any(map(pattern.search, (names or "").split()))
 

@@ -264,10 +264,12 @@ def contents(body: Element) -> list[Element]:
         previous = element.getprevious()
         label = previous is not None and _is_title(previous) and not (previous.tail or "").strip()
         least = 1 if label else _SITE_LINKS
-        if len(targets) < least or not _is_all_linked(element):
+        if len(targets) < least:
             continue
         ids = ids or {part.get("id") or part.get("name") or "" for part in body.iter()} - {""}
-        if targets <= ids and not any(outer in lists for outer in element.iterancestors()):
+        if not targets <= ids or any(outer in lists for outer in element.iterancestors()):
+            continue
+        if _is_all_linked(element):  # the slowest condition comes last
             if below_title:
                 lists += [element, heading]
             else:
