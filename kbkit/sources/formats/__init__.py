@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 from kbkit.errors import MissingExtraError
 from kbkit.runtime.engine import Engine, WorkerPool
@@ -114,7 +115,6 @@ def parse(name: str, data: bytes) -> list[Part]:
     return nonempty
 
 
-FILE_SECONDS = 120.0  # time limit for reading one file
 MEMORY = 2_500_000_000  # bytes of the reading process
 
 
@@ -133,10 +133,7 @@ class ParseTask:
 
     name: str
     data: bytes
-
-    @property
-    def seconds(self) -> float:
-        return FILE_SECONDS
+    seconds: ClassVar[float] = 120.0
 
     def perform(self) -> ParsedFile:
         try:

@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from kbkit.runtime.engine import Engine, WorkerPool
 from kbkit.runtime.processes import Workers
@@ -30,7 +30,6 @@ _MEASURABLE = 500_000  # characters of a page; larger ones take too long to meas
 # larger pages (bytes) are read in a process that can be stopped: parsing time is quadratic in the
 # number of attributes of an element, and 150 kB hold 18,000 of them
 LARGE = 32_000
-PAGE_SECONDS = 60.0  # time limit for reading one page
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +52,7 @@ class ExtractTask:
     common: frozenset[int] = frozenset()
     alone: bool = True
     drawings: bool = False
-
-    @property
-    def seconds(self) -> float:
-        return PAGE_SECONDS
+    seconds: ClassVar[float] = 60.0
 
     def perform(self) -> ExtractedPage:
         return extract_page(self)

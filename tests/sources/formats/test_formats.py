@@ -286,7 +286,7 @@ def test_files_are_searchable_and_kept_after_a_failure(
         again = kb.refresh()
         assert (again.same, again.gone, again.chunks_embedded) == (report.new, 0, 0)
         # a file that cannot be read this time keeps its documents, parts included
-        monkeypatch.setattr("kbkit.sources.formats.FILE_SECONDS", 0.0001)
+        monkeypatch.setattr("kbkit.sources.formats.ParseTask.seconds", 0.0001)
         assert kb.refresh().gone == 0
         states = {document.uri: document.state.value for document in kb.documents}
         assert states["docs/book.epub/OEBPS/two b.xhtml"] == "stale"

@@ -199,12 +199,12 @@ def test_sizes_of_members_are_counted() -> None:
 def test_parser_over_its_time_or_memory_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     from kbkit.sources import formats as file_parser
 
-    monkeypatch.setattr(file_parser, "FILE_SECONDS", 0.2)
+    monkeypatch.setattr(file_parser.ParseTask, "seconds", 0.2)
     with FileParser(1) as reader:
         slow = reader.submit("x.json", json.dumps([[1] * 50] * 60_000).encode()).result(30)
         assert slow.failed
         assert "longer than 0.2 s" in slow.reason
-        monkeypatch.setattr(file_parser, "FILE_SECONDS", 60.0)
+        monkeypatch.setattr(file_parser.ParseTask, "seconds", 60.0)
         assert reader.submit("x.json", b'{"a": 1}').result(30).parts
     monkeypatch.setattr(file_parser, "MEMORY", 300_000_000)
     with FileParser(1) as reader:

@@ -345,7 +345,7 @@ def test_time_for_a_large_page_is_bounded(site, monkeypatch, kind) -> None:
     """900,000 attributes once took minutes in this process, which could not be ended."""
     attributes = " ".join(f"a{number}=1" for number in range(60_000))
     site.pages["/"] = f"<html><body><h1>Long</h1><p {attributes}>Some text of it.</p></body></html>"
-    monkeypatch.setattr("kbkit.sources.html.site_extractor.PAGE_SECONDS", 0.5)
+    monkeypatch.setattr("kbkit.sources.html.site_extractor.ExtractTask.seconds", 0.5)
     spec = kind(url=site.url + "/", allow_private=True)
     (event,) = open_reader(spec).events(SourceContext(user_agent="kbkit"))
     assert (event.outcome, event.reason) == (Outcome.FAILED, "took longer than 0.5 s")
