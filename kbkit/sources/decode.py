@@ -124,8 +124,7 @@ def _utf8(body: bytes) -> Decoded | None:
         return Decoded(body.decode("utf-8"))
     except UnicodeDecodeError:
         text = body.decode("utf-8", errors="replace")
-        plausible = _letters(text) > 2 * text.count("\ufffd")
-        return _with_losses(text, "utf-8") if plausible else None
+        return _with_losses(text, "utf-8") if _letters(text) > 2 * text.count("\ufffd") else None
 
 
 def _letters(text: str) -> int:

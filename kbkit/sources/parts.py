@@ -106,8 +106,7 @@ def title_from_name(name: str) -> str:
     """Make a title from a path or URL; index pages take their folder's name."""
     path = PurePosixPath(name.rstrip("/").replace("\\", "/"))
     is_index = path.stem.lower() in {"index", "readme"} and path.parent.name
-    stem = path.parent.name if is_index else path.stem
-    return re.sub(r"[-_]+", " ", stem).strip() or name
+    return re.sub(r"[-_]+", " ", path.parent.name if is_index else path.stem).strip() or name
 
 
 def _front_matter(fence: str, text: str) -> dict[str, Any]:

@@ -148,9 +148,7 @@ def _entity(text: str) -> str:
     text = text.rstrip(" ,;!?") or text
     if len(text) > 1 and text[-1] in ".:" and not text.endswith(".."):
         text = text.rstrip(".:") or text
-    if " " not in text and is_identifier(text):
-        return text
-    return _phrase(text)
+    return text if " " not in text and is_identifier(text) else _phrase(text)
 
 
 def is_identifier(text: str) -> bool:
@@ -187,6 +185,4 @@ def singular(word: str) -> str:
         return low[:-3] + "y"
     if low.endswith(("sses", "xes", "zzes", "ches", "shes")):
         return low[:-2]
-    if low.endswith(("ss", "us", "is")):
-        return low
-    return low[:-1]
+    return low if low.endswith(("ss", "us", "is")) else low[:-1]

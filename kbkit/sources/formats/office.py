@@ -144,8 +144,7 @@ class Word:
         for tag, rewrite in rewrites.items():
             for element in list(root.iter(tag)):
                 rewrite(element)
-        data: bytes = etree.tostring(root, encoding="utf-8", xml_declaration=True)
-        return data
+        return bytes(etree.tostring(root, encoding="utf-8", xml_declaration=True))
 
     def _hide(self, mark: Any) -> None:
         run = mark.getparent().getparent()

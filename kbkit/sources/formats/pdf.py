@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
 from statistics import median, median_low
 from typing import Any
@@ -22,7 +23,7 @@ from kbkit.models import License
 from kbkit.sources.html.metadata import rights_license
 from kbkit.sources.parts import PAGE_BREAK, Part, check_length, one_line, stem
 from kbkit.sources.untrusted import UnreadableError
-from kbkit.text.markdown.writing import escape, guard
+from kbkit.text.markdown.writing import escape, guard, heading_line
 
 _LARGER = 1.12  # minimum height of a heading, times that of body text
 _SMALLER = 0.95  # the same for bold headings
@@ -213,13 +214,9 @@ def _read(document: Any, name: str) -> Part:
 
 
 def _license(document: Any) -> License:
-    license = License()
-    for key in ("License", "Rights", "Copyright"):
-        text = _CONTROL.sub("", document.get_metadata_value(key) or "")
-        license = license.or_else(
-            License.stated(text) if key == "License" else rights_license(text)
-        )
-    return license
+    keys = ("License", "Rights", "Copyright")
+    name, *texts = (_CONTROL.sub("", document.get_metadata_value(key) or "") for key in keys)
+    return reduce(License.or_else, map(rights_license, texts), License.stated(name))
 
 
 def _outline(document: Any, count: int) -> tuple[dict[int, list[tuple[int, str]]], str]:
@@ -276,7 +273,7 @@ def _page(lines: list[Line], headings: list[tuple[int, str]]) -> str:
     for level, title in headings:
         span = _find(lines, _key(title), matched_lines)
         if span is None:
-            blocks.append(_heading(level, title))
+            blocks.append(heading_line(escape(title), level))
         else:
             printed[span[0]] = (level, title, span[1])
             matched_lines.update(range(span[0], span[0] + span[1]))
@@ -285,7 +282,7 @@ def _page(lines: list[Line], headings: list[tuple[int, str]]) -> str:
         if number in printed:
             flush()
             level, title, skip = printed[number]
-            blocks.append(_heading(level, title))
+            blocks.append(heading_line(escape(title), level))
         if skip:
             skip -= 1
             continue
@@ -302,11 +299,6 @@ def _paragraph(text: str) -> str:
         return guard(escape(text))
     mark = item["number"] or "-"
     return f"{mark} {guard(escape(text[item.end() :]))}"
-
-
-def _heading(level: int, title: str) -> str:
-    text = re.sub(r"(?<!\\)(#+)$", r"\\\1", escape(title))
-    return f"{'#' * level} {text}"
 
 
 def _lines(text: Any) -> list[Line]:

@@ -233,8 +233,7 @@ def _xml(data: bytes) -> Any:
 
 
 def _elements(node: Any, name: str) -> list[Any]:
-    elements: list[Any] = node.xpath(".//*[local-name()=$name]", name=name)
-    return elements
+    return list(node.xpath(".//*[local-name()=$name]", name=name))
 
 
 def _license(book: Any) -> License:

@@ -19,22 +19,8 @@ from lxml.html import defs
 from kbkit.models import DocumentType, License
 from kbkit.models.documents import Navigation
 from kbkit.models.values import plain
-from kbkit.sources.html import (
-    HTTP_HEAD,
-    NAMES,
-    Element,
-    anchor,
-    classes,
-    links,
-    metadata,
-    parse,
-    plain_text,
-    regions,
-    resolve_link,
-    self_links,
-    to_html,
-    web_address,
-)
+from kbkit.sources import html as dom
+from kbkit.sources.html import Element, classes, metadata, plain_text, regions
 from kbkit.sources.html.cleaning import clean
 from kbkit.sources.html.images import take_drawings
 from kbkit.sources.html.navigation import page_navigation
@@ -117,13 +103,13 @@ def extract(
     alone: bool = True,
     drawings: bool = False,
 ) -> ExtractedPage:
-    html = HTTP_HEAD.sub("", html)
-    root = parse(html) if html.strip() else None
+    html = dom.HTTP_HEAD.sub("", html)
+    root = dom.parse(html) if html.strip() else None
     if root is None:
         return ExtractedPage(reason="empty page")
     try:
         if not re.search("(?i)<body", html):
-            html = to_html(root)
+            html = dom.to_html(root)
         body = root.find("body")
         drawn = take_drawings(body, url) if drawings and body is not None else {}
         page = _read(root, html, url, known, common, alone=alone)
@@ -142,7 +128,7 @@ def _read(
     *,
     alone: bool,
 ) -> ExtractedPage:
-    base = resolve_link(url, root.xpath("string(//base[@href!='']/@href)")) or url
+    base = dom.resolve_link(url, root.xpath("string(//base[@href!='']/@href)")) or url
     robots, refresh, description = _meta(root, base)
     nofollow = "nofollow" in robots or "none" in robots
     facts: dict[str, Any] = {
@@ -162,7 +148,7 @@ def _read(
         return ExtractedPage(reason="no text", **facts)
     if not facts.get("reason") and not refresh and is_shell(root):
         return ExtractedPage(reason=NEEDS_BROWSER, **facts)
-    anchors = self_links(body)
+    anchors = dom.self_links(body)
     declared = not known and regions.is_stated(root)
     tabs = label_tabs(body)
     clean(body)
@@ -212,7 +198,7 @@ def _read(
         return ExtractedPage(title=title, **{"reason": "no text", **facts})
     in_content = heading is not None and (region is heading or region in heading.iterancestors())
     if title and not in_content:
-        fragment = anchor(heading, anchors) if heading is not None else ""
+        fragment = dom.anchor(heading, anchors) if heading is not None else ""
         content = f"# {escape(title)}{anchor_mark(fragment)}\n\n{content}"
     return ExtractedPage(title=title, content=content + "\n", article=article, **facts)
 
@@ -263,30 +249,30 @@ def _meta(root: Element, base: str) -> tuple[str, str, str]:
         described.setdefault(name, plain(content[:_DESCRIPTION]))
         if (element.get("http-equiv") or "").lower() == "refresh":
             match = _REFRESH.match(content)
-            refresh = refresh or (resolve_link(base, match[1].strip()) if match else "")
+            refresh = refresh or (dom.resolve_link(base, match[1].strip()) if match else "")
     return robots, refresh, described.get("description") or described.get("og:description", "")
 
 
 def _canonical(root: Element, base: str) -> str:
     for element in root.iter("link"):
         if "canonical" in (element.get("rel") or "").lower().split():
-            return resolve_link(base, element.get("href") or "")
+            return dom.resolve_link(base, element.get("href") or "")
     return ""
 
 
 def _absolute(root: Element, base: str) -> list[str]:
-    hrefs = dict.fromkeys(re.sub(r"(?s)#(?!!?/).*", "", href.strip()) for href in links(root))
-    urls = (web_address(base, href) for href in hrefs)
+    hrefs = dict.fromkeys(re.sub(r"(?s)#(?!!?/).*", "", href.strip()) for href in dom.links(root))
+    urls = (dom.web_address(base, href) for href in hrefs)
     return [url for url in urls if 0 < len(url) < 4000][:20_000]
 
 
 def markdown_of(html: str, *, relative: bool = False) -> str:
     """Convert HTML that holds content only to Markdown."""
-    root = parse(html)
+    root = dom.parse(html)
     body = root.find("body") if root is not None else None
     if body is None:
         return ""
-    permalinks = self_links(body)
+    permalinks = dom.self_links(body)
     clean(body)
     return MarkdownWriter("", permalinks, relative=relative).write(body).strip()
 
@@ -401,7 +387,7 @@ def generated_type(root: Element, html: str, url: str) -> DocumentType | None:
         texts.append(comment[1].lower())
     names = {name for text in texts for name in re.findall(r"^[a-z]+\d?", text)}
     is_doxygen = "doxygen" in names and _DOXYGEN.search(url)  # which also writes prose
-    if is_doxygen or names & (NAMES["api_generators"] - {"doxygen"}):
+    if is_doxygen or names & (dom.NAMES["api_generators"] - {"doxygen"}):
         return DocumentType.REFERENCE
     body = root.find("body")
     if body is None:

@@ -80,9 +80,7 @@ class InlineWriter:
             previous = element.getprevious()
             has_delimiter = previous is not None and "classifier-delimiter" in classes(previous)
             return ("" if has_delimiter else " : ") + self._children(element)
-        if tag == "q":
-            return f"“{self._children(element)}”"
-        return self._children(element)
+        return f"“{self._children(element)}”" if tag == "q" else self._children(element)
 
     def image(self, element: Element) -> str:
         alt = writing.SPACE.sub(" ", element.get("alt") or "").strip()

@@ -11,31 +11,10 @@ import re
 from collections.abc import Callable
 from functools import cache
 
-from kbkit.sources.html import (
-    BLOCKS,
-    HEADINGS,
-    NAMES,
-    PREFORMATTED,
-    Element,
-    anchor,
-    classes,
-    drop_tree,
-    opening_anchor,
-    plain_text,
-    tables,
-    valid_anchor,
-)
-from kbkit.sources.html.inline import (
-    InlineWriter,
-    broken_code,
-    code_text,
-    escape_bang,
-    language,
-    lines_of_code,
-    opens_popup,
-)
+from kbkit.sources import html
+from kbkit.sources.html import BLOCKS, HEADINGS, Element, classes, inline, plain_text, tables
 from kbkit.text.markdown import without_text_anchor, writing
-from kbkit.text.markdown.writing import anchor_mark, bold, escape, fence
+from kbkit.text.markdown.writing import anchor_mark, bold, escape, fence, heading_line
 
 _MARK = re.compile(r"^-(?=   )", re.MULTILINE)
 _NO_PARAGRAPH = re.compile(r"`{3}|[|>]|#{1,6} |-   |\d+\. |\$\$|---$|.*\}$", re.DOTALL)
@@ -74,7 +53,7 @@ class MarkdownWriter:
     def __init__(
         self, base: str, own_anchors: dict[Element, str] | None = None, *, relative: bool = False
     ) -> None:
-        self._spans = InlineWriter(base, relative=relative)
+        self._spans = inline.InlineWriter(base, relative=relative)
         self._anchors = own_anchors or {}
         self._sections = Sections()
         self._holders: set[Element] = set()
@@ -114,12 +93,12 @@ class MarkdownWriter:
                     is_list = mark == "*" and block.startswith("-   ")
                     out.append(_MARK.sub(mark, block) if is_list else block)
                 previous_tag, mark = (tag, mark) if tag in {"dl", "ul"} else ("", "-")
-            elif (code := broken_code(child)) is not None:
+            elif (code := inline.broken_code(child)) is not None:
                 self._paragraph(inline_texts, out)
-                out.append(fence(code, language(child)))
+                out.append(fence(code, inline.language(child)))
             else:
                 if tag == "a":
-                    escape_bang(inline_texts)
+                    inline.escape_bang(inline_texts)
                 inline_texts.append(self._spans.write(child))
             if child.tail:
                 inline_texts.append(escape(child.tail))
@@ -136,12 +115,12 @@ class MarkdownWriter:
         tag = element.tag
         if tag in HEADINGS and "author" not in classes(element):
             return self._heading(element, HEADINGS[tag])
-        if tag in PREFORMATTED:
+        if tag in html.PREFORMATTED:
             return self._code(element)
         if tag in ("div", "p") and element in self._anchors:
             return self._signature(element)
-        if (code := lines_of_code(element)) is not None:
-            return [fence(code, language(element))]
+        if (code := inline.lines_of_code(element)) is not None:
+            return [fence(code, inline.language(element))]
         if element.get("role") in _NOTES:
             return self._note(element)
         names = classes(element) if tag in ("div", "aside", "section", "p", "dl") else []
@@ -158,14 +137,14 @@ class MarkdownWriter:
             return self._add_anchors(element)
         sign = writing.write_marks(writing.fold_spaces(self._spans.write(sign_element)))
         sign = f"{sign[:-2]}]" if sign.endswith("\\]") else sign
-        drop_tree(sign_element)
+        html.drop_tree(sign_element)
         blocks = self._add_anchors(element)
         return [f"{sign} {blocks[0]}", *blocks[1:]] if blocks else []
 
     def _add_anchors(self, element: Element) -> list[str]:
         blocks = self._blocks(element)
         if blocks and not _NO_PARAGRAPH.match(blocks[0]):
-            blocks[0] += anchor_mark(opening_anchor(element))
+            blocks[0] += anchor_mark(html.opening_anchor(element))
         return blocks
 
     def _caption(self, element: Element) -> list[str]:
@@ -175,36 +154,31 @@ class MarkdownWriter:
         return [bold(text)] if text else []
 
     def _heading(self, element: Element, level: int) -> list[str]:
-        for part in [part for part in element.iterdescendants() if opens_popup(part)]:
-            drop_tree(part)
-        fragment = anchor(element, self._anchors)
+        for part in [part for part in element.iterdescendants() if inline.opens_popup(part)]:
+            html.drop_tree(part)
+        fragment = html.anchor(element, self._anchors)
         text = self._spans.line(element, place=fragment)
         if not text:
             return [text for image in element.iter("img") if (text := self._spans.image(image))]
         if element.getparent() is not None and self._in_cell(element):
             return [bold(text)]
         self._sections.begin(element, text, level)
-        return [self._heading_line(text, level, fragment)]
+        return [heading_line(text, level, fragment)]
 
     def _signature(self, element: Element) -> list[str]:
-        fragment = valid_anchor(self._anchors[element])
+        fragment = html.valid_anchor(self._anchors[element])
         text = self._spans.signature(element, fragment)
         level = self._sections.member(element)
-        return [self._heading_line(text, level, fragment)] if text else []
+        return [heading_line(text, level, fragment)] if text else []
 
     def _in_cell(self, element: Element) -> bool:
         inner = ("div", "p", "span", "a", "li")
         holder = next((up for up in element.iterancestors() if up.tag not in inner), None)
         return holder is not None and holder.tag in ("td", "th") and holder not in self._no_cells
 
-    @staticmethod
-    def _heading_line(text: str, level: int, fragment: str) -> str:
-        text = re.sub(r"(?<!\\)(#+)$", r"\\\1", text)
-        return f"{'#' * level} {text}{anchor_mark(fragment)}"
-
     def _code(self, element: Element) -> list[str]:
-        code = code_text(element)
-        return [fence(code, language(element))] if code.strip() else []
+        code = inline.code_text(element)
+        return [fence(code, inline.language(element))] if code.strip() else []
 
     def _list(self, element: Element) -> list[str]:
         if element.tag != "ol" and next(element.iterdescendants("hr", *HEADINGS), None) is not None:
@@ -244,10 +218,12 @@ class MarkdownWriter:
     def _definitions(self, element: Element) -> list[str]:
         out: list[str] = []
         base = self._sections.last
-        api = not NAMES["api_lists"].isdisjoint(classes(element))
+        api = not html.NAMES["api_lists"].isdisjoint(classes(element))
         notes = not {"footnote", "citation"}.isdisjoint(classes(element))
         groups = tables.definition_groups(element)
-        group_anchors = [[anchor(term, self._anchors) for term in terms] for terms, _ in groups]
+        group_anchors = [
+            [html.anchor(term, self._anchors) for term in terms] for terms, _ in groups
+        ]
         anchored = [any(anchors) for anchors in group_anchors if anchors]
         # if most terms have anchors; a few lead to letters of the alphabet
         mostly_anchored = sum(anchored) * 2 > len(anchored)
@@ -262,7 +238,7 @@ class MarkdownWriter:
                     self._sections.last = min(6, max(base, 1) + 1)
                     line = self._spans.signature if signed else self._spans.line
                     if text := line(term, place=term_anchor):
-                        out.append(self._heading_line(text, self._sections.last, term_anchor))
+                        out.append(heading_line(text, self._sections.last, term_anchor))
                 elif text := self._spans.line(term):
                     list_terms.append((f"[{text.strip('[]')}]" if notes else text, term_anchor))
             blocks: list[str] = []
@@ -343,7 +319,7 @@ class MarkdownWriter:
                 self._heading(heading, level) if level else [bold(self._title(element, heading))]
             )
             tables.drop_icons(element, plain_text(heading))
-            drop_tree(heading)
+            html.drop_tree(heading)
         elif tables.is_body(element):
             return self._blocks(element)
         elif "admonition" not in (element.get("class") or ""):

@@ -306,9 +306,7 @@ def _verbatim(kind: str, title: str, options: dict[str, str], body: list[str]) -
         return markdown_of_rst(text).split("\n")
     if kind == "math":
         return formula_lines([title, *body])
-    if kind == "toctree":
-        return pieces.toctree(body)
-    return None
+    return pieces.toctree(body) if kind == "toctree" else None
 
 
 _BLOCK_STARTS = tuple("`~!?=>:/[*<$\\")

@@ -375,8 +375,7 @@ def _once_each(members_of: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
 
 
 def _origin_of(member: Any) -> str:
-    origin: str = member.extra[KEY]["origin"]
-    return origin
+    return str(member.extra[KEY]["origin"])
 
 
 def _own_name(member: Any) -> bool:

@@ -367,7 +367,6 @@ def _retry_after(value: str) -> float | None:
     if value.isascii() and value.isdigit():
         return float(value[:9])
     try:
-        moment = email.utils.parsedate_to_datetime(value)
-        return max(0.0, moment.timestamp() - time.time())
+        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
     except (ValueError, OverflowError, OSError):
         return None

@@ -223,9 +223,7 @@ def uses_browser(spec: CrawlSource | PageSource, context: SourceContext) -> bool
 def body_refusal(response: Response, accepted: frozenset[str]) -> str:
     if not response.body.strip():
         return "empty page"
-    if response.media_type not in accepted:
-        return f"{response.media_type}, not a page"
-    return ""
+    return "" if response.media_type in accepted else f"{response.media_type}, not a page"
 
 
 def page_record(task: PageRequest, response: Response, validator: str) -> PageRecord:

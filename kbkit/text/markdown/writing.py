@@ -91,6 +91,11 @@ def anchor_mark(anchor: str) -> str:
     return f" {{#{anchor}}}" if anchor else ""
 
 
+def heading_line(text: str, level: int, anchor: str = "") -> str:
+    text = re.sub(r"(?<!\\)(#+)$", r"\\\1", text)
+    return f"{'#' * level} {text}{anchor_mark(anchor)}"
+
+
 def resolve(base: str, href: str) -> str:
     """Resolve a link as browsers do, backslashes in paths as slashes; `ValueError` if malformed."""
     path = _PATH.match(href)
