@@ -34,17 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from kbkit.embedding import Matrix, Vector
-from kbkit.embedding.regression import (
-    MAX_TERMS,
-    build_vocabulary,
-    fit_prior,
-    group_headings,
-    map_words,
-    partial_whitening,
-    ridge,
-    term_matrix,
-)
+from kbkit.embedding import Matrix, Vector, regression
 from kbkit.errors import EmbedderError
 
 MAX_QUERY_ROWS = 64
@@ -95,7 +85,7 @@ class FittedEncoder:
 
     def encode(self, terms: Iterable[str]) -> Vector:
         row_of = self._rows
-        distinct = dict.fromkeys(islice(terms, MAX_TERMS))
+        distinct = dict.fromkeys(islice(terms, regression.MAX_TERMS))
         rows = list(islice((row_of[term] for term in distinct if term in row_of), MAX_QUERY_ROWS))
         if not rows:
             return np.zeros(self.dimensions, np.float32)
@@ -117,24 +107,24 @@ def fit(
 
     if not np.isfinite(vectors).all():
         raise EmbedderError("a vector has numbers that are not finite; embed again")
-    terms, df = build_vocabulary(chunk_terms, _MAX_VOCABULARY)
+    terms, df = regression.build_vocabulary(chunk_terms, _MAX_VOCABULARY)
     if not terms:
         raise EmbedderError("no chunk contains a term to fit a query encoder to")
     vocabulary = {term: row for row, term in enumerate(terms)}
     idf = np.log1p((len(vectors) - df + 0.5) / (df + 0.5))
     centred = np.asarray(vectors, np.float32) - np.mean(vectors, axis=0, dtype=np.float32)
-    design, targets = term_matrix(chunk_terms, vocabulary, idf), centred
-    general = map_words(words, vocabulary, design, centred)
-    groups = group_headings(heading_terms, centred)
+    design, targets = regression.term_matrix(chunk_terms, vocabulary, idf), centred
+    general = regression.map_words(words, vocabulary, design, centred)
+    groups = regression.group_headings(heading_terms, centred)
     if groups is not None:
         headings, means, weights = groups
-        rows = diags(weights) @ term_matrix(headings, vocabulary, idf)
+        rows = diags(weights) @ regression.term_matrix(headings, vocabulary, idf)
         design = vstack([design, rows], format="csr", dtype=np.float32)
         targets = np.concatenate([centred, weights[:, None] * means])
-    start = fit_prior(prior, vocabulary, df, design, targets)
+    start = regression.fit_prior(prior, vocabulary, df, design, targets)
     penalty = _penalty(design, _LAMBDA, empty=1.0)
-    solved = start + ridge(design, targets - design @ start, penalty)
-    metric = partial_whitening(centred)
+    solved = start + regression.ridge(design, targets - design @ start, penalty)
+    metric = regression.partial_whitening(centred)
     table = _scale(solved, idf, _IDF_POWER, metric)
     word_table = _scale(general, idf, _WORDS_IDF_POWER, metric)
     if (size := _size(design, word_table)) > 0:
@@ -223,7 +213,7 @@ def fit_to_texts(
     """
     from scipy.sparse import csr_matrix
 
-    names, df = build_vocabulary([*chunk_terms, *terms], _MAX_TEXT_TERMS)
+    names, df = regression.build_vocabulary([*chunk_terms, *terms], _MAX_TEXT_TERMS)
     if not names:
         raise EmbedderError("no text contains a term to fit a query encoder to")
     vocabulary = {term: row for row, term in enumerate(names)}
@@ -240,9 +230,9 @@ def fit_to_texts(
     design = csr_matrix((values, columns, starts), shape=(len(rows_of_texts), len(names)))
     mean = vectors.mean(axis=0)
     targets = np.asarray(vectors - mean, np.float32)
-    start = fit_prior(words, vocabulary, np.sqrt(df), design, targets)
+    start = regression.fit_prior(words, vocabulary, np.sqrt(df), design, targets)
     penalty = _penalty(design, _TEXTS_LAMBDA, empty=_EMPTY_COLUMN)
-    table = start + ridge(design, targets - design @ start, penalty)
+    table = start + regression.ridge(design, targets - design @ start, penalty)
     rows = (table + np.float32(_MEAN_SHARE) * mean) * weights[:, None]
     report = {
         "texts": len(terms),

@@ -18,23 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.embedding import Matrix, Vector, full_rows, normalize
-from kbkit.embedding.models import (
-    DIMENSIONS,
-    file_version,
-    minilm_files,
-    minilm_weights,
-    sha256,
-    token_vectors,
-)
-from kbkit.embedding.presets import (
-    MODEL_FILES,
-    PRESETS,
-    DenseLayer,
-    ModelConfig,
-    fetch_model,
-    read_config,
-)
+from kbkit.embedding import Matrix, Vector, full_rows, models, normalize, presets
 from kbkit.errors import EmbedderError
 from kbkit.recipes import OnnxEmbedding
 
@@ -49,7 +33,7 @@ _SENTENCE_RANK, _TOKEN_RANK = 2, 3
 class _Files(NamedTuple):
     model: Path
     tokenizer: Path
-    config: ModelConfig = ModelConfig()
+    config: presets.ModelConfig = presets.ModelConfig()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +47,7 @@ class _Options:
     passage_prefix: str
 
     @classmethod
-    def of(cls, spec: OnnxEmbedding, config: ModelConfig) -> _Options:
+    def of(cls, spec: OnnxEmbedding, config: presets.ModelConfig) -> _Options:
         values: dict[str, Any] = {"pooling": "mean", "max_length": MAX_LENGTH}
         values |= {"query_prefix": "", "passage_prefix": ""}
         for name in values:
@@ -84,9 +68,9 @@ class OnnxEmbedder:
         self._options = _Options.of(spec, files.config)
         self._dense = files.config.dense
         with _opening:  # prevents two threads from loading the same files
-            self._session = _session(files.model, file_version(files.model))
+            self._session = _session(files.model, models.file_version(files.model))
             self._tokenizer = tokenizer_of(
-                files.tokenizer, file_version(files.tokenizer), self._options.max_length
+                files.tokenizer, models.file_version(files.tokenizer), self._options.max_length
             )
         tokens, vocabulary = self._tokenizer.get_vocab_size(), files.config.vocabulary
         if vocabulary and not _MIN_VOCABULARY_SHARE * vocabulary <= tokens <= vocabulary:
@@ -200,12 +184,12 @@ def minilm_fingerprint() -> str:
 
 def _preset_files(name: str) -> _Files:
     if name == "minilm":
-        return _Files(*minilm_files())
-    if name in PRESETS and PRESETS[name].package:
+        return _Files(*models.minilm_files())
+    if name in presets.PRESETS and presets.PRESETS[name].package:
         raise EmbedderError(f"{name} is not an ONNX model; write `embedding: {{type: {name}}}`")
-    model, folder = fetch_model(name)
-    config = read_config(folder)
-    if preset := PRESETS.get(name):
+    model, folder = presets.fetch_model(name)
+    config = presets.read_config(folder)
+    if preset := presets.PRESETS.get(name):
         inputs = {
             prefix: getattr(preset, prefix)
             for prefix in ("query_prefix", "passage_prefix")
@@ -218,7 +202,7 @@ def _preset_files(name: str) -> _Files:
 def _model_files(spec: OnnxEmbedding, base: Path) -> _Files:
     model = base / Path(spec.model or "").expanduser()
     if model.is_dir():
-        existing = [model / name for name in MODEL_FILES if (model / name).is_file()]
+        existing = [model / name for name in presets.MODEL_FILES if (model / name).is_file()]
         model = existing[0] if existing else model / "model.onnx"
     if spec.tokenizer:
         tokenizer = base / Path(spec.tokenizer).expanduser()
@@ -228,7 +212,7 @@ def _model_files(spec: OnnxEmbedding, base: Path) -> _Files:
         if not path.is_file():
             raise EmbedderError(f"{path}: no such file; set embedding.{key} to its path")
     folder = model.parent.parent if model.parent.name == "onnx" else model.parent
-    return _Files(model, tokenizer, read_config(folder))
+    return _Files(model, tokenizer, presets.read_config(folder))
 
 
 def _tokenizer_beside(model: Path) -> Path:
@@ -293,12 +277,12 @@ def encode_texts(tokenizer: Any, texts: list[str]) -> list[Any]:
 
 
 def _fingerprint(
-    files: _Files, spec: OnnxEmbedding, options: _Options, dense: Sequence[DenseLayer]
+    files: _Files, spec: OnnxEmbedding, options: _Options, dense: Sequence[presets.DenseLayer]
 ) -> str:
     digest = hashlib.sha256()
     weights = sorted(files.model.parent.glob(f"{files.model.name}?data"))  # of large models
     for path in (files.model, *weights, files.tokenizer):
-        digest.update(sha256(path).encode())
+        digest.update(models.sha256(path).encode())
     digest.update(json.dumps(asdict(options), separators=(",", ":"), ensure_ascii=False).encode())
     for layer in dense:
         digest.update(layer.digest.encode())
@@ -315,14 +299,14 @@ class MiniLmEmbedder:
     to three digits.
     """
 
-    dimensions = DIMENSIONS
+    dimensions = models.DIMENSIONS
     batch_size = OnnxEmbedder.batch_size
 
     def __init__(self, spec: OnnxEmbedding) -> None:
         self._spec = spec
         self.fingerprint = minilm_fingerprint()
-        path = minilm_files()[1]
-        self._tokenizer = tokenizer_of(path, file_version(path), MAX_LENGTH)
+        path = models.minilm_files()[1]
+        self._tokenizer = tokenizer_of(path, models.file_version(path), MAX_LENGTH)
         self._queries = count()
         if find_spec("onnxruntime") is None:
             _ = self._model  # raises the error
@@ -339,7 +323,7 @@ class MiniLmEmbedder:
         ):
             return self._model.embed_query(text)
         (tokens,) = encode_texts(self._tokenizer, [text])
-        vector: Vector = token_vectors(minilm_weights(), tokens.ids).mean(axis=0)
+        vector: Vector = models.token_vectors(models.minilm_weights(), tokens.ids).mean(axis=0)
         vector /= np.linalg.norm(vector)
         return vector
 

@@ -17,16 +17,9 @@ from kbkit.embedding.fitted import FittedEncoder
 from kbkit.embedding.onnx import minilm_fingerprint
 from kbkit.embedding.static import word_encoder
 from kbkit.errors import EmbedderError
+from kbkit.export import index_terms
 from kbkit.export.facts import Manifest
 from kbkit.export.index_packing import Integers
-from kbkit.export.index_terms import (
-    IndexContent,
-    IndexedAnnotations,
-    IndexedChunk,
-    IndexedDocument,
-    IndexedSubject,
-    IndexedSummaries,
-)
 from kbkit.models import Chunk, DocumentState, RatingTotal, StatementType
 from kbkit.models.values import disambiguate, plain
 from kbkit.recipes import NameSpec
@@ -46,7 +39,7 @@ from kbkit.text.markdown.structure import plain_text
 
 def indexed_annotations(
     transaction: Transaction, kb_id: str, seqs: Sequence[int], curated: Sequence[NameSpec] = ()
-) -> IndexedAnnotations | None:
+) -> index_terms.IndexedAnnotations | None:
     numbers = {seq: number for number, seq in enumerate(seqs)}
     masks = np.zeros(len(seqs), np.int64)
     bits = {frame: 1 << place for place, frame in enumerate(StatementType)}
@@ -57,12 +50,12 @@ def indexed_annotations(
     subjects = _subjects(transaction, kb_id, numbers, curated_ids)
     if not masks.any() and not subjects:
         return None
-    return IndexedAnnotations(masks, subjects)
+    return index_terms.IndexedAnnotations(masks, subjects)
 
 
 def _subjects(
     transaction: Transaction, kb_id: str, numbers: dict[int, int], curated_ids: AbstractSet[str]
-) -> list[IndexedSubject]:
+) -> list[index_terms.IndexedSubject]:
     seqs_of = reading.mentions(transaction, kb_id)
     names = reading.names(transaction)
     rows: dict[str, Integers] = {}
@@ -83,7 +76,7 @@ def _subjects(
         for subject_id in members:
             subject = names[subject_id]
             if name := plain(subject.name):
-                subjects.append(IndexedSubject(subject.kind, name, union))
+                subjects.append(index_terms.IndexedSubject(subject.kind, name, union))
     return subjects
 
 
@@ -127,7 +120,7 @@ def index_state(
 
 def index_content(
     stores: Stores, kb_id: str, manifest: Manifest, *, model: bool | None = None
-) -> IndexContent | None:
+) -> index_terms.IndexContent | None:
     pages, sections = manifest.documents, manifest.sections()
     with stores.database.read() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)
@@ -144,7 +137,7 @@ def index_content(
         totals = ratings.totals(transaction, kb_id)
         index_ids = set(corpus.indexes(transaction, kb_id))
         indexed = {
-            document.id: IndexedDocument(
+            document.id: index_terms.IndexedDocument(
                 path=pages[document.uri],
                 title=plain(document.title) or plain(document.uri),
                 document_type=document.document_type.value,
@@ -162,7 +155,7 @@ def index_content(
         uris = {path: uri for uri, path in pages.items()}
         labels = disambiguate({uris[page.path]: page.title for page in indexed.values()})
         ids: list[str] = []
-        chunks: list[IndexedChunk] = []
+        chunks: list[index_terms.IndexedChunk] = []
         owners: list[str] = []
         for chunk in reading.iter_chunks(transaction, kb_id):
             if chunk.document_id in indexed:
@@ -195,7 +188,7 @@ def index_content(
     prior = rating_prior(
         np.array([total.average for total in rated]), np.array([total.raters for total in rated])
     )
-    return IndexContent(
+    return index_terms.IndexContent(
         name=row.name,
         title=manifest.title,
         language=config.language,
@@ -238,15 +231,17 @@ def _published_questions(
 
 def _summaries(
     summary_vectors: SummaryVectors, document_ids: Sequence[str], encoder: FittedEncoder | None
-) -> IndexedSummaries | None:
+) -> index_terms.IndexedSummaries | None:
     if encoder is None or encoder.embedder != summary_vectors.embedder:
         return None
     vector_of = dict(zip(summary_vectors.document_ids, summary_vectors.vectors, strict=True))
     zero = np.zeros(summary_vectors.vectors.shape[1], np.float32)
     vectors = np.stack([vector_of.get(document_id, zero) for document_id in document_ids])
-    return IndexedSummaries(vectors, encoder)
+    return index_terms.IndexedSummaries(vectors, encoder)
 
 
-def _chunk(chunk: Chunk, title: str) -> IndexedChunk:
+def _chunk(chunk: Chunk, title: str) -> index_terms.IndexedChunk:
     heading = heading_text(title, chunk.heading_path)
-    return IndexedChunk(plain_text(chunk.text, lines=True), plain(heading), chunk.anchor)
+    return index_terms.IndexedChunk(
+        plain_text(chunk.text, lines=True), plain(heading), chunk.anchor
+    )

@@ -15,14 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from kbkit.errors import ConflictError, NotFoundError
-from kbkit.graph.extraction import (
-    REVISION,
-    DocumentNames,
-    Section,
-    co_occurrence,
-    entity_name,
-    facts_of,
-)
+from kbkit.graph import extraction
 from kbkit.ingest.cutting import document_id
 from kbkit.models import EntityType, StatedRelation
 from kbkit.recipes import GraphSpec
@@ -60,7 +53,7 @@ class _State:
     mentions: dict[int, list[str]]
     names: dict[str, str]
     gazetteer: list[tuple[str, DefinedName]]
-    documents: Mapping[str, DocumentNames]
+    documents: Mapping[str, extraction.DocumentNames]
     digests: Mapping[int, str]
     version: int
     curated: Mapping[str, str]
@@ -94,9 +87,9 @@ def build(database: Database, kb_id: str, *, stop: Callable[[], bool] = lambda: 
             if place.seq in texts:
                 entities = {id_: state.names[id_] for id_ in state.mentions.get(place.seq, ())}
                 stated = state.stated.get(place.seq, ())
-                section = Section(place, texts[place.seq], entities, stated)
+                section = extraction.Section(place, texts[place.seq], entities, stated)
                 document = state.documents[place.document_id]
-                facts += facts_of(section, document, uris, partial(document_id, kb_id))
+                facts += extraction.facts_of(section, document, uris, partial(document_id, kb_id))
         with database.write() as transaction:
             knowledge_bases.get_by_id(transaction, kb_id)
             digests = {place.seq: state.current_digests[place.seq] for place in batch}
@@ -111,7 +104,9 @@ def _store_derived(database: Database, kb_id: str, state: _State) -> None:
     sections: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
     for place in state.places if state.spec.build else ():
         sections[place.document_id, place.heading_path].append(place.seq)
-    together = co_occurrence(list(sections.values()), state.mentions, state.names, state.spec)
+    together = extraction.co_occurrence(
+        list(sections.values()), state.mentions, state.names, state.spec
+    )
     with database.read() as transaction:
         removed, added = graph_writing.co_occurrence_changes(transaction, kb_id, together)
     write(removed, graph_writing.drop_evidence)
@@ -124,7 +119,7 @@ def _store_derived(database: Database, kb_id: str, state: _State) -> None:
     defined = state.defined_names
 
     def put_entities(transaction: Transaction, ids: Sequence[str]) -> None:
-        names = [entity_name(defined[id_]) for id_ in ids if id_ in defined]
+        names = [extraction.entity_name(defined[id_]) for id_ in ids if id_ in defined]
         graph_writing.put_entities(transaction, kb_id, entities, ids, names)
 
     write(changed, put_entities)
@@ -175,7 +170,7 @@ def _load(database: Database, kb_id: str) -> _State:
             graph.version(transaction, kb_id),
             {entry["name"]: entry["type"] for entry in recipe_names},
             {
-                entity_name(alias): entity_id(entry["name"])
+                extraction.entity_name(alias): entity_id(entry["name"])
                 for entry in recipe_names
                 for alias in entry["aliases"]
             },
@@ -184,12 +179,12 @@ def _load(database: Database, kb_id: str) -> _State:
         )
     defined = _definitions(state, facts.values())
     state.documents = {
-        id_: DocumentNames(facts[id_], defined.get(id_, ()), links.get(id_, {}))
+        id_: extraction.DocumentNames(facts[id_], defined.get(id_, ()), links.get(id_, {}))
         for id_ in sorted(facts)
     }
     new_names = {id_: name for id_, name in state.defined_names.items() if id_ not in state.names}
     knowledge_bases.write_in_batches(
-        database, kb_id, list(map(entity_name, new_names.values())), subjects.add
+        database, kb_id, list(map(extraction.entity_name, new_names.values())), subjects.add
     )
     state.names |= new_names
     of_documents = {id_: _source_names(document) for id_, document in state.documents.items()}
@@ -197,13 +192,13 @@ def _load(database: Database, kb_id: str) -> _State:
         lines = [*state.mentions.get(place.seq, ())]
         lines += [f"{a.source} {a.name} {a.target}" for a in state.stated.get(place.seq, ())]
         lines += [] if state.spec.build else ["not built"]
-        text = "\n".join([str(REVISION), *lines, "", of_documents[place.document_id]])
+        text = "\n".join([str(extraction.REVISION), *lines, "", of_documents[place.document_id]])
         digest = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
         state.current_digests[place.seq] = digest
     return state
 
 
-def _source_names(document: DocumentNames) -> str:
+def _source_names(document: extraction.DocumentNames) -> str:
     names = [f"{id_} {name.anchor} {name.type}" for id_, name in document.named]
     links = [f"[[{name}]] {end}" for name, end in sorted(document.links.items())]
     return "\n".join(names + links)

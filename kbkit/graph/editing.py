@@ -9,13 +9,7 @@ from typing import Any
 from kbkit.errors import ConfigError, ImpossibleError, NotFoundError
 from kbkit.graph.extraction import entity_name
 from kbkit.models import Entity, GraphEdit, Relation, Target, TargetKind
-from kbkit.runtime.validation import (
-    check_integer,
-    check_properties,
-    check_text,
-    explain_calls,
-    is_share,
-)
+from kbkit.runtime import validation
 from kbkit.stores.catalog import entities, graph_edits, reading, relations
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph_edits import record_edit
@@ -31,7 +25,7 @@ Named = str | Target | Entity
 """An entity or target: its id, its name, or the object."""
 
 
-@explain_calls
+@validation.explain_calls
 class Editing:
     """Create, change, merge and delete entities and relations by hand; rebuilds keep the edits.
 
@@ -177,11 +171,11 @@ class Editing:
             NotFoundError: An end does not exist.
             ConflictError: Another person created it, with other values; delete it first.
         """
-        if not is_share(weight):
+        if not validation.is_share(weight):
             raise ConfigError(f"weight={weight!r}: give a number above 0, at most 1")
         made_by = by or self._rater
         name = _check_word("name", name).lower()
-        note = check_text("note", note)
+        note = validation.check_text("note", note)
         with self._database.write() as transaction:
             start, end = self._target(transaction, source), self._target(transaction, target)
             if start == end:
@@ -233,7 +227,7 @@ class Editing:
         Raises:
             ConfigError: The limit is not positive.
         """
-        check_integer("limit", limit, 1)
+        validation.check_integer("limit", limit, 1)
         with self._database.read() as transaction:
             return graph_edits.list_edits(transaction, made_by=by, limit=limit)
 
@@ -250,7 +244,7 @@ class Editing:
         """
         number = edit.id if isinstance(edit, GraphEdit) else edit
         if number is not None:
-            check_integer("edit", number, 1)
+            validation.check_integer("edit", number, 1)
         with self._database.write() as transaction:
             return graph_edits.undo(transaction, by or self._rater, number)
 
@@ -297,7 +291,7 @@ def _description(transaction: Transaction, relation: Relation) -> str:
 
 
 def _id_or_name(entity: str | Entity) -> str:
-    return entity.id if isinstance(entity, Entity) else check_text("entity", entity)
+    return entity.id if isinstance(entity, Entity) else validation.check_text("entity", entity)
 
 
 def _subject(name: str) -> SubjectName:
@@ -314,14 +308,14 @@ def _check_values(
     if type is not None:
         values["type"] = _check_word("type", type)
     if description is not None:
-        values["description"] = check_text("description", description)
+        values["description"] = validation.check_text("description", description)
     if properties is not None:
-        values["properties"] = check_properties(properties)
+        values["properties"] = validation.check_properties(properties)
     return values
 
 
 def _check_word(name: str, value: str) -> str:
-    word = re.sub(r"[\s-]+", "_", check_text(name, value).strip())
+    word = re.sub(r"[\s-]+", "_", validation.check_text(name, value).strip())
     if not re.fullmatch(r"\w{1,80}", word):
         raise ConfigError(f"{name}={value!r}: give a word, such as depends_on")
     return word

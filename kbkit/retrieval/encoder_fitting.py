@@ -11,17 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.embedding import Embedder, Matrix, Vector
-from kbkit.embedding.fitted import (
-    FIT_REVISION,
-    MAX_WORDS,
-    PRIOR_BELOW,
-    TEXTS_REVISION,
-    FittedEncoder,
-    choose_texts,
-    fit,
-    fit_to_texts,
-)
+from kbkit.embedding import Embedder, Matrix, Vector, fitted
 from kbkit.embedding.regression import MAX_TERMS, term_vectors
 from kbkit.embedding.static import StaticEmbedder
 from kbkit.errors import EmbedderError, ImpossibleError
@@ -33,8 +23,8 @@ from kbkit.stores.catalog.ratings import EncoderTarget, QuestionVectors
 from kbkit.text.analysis import REVISION, analyzer
 
 _MADE_BY: Mapping[EncoderTarget, str] = {
-    "chunks": f"{FIT_REVISION}.{REVISION}",
-    "summaries": f"{TEXTS_REVISION}.{REVISION}",
+    "chunks": f"{fitted.FIT_REVISION}.{REVISION}",
+    "summaries": f"{fitted.TEXTS_REVISION}.{REVISION}",
 }
 """Fingerprint of a fit: method and analyzer."""
 _CHANGED_SHARE = 0.2
@@ -90,12 +80,12 @@ def fit_encoder(
     prior: Mapping[str, Vector] = {}
     words: Mapping[str, Vector] = {}
     with suppress(EmbedderError):  # optional; the report states whether they were used
-        if len(corpus.terms) >= PRIOR_BELOW:
+        if len(corpus.terms) >= fitted.PRIOR_BELOW:
             if embedding.type != "static":  # its chunk vectors contain the word vectors
                 words = _term_vectors(database, row, config, StaticEmbedder())
         elif embedding.type in _LOCAL:
             prior = _term_vectors(database, row, config, embedder(row))
-    encoder = fit(
+    encoder = fitted.fit(
         corpus.vectors,
         corpus.terms,
         embedder=row.embedder,
@@ -116,15 +106,15 @@ def fit_summary_encoder(database: Database, kb_id: str, model: Embedder) -> Mapp
         terms_of = analyzer(spec_of(row).language).terms
         chunk_corpus = _read(transaction, row, terms_of)
         chunks = list(reading.iter_chunks(transaction, kb_id))
-    texts = choose_texts(
+    texts = fitted.choose_texts(
         (chunk.heading_path[-1] for chunk in chunks if chunk.heading_path),
         [chunk.text for chunk in chunks],
     )
-    encoder = fit_to_texts(
+    encoder = fitted.fit_to_texts(
         model.embed_passages(texts),
         [terms_of(text) for text in texts],
         chunk_terms=chunk_corpus.terms,
-        words=term_vectors(model, (chunk.text for chunk in chunks), terms_of, MAX_WORDS),
+        words=term_vectors(model, (chunk.text for chunk in chunks), terms_of, fitted.MAX_WORDS),
         embedder=model.fingerprint,
     )
     return _save(database, row, chunk_corpus, encoder, "summaries")
@@ -142,7 +132,7 @@ def _save(
     database: Database,
     row: KnowledgeBaseRow,
     corpus: _Corpus,
-    encoder: FittedEncoder,
+    encoder: fitted.FittedEncoder,
     target: EncoderTarget,
 ) -> Mapping[str, Any]:
     report = {**encoder.report, "last_seq": corpus.last_seq, "made_by": _MADE_BY[target]}

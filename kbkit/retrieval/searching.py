@@ -15,19 +15,11 @@ from typing import TYPE_CHECKING, Any
 from kbkit.errors import LanguageModelError, NotFoundError
 from kbkit.models import Answer, Chunk, Document, Hit, Hits, Mode, ScoreParts
 from kbkit.recipes import RetrievalSpec
+from kbkit.retrieval import ranking
 from kbkit.retrieval.context import LazySnippet
 from kbkit.retrieval.delimiting import quote_hits
 from kbkit.retrieval.fusion import hits_needed, postprocess
 from kbkit.retrieval.query import Query
-from kbkit.retrieval.ranking import (
-    PHRASED,
-    CandidatePool,
-    RankedCandidate,
-    phrases_first,
-    phrases_in,
-    rank,
-    with_joint_statistics,
-)
 from kbkit.retrieval.retriever import Retriever
 from kbkit.runtime.language_models import model_name
 from kbkit.text.markdown.structure import NEAR, opening_words, snippet_line
@@ -67,21 +59,23 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
     """
     start = time.perf_counter()
     _check_version(query, retrievers)
-    phrases = phrases_in(query.text)
+    phrases = ranking.phrases_in(query.text)
     for tries_left in reversed(range(_TRIES)):
-        pools = with_joint_statistics([retriever.pool(query) for retriever in retrievers])
+        pools = ranking.with_joint_statistics([retriever.pool(query) for retriever in retrievers])
         processors = [pool.retrieval.postprocessors for pool in pools]
         agreed = all(specs == processors[0] for specs in processors)
         common = processors[0] if processors and agreed else ()
-        limit = max(query.limit, PHRASED) if phrases else query.limit
-        ranked = rank(pools, hits_needed(common, limit), query.mode)
+        limit = max(query.limit, ranking.PHRASED) if phrases else query.limit
+        ranked = ranking.rank(pools, hits_needed(common, limit), query.mode)
         chunks = sum(pool.candidates.words.statistics.chunks for pool in pools)
         measured = query.mode is Mode.HYBRID and chunks >= MIN_CHUNKS
         ranked_hits = _hits(retrievers, pools, ranked, measured=measured)
         # try again if a document was replaced between ranking and reading
         if len(ranked_hits) == len(ranked) or not tries_left or not _all_exist(retrievers):
             break
-    ordered = phrases_first(ranked_hits, phrases, lambda hit: f"{hit.title} {hit.chunk.text}")
+    ordered = ranking.phrases_first(
+        ranked_hits, phrases, lambda hit: f"{hit.title} {hit.chunk.text}"
+    )
     results = postprocess(ordered, query.text, common, query.limit)
     notes = dict.fromkeys(note for pool in pools for note in pool.notes)
     if not agreed:
@@ -133,7 +127,7 @@ def similar(retriever: Retriever, chunk_id: str, query: Query) -> Hits:
     start = time.perf_counter()
     _check_version(query, [retriever])
     pool = replace(retriever.neighbour_pool(chunk_id, query), retrieval=_by_meaning())
-    ranked = rank([pool], query.limit + 1, Mode.DENSE)
+    ranked = ranking.rank([pool], query.limit + 1, Mode.DENSE)
     hits = [hit for hit in _hits([retriever], [pool], ranked) if hit.chunk.id != chunk_id]
     results = tuple(hits[: query.limit])
     return Hits(query.text, results, time.perf_counter() - start, pool.notes)
@@ -141,8 +135,8 @@ def similar(retriever: Retriever, chunk_id: str, query: Query) -> Hits:
 
 def _hits(
     retrievers: Sequence[Retriever],
-    pools: Sequence[CandidatePool],
-    ranked: Sequence[RankedCandidate],
+    pools: Sequence[ranking.CandidatePool],
+    ranked: Sequence[ranking.RankedCandidate],
     *,
     measured: bool = False,
 ) -> list[Hit]:
@@ -159,7 +153,9 @@ def _hits(
     ]
 
 
-def _hit(candidate: RankedCandidate, chunk: Chunk, document: Document, *, measured: bool) -> Hit:
+def _hit(
+    candidate: ranking.RankedCandidate, chunk: Chunk, document: Document, *, measured: bool
+) -> Hit:
     score = candidate.parts.total
     snippet = LazySnippet(chunk.text, candidate.pool.terms, candidate.pool.language)
     return hit_of(
