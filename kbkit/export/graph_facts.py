@@ -17,6 +17,7 @@ from kbkit.graph.building import first_sentence
 from kbkit.graph.graph import MAX_DRAWN, Graph
 from kbkit.models import Entity, Gap, GapKind, GraphLayout, LayoutNode, SubjectKind, TargetKind
 from kbkit.models.values import plain
+from kbkit.retrieval.candidates import places_in
 from kbkit.stores.catalog import entities, graph, reading, relations
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.subjects import entity_id
@@ -78,8 +79,7 @@ def entity_mentions(transaction: Transaction, kb_id: str, snapshot: Snapshot) ->
         seqs = np.array(
             sorted({seq for subject_id in members for seq in seqs_of[subject_id]}), np.int64
         )
-        rows = np.minimum(np.searchsorted(snapshot.seqs, seqs), max(len(snapshot.seqs) - 1, 0))
-        rows = rows[snapshot.seqs[rows] == seqs] if len(snapshot.seqs) else rows[:0]
+        rows = places_in(snapshot.seqs, seqs)[1]
         owners, counts = np.unique(snapshot.owners[rows], return_counts=True)
         order = np.argsort(-counts, kind="stable")
         documents[root] = owners[order].astype(np.int64), counts[order].astype(np.int64)

@@ -35,7 +35,13 @@ from kbkit.export.index_terms import UNIT, utf16_key
 from kbkit.export.index_writer import FORMAT, SETTINGS, index_folder
 from kbkit.models import Mode
 from kbkit.recipes import RetrievalSpec
-from kbkit.retrieval.candidates import Candidates, TermCounts, merge_candidates, top_indices
+from kbkit.retrieval.candidates import (
+    Candidates,
+    TermCounts,
+    merge_candidates,
+    places_in,
+    top_indices,
+)
 from kbkit.retrieval.document_scores import DocumentScores, SummaryScores
 from kbkit.retrieval.fusion import CorpusStatistics, impacts, length_norms
 from kbkit.retrieval.ranking import PHRASED, CandidatePool, phrases_first, phrases_in, rank
@@ -248,7 +254,7 @@ class PublishedIndex:
         counts: list[dict[str, int]] = [{} for _ in chosen]
         title, heading = np.zeros(len(chosen)), np.zeros(len(chosen))
         for name, term in terms.items():
-            places, postings = _postings_in(term, chosen)
+            places, postings = places_in(term.rows, chosen)
             for i, count in zip(places.tolist(), term.counts[postings].tolist(), strict=True):
                 counts[i][name] = count
             title[places] += term.in_title[postings]
@@ -390,9 +396,3 @@ def _row(values: Mapping[str, Any], kind: str, place: int, width: int) -> NDArra
     row = sum(scale > 0 for scale in scales[:place])
     steps = decode_nibbles(values[f"{kind}v"], width)[row]
     return np.asarray(steps * (scales[place] / UNIT))
-
-
-def _postings_in(term: _Term, chosen: Integers) -> tuple[Integers, Integers]:
-    places = np.minimum(np.searchsorted(term.rows, chosen), len(term.rows) - 1)
-    matching = np.flatnonzero(term.rows[places] == chosen)
-    return matching, places[matching]

@@ -27,6 +27,7 @@ from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.ratings import Totals
 from kbkit.stores.catalog.subjects import SubjectName
 from kbkit.stores.snapshots.segments import SegmentedSnapshot
+from kbkit.stores.snapshots.snapshot import Postings
 from kbkit.text import subject_key
 
 Rows = NDArray[np.int64]
@@ -163,6 +164,25 @@ def cosines(vectors: Matrix, vector: Vector) -> NDArray[np.float32]:
     return np.asarray(np.einsum("ij,j->i", vectors, vector))
 
 
+def places_in(ascending: NDArray[Any], wanted: NDArray[Any]) -> tuple[Rows, Rows]:
+    """Return the indexes of the numbers that an ascending array has, and their places there."""
+    # convert the shorter array, otherwise numpy converts the longer one
+    places = np.searchsorted(ascending, wanted.astype(ascending.dtype))
+    places[places == len(ascending)] = 0
+    indexes = np.flatnonzero(ascending[places] == wanted) if len(ascending) else places[:0]
+    return indexes, places[indexes]
+
+
+def counts_in(postings: Mapping[str, Postings], rows: NDArray[Any]) -> list[dict[str, int]]:
+    """Return the count of each term in some rows."""
+    counts: list[dict[str, int]] = [{} for _ in range(len(rows))]
+    for term, (term_rows, times) in postings.items():
+        indexes, places = places_in(term_rows, rows)
+        for i, count in zip(indexes.tolist(), times[places].tolist(), strict=True):
+            counts[i][term] = count
+    return counts
+
+
 _GROUP = 64
 """Group size for partial sorting."""
 
@@ -290,30 +310,19 @@ def filter_mask(
         places = np.searchsorted(chunks.seqs, np.array(list(totals.chunks), np.int64))
         well_rated[places] = [total.average >= threshold for total in totals.chunks.values()]
         mask &= well_rated
-    return _chunk_mask(transaction, row, chunks, filters, mask)
-
-
-def _chunk_mask(
-    transaction: Transaction,
-    row: KnowledgeBaseRow,
-    chunks: SegmentedSnapshot,
-    filters: Filters,
-    mask: Mask,
-) -> Mask:
     if filters.heading:
         words = filters.heading.casefold()
-        mask = mask & chunks.match_headings(lambda text: words in text.casefold())
-    if filters.page:
-        seqs = corpus.seqs_on_pages(transaction, row.id, filters.page)
-        mask = mask & np.isin(chunks.seqs, np.array(seqs, np.int64))
-    for annotated in _annotated_seqs(transaction, row, filters):
-        mask = mask & np.isin(chunks.seqs, np.array(annotated, np.int64))
+        mask &= chunks.match_headings(lambda text: words in text.casefold())
+    for seqs in _matching_seqs(transaction, row, filters):
+        mask &= np.isin(chunks.seqs, np.array(seqs, np.int64))
     return mask
 
 
-def _annotated_seqs(
+def _matching_seqs(
     transaction: Transaction, row: KnowledgeBaseRow, filters: Filters
 ) -> Iterator[Sequence[int]]:
+    if filters.page:
+        yield corpus.seqs_on_pages(transaction, row.id, filters.page)
     if filters.frame:
         yield chunk_annotations.seqs_with_frame(transaction, row.id, filters.frame)
     kinds = [(name, tuple(SubjectKind)) for name in filters.subject]

@@ -24,8 +24,10 @@ from kbkit.retrieval.candidates import (
     TermCounts,
     beside,
     cosines,
+    counts_in,
     lowest_of_best,
     merge_candidates,
+    places_in,
     top_indices,
 )
 from kbkit.retrieval.document_scores import (
@@ -236,11 +238,8 @@ class ChunkWords:
 
     def _look_up(self, term: str, rows: Rows, scores: NDArray[np.float32]) -> None:
         term_rows, counts = self.postings[term]
-        # convert the shorter array, otherwise numpy converts the longer one
-        places = np.searchsorted(term_rows, rows.astype(term_rows.dtype))
-        places[places == len(term_rows)] = 0
-        matches = np.flatnonzero(term_rows[places] == rows)
-        scores[matches] += self._impacts(term, rows[matches], counts[places[matches]])
+        matches, places = places_in(term_rows, rows)
+        scores[matches] += self._impacts(term, rows[matches], counts[places])
 
     def _impacts(self, term: str, rows: Rows, counts: NDArray[np.integer]) -> NDArray[np.float32]:
         chunks = self.chunks
@@ -317,7 +316,7 @@ def find_candidates(
         ranked=ranked,
         document_ids=[chunks.document_ids[i] for i in owners.tolist()],
         vectors=chunks.vectors_of(merged),
-        words=TermCounts(_counts_of(postings, merged), chunks.lengths[merged].tolist(), statistics),
+        words=TermCounts(counts_in(postings, merged), chunks.lengths[merged].tolist(), statistics),
         pages=pages,
         which=which,
         embedder=documents.summaries.embedder,
@@ -331,14 +330,3 @@ def find_candidates(
             "learned": np.array([learned.get(seq, 0.0) for seq in seqs.tolist()]),
         },
     )
-
-
-def _counts_of(postings: Mapping[str, Postings], selected: Rows) -> list[dict[str, int]]:
-    counts: list[dict[str, int]] = [{} for _ in range(len(selected))]
-    for term, (rows, times) in postings.items():
-        places = np.searchsorted(rows, selected.astype(rows.dtype))
-        places[places == len(rows)] = 0
-        matches = np.flatnonzero(rows[places] == selected)
-        for i, count in zip(matches.tolist(), times[places[matches]].tolist(), strict=True):
-            counts[i][term] = count
-    return counts

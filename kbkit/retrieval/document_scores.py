@@ -20,6 +20,8 @@ from kbkit.retrieval.candidates import (
     Scores,
     TermCounts,
     cosines,
+    counts_in,
+    places_in,
     top_indices,
 )
 from kbkit.retrieval.fusion import CorpusStatistics, impacts, length_norms, normalise
@@ -169,15 +171,10 @@ class DocumentScores:
         # np.unique would import numpy.ma, which takes 40 ms in the first search
         distinct = np.array(sorted(set(owners.tolist())), owners.dtype)
         which = np.searchsorted(distinct, owners)
-        counts: list[dict[str, int]] = [{} for _ in range(len(distinct))]
-        for term, (indexes, times) in self.counts.items():
-            places = np.searchsorted(indexes, distinct.astype(indexes.dtype))
-            places[places == len(indexes)] = 0
-            for i in np.flatnonzero(indexes[places] == distinct).tolist():
-                counts[i][term] = int(times[places[i]])
         summaries = self.summaries
         cosine = summaries.exact(distinct) if summaries.exact else summaries.all[distinct]
-        pages = TermCounts(counts, documents.document_lengths[distinct].tolist(), self.statistics)
+        counts, lengths = counts_in(self.counts, distinct), documents.document_lengths[distinct]
+        pages = TermCounts(counts, lengths.tolist(), self.statistics)
         return np.asarray(which, np.int64), pages, cosine[which].astype(np.float64)
 
 
@@ -255,11 +252,8 @@ def learned_rows(
 ) -> Rows:
     best_seqs = sorted(learned, key=lambda seq: (-learned[seq], seq))[:_MAX_LEARNED]
     seqs = np.array(best_seqs, np.int64)
-    rows = np.searchsorted(chunks.seqs, seqs)
-    indexed = rows < len(chunks)
-    indexed[indexed] = chunks.seqs[rows[indexed]] == seqs[indexed]
-    rows = rows[indexed]
-    return np.asarray(rows if mask is None else rows[mask[rows]], np.int64)
+    rows = places_in(chunks.seqs, seqs)[1]
+    return rows if mask is None else rows[mask[rows]]
 
 
 _STARTS = 20
@@ -372,9 +366,7 @@ def _chunks(
         gain = weight * _rarity(graph.table, row, len(chunks))
         defining = graph.table.definitions.get(row, ())
         for seqs, factor in ((naming[row], 1.0), (defining, _DEFINITION)):
-            chunk_seqs = np.array(seqs, np.int64)
-            places = np.minimum(np.searchsorted(chunks.seqs, chunk_seqs), len(chunks) - 1)
-            # leave out chunks that are deleted or from another knowledge base
-            scores[places[chunks.seqs[places] == chunk_seqs]] += factor * gain
+            # leaves out chunks that are deleted or from another knowledge base
+            scores[places_in(chunks.seqs, np.array(seqs, np.int64))[1]] += factor * gain
     rows = np.flatnonzero(scores)
     return dict(zip(rows.tolist(), (limit * scores[rows] / scores.max()).tolist(), strict=True))
