@@ -185,16 +185,13 @@ def index_content(
         totals.chunks.get(seq, totals.documents.get(owner, _NONE))
         for seq, owner in zip(snapshot.seqs[rows].tolist(), owners, strict=True)
     ]
-    prior = rating_prior(
-        np.array([total.average for total in rated]), np.array([total.raters for total in rated])
-    )
     return index_terms.IndexContent(
         name=row.name,
         title=manifest.title,
         language=config.language,
         snapshot=snapshot,
         rows=rows,
-        prior=prior,
+        prior=rating_prior(rated),
         documents=[
             replace(
                 indexed[owner],

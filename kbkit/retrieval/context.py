@@ -270,16 +270,8 @@ def snippet(markdown: str, matches: TermMatcher, length: int = 240) -> str:
     return ("… " if start else "") + excerpt + (" …" if end < len(text) else "")
 
 
-@dataclass(frozen=True, slots=True)
-class LazySnippet:
-    """A snippet that is cut on demand."""
-
-    markdown: str
-    terms: tuple[str, ...]
-    language: str
-
-    def __call__(self) -> str:
-        return snippet(self.markdown, _matches(self.terms, self.language))
+def snippet_of(markdown: str, terms: tuple[str, ...], language: str) -> str:
+    return snippet(markdown, _matches(terms, language))
 
 
 @lru_cache(maxsize=64)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rank_bm25 import BM25Okapi
 
 from kbkit.errors import PostprocessorError
-from kbkit.models import Hit, ScoreParts
+from kbkit.models import Hit, RatingTotal, ScoreParts
 from kbkit.recipes import PostprocessorSpec
 from kbkit.runtime.third_party import is_installed, open_class, safe_message
 
@@ -174,14 +174,14 @@ def document_evidence(scores: Scores, documents: Codes, sizes: Codes) -> Scores:
         len(long) + _PSEUDO_DOCUMENTS
     )
     missing_share = np.maximum(_NEIGHBOURS - (sizes - 1), 0) / _NEIGHBOURS
-    evidence: Scores = next_best[documents] + missing_share * ratio * best[documents]
-    return evidence
+    return np.asarray(next_best[documents] + missing_share * ratio * best[documents])
 
 
-def rating_prior(average: Scores, raters: Scores) -> Scores:
+def rating_prior(totals: Sequence[RatingTotal]) -> Scores:
     """Return the Bayesian average of ratings, from -1 to 1; the prior is two neutral raters."""
-    prior: Scores = np.where(raters > 0, (average - 3) / 2 * raters / (raters + 2), 0.0)
-    return prior
+    average = np.array([total.average for total in totals], np.float64)
+    raters = np.array([total.raters for total in totals], np.float64)
+    return np.asarray(np.where(raters > 0, (average - 3) / 2 * raters / (raters + 2), 0.0))
 
 
 def fuse(features: Features, weights: Weights) -> Fused:

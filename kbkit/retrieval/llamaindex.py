@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -19,7 +19,7 @@ from llama_index.core.tools.function_tool import FunctionTool
 from pydantic import Field, create_model
 
 from kbkit.errors import ConfigError
-from kbkit.models import Filters, Hit, Hits, Mode
+from kbkit.models import Filters, Hit, Mode
 from kbkit.retrieval.delimiting import quote_hits
 from kbkit.retrieval.query import Query
 
@@ -67,7 +67,7 @@ def node_of(hit: Hit, notes: tuple[str, ...] = ()) -> NodeWithScore:
 class KbkitRetriever(BaseRetriever):
     """A search as a llama-index retriever."""
 
-    def __init__(self, search: Callable[[str], Hits]) -> None:
+    def __init__(self, search: Callable[[str], Any]) -> None:
         super().__init__()
         self._search = search
 
@@ -79,12 +79,8 @@ class KbkitRetriever(BaseRetriever):
         return await asyncio.to_thread(self._retrieve, query_bundle)
 
 
-class AwaitedRetriever(BaseRetriever):
+class AwaitedRetriever(KbkitRetriever):
     """An asynchronous search as a llama-index retriever; use ``aretrieve``."""
-
-    def __init__(self, search: Callable[[str], Awaitable[Hits]]) -> None:
-        super().__init__()
-        self._search = search
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         raise ConfigError("this search is awaited: use `await retriever.aretrieve(...)`")

@@ -245,38 +245,25 @@ class QueryEncoder:
         return encoder
 
 
-@dataclass(slots=True)
-class SummaryQueryEncoder:
-    """Embeds the queries of one knowledge base for its summaries."""
+def encode_for_summaries(
+    open_embedder: Callable[[KnowledgeBaseRow], Embedder], row: KnowledgeBaseRow, text: str
+) -> Future[QueryVector]:
+    """Return a future of a query's vector for summaries, or of the reason why there is none."""
 
-    embedder: Callable[[KnowledgeBaseRow], Embedder]
-
-    def encode(self, row: KnowledgeBaseRow, text: str) -> Future[QueryVector]:
-        """Return a future of the query's vector, or of the reason why there is none."""
+    def encode() -> QueryVector:
         if not row.summary_embedder:
-            return _completed_future(QueryVector())
-        return _threads().submit(self._embed, row, text)
-
-    def _embed(self, row: KnowledgeBaseRow, text: str) -> QueryVector:
+            return QueryVector()
         try:
-            embedder = self.embedder(row)
+            embedder = open_embedder(row)
             if embedder.fingerprint != row.summary_embedder:
-                return QueryVector(
-                    note=(
-                        f"{row.name}: its document summaries were embedded by "
-                        f"{row.summary_embedder}, which is not "
-                        f"installed; `kbkit refresh {row.name}` embeds them again"
-                    )
-                )
+                reason = f"which is not installed; `kbkit refresh {row.name}` embeds them again"
+                note = f"its document summaries were embedded by {row.summary_embedder}, {reason}"
+                return QueryVector(note=f"{row.name}: {note}")
             return QueryVector(embedder.embed_query(text))
         except (ConfigError, EmbedderError) as error:
             return QueryVector(note=f"{row.name}: summaries were not searched, since {error}")
 
-
-def _completed_future(vector: QueryVector) -> Future[QueryVector]:
-    future: Future[QueryVector] = Future()
-    future.set_result(vector)
-    return future
+    return _threads().submit(encode)
 
 
 @cache

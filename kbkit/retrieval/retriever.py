@@ -19,7 +19,7 @@ from kbkit.retrieval.candidates import Candidates, EncodedQuery, FilterMasks, Ma
 from kbkit.retrieval.corpora import SnapshotCorpus, find_candidates
 from kbkit.retrieval.encoder_fitting import LearnedQuestions
 from kbkit.retrieval.fusion import Scores, hits_needed, rating_prior
-from kbkit.retrieval.query import Query, QueryEncoder, QueryVector, SummaryQueryEncoder
+from kbkit.retrieval.query import Query, QueryEncoder, QueryVector, encode_for_summaries
 from kbkit.retrieval.ranking import CandidatePool
 from kbkit.stores.catalog import corpus, knowledge_bases, ratings, reading
 from kbkit.stores.catalog.database import Transaction
@@ -65,9 +65,6 @@ class _State:
     question_vectors: int = 0
     questions: LearnedQuestions | None = None
 
-    def questions_for(self, query: Query) -> LearnedQuestions | None:
-        return self.questions if query.settings(self.spec.retrieval).learned_weight else None
-
     def encodes_like(self, other: _State) -> bool:
         return self.spec is other.spec and self.row.embedder == other.row.embedder
 
@@ -82,14 +79,12 @@ class Retriever:
     summary_embedder: Callable[[KnowledgeBaseRow], Embedder]
     graph: Callable[[], GraphTable]
     _query_encoder: QueryEncoder = field(init=False)
-    _summary_encoder: SummaryQueryEncoder = field(init=False)
     _masks: FilterMasks = field(default_factory=FilterMasks)
     _versions: tuple[int, set[str]] | None = None
     _last_state: _State | None = None
 
     def __post_init__(self) -> None:
         self._query_encoder = QueryEncoder(self.stores.database, self.embedder)
-        self._summary_encoder = SummaryQueryEncoder(self.summary_embedder)
 
     def pool(self, query: Query) -> CandidatePool:
         while True:
@@ -112,8 +107,12 @@ class Retriever:
         state, snapshot, mask = self._latest(query.filters)
         if not state.encodes_like(earlier):
             return None
-        encoded = replace(encoded, questions=state.questions_for(query))
-        self._warm(state.row, snapshot)
+        if query.settings(state.spec.retrieval).learned_weight:
+            encoded = replace(encoded, questions=state.questions)
+        ready = not is_worn(snapshot) and (
+            not near_chunks.needs_index(snapshot) or self.stores.vectors.is_open(state.row)
+        )
+        self.stores.warmer.record_search(self.kb_id, ready=ready)
         result = self._candidates(state, snapshot, encoded, mask)
         return _pool(state, query, encoded, note, result) if result.answers(encoded) else None
 
@@ -215,7 +214,7 @@ class Retriever:
         terms = tuple(analyzer(language).query_terms(query.text))
         summary = None
         if query.mode is not Mode.LEXICAL and retrieval.summary_weight:
-            summary = self._summary_encoder.encode(state.row, query.text)
+            summary = encode_for_summaries(self.summary_embedder, state.row, query.text)
         embedded = QueryVector()
         if query.mode is not Mode.LEXICAL:
             embedded = self._query_encoder.encode(
@@ -246,15 +245,10 @@ class Retriever:
             return state, snapshot, None
         with self.stores.snapshots.read(self.kb_id) as (transaction, snapshot):
             state = self._read_state(transaction, state.changes)
-            row, totals, changes = state.row, state.totals, state.changes
-            mask = self._masks.get(transaction, row, snapshot, filters, totals, changes=changes)
+            mask = self._masks.get(
+                transaction, state.row, snapshot, filters, state.totals, changes=state.changes
+            )
         return state, snapshot, mask
-
-    def _warm(self, row: KnowledgeBaseRow, snapshot: SegmentedSnapshot) -> None:
-        ready = not is_worn(snapshot) and (
-            not near_chunks.needs_index(snapshot) or self.stores.vectors.is_open(row)
-        )
-        self.stores.warmer.record_search(self.kb_id, ready=ready)
 
     def _candidates(
         self, state: _State, snapshot: SegmentedSnapshot, encoded: EncodedQuery, mask: Mask | None
@@ -291,25 +285,14 @@ def _notes(row: KnowledgeBaseRow, encoded: EncodedQuery) -> Iterator[str]:
 
 
 def _columns(candidates: Candidates, encoded: EncodedQuery, state: _State) -> dict[str, Scores]:
-    average, raters = _rating_arrays(candidates, state.totals)
+    totals, nothing = state.totals, RatingTotal(0, 0.0)
+    rated = [
+        totals.chunks.get(seq) or totals.documents.get(document) or nothing
+        for seq, document in zip(candidates.seqs.tolist(), candidates.document_ids, strict=True)
+    ]
     indexes = [document_id in state.indexes for document_id in candidates.document_ids]
     return {
         **candidates.features(encoded.terms),
-        "rating": rating_prior(average, raters),
+        "rating": rating_prior(rated),
         "index": np.array(indexes, np.float64),
     }
-
-
-def _rating_arrays(candidates: Candidates, totals: Totals) -> tuple[Scores, Scores]:
-    count = len(candidates.seqs)
-    if not totals.chunks and not totals.documents:
-        return np.zeros(count), np.zeros(count)
-    nothing = RatingTotal(0, 0.0)
-    totals_of = [
-        totals.chunks.get(int(seq)) or totals.documents.get(document) or nothing
-        for seq, document in zip(candidates.seqs, candidates.document_ids, strict=True)
-    ]
-    return (
-        np.array([total.average for total in totals_of], np.float64),
-        np.array([total.raters for total in totals_of], np.float64),
-    )

@@ -16,7 +16,7 @@ from kbkit.errors import LanguageModelError, NotFoundError
 from kbkit.models import Answer, Chunk, Document, Hit, Hits, Mode, ScoreParts
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval import ranking
-from kbkit.retrieval.context import LazySnippet
+from kbkit.retrieval.context import snippet_of
 from kbkit.retrieval.delimiting import quote_hits
 from kbkit.retrieval.fusion import hits_needed, postprocess
 from kbkit.retrieval.query import Query
@@ -71,7 +71,8 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
         measured = query.mode is Mode.HYBRID and chunks >= MIN_CHUNKS
         ranked_hits = _hits(retrievers, pools, ranked, measured=measured)
         # try again if a document was replaced between ranking and reading
-        if len(ranked_hits) == len(ranked) or not tries_left or not _all_exist(retrievers):
+        complete = len(ranked_hits) == len(ranked) or not tries_left
+        if complete or not all(retriever.is_there() for retriever in retrievers):
             break
     ordered = ranking.phrases_first(
         ranked_hits, phrases, lambda hit: f"{hit.title} {hit.chunk.text}"
@@ -91,10 +92,6 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
     milliseconds = 1_000 * hits.seconds
     _log.debug("searched %s (%s): %d hits in %.0f ms", names, query.mode, len(hits), milliseconds)
     return hits
-
-
-def _all_exist(retrievers: Sequence[Retriever]) -> bool:
-    return all(retriever.is_there() for retriever in retrievers)
 
 
 def _check_version(query: Query, retrievers: Sequence[Retriever]) -> None:
@@ -157,9 +154,10 @@ def _hit(
     candidate: ranking.RankedCandidate, chunk: Chunk, document: Document, *, measured: bool
 ) -> Hit:
     score = candidate.parts.total
-    snippet = LazySnippet(chunk.text, candidate.pool.terms, candidate.pool.language)
+    pool = candidate.pool
+    snippet = partial(snippet_of, chunk.text, pool.terms, pool.language)
     return hit_of(
-        candidate.pool.kb,
+        pool.kb,
         chunk,
         document,
         score=score,

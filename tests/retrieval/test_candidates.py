@@ -17,7 +17,7 @@ from kbkit.models import Filters, Mode, SourceDocument
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.candidates import EncodedQuery, filter_mask, top_indices
 from kbkit.retrieval.corpora import SnapshotCorpus, find_candidates
-from kbkit.retrieval.query import SummaryQueryEncoder
+from kbkit.retrieval.query import encode_for_summaries
 from kbkit.stores.catalog import knowledge_bases, outbox, ratings
 from kbkit.stores.catalog.schema import chunks
 from kbkit.stores.snapshots.making import make
@@ -162,7 +162,7 @@ def test_best_documents_bring_their_best_chunk(kb, view, query, monkeypatch):
     snapshot, summary = view.snapshot, handle_of(kb).summary_embedder(view.row)
     encoded = replace(
         encode(view, query, size=1, limit=1),
-        summary=SummaryQueryEncoder(lambda _: summary).encode(view.row, query),
+        summary=encode_for_summaries(lambda _: summary, view.row, query),
         summary_embedder=summary.fingerprint,
     )
     candidates = by_scan_of(view, encoded)

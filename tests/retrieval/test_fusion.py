@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from kbkit.models import RatingTotal
 from kbkit.retrieval.fusion import (
     Features,
     Weights,
@@ -163,14 +164,14 @@ def test_evidence_comes_from_the_other_chunks_of_the_document(rows, extra):
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=30))
 def test_rating_prior_is_the_distance_from_the_middle(scores):
-    average, raters = np.mean(scores), len(scores)
-    (prior,) = rating_prior(np.array([average]), np.array([raters]))
+    (prior,) = rating_prior([RatingTotal(len(scores), float(np.mean(scores)))])
     assert prior == pytest.approx((np.mean([*scores, 3, 3]) - 3) / 2)  # two more raters: 3 each
     assert -1 < prior < 1
 
 
 def test_unrated_chunks_have_no_prior():
-    assert rating_prior(np.array([0.0, 5.0, 3.0]), np.array([0, 0, 9])).tolist() == [0, 0, 0]
+    totals = [RatingTotal(0, 0.0), RatingTotal(0, 5.0), RatingTotal(9, 3.0)]
+    assert rating_prior(totals).tolist() == [0, 0, 0]
 
 
 @given(
