@@ -75,11 +75,11 @@ class NameGazetteer:
                 if key and len(written) <= MAX_NAME_LENGTH:
                     curated_keys.add(key)
                     rules.add(written, name, EntityType.NAME, curated=True)
-        for group in _groups(names):
-            if group.counts and group.key not in curated_keys:
-                self.types[group.name] = group.type
-                for spelling, kind in group.written.items():
-                    rules.add(spelling, group.name, kind)
+        for key, best, spellings in _groups(names):
+            if key not in curated_keys:
+                self.types[best.name] = best.type
+                for spelling, kind in spellings.items():
+                    rules.add(spelling, best.name, kind)
         rules.add_suffixes(self.types)
         self._rules = rules.by_fold
         self._patterns = list(self._rules)
@@ -227,25 +227,18 @@ def _wordy(text: str, at: int) -> bool:
     return at < len(text) and (text[at].isalnum() or text[at] == "_")
 
 
-class _GroupOf:
-    def __init__(self, names: list[GivenName]) -> None:
-        best = max(names, key=lambda n: (n.defined, n.documents, n.confirmed, n.name))
-        self.key = subject_key(SubjectKind.ENTITY, best.name)
-        self.name = best.name
-        self.type = best.type
-        # unconfirmed names of few documents are often accidental
-        reliable = [n for n in names if n.confirmed or n.documents >= WITNESSES] or names
-        self.written = {n.name: n.type for n in reliable}
-        documents = sum(n.documents for n in names)
-        is_plain = all(n.name.isalpha() and n.name.islower() for n in names)
-        needed = _MANY_WITNESSES if is_plain and self.type in CODE else WITNESSES
-        self.counts = any(n.confirmed for n in names) or documents >= needed
-
-
-def _groups(names: Iterable[GivenName]) -> Iterator[_GroupOf]:
+def _groups(names: Iterable[GivenName]) -> Iterator[tuple[str, GivenName, dict[str, EntityType]]]:
+    """Yield the normal form of each name that counts, its best spelling, and the reliable ones."""
     by_key: defaultdict[str, list[GivenName]] = defaultdict(list)
     for given_name in names:
-        key = subject_key(SubjectKind.ENTITY, given_name.name)
-        if key and len(given_name.name) <= MAX_NAME_LENGTH:
-            by_key[key].append(given_name)
-    return (_GroupOf(group) for group in by_key.values())
+        if len(given_name.name) <= MAX_NAME_LENGTH:
+            by_key[subject_key(SubjectKind.ENTITY, given_name.name)].append(given_name)
+    by_key.pop("", None)
+    for key, group in by_key.items():
+        best = max(group, key=lambda n: (n.defined, n.documents, n.confirmed, n.name))
+        # unconfirmed names of few documents are often accidental
+        reliable = [n for n in group if n.confirmed or n.documents >= WITNESSES] or group
+        is_plain = all(n.name.isalpha() and n.name.islower() for n in group)
+        needed = _MANY_WITNESSES if is_plain and best.type in CODE else WITNESSES
+        if any(n.confirmed for n in group) or sum(n.documents for n in group) >= needed:
+            yield key, best, {n.name: n.type for n in reliable}

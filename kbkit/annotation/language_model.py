@@ -343,9 +343,10 @@ class LlmAnnotator:
             for number, passage in enumerate(batch, 1)
             if number not in statements
         ]
-        by_key = {self._key(batch[number - 1]): usable for number, usable in statements.items()}
-        self._keep(batch, by_key)
-        return by_key
+        rows = {self._key(batch[n - 1]): (batch[n - 1].chunk.id, statements[n]) for n in statements}
+        with self._database.write() as transaction:
+            chunk_annotations.put_answers(transaction, self._kb_id, rows)
+        return {key: usable for key, (_, usable) in rows.items()}
 
     def _answers(self, batch: Sequence[Passage]) -> tuple[dict[int, list[Any]], str]:
         messages, problem = [quote_passages(batch)], ""
@@ -394,12 +395,6 @@ class LlmAnnotator:
         with self._database.read() as transaction:
             keys = [self._key(passage) for passage in passages]
             return chunk_annotations.answers_of(transaction, self._kb_id, keys)
-
-    def _keep(self, batch: Sequence[Passage], by_key: Mapping[str, list[Any]]) -> None:
-        chunks = {self._key(passage): passage.chunk.id for passage in batch}
-        rows = {key: (chunks[key], statements) for key, statements in by_key.items()}
-        with self._database.write() as transaction:
-            chunk_annotations.put_answers(transaction, self._kb_id, rows)
 
 
 def _batches(passages: Sequence[Passage], size: int) -> Iterator[list[Passage]]:
