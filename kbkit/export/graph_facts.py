@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -138,7 +139,8 @@ def graph_facts(
     descriptions = _descriptions(
         transaction, kb_id, {id_: definitions[id_] for id_ in entity_of if id_ in definitions}
     )
-    places = _Places(transaction, snapshot, mentions, definitions)
+    uris = reading.uris_of(transaction, snapshot.document_ids)
+    places = _Places(uris, snapshot, mentions, definitions)
     nodes = [
         _node(node, entity_of.get(node.target.id), mentions, places, descriptions) for node in drawn
     ]
@@ -245,25 +247,20 @@ def _descriptions(transaction: Transaction, kb_id: str, places: _Definitions) ->
     return {id_: first_sentence(texts[seq]) for id_, seq in seqs.items() if seq in texts}
 
 
-class _Places:
-    def __init__(
-        self,
-        transaction: Transaction,
-        snapshot: Snapshot,
-        mentions: EntityMentions,
-        definitions: _Definitions,
-    ) -> None:
-        self._snapshot, self._mentions, self._definitions = snapshot, mentions, definitions
-        self.uris = reading.uris_of(transaction, snapshot.document_ids)
+class _Places(NamedTuple):
+    uris: Mapping[str, str]
+    snapshot: Snapshot
+    mentions: EntityMentions
+    definitions: _Definitions
 
     def of_entity(self, id_: str) -> tuple[GraphPlace, ...]:
         anchors: dict[str, str] = {}
-        for document, anchor in self._definitions.get(id_, ()):
+        for document, anchor in self.definitions.get(id_, ()):
             anchors.setdefault(document, anchor)
         defining = set(anchors)
-        owners = self._mentions.documents[id_][0][: PLACES + len(anchors)].tolist()
+        owners = self.mentions.documents[id_][0][: PLACES + len(anchors)].tolist()
         for owner in owners:
-            anchors.setdefault(self._snapshot.document_ids[owner], "")
+            anchors.setdefault(self.snapshot.document_ids[owner], "")
         chosen = [place for place in anchors.items() if place[0] in self.uris][:PLACES]
         return tuple(
             GraphPlace(self.uris[document], anchor, document in defining)

@@ -70,12 +70,9 @@ _OVERHEAD = 12  # bytes of a subject
 
 def frame_counts(annotations: IndexedAnnotations) -> dict[str, int]:
     """Count chunks by statement type, the most frequent first."""
-    counts = Counter(
-        {
-            frame.value: int((annotations.masks >> place & 1).sum())
-            for place, frame in enumerate(StatementType)
-        }
-    )
+    counts = Counter[str]()
+    for place, frame in enumerate(StatementType):
+        counts[frame.value] = int((annotations.masks >> place & 1).sum())
     return {frame: count for frame, count in counts.most_common() if count}
 
 

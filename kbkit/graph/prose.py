@@ -7,7 +7,6 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 from kbkit.stores.catalog.subjects import entity_id
@@ -90,14 +89,6 @@ _OPEN, _CLOSE = "\ue000", "\ue001"
 _NAME = f"{_OPEN}(\\d+){_CLOSE}"
 
 
-class Stated(NamedTuple):
-    """A relation in a sentence; the ends are numbers of names."""
-
-    source: int
-    relation: str
-    target: int
-
-
 UNMARKED = {ord(_OPEN): None, ord(_CLOSE): None}
 """Translation that removes the characters of marks from a text."""
 
@@ -140,7 +131,8 @@ CUE = re.compile(rf"\b(?:{_VERBS['cue']})", re.IGNORECASE)
 """Cheap test before `find_statements`."""
 
 
-def find_statements(sentence: str) -> Iterator[Stated]:
+def find_statements(sentence: str) -> Iterator[tuple[int, str, int]]:
+    """Yield the relations in a sentence; the ends are numbers of names."""
     target_ids: set[int] = set()
     for patterns, forward in ((_PASSIVE, False), (_ACTIVE, True)):
         for relation, pattern in patterns:
@@ -151,13 +143,13 @@ def find_statements(sentence: str) -> Iterator[Stated]:
                 source, target = (first_id, second_id) if forward else (second_id, first_id)
                 for end in (target, *(_listed_ends(sentence, match, relation) if forward else ())):
                     target_ids.add(end)
-                    yield Stated(source, relation, end)
+                    yield source, relation, end
     for relation, pattern in _OF_OWNER:
         for match in pattern.finditer(sentence):
             if int(match[1]) not in target_ids and not _is_negated(sentence, match):
                 for end in (int(match[1]), *_listed_ends(sentence, match, relation)):
                     target_ids.add(end)
-                    yield Stated(OWNER, relation, end)
+                    yield OWNER, relation, end
 
 
 def _listed_ends(sentence: str, match: re.Match[str], relation: str) -> Iterator[int]:

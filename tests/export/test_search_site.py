@@ -228,7 +228,7 @@ def test_site_search_covers_indexed_folders(exported):
     kb, folder = exported
     kb.export(folder=folder, pages_only=True)
     search = SiteSearch.read(folder, {".": Manifest.read(folder)})
-    assert search.covers(".")
+    assert search.name_of(".")
     assert "&lt;i&gt;hot" in search.page()
     assert "Knowledge base<" not in search.page(), "there is one only"
     page = '<head></head><script id="__config" type="application/json">{"search": "../assets/javascripts/workers/search.1.min.js"}</script><script src="../assets/javascripts/bundle.1.min.js"></script>'  # noqa: E501

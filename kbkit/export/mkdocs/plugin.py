@@ -130,7 +130,7 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
                     # documents must not show pictures of the export
                     page.pictures = frozenset() if page.is_document else pictures
                     page.images = posixpath.normpath(posixpath.join(prefix, IMAGES))
-                    page.found = self.search.covers(prefix)
+                    page.found = bool(self.search.name_of(prefix))
         if self.search.kbs:
             file = File.generated(config, PAGE, content="")
             files.append(file)

@@ -83,9 +83,6 @@ class SiteSearch:
             search.kbs.append({**names, "base": base, "folder": f"{base}{FOLDER}/{folder.name}"})
         return search
 
-    def covers(self, prefix: str) -> bool:
-        return bool(self.name_of(prefix))
-
     def add_box(self, output: str) -> str:
         match = _WORKER.search(output)
         if match is None:
