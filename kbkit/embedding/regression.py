@@ -26,8 +26,7 @@ def partial_whitening(centred: Matrix) -> Matrix:
     variances = np.maximum(variances, 0.0) + _SHRINKAGE * variances.mean()
     if not variances.all():  # all chunks are alike
         return np.eye(len(variances), dtype=np.float32)
-    metric: Matrix = ((directions * variances**_WHITENING_POWER) @ directions.T).astype(np.float32)
-    return metric
+    return np.asarray((directions * variances**_WHITENING_POWER) @ directions.T, np.float32)
 
 
 def build_vocabulary(
@@ -179,13 +178,11 @@ def _conjugate_gradients(
 
 
 def _dots(a: Matrix, b: Matrix) -> Matrix:
-    products: Matrix = np.einsum("ij,ij->j", a, b)
-    return products
+    return np.asarray(np.einsum("ij,ij->j", a, b))
 
 
 def _ratio(a: Matrix, b: Matrix) -> Matrix:
-    ratios: Matrix = np.divide(a, b, out=np.zeros_like(a), where=b > 0)
-    return ratios
+    return np.asarray(np.divide(a, b, out=np.zeros_like(a), where=b > 0))
 
 
 _PENALTY = 0.05  # of the map, in mean variances
@@ -226,5 +223,4 @@ def map_words(
     # never singular, even if all chunks have the same words
     products[np.diag_indices_from(products)] += _PENALTY * products.trace() / len(products) + 1e-9
     weights = np.linalg.solve(products, (passages.T @ targets).astype(np.float64))
-    result: Matrix = table @ weights.astype(np.float32)
-    return result
+    return np.asarray(table @ weights.astype(np.float32))

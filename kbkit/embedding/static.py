@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.embedding import Matrix, Vector, full_rows, normalize
+from kbkit.embedding import Matrix, Vector, full_rows, normalize, only_unicode
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.embedding.models import distribution_file, read_checked
 from kbkit.embedding.regression import term_vectors
@@ -87,21 +87,15 @@ class StaticEmbedder:
         rows = np.zeros((1, self.dimensions), np.float32)
         # a query does not wait for the conversion of the whole table
         self._embed_into(rows, [text], self._packed)
-        vector: Vector = rows[0]
-        return vector
+        return np.asarray(rows[0])
 
     def _embed_into(self, rows: Matrix, texts: Sequence[str], vectors: _Table) -> None:
         # "" and " " would differ by a word mark
         nonblank = full_rows(texts)
         if not nonblank:
             return
-        try:
+        with only_unicode():
             tokens = self._tokens.of([texts[row] for row in nonblank])
-        except (TypeError, UnicodeError) as error:
-            raise EmbedderError(
-                f"a text that is not valid Unicode cannot be embedded ({error}); "
-                "replace its lone surrogates"
-            ) from error
         # one small buffer for all texts: allocating memory for each takes ten times as long
         slab = np.empty((_SLAB, self.dimensions), np.float32)
         for row, ids in zip(nonblank, tokens, strict=True):

@@ -105,8 +105,7 @@ def _pivot_layout(weights: sparse.csr_array) -> Floats:
     axes = centred @ vectors[:, -2:]
     spread = axes / (np.abs(axes).max(axis=0) + 1e-12)
     angle = _ANGLE * np.arange(count)  # separates nodes with equal distances
-    separated: Floats = spread + 0.01 * np.column_stack([np.cos(angle), np.sin(angle)])
-    return separated
+    return np.asarray(spread + 0.01 * np.column_stack([np.cos(angle), np.sin(angle)]))
 
 
 def _relax(spread: Floats, weights: sparse.csr_array) -> Floats:

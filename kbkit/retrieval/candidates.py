@@ -174,7 +174,6 @@ def places_in(ascending: NDArray[Any], wanted: NDArray[Any]) -> tuple[Rows, Rows
 
 
 def counts_in(postings: Mapping[str, Postings], rows: NDArray[Any]) -> list[dict[str, int]]:
-    """Return the count of each term in some rows."""
     counts: list[dict[str, int]] = [{} for _ in range(len(rows))]
     for term, (term_rows, times) in postings.items():
         indexes, places = places_in(term_rows, rows)
