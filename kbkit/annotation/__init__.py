@@ -90,17 +90,14 @@ class AnnotationMaker:
             if on_progress is not None:
                 on_progress(Progress("annotations", min(done, total), total, "chunks"))
         if gazetteer.surfaces != old_surfaces:
-            self._note(gazetteer)
+            packed = subjects.pack_surfaces(gazetteer.surfaces)
+            with self.database.write() as transaction:
+                knowledge_bases.get_by_id(transaction, self.kb_id)
+                subjects.note_annotated(transaction, self.kb_id, packed)
+            with self.database.read() as transaction:
+                unused = subjects.unused_ids(transaction)
+            knowledge_bases.write_in_batches(self.database, self.kb_id, unused, subjects.sweep)
         return done
-
-    def _note(self, gazetteer: NameGazetteer) -> None:
-        packed = subjects.pack_surfaces(gazetteer.surfaces)
-        with self.database.write() as transaction:
-            knowledge_bases.get_by_id(transaction, self.kb_id)
-            subjects.note_annotated(transaction, self.kb_id, packed)
-        with self.database.read() as transaction:
-            unused = subjects.unused_ids(transaction)
-        knowledge_bases.write_in_batches(self.database, self.kb_id, unused, subjects.sweep)
 
     def _read_names(self, stop: Callable[[], bool]) -> bool:
         def unread(transaction: Transaction) -> list[Document]:

@@ -8,7 +8,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,10 +16,6 @@ from kbkit.embedding import Matrix, Vector, full_rows, normalize
 from kbkit.errors import EmbedderError, EmbedderUnreachableError
 from kbkit.recipes import LlamaIndexEmbedding
 from kbkit.runtime.third_party import SECRET_NAME, open_class, resolve_model, safe_message
-
-if TYPE_CHECKING:
-    from llama_index.core.base.embeddings.base import BaseEmbedding
-
 
 _T = TypeVar("_T")
 
@@ -84,13 +80,26 @@ class LlamaIndexEmbedder:
     """A llama-index ``BaseEmbedding`` with unit vectors; retries for passages, not for queries."""
 
     def __init__(self, spec: LlamaIndexEmbedding, *, wait: float = 1.0) -> None:
+        from llama_index.core.base.embeddings.base import BaseEmbedding
+
         self._spec = spec
         self._wait = wait
         self.batch_size = spec.batch_size
         self._path, self._arguments, install = resolve_model(
             spec.model, spec.arguments, SHORT_FORMS, group="embeddings", error=EmbedderError
         )
-        self._model = self._open(install)
+        self._model = open_class(
+            self._path,
+            self._arguments,
+            BaseEmbedding,  # type: ignore[type-abstract]
+            kind="llama-index embedding",
+            name=spec.model,
+            error=EmbedderError,
+            install=install,
+            check="embedding.arguments and the keys in the environment",
+        )
+        if "embed_batch_size" not in self._arguments:  # not every constructor takes it
+            self._model.embed_batch_size = min(spec.batch_size, _MAX_BATCH)
         self._dimensions = 0
         self._lock = threading.Lock()
 
@@ -130,23 +139,6 @@ class LlamaIndexEmbedder:
         if not text or text.isspace():
             return np.zeros(self.dimensions, np.float32)
         return np.asarray(self._vectors(lambda: [self._model.get_query_embedding(text)], 1)[0])
-
-    def _open(self, install: str) -> BaseEmbedding:
-        from llama_index.core.base.embeddings.base import BaseEmbedding
-
-        model = open_class(
-            self._path,
-            self._arguments,
-            BaseEmbedding,  # type: ignore[type-abstract]
-            kind="llama-index embedding",
-            name=self._spec.model,
-            error=EmbedderError,
-            install=install,
-            check="embedding.arguments and the keys in the environment",
-        )
-        if "embed_batch_size" not in self._arguments:  # not every constructor takes it
-            model.embed_batch_size = min(self._spec.batch_size, _MAX_BATCH)
-        return model
 
     def _vectors(self, ask: Callable[[], Sequence[Sequence[float]]], expected: int) -> Matrix:
         try:

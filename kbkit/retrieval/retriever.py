@@ -14,7 +14,7 @@ from kbkit.embedding import Embedder
 from kbkit.errors import EmbedderError, NotFoundError
 from kbkit.models import Chunk, Document, Filters, Mode, RatingTotal
 from kbkit.models.reports import fold_query
-from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec, StaticEmbedding
+from kbkit.recipes import KnowledgeBaseSpec, StaticEmbedding
 from kbkit.retrieval.candidates import Candidates, EncodedQuery, FilterMasks, Mask, QueryGraph
 from kbkit.retrieval.corpora import SnapshotCorpus, find_candidates
 from kbkit.retrieval.encoder_fitting import LearnedQuestions
@@ -133,12 +133,6 @@ class Retriever:
         )
         return _pool(state, query, encoded, "", self._candidates(state, snapshot, encoded, mask))
 
-    def _query_graph(self, retrieval: RetrievalSpec, mode: Mode) -> QueryGraph | None:
-        if not retrieval.graph_weight or mode is not Mode.HYBRID:
-            return None
-        graph = self.graph()
-        return QueryGraph(graph, partial(self.stores.graphs.naming, graph))
-
     def frequency(self, word: str) -> int:
         """Count chunks that contain all terms of a word."""
         state, snapshot, _ = self._latest(Filters())
@@ -212,14 +206,16 @@ class Retriever:
         retrieval = query.settings(state.spec.retrieval)
         language = state.spec.language
         terms = tuple(analyzer(language).query_terms(query.text))
-        summary = None
-        if query.mode is not Mode.LEXICAL and retrieval.summary_weight:
-            summary = encode_for_summaries(self.summary_embedder, state.row, query.text)
-        embedded = QueryVector()
+        summary, embedded, graph = None, QueryVector(), None
         if query.mode is not Mode.LEXICAL:
+            if retrieval.summary_weight:
+                summary = encode_for_summaries(self.summary_embedder, state.row, query.text)
             embedded = self._query_encoder.encode(
                 state.row, retrieval, query.mode, query.text, terms
             )
+        if query.mode is Mode.HYBRID and retrieval.graph_weight:
+            table = self.graph()
+            graph = QueryGraph(table, partial(self.stores.graphs.naming, table))
         encoded = EncodedQuery(
             terms=terms,
             language=language,
@@ -229,7 +225,7 @@ class Retriever:
             limit=hits_needed(retrieval.postprocessors, query.limit),
             filters=query.filters,
             text=query.text,
-            graph=self._query_graph(retrieval, query.mode),
+            graph=graph,
             summary=summary,
             summary_embedder=state.row.summary_embedder,
             pages=retrieval.page_weight > 0,
