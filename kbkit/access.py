@@ -132,24 +132,20 @@ class Tokens:
         id_ = secrets.token_hex(6)
         token = f"{PREFIX}{id_}_{secrets.token_urlsafe(32)}"
         info = TokenInfo(id_, name, token_scope.value, tuple(dict.fromkeys(kbs)), now, expires_at)
-        with self._database.write() as transaction:
-            runs.add_token(transaction, info, _digest(token).hex())
+        self._database.commit(runs.add_token, info, _digest(token).hex())
         return NewToken(token, info)
 
     def list(self) -> list[TokenInfo]:
         self.note_uses()
-        with self._database.read() as transaction:
-            return runs.list_tokens(transaction)
+        return self._database.look_up(runs.list_tokens)
 
     def revoke(self, name: str) -> TokenInfo:
-        with self._database.write() as transaction:
-            return runs.delete_token(transaction, name)
+        return self._database.commit(runs.delete_token, name)
 
     def any(self) -> bool:
         changes = self._database.changes()
         if self._has_tokens is None or self._has_tokens[0] != changes:
-            with self._database.read() as transaction:
-                self._has_tokens = changes, bool(runs.list_tokens(transaction))
+            self._has_tokens = changes, bool(self._database.look_up(runs.list_tokens))
         return self._has_tokens[1]
 
     def check(self, token: str) -> Caller:
@@ -174,8 +170,7 @@ class Tokens:
     def _find(self, token: str, digest: bytes) -> TokenInfo:
         if TOKEN.fullmatch(token):
             id_ = token.removeprefix(PREFIX).partition("_")[0]
-            with self._database.read() as transaction:
-                row = runs.find_token(transaction, id_)
+            row = self._database.look_up(runs.find_token, id_)
             # in constant time, even for an unknown id
             stored_digest = bytes.fromhex(row[1]) if row else bytes(len(digest))
             if hmac.compare_digest(stored_digest, digest) and row:
@@ -187,8 +182,7 @@ class Tokens:
         with self._lock:
             used, self._used = self._used, {}
         if used:
-            with self._database.write() as transaction:
-                runs.note_uses(transaction, used)
+            self._database.commit(runs.note_uses, used)
 
 
 class Access:

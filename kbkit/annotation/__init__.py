@@ -60,10 +60,9 @@ class AnnotationMaker:
     at_once: int = CHUNKS
 
     def count_left(self) -> int:
-        with self.database.read() as transaction:
-            return chunk_annotations.count_lacking(
-                transaction, self.kb_id, self.annotator.fingerprint
-            )
+        return self.database.look_up(
+            chunk_annotations.count_lacking, self.kb_id, self.annotator.fingerprint
+        )
 
     def passages(self) -> list[Passage]:
         with self.database.read() as transaction:
@@ -94,8 +93,7 @@ class AnnotationMaker:
             with self.database.write() as transaction:
                 knowledge_bases.get_by_id(transaction, self.kb_id)
                 subjects.note_annotated(transaction, self.kb_id, packed)
-            with self.database.read() as transaction:
-                unused = subjects.unused_ids(transaction)
+            unused = self.database.look_up(subjects.unused_ids)
             knowledge_bases.write_in_batches(self.database, self.kb_id, unused, subjects.sweep)
         return done
 
@@ -130,8 +128,7 @@ class AnnotationMaker:
         )
 
     def _annotate(self, seqs: Sequence[int], gazetteer: NameGazetteer) -> int:
-        with self.database.read() as transaction:
-            chunks = reading.get_chunks(transaction, seqs)
+        chunks = self.database.look_up(reading.get_chunks, seqs)
         passages = [Passage(chunk, document) for chunk, document in chunks.values()]
         annotator = self.annotator.fingerprint
         nothing = Annotation("", "")  # marks a chunk as done

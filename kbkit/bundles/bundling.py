@@ -87,8 +87,7 @@ class Placement:
                     draft.replace(journal)
                 yield
                 if self.placed:
-                    with self.stores.database.write() as transaction:
-                        bundled.forget(transaction, self._token)
+                    self.stores.database.commit(bundled.forget, self._token)
                     journal.unlink()
             except Exception:
                 settle(self.stores)

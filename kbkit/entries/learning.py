@@ -169,8 +169,7 @@ class Learner:
                 slug = self.learn(*read_knowledge(place), task)
             except (errors.FilesError, errors.ConflictError) as error:
                 problem = str(error)
-            with self._database.write() as transaction:
-                catalog.note_learned(transaction, str(place), digest, slug, problem)
+            self._database.commit(catalog.note_learned, str(place), digest, slug, problem)
         return [
             Problem(path, row.problem) for path, row in self._learned_rows().items() if row.problem
         ]

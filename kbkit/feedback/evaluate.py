@@ -42,8 +42,7 @@ _MAX_SUGGESTIONS = 50
 def missing_pages(kb: Searchable, queries: EvaluationSet) -> tuple[MissingPage, ...]:
     if queries.unit != "page":
         return ()
-    with kb.retriever.stores.database.read() as transaction:
-        uris = reading.searched_uris(transaction, kb.retriever.kb_id)
+    uris = kb.retriever.stores.database.look_up(reading.searched_uris, kb.retriever.kb_id)
     by_end: dict[str, list[str]] = {}  # so that each page is compared with a few URIs only
     for uri in uris:
         for end in _last_parts(uri):
@@ -299,8 +298,7 @@ def _has_duplicates(vectors: Matrix, threshold: float) -> bool:
 
 
 def _by_chunk(kb: Searchable, seqs: Rows, query: EvaluationQuery) -> Values:
-    with kb.retriever.stores.database.read() as transaction:
-        seq_of = corpus.seqs_by_id(transaction, list(query.gains))
+    seq_of = kb.retriever.stores.database.look_up(corpus.seqs_by_id, list(query.gains))
     gain_of = {seq: float(query.gains[chunk_id]) for chunk_id, seq in seq_of.items()}
     return np.array([gain_of.get(seq, 0.0) for seq in seqs.tolist()])
 

@@ -115,8 +115,7 @@ def _by_chunk(kb: Searchable, judgements: Judgements) -> EvaluationSet:
             "for, or give golden questions"
         )
     ids = list({judgement.chunk_id for judgement in judgements})
-    with kb.retriever.stores.database.read() as transaction:
-        existing = corpus.seqs_by_id(transaction, ids)
+    existing = kb.retriever.stores.database.look_up(corpus.seqs_by_id, ids)
     all_queries = [
         EvaluationQuery(text, {name: grade for name, grade in grades.items() if name in existing})
         for text, grades in judgements.grades.items()

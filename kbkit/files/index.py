@@ -110,8 +110,7 @@ class FolderIndex:
     def look_up(
         self, query: Callable[Concatenate[Transaction, _P], _T], *args: _P.args, **kwargs: _P.kwargs
     ) -> _T:
-        with self._database.read() as transaction:
-            return query(transaction, *args, **kwargs)
+        return self._database.look_up(query, *args, **kwargs)
 
 
 class FileIndex(FolderIndex):

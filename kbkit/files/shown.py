@@ -106,8 +106,7 @@ class ShownKnowledgeBases:
         root = f"{ROOT}/{row.name}"
         if cached is not None and cached.version == row.version and root in cached.children:
             return cached
-        with self._database.read() as transaction:
-            rows = {page.uri: page for page in indexed_files.pages(transaction, row.id)}
+        rows = {page.uri: page for page in self._database.look_up(indexed_files.pages, row.id)}
         paths = assign_paths(rows, "")
         shared = _count_shared([path.split("/")[1:-1] for path in paths.values()])
         pages = {

@@ -80,8 +80,7 @@ def build(database: Database, kb_id: str, *, stop: Callable[[], bool] = lambda: 
         if stop():
             return start
         batch = stale[start : start + _BATCH]
-        with database.read() as transaction:
-            texts = graph.texts(transaction, [place.seq for place in batch])
+        texts = database.look_up(graph.texts, [place.seq for place in batch])
         facts: list[ChunkRelation] = []
         for place in batch if state.spec.build else ():
             if place.seq in texts:
@@ -107,8 +106,7 @@ def _store_derived(database: Database, kb_id: str, state: _State) -> None:
     together = extraction.co_occurrence(
         list(sections.values()), state.mentions, state.names, state.spec
     )
-    with database.read() as transaction:
-        removed, added = graph_writing.co_occurrence_changes(transaction, kb_id, together)
+    removed, added = database.look_up(graph_writing.co_occurrence_changes, kb_id, together)
     write(removed, graph_writing.drop_evidence)
     write(added, graph_writing.add_evidence)
     entities = _descriptions(database, state)
@@ -145,15 +143,13 @@ def build_waiting(
 
 
 def build_small(stores: Stores, kb_id: str) -> None:
-    with stores.database.read() as transaction:
-        is_small = corpus.count_chunks(transaction, kb_id) <= SMALL
+    is_small = stores.database.look_up(corpus.count_chunks, kb_id) <= SMALL
     if is_small:
         build_waiting(stores, [kb_id])
 
 
 def _load(database: Database, kb_id: str) -> _State:
-    with database.read() as transaction:
-        exists = graph.built_version(transaction, kb_id) is not None
+    exists = database.look_up(graph.built_version, kb_id) is not None
     knowledge_bases.write_in_batches(database, kb_id, [] if exists else [kb_id], graph.begin)
     with database.read() as transaction:
         config = knowledge_bases.get_by_id(transaction, kb_id).config
@@ -244,8 +240,7 @@ def _descriptions(database: Database, state: _State) -> dict[str, tuple[str, str
         for owner in state.documents[place.document_id].owners(place):
             defining.setdefault(owner, place.seq)
     ids = {id_ for mentioned in state.mentions.values() for id_ in mentioned} | defining.keys()
-    with database.read() as transaction:
-        texts = graph.texts(transaction, sorted(defining.values()))
+    texts = database.look_up(graph.texts, sorted(defining.values()))
     described: dict[str, tuple[str, str]] = {}
     for id_ in sorted(ids):
         counts = types.get(id_) or Counter({EntityType.NAME: 1})

@@ -228,8 +228,7 @@ class Editing:
             ConfigError: The limit is not positive.
         """
         validation.check_integer("limit", limit, 1)
-        with self._database.read() as transaction:
-            return graph_edits.list_edits(transaction, made_by=by, limit=limit)
+        return self._database.look_up(graph_edits.list_edits, made_by=by, limit=limit)
 
     def undo(self, edit: GraphEdit | int | None = None, *, by: str = "") -> GraphEdit:
         """Revert a change of the graph in one step.
@@ -245,8 +244,7 @@ class Editing:
         number = edit.id if isinstance(edit, GraphEdit) else edit
         if number is not None:
             validation.check_integer("edit", number, 1)
-        with self._database.write() as transaction:
-            return graph_edits.undo(transaction, by or self._rater, number)
+        return self._database.commit(graph_edits.undo, by or self._rater, number)
 
     def _entity_id(self, transaction: Transaction, entity: str | Entity) -> str:
         name = _id_or_name(entity)

@@ -130,8 +130,7 @@ class DocumentWriter(Batch):
         pending = self._without_deleted(pending, deleted)
         waiting = {ids[uri]: entry for uri, entry in pending.items()}
         while waiting:
-            with self._destination.stores.database.read() as transaction:
-                versions = writing.stored_versions(transaction, waiting)
+            versions = self._destination.stores.database.look_up(writing.stored_versions, waiting)
             unchanged, changed = self._split_by_change(waiting, versions)
             if self._store(self._prepare(unchanged, changed, versions)):
                 break  # otherwise documents or embedder changed meanwhile: try again
@@ -147,8 +146,7 @@ class DocumentWriter(Batch):
             if origin.source_id and origin.source_id == source_id and not origin.undeleted:
                 skipped.append(remaining.pop(uri).origin)
         if skipped:
-            with self._destination.stores.database.write() as transaction:
-                _record(transaction, skipped)
+            self._destination.stores.database.commit(_record, skipped)
         return remaining
 
     def _split_by_change(
@@ -201,8 +199,7 @@ class DocumentWriter(Batch):
             new_vectors = embed(embedder, {key: texts[key] for key in keys})
             vectors |= new_vectors
             if start + size < len(missing):  # a later batch may fail
-                with database.write() as transaction:
-                    corpus.add_pending(transaction, kb_id, fingerprint, new_vectors)
+                database.commit(corpus.add_pending, kb_id, fingerprint, new_vectors)
         self._counters.counts["chunks_embedded"] += len(missing)
         return vectors, bool(pending) or len(missing) > size
 
@@ -288,8 +285,7 @@ class DocumentWriter(Batch):
         if self._destination.spec.embedding.text == CHUNK:
             return texts  # vectors of unchanged chunks are found by their texts
         all_chunks = [chunk for document in new_documents for chunk in document.chunks]
-        with self._destination.stores.database.read() as transaction:
-            unchanged_ids = writing.staying(transaction, all_chunks)
+        unchanged_ids = self._destination.stores.database.look_up(writing.staying, all_chunks)
         hashes = {chunk.embed_hash for chunk in all_chunks if chunk.chunk.id not in unchanged_ids}
         return {key: text for key, text in texts.items() if key in hashes}
 

@@ -287,8 +287,7 @@ def _embed(
     database, kb_id = destination.stores.database, destination.kb_id
     embedder = destination.embedder
     fingerprint, size = embedder.fingerprint, batch_size(embedder)
-    with database.read() as transaction:
-        total = corpus.count_without_pending(transaction, kb_id, fingerprint)
+    total = database.look_up(corpus.count_without_pending, kb_id, fingerprint)
     done = last = 0
     while not stop():
         with database.read() as transaction:

@@ -125,8 +125,7 @@ class Pipeline(IngestTarget):
         self, *, on_progress: OnProgress = ignore, stop: Stop = lambda: False
     ) -> IngestReport:
         counters = RunCounters()
-        with self.stores.database.read() as transaction:
-            ids = writing.document_ids(transaction, self.kb_id)
+        ids = self.stores.database.look_up(writing.document_ids, self.kb_id)
         with self._follower() as follower, self._writer(counters, follower) as documents:
             for done, id_ in enumerate(ids, 1):
                 if stop():
@@ -151,8 +150,7 @@ class Pipeline(IngestTarget):
 
     def _run_source(self, row: SourceRow, source: SourceReader, run: _Run) -> None:
         counters = run.counters
-        with self.stores.database.write() as transaction:
-            run_id = runs.begin_run(transaction, row)
+        run_id = self.stores.database.commit(runs.begin_run, row)
         context = replace(
             self.context(Path(row.base), run.stop),
             memory=runs.RunMemory(self.stores.database, row.id, run_id),

@@ -116,8 +116,7 @@ class SummaryMaker:
 
     def make_few(self, document_ids: Collection[str] | None) -> SummariesLeft:
         """Make the summaries of a few documents; the time does not depend on all others."""
-        with self.database.read() as transaction:
-            used = knowledge_bases.get_by_id(transaction, self.kb_id).summary_embedder
+        used = self.database.look_up(knowledge_bases.get_by_id, self.kb_id).summary_embedder
         embedder = self.static() if used.startswith("static:") else self.model
         is_few = document_ids is not None and len(document_ids) <= _SAMPLE
         if not is_few or used != embedder.fingerprint:
@@ -141,10 +140,9 @@ class SummaryMaker:
             return summaries.outdated_documents(transaction, self.kb_id, min_revision, _BATCH, ids)
 
         for documents in batches(self.database, outdated):
-            with self.database.read() as transaction:
-                expanded = summaries.expansions_of(
-                    transaction, [document.id for document in documents]
-                )
+            expanded = self.database.look_up(
+                summaries.expansions_of, [document.id for document in documents]
+            )
             new_summaries = {each.id: _summary(each, expanded.get(each.id)) for each in documents}
             with self.database.write() as transaction:
                 knowledge_bases.get_by_id(transaction, self.kb_id)
@@ -153,8 +151,7 @@ class SummaryMaker:
                 break
 
     def _missing(self, embedder: Embedder, ids: Collection[str] | None = None) -> dict[str, str]:
-        with self.database.read() as transaction:
-            return summaries.lacking(transaction, self.kb_id, embedder.fingerprint, ids)
+        return self.database.look_up(summaries.lacking, self.kb_id, embedder.fingerprint, ids)
 
     def _settle(self) -> int:
         """Switch to the best complete vectors in one commit; return how many the model lacks.
@@ -214,8 +211,7 @@ def _summary(document: Document, expansion: ExpansionRow | None) -> NewSummary:
 
 def embed_questions(database: Database, kb_id: str, embedder: Embedder) -> None:
     fingerprint = embedder.fingerprint
-    with database.read() as transaction:
-        lacking = ratings.unembedded_questions(transaction, kb_id, fingerprint)
+    lacking = database.look_up(ratings.unembedded_questions, kb_id, fingerprint)
     if not lacking:
         return
     vectors = np.array([embedder.embed_query(question) for question in lacking], np.float32)
@@ -324,14 +320,12 @@ class Expander:
             )
 
     def _has_written(self) -> bool:
-        with self.database.read() as transaction:
-            keys = summaries.expansion_keys(transaction, self.kb_id)
+        keys = self.database.look_up(summaries.expansion_keys, self.kb_id)
         return any(model == self._key for _, model in keys.values())
 
     def _documents(self, ids: list[str]) -> Iterator[Document]:
         for start in range(0, len(ids), _EXPANDED):
-            with self.database.read() as transaction:
-                documents = reading.documents_of(transaction, ids[start : start + _EXPANDED])
+            documents = self.database.look_up(reading.documents_of, ids[start : start + _EXPANDED])
             yield from documents
 
     def _write(self, document: Document) -> bool:

@@ -55,14 +55,13 @@ def list_subjects(
     limit: int | None,
 ) -> list[Subject]:
     check_limit(limit)
-    with stores.database.read() as transaction:
-        return subjects.list_subjects(
-            transaction,
-            kinds=[check_member("kind", kind, SubjectKind)] if kind is not None else (),
-            like=check_text("like", like),
-            kb_ids=[handle.id for handle in handles],
-            limit=limit,
-        )
+    return stores.database.look_up(
+        subjects.list_subjects,
+        kinds=[check_member("kind", kind, SubjectKind)] if kind is not None else (),
+        like=check_text("like", like),
+        kb_ids=[handle.id for handle in handles],
+        limit=limit,
+    )
 
 
 def about(stores: Stores, handles: Sequence[Handle], query: str, *, limit: int) -> About:

@@ -92,8 +92,7 @@ class DocumentCollection(Items):
     def __contains__(self, document: object) -> bool:
         if not isinstance(document, str):
             return False
-        with self._database.read() as transaction:
-            return self._handle.find(transaction, document) is not None
+        return self._database.look_up(self._handle.find, document) is not None
 
     def list(
         self,

@@ -55,8 +55,7 @@ class Documents(DocumentCollection):
         """
         self._handle.check_own()
         title, source = check_text("title", title), check_text("source", source)
-        with self._database.read() as transaction:
-            previous = self._handle.find(transaction, source) if source else None
+        previous = self._database.look_up(self._handle.find, source) if source else None
         document = SourceDocument(
             uri=previous.uri if previous else public_uri(source) or f"text:{title.strip()}",
             title=title.strip(),

@@ -76,8 +76,7 @@ class Handle:
         **kwargs: _P.kwargs,
     ) -> _T:
         """Run a query of the catalog on this knowledge base."""
-        with self.stores.database.read() as transaction:
-            return query(transaction, self.id, *args, **kwargs)
+        return self.stores.database.look_up(query, self.id, *args, **kwargs)
 
     def row(self) -> KnowledgeBaseRow:
         return self._cached_read(knowledge_bases.get_by_id)
@@ -125,8 +124,7 @@ class Handle:
         return Path(folder) if folder else self.stores.folder / "export" / self.name
 
     def document(self, document: str) -> Document:
-        with self.stores.database.read() as transaction:
-            match = self.find(transaction, check_text("document", document))
+        match = self.stores.database.look_up(self.find, check_text("document", document))
         if match is None:
             raise self._missing("document with id or URI", document)
         return match
@@ -170,8 +168,7 @@ class Handle:
 
     def summaries_of(self, chunk_ids: Sequence[str]) -> dict[str, ChunkSummary]:
         """Summarize chunks, by id; chunks without annotations are left out."""
-        with self.stores.database.read() as transaction:
-            return chunk_annotations.summaries(transaction, chunk_ids)
+        return self.stores.database.look_up(chunk_annotations.summaries, chunk_ids)
 
     def _missing(self, noun: str, target: str) -> NotFoundError:
         with self.stores.database.read() as transaction:
@@ -317,13 +314,12 @@ def new_knowledge_base(
     if isinstance(spec.embedding.chosen, OnnxEmbedding) and resources.settings.improve != "wait":
         # until the model has embedded everything
         embedder = resources.embedders.open(StaticEmbedding())
-    with resources.stores.database.write() as transaction:
-        return knowledge_bases.create(
-            transaction,
-            name,
-            description=check_text("description", description),
-            config=spec.model_dump(mode="json"),
-            embedder=embedder.fingerprint,
-            dimensions=embedder.dimensions,
-            given_id=kb_id,
-        )
+    return resources.stores.database.commit(
+        knowledge_bases.create,
+        name,
+        description=check_text("description", description),
+        config=spec.model_dump(mode="json"),
+        embedder=embedder.fingerprint,
+        dimensions=embedder.dimensions,
+        given_id=kb_id,
+    )

@@ -88,8 +88,7 @@ class Improving:
     def _improve_few(self, uris: Collection[str]) -> None:
         # remaining work is not counted: counting is slow in large knowledge bases
         complete = self._stores.later.complete
-        with self._stores.database.read() as transaction:
-            ids = writing.ids_by_uri(transaction, self._handle.id, uris).values()
+        ids = self._handle.look_up(writing.ids_by_uri, uris).values()
         is_complete = self._handle.id in complete
         complete.discard(self._handle.id)
         remaining = self._handle.summaries.make_few(ids if is_complete else None)

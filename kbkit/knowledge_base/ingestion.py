@@ -266,8 +266,7 @@ class Ingestion:
         with progress_bar(on_progress) as notify:
             report = self.pipeline().renew(on_progress=notify, stop=stop)
         if not report.interrupted:
-            with self._stores.database.write() as transaction:
-                knowledge_bases.change(transaction, self.id, analyzer=REVISION)
+            self._stores.database.commit(knowledge_bases.change, self.id, analyzer=REVISION)
 
     def _run(
         self,

@@ -144,8 +144,8 @@ class Retriever:
         """Return the versions of its documents; see `kbkit.models.Filters`."""
         current, cached = self._state().row.version, self._versions
         if cached is None or cached[0] != current:
-            with self.stores.database.read() as transaction:
-                cached = self._versions = current, reading.versions(transaction, self.kb_id)
+            versions = self.stores.database.look_up(reading.versions, self.kb_id)
+            cached = self._versions = current, versions
         return cached[1]
 
     def is_there(self) -> bool:
@@ -166,8 +166,7 @@ class Retriever:
         changes = self.stores.database.changes()
         state = self._last_state
         if state is None or state.changes != changes:
-            with self.stores.database.read() as transaction:
-                state = self._last_state = self._read_state(transaction, changes)
+            state = self._last_state = self.stores.database.look_up(self._read_state, changes)
         return state
 
     def _read_state(self, transaction: Transaction, changes: int) -> _State:

@@ -58,23 +58,19 @@ class Jobs:
     ) -> Job:
         now = datetime.now(UTC)
         job = Job(job_id or uuid4().hex, kind, tuple(kbs), owner, JobState.QUEUED, now)
-        with self._stores.database.write() as transaction:
-            job_table.add(transaction, job, arguments)
+        self._stores.database.commit(job_table.add, job, arguments)
         self._submit(job.id)
         return job
 
     def get(self, job_id: str) -> Job:
-        with self._stores.database.read() as transaction:
-            return job_table.get(transaction, job_id)
+        return self._stores.database.look_up(job_table.get, job_id)
 
     def find_repeated(self, job_id: str, request: str) -> Job | None:
-        with self._stores.database.read() as transaction:
-            return job_table.find_repeated(transaction, job_id, request)
+        return self._stores.database.look_up(job_table.find_repeated, job_id, request)
 
     def list(self) -> list[Job]:
         """List jobs, newest first."""
-        with self._stores.database.read() as transaction:
-            return job_table.list_jobs(transaction)
+        return self._stores.database.look_up(job_table.list_jobs)
 
     def wait(self, job_id: str, seconds: float) -> Job:
         """Return a job once it has ended, or after some seconds."""
@@ -155,11 +151,10 @@ class Jobs:
         self._end(job_id, state, **outcome)
 
     def _end(self, job_id: str, state: JobState, **outcome: Any) -> None:
-        with self._stores.database.write() as transaction:
-            self._record_end(transaction, job_id, state, **outcome)
+        self._stores.database.commit(self._record_end, job_id, state, **outcome)
 
     def _record_end(
-        self, transaction: Transaction, job_id: str, state: JobState, **outcome: Any
+        self, transaction: Transaction, /, job_id: str, state: JobState, **outcome: Any
     ) -> None:
         """Record the end of a job; uploaded files stay so that it can be resumed."""
         job_table.end(transaction, job_id, state, **outcome)
@@ -194,15 +189,13 @@ class _TaskWatch:
 
     def write_progress(self) -> None:
         if self._progress is not None:
-            with self._database.write() as transaction:
-                job_table.report_progress(transaction, self._id, self._progress)
+            self._database.commit(job_table.report_progress, self._id, self._progress)
             self._progress, self._written_at = None, time.monotonic()
 
     def stop(self) -> bool:
         now = time.monotonic()
         if not self._cancelled and now - self._checked_at >= _POLL_SECONDS:
             self._checked_at = now
-            with self._database.read() as transaction:
-                self._cancelled = job_table.is_cancelled(transaction, self._id)
+            self._cancelled = self._database.look_up(job_table.is_cancelled, self._id)
         self._stopped = self._cancelled or self._closing.is_set()
         return self._stopped

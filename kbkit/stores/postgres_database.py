@@ -36,8 +36,8 @@ _CONNECT_SECONDS = 10
 _DRIVER = "postgresql+psycopg"
 
 
-class PostgresDatabase:
-    """The catalog in a schema of a server: a `kbkit.stores.catalog.database.Database`.
+class PostgresDatabase(Database):
+    """The catalog in a schema of a server.
 
     Reads use REPEATABLE READ; an advisory lock serialises writes of all machines. `address` has no
     password.

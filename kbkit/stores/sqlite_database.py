@@ -25,6 +25,7 @@ from kbkit.stores.catalog.database import (
     DAMAGED,
     RESTORE,
     Condition,
+    Database,
     Transaction,
     is_current,
     migrate,
@@ -97,8 +98,8 @@ def _dialect() -> sa.Dialect:
     return engine.dialect
 
 
-class SqliteDatabase:
-    """The catalog in a file (WAL mode): a `kbkit.stores.catalog.database.Database`.
+class SqliteDatabase(Database):
+    """The catalog in a file (WAL mode).
 
     Attributes:
         pauses: Pause after each write, for as long as it took, so that other processes can write.
@@ -193,8 +194,7 @@ class SqliteDatabase:
             return number
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
-        with self.read() as transaction:
-            return reading.get_chunks(transaction, seqs)
+        return self.look_up(reading.get_chunks, seqs)
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:

@@ -139,12 +139,10 @@ class Stores:
     def sweep_images(self) -> tuple[int, int]:
         """Remove unused pictures, unless a source is being read; return their number and bytes."""
         began = self.images.now() - _CLOCK_SECONDS
-        with self.database.read() as transaction:
-            sources = runs.list_sources(transaction)
+        sources = self.database.look_up(runs.list_sources)
         if any(self.locks.is_held(source.lock) for source in sources):
             return 0, 0
-        with self.database.read() as transaction:
-            used = reading.image_names(transaction)
+        used = self.database.look_up(reading.image_names)
         return self.images.sweep(used, began)
 
     def close(self) -> None:

@@ -208,8 +208,9 @@ class VectorIndex:
         last_seq = self._seq(row)
         if row.applied_seq <= last_seq:
             return 0
-        with self._database.read() as transaction:
-            return corpus.count_chunks(transaction, row.id, after=last_seq, until=row.applied_seq)
+        return self._database.look_up(
+            corpus.count_chunks, row.id, after=last_seq, until=row.applied_seq
+        )
 
     def open(self, kb_id: str) -> None:
         """Open a collection for searches, unless another process writes or the server is down."""
@@ -255,8 +256,7 @@ class VectorIndex:
         self._state.forget()
         self._store.reopen()
         self._state.is_open = True
-        with self._database.read() as transaction:
-            self._state.seqs.update(outbox.applied_seqs(transaction))
+        self._state.seqs.update(self._database.look_up(outbox.applied_seqs))
 
     def _ensure_sound(self, row: KnowledgeBaseRow) -> KnowledgeBaseRow:
         """Check a collection once, and rebuild it if it does not match the catalog."""
@@ -288,8 +288,7 @@ class VectorIndex:
     def _is_sound(self, row: KnowledgeBaseRow) -> bool:
         if not self._is_own(row.collection):
             return False
-        with self._database.read() as transaction:
-            expected = corpus.count_chunks(transaction, row.id, until=row.applied_seq)
+        expected = self._database.look_up(corpus.count_chunks, row.id, until=row.applied_seq)
         try:
             # may be greater, because of deletions that are not applied yet
             if self._store.count(row.collection) < expected:
@@ -315,24 +314,20 @@ class VectorIndex:
         return self._row(row.id)
 
     def _marked_names(self) -> list[str]:
-        with self._database.read() as transaction:
-            return list(filter(self._is_own, outbox.dropped_names(transaction)))
+        return list(filter(self._is_own, self._database.look_up(outbox.dropped_names)))
 
     def _drop_marked(self) -> None:
         names = self._marked_names()
         for name in names:
             self._store.drop(name)
-        with self._database.write() as transaction:
-            outbox.forget_dropped(transaction, names)
+        self._database.commit(outbox.forget_dropped, names)
 
     def _row(self, kb_id: str) -> KnowledgeBaseRow:
-        with self._database.read() as transaction:
-            return knowledge_bases.get_by_id(transaction, kb_id)
+        return self._database.look_up(knowledge_bases.get_by_id, kb_id)
 
     def _apply_batch(self, row: KnowledgeBaseRow) -> int:
         """Apply the oldest entries of the outbox; return their number."""
-        with self._database.read() as transaction:
-            batch = outbox.oldest(transaction, row.id, _BATCH, payloads=has_payloads(row))
+        batch = self._database.look_up(outbox.oldest, row.id, _BATCH, payloads=has_payloads(row))
         if not batch:
             return 0
         last = {entry.chunk_id: entry for entry in batch}  # the last entry of a chunk counts
@@ -340,8 +335,7 @@ class VectorIndex:
             row.collection, [entry.chunk_id for entry in last.values() if entry.vector is None]
         )
         self._upsert(row, [entry for entry in last.values() if entry.vector is not None])
-        with self._database.write() as transaction:
-            self._state.seqs[row.collection] = outbox.take(transaction, row, batch)
+        self._state.seqs[row.collection] = self._database.commit(outbox.take, row, batch)
         return len(batch)
 
     def _upsert(self, row: KnowledgeBaseRow, entries: Sequence[OutboxEntry]) -> None:

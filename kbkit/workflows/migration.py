@@ -117,7 +117,6 @@ def _copy_folders(source: Stores, destination: Stores) -> list[str]:
 
 def _index(stores: Stores, on_progress: OnProgress) -> None:
     """Build the vector index from the catalog."""
-    with stores.database.read() as transaction:
-        kb_ids = sorted(knowledge_bases.ids(transaction))
+    kb_ids = sorted(stores.database.look_up(knowledge_bases.ids))
     for kb_id in kb_ids:
         stores.vectors.apply(kb_id, lambda done: on_progress(Progress("index", done)))

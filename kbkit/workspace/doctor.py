@@ -123,8 +123,7 @@ class Doctor:
 def rebuild(stores: Stores, names: Iterable[str]) -> list[str]:
     rebuilt = []
     for name in names:
-        with stores.database.read() as transaction:
-            row = knowledge_bases.get(transaction, name)
+        row = stores.database.look_up(knowledge_bases.get, name)
         stores.snapshots.rebuild(row.id)
         stores.vectors.rebuild(row.id)
         rebuilt.append(name)

@@ -67,8 +67,7 @@ class WorkspaceSearches(ABC):
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names of knowledge bases."""
-        with self._stores.database.read() as transaction:
-            return iter(knowledge_bases.names(transaction))
+        return iter(self._stores.database.look_up(knowledge_bases.names))
 
     @abstractmethod
     def __getitem__(self, name: str) -> KnowledgeBase:

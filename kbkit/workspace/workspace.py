@@ -188,8 +188,7 @@ class Workspace(WorkspaceSearches):
         changes = self._stores.database.changes()  # first, so that no change is missed
         cached = self._named_at.get(name)
         if cached is None or cached[0] != changes:
-            with self._stores.database.read() as transaction:
-                row = knowledge_bases.get(transaction, name)
+            row = self._stores.database.look_up(knowledge_bases.get, name)
             cached = self._named_at[name] = changes, self._knowledge_base(row)
         return cached[1]
 
@@ -201,8 +200,7 @@ class Workspace(WorkspaceSearches):
 
     def list(self) -> list[KnowledgeBaseInfo]:
         """Return figures of all knowledge bases, ordered by name."""
-        with self._stores.database.read() as transaction:
-            return knowledge_bases.describe_all(transaction)
+        return self._stores.database.look_up(knowledge_bases.describe_all)
 
     def to_frame(self) -> pd.DataFrame:
         """Return figures of all knowledge bases as a DataFrame, indexed by name."""
@@ -249,15 +247,13 @@ class Workspace(WorkspaceSearches):
         """
         if to:
             _check(to)
-        with self._stores.database.write() as transaction:
-            row = outbox.undelete_knowledge_base(transaction, name, to)
+        row = self._stores.database.commit(outbox.undelete_knowledge_base, name, to)
         self._stores.vectors.apply(row.id)
         return self._knowledge_base(row)
 
     def trash(self) -> builtins.list[DeletedKnowledgeBase]:
         """List knowledge bases that `undelete` can restore, the last deleted first."""
-        with self._stores.database.read() as transaction:
-            return outbox.knowledge_bases_in_trash(transaction)
+        return self._stores.database.look_up(outbox.knowledge_bases_in_trash)
 
     def bundle(
         self,

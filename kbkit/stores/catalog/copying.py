@@ -56,8 +56,7 @@ class Copier:
         self._require_free_destination()
         with self.source.write() as lock, self.source.read() as transaction:
             self._require_no_readers(transaction)
-            with self.destination.write() as copy:
-                mark(copy, self.address)
+            self.destination.commit(mark, self.address)
             try:
                 compared = self._copy_tables(transaction)
             except _DifferentRowsError:
@@ -107,27 +106,23 @@ class Copier:
         self._total = sum(counts.values())
         self._done = self.kept = 0
         for table, count in counts.items():
-            with self.destination.read() as copy:
-                copied = copy.count(table)
+            copied = self.destination.look_up(Transaction.count, table)
             if copied == count:
                 self.kept += count
                 self._advance("copy", count, table)
             else:
                 if copied:
-                    with self.destination.write() as copy:
-                        copy.delete(table)
+                    self.destination.commit(Transaction.delete, table)
                 self._copy(transaction, table)
             if self_references(table):
                 for batch in batches(rows(transaction, table)):
-                    with self.destination.write() as copy:
-                        set_self_references(copy, table, batch)
+                    self.destination.commit(set_self_references, table, batch)
         return self._compare(transaction)
 
     def _copy(self, transaction: Transaction, table: sa.Table) -> None:
         for batch in batches(rows(transaction, table)):
             try:
-                with self.destination.write() as copy:
-                    insert(copy, table, batch)
+                self.destination.commit(insert, table, batch)
             except sa.exc.DBAPIError as error:
                 message = " ".join(str(error.orig).split())[:_MAX_MESSAGE]
                 does_not_fit = isinstance(error, sa.exc.IntegrityError)

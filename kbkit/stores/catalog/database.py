@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import fields
 from functools import cache
 from itertools import groupby
-from typing import Any, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 import sqlalchemy as sa
@@ -39,6 +39,7 @@ from kbkit.stores.catalog.schema import (
     summary_vectors,
 )
 
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
 Condition = sa.ColumnElement[bool]
 Row = Mapping[str, Any]
@@ -177,6 +178,20 @@ class Database(Protocol):
     def write(self) -> AbstractContextManager[Transaction]:
         """Open a writing transaction; only one runs at a time over all processes."""
 
+    def look_up(
+        self, query: Callable[Concatenate[Transaction, _P], _T], *args: _P.args, **kwargs: _P.kwargs
+    ) -> _T:
+        """Run one query in a read-only transaction; it may not return an iterator."""
+        with self.read() as transaction:
+            return query(transaction, *args, **kwargs)
+
+    def commit(
+        self, edit: Callable[Concatenate[Transaction, _P], _T], *args: _P.args, **kwargs: _P.kwargs
+    ) -> _T:
+        """Make one change in a writing transaction."""
+        with self.write() as transaction:
+            return edit(transaction, *args, **kwargs)
+
     def changes(self) -> int:
         """Return a number that differs after every commit, by anyone.
 
@@ -214,8 +229,7 @@ def batches(
     previous: Sequence[_T] = ()
     repeats = 0
     while True:
-        with database.read() as transaction:
-            batch = read(transaction)
+        batch = database.look_up(read)
         if not batch:
             return
         repeats = repeats + 1 if batch == previous else 0

@@ -198,8 +198,7 @@ class GraphTables:
     def _renew(self, kb_id: str) -> None:
         with suppress(Exception):  # deleted meanwhile, or the process ends
             changes = self.database.changes()
-            with self.database.read() as transaction:
-                self._read(transaction, kb_id, changes)
+            self.database.look_up(self._read, kb_id, changes)
 
     def naming(self, graph: GraphTable, rows: Collection[int]) -> Mapping[int, Sequence[int]]:
         """Return ``chunks.seq`` of mentioning chunks by entity row, read once for each row."""

@@ -193,7 +193,7 @@ def touch(transaction: Transaction, kb_id: str) -> None:
     change(transaction, kb_id, version=version, updated_at=datetime.now(UTC))
 
 
-def change(transaction: Transaction, kb_id: str, **values: Any) -> None:
+def change(transaction: Transaction, /, kb_id: str, **values: Any) -> None:
     transaction.update(knowledge_bases, knowledge_bases.c.id == kb_id, **values)
 
 

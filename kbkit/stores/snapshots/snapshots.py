@@ -128,8 +128,7 @@ class Snapshots:
                 kb_ids = knowledge_bases.ids(transaction)
                 is_long = outbox.is_removal_log_long(transaction, kb_id)
             if is_long:
-                with self.database.write() as transaction:
-                    outbox.forget_oldest_removals(transaction, kb_id)
+                self.database.commit(outbox.forget_oldest_removals, kb_id)
             self._files.sweep(kb_ids)
 
     def _merge(self, kb_id: str, snapshot: SegmentedSnapshot, limit: int) -> SegmentedSnapshot:
