@@ -62,8 +62,8 @@ def table(name: str, *items: sa.schema.SchemaItem) -> sa.Table:
     return sa.Table(name, metadata, *items, sqlite_autoincrement=numbered)
 
 
-def required_columns(kind: Any, *names: str) -> list[sa.Column[Any]]:
-    return [sa.Column(name, kind, nullable=False) for name in names]
+def required(**kinds: Any) -> list[sa.Column[Any]]:
+    return [sa.Column(name, kind, nullable=False) for name, kind in kinds.items()]
 
 
 def reference(name: str, target: str, *, primary_key: bool = False) -> sa.Column[Any]:
@@ -76,12 +76,9 @@ knowledge_bases = table(
     "knowledge_bases",
     sa.Column("id", sa.String, primary_key=True),
     sa.Column("name", sa.String, nullable=False, unique=True),
-    sa.Column("description", sa.Text, nullable=False),
-    sa.Column("config", Json(dict), nullable=False),
-    sa.Column("embedder", sa.String, nullable=False),
-    sa.Column("dimensions", Int64, nullable=False),
+    *required(description=sa.Text, config=Json(dict), embedder=sa.String, dimensions=Int64),
     sa.Column("collection", sa.String, nullable=False, unique=True),
-    *required_columns(UtcDateTime, "created_at", "updated_at"),
+    *required(created_at=UtcDateTime, updated_at=UtcDateTime),
     # increases with every committed change of documents or chunks, so that caches can be renewed
     sa.Column("version", Int64, nullable=False, default=0),
     # largest chunks.seq in the Chroma collection
@@ -108,12 +105,9 @@ sources = table(
     "sources",
     sa.Column("id", sa.String, primary_key=True),
     reference("kb_id", "knowledge_bases.id"),
-    *required_columns(sa.String, "key", "type"),
-    sa.Column("spec", Json(dict), nullable=False),
-    sa.Column("base", sa.Text, nullable=False),
+    *required(key=sa.String, type=sa.String, spec=Json(dict), base=sa.Text),
     # from the recipe: deleted when the recipe no longer names it
-    sa.Column("from_recipe", sa.Boolean, nullable=False),
-    sa.Column("created_at", UtcDateTime, nullable=False),
+    *required(from_recipe=sa.Boolean, created_at=UtcDateTime),
     # replaces a local path in URIs, so that they do not reveal it
     sa.Column("name", sa.Text, nullable=False, server_default=""),
     # whether a refresh reads the source
@@ -138,15 +132,11 @@ pages = table(
     reference("source_id", "sources.id", primary_key=True),
     sa.Column("url", sa.String, primary_key=True),
     reference("run_id", "runs.id"),
-    sa.Column("depth", Int64, nullable=False),
-    *required_columns(sa.String, "etag", "last_modified"),
-    sa.Column("links", Json(list), nullable=False),
-    sa.Column("document_uri", sa.String, nullable=False),
+    *required(depth=Int64, etag=sa.String, last_modified=sa.String, links=Json(list)),
+    *required(document_uri=sa.String),
     sa.Column("location", sa.String, nullable=False, server_default=""),
     sa.Column("canonical", sa.String, nullable=False, server_default=""),
-    sa.Column("outcome", sa.String, nullable=False),
-    sa.Column("reason", sa.Text, nullable=False),
-    sa.Column("visited_at", UtcDateTime, nullable=False),
+    *required(outcome=sa.String, reason=sa.Text, visited_at=UtcDateTime),
 )
 
 documents = table(
@@ -155,13 +145,8 @@ documents = table(
     reference("kb_id", "knowledge_bases.id"),
     sa.Column("source_id", sa.String, sa.ForeignKey("sources.id", ondelete="SET NULL")),
     sa.Column("run_id", Int64),
-    sa.Column("uri", sa.String, nullable=False),
-    *required_columns(sa.Text, "title", "content"),
-    sa.Column("document_type", sa.String, nullable=False),
-    sa.Column("tags", Json(list), nullable=False),
-    sa.Column("metadata", Json(dict), nullable=False),
-    sa.Column("state", sa.String, nullable=False),
-    sa.Column("fetched_at", UtcDateTime, nullable=False),
+    *required(uri=sa.String, title=sa.Text, content=sa.Text, document_type=sa.String),
+    *required(tags=Json(list), metadata=Json(dict), state=sa.String, fetched_at=UtcDateTime),
     # hash of title, content, type, tags, metadata and chunking; if equal, nothing is stored
     sa.Column("content_hash", sa.String, nullable=False),
     # labels by a person override those of the source; empty without labels
@@ -193,11 +178,8 @@ deleted_documents = table(
     reference("kb_id", "knowledge_bases.id"),
     # no foreign key: the source may be deleted before the document is restored
     sa.Column("source_id", sa.String),
-    sa.Column("uri", sa.String, nullable=False),
-    *required_columns(sa.Text, "title", "content"),
-    sa.Column("document_type", sa.String, nullable=False),
-    sa.Column("tags", Json(list), nullable=False),
-    sa.Column("metadata", Json(dict), nullable=False),
+    *required(uri=sa.String, title=sa.Text, content=sa.Text, document_type=sa.String),
+    *required(tags=Json(list), metadata=Json(dict)),
     sa.Column("given_type", sa.String),
     sa.Column("given_tags", Json(list, optional=True)),
     sa.Column("deleted_at", UtcDateTime, nullable=False),
@@ -211,16 +193,13 @@ chunks = table(
     sa.Column("id", sa.String, nullable=False, unique=True),
     reference("kb_id", "knowledge_bases.id"),
     reference("document_id", "documents.id"),
-    *required_columns(Int64, "position", "start", "end"),
+    *required(position=Int64, start=Int64, end=Int64),
     # the document's content[start:end]; slicing a long page for each hit would take longer than
     # the search
-    sa.Column("text", sa.Text, nullable=False),
-    sa.Column("heading_path", Json(list), nullable=False),
-    sa.Column("anchor", sa.String, nullable=False),
+    *required(text=sa.Text, heading_path=Json(list), anchor=sa.String),
     sa.Column("page", Int64),
     # analyzer terms of title, heading path and text, joined by spaces
-    sa.Column("terms", sa.Text, nullable=False),
-    sa.Column("length", Int64, nullable=False),
+    *required(terms=sa.Text, length=Int64),
     # hash of the embedder's input; equal hashes mean equal vectors
     sa.Column("embed_hash", sa.String, nullable=False),
     sa.Index("chunks_by_document", "document_id", "position"),
@@ -265,12 +244,8 @@ ratings = table(
     sa.Column("id", Int64, primary_key=True, autoincrement=True),
     reference("kb_id", "knowledge_bases.id"),
     # no foreign key: a rating outlives its chunk, which may come back under the same id
-    *required_columns(sa.String, "target", "target_type"),
-    sa.Column("score", Int64, nullable=False),
-    sa.Column("query", sa.Text, nullable=False),
-    sa.Column("rater", sa.String, nullable=False),
-    sa.Column("note", sa.Text, nullable=False),
-    sa.Column("created_at", UtcDateTime, nullable=False),
+    *required(target=sa.String, target_type=sa.String, score=Int64, query=sa.Text, rater=sa.String),
+    *required(note=sa.Text, created_at=UtcDateTime),
     sa.Index("ratings_by_target", "kb_id", "target"),
 )
 
@@ -280,8 +255,7 @@ rating_totals = table(
     # id of a chunk or a document
     sa.Column("target", sa.String, primary_key=True),
     # number of raters, and the mean of their last ratings
-    sa.Column("raters", Int64, nullable=False),
-    sa.Column("average", sa.Float, nullable=False),
+    *required(raters=Int64, average=sa.Float),
 )
 
 embedded = table(
@@ -331,9 +305,7 @@ expansions = table(
     # hash of the title and content that the model read
     sa.Column("text_hash", sa.String, nullable=False),
     # name of the model and revision of the prompt
-    sa.Column("model", sa.String, nullable=False),
-    sa.Column("summary", sa.Text, nullable=False),
-    sa.Column("questions", Json(list), nullable=False),
+    *required(model=sa.String, summary=sa.Text, questions=Json(list)),
     sa.Index("expansions_by_kb", "kb_id"),
 )
 

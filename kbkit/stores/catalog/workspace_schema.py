@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from kbkit.stores.catalog.schema import Int64, Json, UtcDateTime, reference, required_columns, table
+from kbkit.stores.catalog.schema import Int64, Json, UtcDateTime, reference, required, table
 
 document_names = table(
     "document_names",
@@ -10,10 +10,7 @@ document_names = table(
     reference("document_id", "documents.id", primary_key=True),
     sa.Column("name", sa.Text, primary_key=True),
     reference("kb_id", "knowledge_bases.id"),
-    sa.Column("type", sa.String, nullable=False),
-    sa.Column("defines", sa.Boolean, nullable=False),
-    sa.Column("anchor", sa.String, nullable=False),
-    sa.Column("confirmed", sa.Boolean, nullable=False),
+    *required(type=sa.String, defines=sa.Boolean, anchor=sa.String, confirmed=sa.Boolean),
     sa.Index("document_names_by_kb", "kb_id", "name"),
 )
 
@@ -40,11 +37,9 @@ annotations = table(
     sa.Column("position", Int64, primary_key=True),
     reference("kb_id", "knowledge_bases.id"),
     # character offsets in the chunk
-    *required_columns(Int64, "start", "end"),
-    sa.Column("normalized_text", sa.Text, nullable=False),
+    *required(start=Int64, end=Int64, normalized_text=sa.Text),
     # empty if the type of statement is unknown
-    sa.Column("frame", sa.String, nullable=False),
-    sa.Column("confidence", sa.Float, nullable=False),
+    *required(frame=sa.String, confidence=sa.Float),
     # fingerprint of the annotator
     sa.Column("annotator", sa.String, nullable=False),
     # sa.JSON: source, name and target of each relation; empty without relations
@@ -71,8 +66,7 @@ annotator_answers = table(
     # answers of a language model about chunks, by a hash of the prompt
     reference("kb_id", "knowledge_bases.id", primary_key=True),
     sa.Column("key", sa.String, primary_key=True),
-    sa.Column("chunk_id", sa.String, nullable=False),
-    sa.Column("statements", Json(object), nullable=False),
+    *required(chunk_id=sa.String, statements=Json(object)),
 )
 
 subjects = table(
@@ -81,7 +75,7 @@ subjects = table(
     sa.Column("id", sa.String, primary_key=True),
     sa.Column("kind", sa.String, nullable=False),
     # the normalized name
-    *required_columns(sa.Text, "key", "name"),
+    *required(key=sa.Text, name=sa.Text),
     # the main name of this alias
     sa.Column("alias_of", sa.String, sa.ForeignKey("subjects.id", ondelete="SET NULL")),
     sa.UniqueConstraint("kind", "key"),
@@ -101,13 +95,9 @@ entities = table(
     "entities",
     # details of subjects of kind entity
     reference("subject_id", "subjects.id", primary_key=True),
-    sa.Column("type", sa.String, nullable=False),
-    sa.Column("description", sa.Text, nullable=False),
-    sa.Column("properties", Json(dict, optional=True), nullable=False),
+    *required(type=sa.String, description=sa.Text, properties=Json(dict, optional=True)),
     # the annotator, or a person (`by_hand`), whose values no rebuild changes
-    sa.Column("made_by", sa.String, nullable=False),
-    sa.Column("by_hand", sa.Boolean, nullable=False),
-    sa.Column("updated_at", UtcDateTime, nullable=False),
+    *required(made_by=sa.String, by_hand=sa.Boolean, updated_at=UtcDateTime),
     # deleted by a person; no rebuild restores it
     sa.Column("deleted_at", UtcDateTime),
 )
@@ -115,12 +105,9 @@ entities = table(
 relations = table(
     "relations",
     sa.Column("id", Int64, primary_key=True, autoincrement=True),
-    *required_columns(sa.String, "source_kind", "source_id", "name", "target_kind", "target_id"),
-    sa.Column("weight", sa.Float, nullable=False),
-    sa.Column("made_by", sa.String, nullable=False),
-    sa.Column("by_hand", sa.Boolean, nullable=False),
-    sa.Column("note", sa.Text, nullable=False),
-    *required_columns(UtcDateTime, "created_at", "seen_at"),
+    *required(source_kind=sa.String, source_id=sa.String, name=sa.String, target_kind=sa.String),
+    *required(target_id=sa.String, weight=sa.Float, made_by=sa.String, by_hand=sa.Boolean),
+    *required(note=sa.Text, created_at=UtcDateTime, seen_at=UtcDateTime),
     # deleted by a person; no rebuild restores it
     sa.Column("deleted_at", UtcDateTime),
     sa.UniqueConstraint("source_kind", "source_id", "name", "target_kind", "target_id"),
@@ -163,9 +150,7 @@ merges = table(
     reference("merged_id", "subjects.id", primary_key=True),
     sa.Column("applied", sa.Boolean, nullable=False),
     # ids of the merged entity's aliases, which became aliases of the kept one
-    sa.Column("moved", Json(list), nullable=False),
-    sa.Column("made_by", sa.String, nullable=False),
-    sa.Column("decided_at", UtcDateTime, nullable=False),
+    *required(moved=Json(list), made_by=sa.String, decided_at=UtcDateTime),
     sa.Index("merges_by_merged", "merged_id"),
 )
 
@@ -174,10 +159,8 @@ graph_edits = table(
     # edits by people, with the rows before and after
     sa.Column("id", Int64, primary_key=True, autoincrement=True),
     # readable description
-    sa.Column("what", sa.Text, nullable=False),
-    sa.Column("made_by", sa.String, nullable=False),
-    sa.Column("made_at", UtcDateTime, nullable=False),
-    *required_columns(Json(object), "before", "after"),
+    *required(what=sa.Text, made_by=sa.String, made_at=UtcDateTime, before=Json(object)),
+    *required(after=Json(object)),
     # built_graphs.version of each knowledge base at that time
     sa.Column("built", Json(dict), nullable=False),
     sa.Index("graph_edits_by_person", "made_by", "id"),
@@ -191,24 +174,16 @@ entries = table(
     # does not change when the folder is renamed
     sa.Column("id", sa.String, nullable=False),
     # id of the searched document; empty until it is stored
-    sa.Column("document_id", sa.String, nullable=False),
-    *required_columns(sa.Text, "title", "description"),
-    sa.Column("tags", Json(list), nullable=False),
-    sa.Column("category", sa.Text, nullable=False),
-    sa.Column("status", sa.String, nullable=False),
-    sa.Column("average", sa.Float, nullable=False),
-    sa.Column("votes", Int64, nullable=False),
-    sa.Column("source", sa.String, nullable=False),
-    sa.Column("origin_task_id", sa.Text, nullable=False),
-    *required_columns(UtcDateTime, "created_at", "updated_at"),
+    *required(document_id=sa.String, title=sa.Text, description=sa.Text, tags=Json(list)),
+    *required(category=sa.Text, status=sa.String, average=sa.Float, votes=Int64, source=sa.String),
+    *required(origin_task_id=sa.Text, created_at=UtcDateTime, updated_at=UtcDateTime),
     # digest of the content, without votes
     sa.Column("version", sa.String, nullable=False),
     # fault of skill.yaml; the columns above then keep their last valid values
     sa.Column("problem", sa.Text, nullable=False),
     # digest of names, sizes and times of the files when they were read; time of the last change
     # and of the reading, in nanoseconds
-    sa.Column("stamp", sa.String, nullable=False),
-    *required_columns(sa.BigInteger, "changed", "seen"),
+    *required(stamp=sa.String, changed=sa.BigInteger, seen=sa.BigInteger),
     sa.Index("entries_by_id", "id", unique=True),
 )
 
@@ -216,7 +191,7 @@ learned_folders = table(
     "learned_folders",
     # output folders of tasks by a digest of their content, so that each is learned once
     sa.Column("folder", sa.Text, primary_key=True),
-    *required_columns(sa.String, "digest", "slug"),
+    *required(digest=sa.String, slug=sa.String),
     # why nothing was learned
     sa.Column("problem", sa.Text, nullable=False),
 )
@@ -226,10 +201,10 @@ files = table(
     "files",
     sa.Column("path", sa.Text, primary_key=True),
     # state of the file when its documents were stored; times in nanoseconds
-    *required_columns(sa.BigInteger, "size", "changed", "status_changed"),
-    sa.Column("digest", sa.String, nullable=False),
+    *required(size=sa.BigInteger, changed=sa.BigInteger, status_changed=sa.BigInteger),
+    *required(digest=sa.String),
     # when the state was read: times do not show a later change in the same tick of the clock
-    *required_columns(sa.BigInteger, "seen", "created"),
+    *required(seen=sa.BigInteger, created=sa.BigInteger),
     # URIs of the documents; none for files that are not searched
     sa.Column("uris", Json(list), nullable=False),
 )
@@ -260,10 +235,9 @@ tokens = table(
     sa.Column("id", sa.String, primary_key=True),
     sa.Column("name", sa.String, nullable=False),
     # SHA-256 of the whole token; with 256 random bits no slow hash is needed
-    *required_columns(sa.String, "digest", "scope"),
+    *required(digest=sa.String, scope=sa.String),
     # names of knowledge bases; empty for all
-    sa.Column("kbs", Json(list), nullable=False),
-    sa.Column("created_at", UtcDateTime, nullable=False),
+    *required(kbs=Json(list), created_at=UtcDateTime),
     sa.Column("expires_at", UtcDateTime),
     sa.Column("used_at", UtcDateTime),
     sa.Index("tokens_by_name", "name", unique=True),
@@ -272,17 +246,13 @@ tokens = table(
 jobs = table(
     "jobs",
     sa.Column("id", sa.String, primary_key=True),
-    sa.Column("kind", sa.String, nullable=False),
-    sa.Column("kbs", Json(list), nullable=False),
-    *required_columns(sa.String, "owner", "state"),
-    sa.Column("arguments", Json(dict), nullable=False),
+    *required(kind=sa.String, kbs=Json(list), owner=sa.String, state=sa.String),
+    *required(arguments=Json(dict)),
     sa.Column("progress", Json(object, optional=True)),
     sa.Column("result", Json(object, optional=True)),
     sa.Column("problem", Json(object, optional=True)),
     # whether a client asked to cancel it
-    sa.Column("cancelled", sa.Boolean, nullable=False),
-    sa.Column("attempts", Int64, nullable=False),
-    sa.Column("created_at", UtcDateTime, nullable=False),
+    *required(cancelled=sa.Boolean, attempts=Int64, created_at=UtcDateTime),
     sa.Column("started_at", UtcDateTime),
     sa.Column("ended_at", UtcDateTime),
     sa.Index("jobs_by_creation", "created_at"),
