@@ -28,7 +28,7 @@ from kbkit.stores.catalog import corpus, knowledge_bases, runs, writing
 from kbkit.stores.catalog.corpus import CHUNK
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
-from kbkit.stores.catalog.runs import Visited
+from kbkit.stores.catalog.runs import Visit
 from kbkit.stores.catalog.writing import ChunkChanges, NewDocument, StoredVersion, Touch
 from kbkit.stores.stores import IndexWriter
 from kbkit.text.analysis import REVISION
@@ -353,15 +353,15 @@ def _ids(
 
 
 def _record(transaction: Transaction, origins: list[Origin]) -> None:
-    visits: dict[tuple[str, int], list[Visited]] = {}
+    visits: dict[tuple[str, int], list[Visit]] = {}
     for origin in origins:
         event = origin.event
         if event is None or event.record is None:
             continue
         assert origin.source_id is not None
         assert origin.run_id is not None
-        visited = Visited(event.record, event.outcome.value, event.reason, datetime.now(UTC))
-        visits.setdefault((origin.source_id, origin.run_id), []).append(visited)
+        visit = event.record, event.outcome.value, event.reason, datetime.now(UTC)
+        visits.setdefault((origin.source_id, origin.run_id), []).append(visit)
     for (source_id, run_id), documents_seen in visits.items():
         runs.record_visits(transaction, source_id, run_id, documents_seen)
 
@@ -423,7 +423,7 @@ class EventWriter(Batch):
                 case Outcome.GONE:
                     self._counters.failed.append(Problem(event.uri, event.reason))
             if event.record is not None:
-                visits.append(Visited(event.record, event.outcome.value, event.reason, at))
+                visits.append((event.record, event.outcome.value, event.reason, at))
         writing.touch_documents(transaction, touched.values())
         runs.record_visits(transaction, self._source_id, run_id, visits)
 

@@ -144,9 +144,8 @@ class SummaryMaker:
                 summaries.expansions_of, [document.id for document in documents]
             )
             new_summaries = {each.id: _summary(each, expanded.get(each.id)) for each in documents}
-            with self.database.write() as transaction:
-                knowledge_bases.get_by_id(transaction, self.kb_id)
-                count = summaries.put(transaction, self.kb_id, summaries.REVISION, new_summaries)
+            put = self.database.commit
+            count = put(summaries.put, self.kb_id, summaries.REVISION, new_summaries)
             if count == len(documents) < _BATCH:
                 break
 
@@ -189,9 +188,7 @@ class SummaryMaker:
         while embedded < len(keys) and not stop():
             batch_keys = keys[embedded : embedded + (_BATCH if embedded else _SAMPLE)]
             packed = embed(embedder, {key: texts[key] for key in batch_keys})
-            with self.database.write() as transaction:
-                knowledge_bases.get_by_id(transaction, self.kb_id)
-                summaries.add_vectors(transaction, self.kb_id, embedder.fingerprint, packed)
+            self.database.commit(summaries.add_vectors, self.kb_id, embedder.fingerprint, packed)
             embedded += len(batch_keys)
             if on_progress is not None:
                 on_progress(Progress("summaries", embedded, len(keys), "summaries"))
@@ -334,11 +331,8 @@ class Expander:
         row = ExpansionRow(
             text_hash(document.title, document.content), self._key, summary, tuple(questions)
         )
-        with self.database.write() as transaction:
-            knowledge_bases.get_by_id(transaction, self.kb_id)
-            return summaries.put_expansion(
-                transaction, self.kb_id, document, row, _description(summary)
-            )
+        line = _description(summary)
+        return self.database.commit(summaries.put_expansion, self.kb_id, document, row, line)
 
     def _messages(self, document: Document) -> tuple[str, str]:
         mark = quotation_mark()

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from kbkit.models import PageRecord
 from kbkit.stores.catalog import runs
-from kbkit.stores.catalog.runs import RunMemory, Visited
+from kbkit.stores.catalog.runs import RunMemory
 
 PAGE = PageRecord(
     url="https://x.org/a",
@@ -21,7 +21,7 @@ PAGE = PageRecord(
 
 def record(database, source, run_id, *pages, outcome="fetched"):
     at = datetime.now(UTC)
-    visits = [Visited(page, outcome, "", at) for page in pages]
+    visits = [(page, outcome, "", at) for page in pages]
     with database.write() as transaction:
         runs.record_visits(transaction, source.id, run_id, visits)
 

@@ -217,5 +217,4 @@ class GraphTables:
 
 
 def _last_edit(transaction: Transaction) -> int | None:
-    last: int | None = transaction.execute(sa.select(sa.func.max(graph_edits.c.id))).scalar()
-    return last
+    return transaction.execute(sa.select(sa.func.max(graph_edits.c.id))).scalar()

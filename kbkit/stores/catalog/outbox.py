@@ -257,6 +257,6 @@ def empty(transaction: Transaction) -> tuple[int, list[str]]:
     transaction.delete(
         deleted_documents, sa.or_(columns.source_id.is_(None), columns.source_id.not_in(source_ids))
     )
-    transaction.execute(deleted_documents.update().values(content="", metadata={}))
+    transaction.update(deleted_documents, content="", metadata={})
     chunk_annotations.remove_unused_answers(transaction)
     return count, kb_ids

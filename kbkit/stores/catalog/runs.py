@@ -161,29 +161,18 @@ def history(
 _VISIT = [each.name for each in fields(PageRecord)]
 
 
-@dataclass(frozen=True, slots=True)
-class Visited:
-    """A visit with its outcome and time."""
-
-    visit: PageRecord
-    outcome: str
-    reason: str
-    at: datetime
+Visit = tuple[PageRecord, str, str, datetime]
+"""A page with the outcome of its visit, the reason, and the time."""
 
 
 def record_visits(
-    transaction: Transaction, source_id: str, run_id: int, visits: Sequence[Visited]
+    transaction: Transaction, source_id: str, run_id: int, visits: Sequence[Visit]
 ) -> None:
     rows = [
-        {
-            **{name: getattr(visited.visit, name) for name in _VISIT},
-            "source_id": source_id,
-            "run_id": run_id,
-            "outcome": visited.outcome,
-            "reason": visited.reason,
-            "visited_at": visited.at,
-        }
-        for visited in visits
+        {name: getattr(page, name) for name in _VISIT}
+        | {"source_id": source_id, "run_id": run_id}
+        | {"outcome": outcome, "reason": reason, "visited_at": at}
+        for page, outcome, reason, at in visits
     ]
     transaction.put(pages, rows)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from kbkit.models import Document, DocumentState
 from kbkit.stores.catalog.database import Transaction, alive, unpack
-from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, change, touch
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, change, get_by_id, touch
 from kbkit.stores.catalog.reading import documents_of
 from kbkit.stores.catalog.schema import (
     documents,
@@ -73,7 +73,7 @@ def put(transaction: Transaction, kb_id: str, revision: int, new: Mapping[str, N
         transaction.is_in(documents.c.id, list(new)), documents.c.state != DocumentState.GONE.value
     )
     hashes = transaction.mapping(query)
-    version = _next_version(transaction, kb_id)
+    version = get_by_id(transaction, kb_id).summaries_version + 1
     rows = [
         {
             "document_id": document_id,
@@ -132,7 +132,7 @@ def add_vectors(
     query = sa.select(summary_vectors.c.embed_hash).where(
         *_is_of(kb_id, embedder), transaction.is_in(summary_vectors.c.embed_hash, list(packed))
     )
-    version = _next_version(transaction, kb_id)
+    version = get_by_id(transaction, kb_id).summaries_version + 1
     existing = set(transaction.scalars(query))  # possibly from another process
     rows = [
         {
@@ -223,11 +223,6 @@ def _select_changed(row: KnowledgeBaseRow, version: int) -> tuple[sa.Select[Any]
     )
 
 
-def _next_version(transaction: Transaction, kb_id: str) -> int:
-    query = sa.select(knowledge_bases.c.summaries_version).where(knowledge_bases.c.id == kb_id)
-    return int(transaction.execute(query).scalar_one()) + 1
-
-
 def _is_of(kb_id: str, embedder: str) -> tuple[sa.ColumnElement[bool], ...]:
     return summary_vectors.c.kb_id == kb_id, summary_vectors.c.embedder == embedder
 
@@ -245,8 +240,9 @@ class ExpansionRow:
 def put_expansion(
     transaction: Transaction, kb_id: str, document: Document, row: ExpansionRow, description: str
 ) -> bool:
+    get_by_id(transaction, kb_id)
     match = (documents.c.id == document.id) & (documents.c.content_hash == document.content_hash)
-    if transaction.execute(sa.select(documents.c.id).where(match)).first() is None:
+    if transaction.first([documents.c.id], match) is None:
         return False
     if not document.description:
         undescribed = documents.c.description == ""
@@ -280,7 +276,6 @@ def remove_expansions(transaction: Transaction, kb_id: str, described: Collectio
     transaction.delete(expansions, expansions.c.kb_id == kb_id)
     outdate(transaction, document_ids)
     if described:
-        statement = documents.update().where(transaction.is_in(documents.c.id, described))
-        transaction.execute(statement.values(description=""))
+        transaction.update(documents, transaction.is_in(documents.c.id, described), description="")
         touch(transaction, kb_id)
     return len(document_ids)

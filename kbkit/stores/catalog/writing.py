@@ -87,14 +87,11 @@ def stored_versions(
     transaction: Transaction, document_ids: Collection[str]
 ) -> dict[str, StoredVersion]:
     columns = documents.c
-    rows = transaction.execute(
-        sa.select(
-            columns.id, columns.content_hash, columns.state, columns.given_type, columns.given_tags
-        ).where(transaction.is_in(columns.id, document_ids))
-    )
+    labels = columns.given_type, columns.given_tags
+    query = sa.select(columns.id, columns.content_hash, columns.state, *labels)
     return {
         row.id: StoredVersion(row.content_hash, DocumentState(row.state), labels_of(row))
-        for row in rows
+        for row in transaction.execute(query.where(transaction.is_in(columns.id, document_ids)))
     }
 
 
@@ -111,14 +108,10 @@ def replace_documents(
     """Store documents, replacing earlier versions; unchanged chunks keep row and vector."""
     if not new:
         return ChunkChanges()
-    before = {
-        row.id: row
-        for row in transaction.execute(
-            sa.select(documents.c.id, documents.c.document_type, documents.c.tags).where(
-                transaction.is_in(documents.c.id, [entry.document.id for entry in new])
-            )
-        )
-    }
+    stored = sa.select(documents.c.id, documents.c.document_type, documents.c.tags).where(
+        transaction.is_in(documents.c.id, [entry.document.id for entry in new])
+    )
+    before = {row.id: row for row in transaction.execute(stored)}
     fresh = [entry for entry in new if entry.document.id not in before]
     existing = [entry for entry in new if entry.document.id in before]
     transaction.insert(documents, [_values(kb_id, entry) for entry in fresh])
@@ -204,17 +197,13 @@ def describe_documents(transaction: Transaction, kb_id: str, lines: Mapping[str,
 
 def retire_document(transaction: Transaction, kb_id: str, document_id: str) -> ChunkChanges:
     """Mark a document as gone and remove its chunks; keep text and ratings."""
-    rows = transaction.execute(
-        sa.select(chunks.c.seq, chunks.c.id).where(chunks.c.document_id == document_id)
-    ).all()
+    query = sa.select(chunks.c.seq, chunks.c.id).where(chunks.c.document_id == document_id)
+    rows = transaction.execute(query).all()
     _remove_chunks(transaction, kb_id, rows)
     _forget_derived(transaction, [document_id])
-    transaction.execute(
-        documents.update()
-        .where(documents.c.id == document_id)
-        # without a hash, so that a returning document is stored in full
-        .values(state=DocumentState.GONE.value, content_hash="")
-    )
+    # without a hash, so that a returning document is stored in full
+    gone = {"state": DocumentState.GONE.value, "content_hash": ""}
+    transaction.update(documents, documents.c.id == document_id, **gone)
     knowledge_bases.touch(transaction, kb_id)
     return ChunkChanges(removed=len(rows))
 
@@ -276,14 +265,9 @@ def _difference(
     Returns:
         New chunks, ``seq`` by id of those that remain, and the number of removed ones.
     """
-    stored_rows = {
-        row.id: row
-        for row in transaction.execute(
-            sa.select(
-                *(chunks.c[name] for name in ("seq", "id", "terms", "embed_hash", *_PLACE))
-            ).where(chunks.c.document_id == document_id)
-        )
-    }
+    columns = (chunks.c[name] for name in ("seq", "id", "terms", "embed_hash", *_PLACE))
+    query = sa.select(*columns).where(chunks.c.document_id == document_id)
+    stored_rows = {row.id: row for row in transaction.execute(query)}
     added: list[NewChunk] = []
     moved: list[dict[str, Any]] = []
     unchanged: dict[str, int | None] = {}
