@@ -16,17 +16,10 @@ from uuid import uuid4
 
 from pydantic import ValidationError
 
+from kbkit import errors
 from kbkit.bundles import BundleReader, BundleWriter, bundle_path, load_key, sign, verify
 from kbkit.entries.folders import slug_fault
 from kbkit.entries.store import EntryStore
-from kbkit.errors import (
-    BundleError,
-    ConfigError,
-    ConflictError,
-    FilesError,
-    ImpossibleError,
-    KbkitError,
-)
 from kbkit.files.store import FileStore
 from kbkit.models import BundleInfo, Image, Progress, Restoration
 from kbkit.models.documents import image_names_of
@@ -112,8 +105,8 @@ class Placement:
             assert isinstance(store, EntryStore)
             for slug, files in entries.items():
                 store.place(slug, files)
-        except FilesError as error:
-            raise BundleError(f"{error}; nothing was changed") from error
+        except errors.FilesError as error:
+            raise errors.BundleError(f"{error}; nothing was changed") from error
 
     def _is_same(self, folder: str, name: str) -> bool:
         path = self.stores.folder / folder / name
@@ -144,7 +137,7 @@ def settle(stores: Stores) -> None:
 def settle_alone(stores: Stores) -> None:
     """Run `settle`, unless a restoration is running."""
     if (stores.folder / bundled.JOURNAL).exists():
-        with suppress(ConflictError, KbkitError), stores.locks.hold(LOCK, wait=0):
+        with suppress(errors.ConflictError, errors.KbkitError), stores.locks.hold(LOCK, wait=0):
             settle(stores)
 
 
@@ -165,7 +158,7 @@ def _missing(store: FileStore, folder: str, name: str) -> bool:
     if folder == ENTRIES:
         slug = name.partition("/")[0]
         if fault := slug_fault(slug):
-            raise BundleError(f"entries/{slug}: {fault}; nothing was changed")
+            raise errors.BundleError(f"entries/{slug}: {fault}; nothing was changed")
         return not (root / slug).exists()
     return not (root / name).exists()
 
@@ -206,7 +199,7 @@ def restore_bundle(
     with stores.database.read() as transaction:
         ids = [knowledge_bases.get(transaction, each.name).id for each in restored]
     for kb_id in ids:
-        with suppress(KbkitError):  # a failed update is repeated later
+        with suppress(errors.KbkitError):  # a failed update is repeated later
             stores.vectors.apply(kb_id, lambda done: notify(Progress("index", done)))
     seconds = round(time.monotonic() - began, 3)
     return Restoration(
@@ -217,7 +210,7 @@ def restore_bundle(
 def _check(bundle: BundleReader, name: str, trust: bool) -> None:
     manifest = bundle.manifest
     if name and len(manifest.knowledge_bases) != 1:
-        raise ImpossibleError(
+        raise errors.ImpossibleError(
             f"{bundle.path}: has {len(manifest.knowledge_bases)} knowledge bases, and a name can "
             "be given to one"
         )
@@ -227,26 +220,26 @@ def _check(bundle: BundleReader, name: str, trust: bool) -> None:
             names.append(row["name"])
             spec = KnowledgeBaseSpec.model_validate(row["config"])
         except (ValidationError, ValueError, TypeError, KeyError, RecursionError):
-            raise BundleError(
+            raise errors.BundleError(
                 f"{bundle.path}: a knowledge base is configured in a way that this kbkit does not "
                 "know; nothing was changed"
             ) from None
         foreign = [] if trust else _foreign(spec)
         if foreign:
-            raise BundleError(
+            raise errors.BundleError(
                 f"{bundle.path}: {str(row['name'])[:80]} uses {', '.join(foreign)}, which may run "
                 "code or call services; nothing was changed; restore it with --trust if you trust "
                 "who made it, or with --verify and their key"
             )
     if sorted(map(str, names)) != sorted(manifest.knowledge_bases):
-        raise BundleError(
+        raise errors.BundleError(
             f"{bundle.path}: its knowledge bases differ from its manifest; nothing was changed"
         )
     for row in bundle.rows("sources"):
         try:
             parse_source(row["spec"])
-        except (ConfigError, TypeError, KeyError, RecursionError):
-            raise BundleError(
+        except (errors.ConfigError, TypeError, KeyError, RecursionError):
+            raise errors.BundleError(
                 f"{bundle.path}: a source is described in a way that this kbkit does not know; "
                 "nothing was changed"
             ) from None
@@ -256,7 +249,9 @@ def _image(bundle: BundleReader, name: str) -> Image:
     """Read a picture; refuse files with active content."""
     image = prepare_image(bundle.read(f"images/{name}"))
     if image is None or image.name != name:
-        raise BundleError(f"{bundle.path}: images/{name}: is not an image; nothing was changed")
+        raise errors.BundleError(
+            f"{bundle.path}: images/{name}: is not an image; nothing was changed"
+        )
     return image
 
 
@@ -339,9 +334,11 @@ def _own_names(kbs: Sequence[str]) -> list[str]:
     names = [kbs] if isinstance(kbs, str) else list(dict.fromkeys(kbs))
     for name in names:
         if name in BUILT_IN:
-            raise ImpossibleError(f"{name}: belongs to the {name} of a workspace; bundle all of it")
+            raise errors.ImpossibleError(
+                f"{name}: belongs to the {name} of a workspace; bundle all of it"
+            )
     if not names:
-        raise ImpossibleError("name the knowledge bases to bundle, or bundle all")
+        raise errors.ImpossibleError("name the knowledge bases to bundle, or bundle all")
     return sorted(names)
 
 
@@ -368,7 +365,7 @@ def _files(store: FileStore, skipped: list[str]) -> Iterator[tuple[str, Iterable
             continue
         try:
             data = store.read(item.path).data
-        except FilesError as error:
+        except errors.FilesError as error:
             skipped.append(str(error))
             continue
         yield item.path, [data]

@@ -20,27 +20,11 @@ import numpy as np
 
 from kbkit.embedding import Embedder
 from kbkit.errors import EmbedderError, LanguageModelError
-from kbkit.ingest.cutting import (
-    DESCRIPTION_LENGTH,
-    MAX_SUMMARY_LENGTH,
-    digest,
-    new_summary,
-    short_title,
-    summary_text,
-)
+from kbkit.ingest import cutting
 from kbkit.ingest.embedding import embed
 from kbkit.models import Document, Expansion, Problem, Progress
 from kbkit.models.values import plain, quotation_mark
-from kbkit.runtime.language_models import (
-    CHARACTERS_PER_TOKEN,
-    FAILURES,
-    AnswerError,
-    ask,
-    json_object,
-    model_key,
-    model_name,
-    plain_line,
-)
+from kbkit.runtime import language_models
 from kbkit.runtime.progress import OnProgress
 from kbkit.runtime.third_party import safe_message
 from kbkit.stores.catalog import knowledge_bases, ratings, reading, summaries
@@ -54,15 +38,15 @@ if TYPE_CHECKING:
 
 def expanded_text(title: str, summary: str, questions: Sequence[str]) -> str:
     """Return the summary of a document with text of a language model."""
-    text = ". ".join(filter(None, (short_title(title).rstrip("."), summary)))
+    text = ". ".join(filter(None, (cutting.short_title(title).rstrip("."), summary)))
     for question in questions:
-        if len(text) + 1 + len(question) <= MAX_SUMMARY_LENGTH:
+        if len(text) + 1 + len(question) <= cutting.MAX_SUMMARY_LENGTH:
             text = f"{text} {question}"
-    return text[:MAX_SUMMARY_LENGTH].rstrip()
+    return text[: cutting.MAX_SUMMARY_LENGTH].rstrip()
 
 
 def text_hash(title: str, content: str) -> str:
-    return digest(f"{title}\0{content}")
+    return cutting.digest(f"{title}\0{content}")
 
 
 _SAMPLE = 24  # summaries that a model embeds in one to three seconds, for an estimate
@@ -202,8 +186,8 @@ def _summary(document: Document, expansion: ExpansionRow | None) -> NewSummary:
     if expansion is not None and expansion.text_hash == text_hash(title, content):
         text = expanded_text(title, expansion.summary, expansion.questions)
     else:
-        text = summary_text(title, content, document.description)
-    return new_summary(document, text)
+        text = cutting.summary_text(title, content, document.description)
+    return cutting.new_summary(document, text)
 
 
 def embed_questions(database: Database, kb_id: str, embedder: Embedder) -> None:
@@ -248,11 +232,11 @@ class Expander:
 
     @property
     def model(self) -> str:
-        return model_name(self.llm)
+        return language_models.model_name(self.llm)
 
     @property
     def _key(self) -> str:
-        return f"{model_key(self.llm)}:{PROMPT_REVISION}:{self.questions}"
+        return f"{language_models.model_key(self.llm)}:{PROMPT_REVISION}:{self.questions}"
 
     def estimate(self) -> Expansion:
         ids = self._unanswered_ids()
@@ -264,8 +248,8 @@ class Expander:
             self.model,
             len(ids),
             characters,
-            characters // CHARACTERS_PER_TOKEN,
-            len(ids) * answer // CHARACTERS_PER_TOKEN,
+            characters // language_models.CHARACTERS_PER_TOKEN,
+            len(ids) * answer // language_models.CHARACTERS_PER_TOKEN,
         )
 
     def expand(
@@ -285,13 +269,13 @@ class Expander:
                 try:
                     written += self._write(document)
                     has_answered, in_a_row = True, 0
-                except AnswerError as error:
+                except language_models.AnswerError as error:
                     failed.append(Problem(document.uri, str(error)))
                     # a working model's bad answer to one document does not count
                     in_a_row += not (has_answered and error.answered)
-                if in_a_row == FAILURES:
+                if in_a_row == language_models.FAILURES:
                     raise LanguageModelError(
-                        f"{self.model}: failed at {FAILURES} documents in a row, the last time: "
+                        f"{self.model}: failed at {in_a_row} documents in a row, the last time: "
                         f"{failed[-1].reason}; check its service, its key and that it can answer "
                         "with JSON, then run this again: earlier results are kept"
                     )
@@ -341,7 +325,7 @@ class Expander:
         )
         headings = [heading.path[-1] for heading in outline(document.content).headings]
         text = document.content[:TEXT_LENGTH]
-        page = f"title: {short_title(plain(document.title))}\n\n{text}"
+        page = f"title: {cutting.short_title(plain(document.title))}\n\n{text}"
         if len(document.content) > TEXT_LENGTH and headings:
             page += f"\n\nall headings: {'; '.join(map(plain, headings))}"[:_OUTLINE_LENGTH]
         return task, (
@@ -351,11 +335,12 @@ class Expander:
 
     def _ask(self, task: str, messages: str) -> str:
         try:
-            return ask(self.llm, task, messages, timeout=_TIMEOUT).text
-        except AnswerError:
+            return language_models.ask(self.llm, task, messages, timeout=_TIMEOUT).text
+        except language_models.AnswerError:
             raise
         except Exception as error:  # a model may raise anything
-            raise AnswerError(safe_message(error, self.arguments), answered=False) from None
+            message = safe_message(error, self.arguments)
+            raise language_models.AnswerError(message, answered=False) from None
 
 
 def remove_expansions(database: Database, kb_id: str) -> int:
@@ -373,16 +358,18 @@ def remove_expansions(database: Database, kb_id: str) -> int:
 
 
 def _parse(answer: str, questions: int) -> tuple[str, list[str]]:
-    fields = json_object(answer, _MAX_ANSWER_LENGTH)
+    fields = language_models.json_object(answer, _MAX_ANSWER_LENGTH)
     summary, raw_questions = fields.get("summary"), fields.get("questions")
     if not isinstance(summary, str) or not isinstance(raw_questions, list):
-        raise AnswerError("answered JSON without a text as summary and a list as questions")
-    line = plain_line(summary, SUMMARY_LENGTH)
+        reason = "answered JSON without a text as summary and a list as questions"
+        raise language_models.AnswerError(reason)
+    line = language_models.plain_line(summary, SUMMARY_LENGTH)
     if not line:
-        raise AnswerError("answered with an empty summary")
-    lines = (plain_line(item, QUESTION_LENGTH) for item in raw_questions if isinstance(item, str))
+        raise language_models.AnswerError("answered with an empty summary")
+    texts = (each for each in raw_questions if isinstance(each, str))
+    lines = (language_models.plain_line(text, QUESTION_LENGTH) for text in texts)
     return line, list(dict.fromkeys(filter(None, lines)))[:questions]
 
 
 def _description(summary: str) -> str:
-    return plain_line(summary, DESCRIPTION_LENGTH)
+    return language_models.plain_line(summary, cutting.DESCRIPTION_LENGTH)

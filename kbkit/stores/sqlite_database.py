@@ -20,17 +20,7 @@ from sqlalchemy.util import LRUCache
 from kbkit.errors import KbkitError, WorkspaceError
 from kbkit.models import Chunk, Document
 from kbkit.stores.backend import Locks
-from kbkit.stores.catalog import inspection, reading
-from kbkit.stores.catalog.database import (
-    DAMAGED,
-    RESTORE,
-    Condition,
-    Database,
-    Transaction,
-    is_current,
-    migrate,
-    revision_of,
-)
+from kbkit.stores.catalog import database, inspection, reading
 from kbkit.stores.catalog.schema import HEAD
 
 _log = logging.getLogger(__name__)
@@ -98,7 +88,7 @@ def _dialect() -> sa.Dialect:
     return engine.dialect
 
 
-class SqliteDatabase(Database):
+class SqliteDatabase(database.Database):
     """The catalog in a file (WAL mode).
 
     Attributes:
@@ -126,19 +116,19 @@ class SqliteDatabase(Database):
         try:
             with explain_errors(path):
                 with self._connect() as connection:
-                    current = is_current(connection, path.parent, to_fill=to_fill)
+                    current = database.is_current(connection, path.parent, to_fill=to_fill)
                 if not current:
                     with locks.hold("migrate", wait=BUSY_SECONDS):
                         self._back_up()
                         with self._connect(True) as connection:
-                            migrate(connection)
+                            database.migrate(connection)
         except BaseException:
             self._engine.dispose()
             raise
 
     def _back_up(self) -> None:
         with self._connect() as connection:
-            revision = revision_of(connection)
+            revision = database.revision_of(connection)
         if not revision or revision == HEAD:
             return
         copy = self.path.with_name(f"catalog-{revision}.db")
@@ -197,12 +187,12 @@ class SqliteDatabase(Database):
         return self.look_up(reading.get_chunks, seqs)
 
     @contextmanager
-    def read(self) -> Iterator[Transaction]:
+    def read(self) -> Iterator[database.Transaction]:
         with explain_errors(self.path), self._connect() as connection:
             yield SqliteTransaction(connection)
 
     @contextmanager
-    def write(self) -> Iterator[Transaction]:
+    def write(self) -> Iterator[database.Transaction]:
         # threads wait here, because SQLite would let them sleep and poll
         acquired = self._writing.acquire(timeout=BUSY_SECONDS)
         try:
@@ -247,7 +237,7 @@ def _check(path: Path, error: Exception) -> None:
     except Exception as failure:  # a file that cannot be checked is damaged
         problems = [" ".join(str(failure).split())[:200]]
     if problems:
-        raise WorkspaceError(f"{path}: {problems[0]}; {DAMAGED}") from error
+        raise WorkspaceError(f"{path}: {problems[0]}; {database.DAMAGED}") from error
 
 
 def _unreadable(path: Path) -> list[str]:
@@ -279,8 +269,8 @@ _UNREADABLE = (
 _ADVICE = (
     ("readonly", "kbkit also writes into this folder: make it writable, or copy it"),
     ("unable to open", "make sure that the folder exists and that you may write to it"),
-    ("not a database", f"the file is not a catalog: move it away, or {RESTORE}"),
-    ("malformed", f"{RESTORE}, or build the recipe again"),
+    ("not a database", f"the file is not a catalog: move it away, or {database.RESTORE}"),
+    ("malformed", f"{database.RESTORE}, or build the recipe again"),
     ("disk is full", "free some space and run this again"),
     ("disk I/O error", "the disk is full or fails: free some space; kbkit needs a local folder"),
     ("database is locked", "another process has been writing for long; run this again"),
@@ -308,7 +298,7 @@ def _begin(connection: sa.Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-class SqliteTransaction(Transaction):
+class SqliteTransaction(database.Transaction):
     """A transaction in SQLite."""
 
     def last_number(self, column: sa.Column[Any]) -> int:
@@ -323,7 +313,7 @@ class SqliteTransaction(Transaction):
             "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (name, max(last, current))
         )
 
-    def is_in(self, column: sa.ColumnElement[Any], values: Collection[Any]) -> Condition:
+    def is_in(self, column: sa.ColumnElement[Any], values: Collection[Any]) -> database.Condition:
         # one bound parameter, so that the statement is compiled once
         element = sa.func.json_each(json.dumps(list(values))).table_valued("value")
         return column.in_(sa.select(element.c.value))

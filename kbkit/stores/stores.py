@@ -15,14 +15,7 @@ from typing import TYPE_CHECKING, Self
 from kbkit.errors import WorkspaceError
 from kbkit.runtime.config import Settings
 from kbkit.runtime.processes import run_module
-from kbkit.stores.backend import (
-    FolderImages,
-    FolderLocks,
-    ImageStore,
-    Locks,
-    VectorStore,
-    unwritable,
-)
+from kbkit.stores import backend
 from kbkit.stores.catalog import reading, runs
 from kbkit.stores.catalog.database import RESTORE, Database
 from kbkit.stores.catalog.graph_tables import GraphTables
@@ -60,8 +53,8 @@ class Stores:
     snapshots: Snapshots
     graphs: GraphTables
     warmer: Warmer
-    locks: Locks
-    images: ImageStore
+    locks: backend.Locks
+    images: backend.ImageStore
     later: WriteBatcher
     other_home: Callable[[], str] = str
 
@@ -88,9 +81,9 @@ class Stores:
         chroma = ChromaAddress.parse(url, settings.chroma_token) if url else None
         _make_folder(folder)
         database: SqliteDatabase | PostgresDatabase
-        store: VectorStore | None = None
-        locks: Locks
-        images: ImageStore
+        store: backend.VectorStore | None = None
+        locks: backend.Locks
+        images: backend.ImageStore
         home: Callable[[], str] = str
         if settings.database_url:
             from kbkit.stores.postgres_database import PostgresDatabase, other_home
@@ -100,11 +93,12 @@ class Stores:
             home = partial(other_home, database, folder)
             if settings.pgvector and not chroma:
                 store = database.vector_store()
-            store = store or VectorStore()
+            store = store or backend.VectorStore()
         else:
             if not to_fill:
                 _check_catalog(folder)
-            locks, images = FolderLocks(folder / "locks"), FolderImages(folder / _IMAGES)
+            locks = backend.FolderLocks(folder / "locks")
+            images = backend.FolderImages(folder / _IMAGES)
             database = SqliteDatabase(folder / _CATALOG, locks, to_fill=to_fill)
             store = ChromaStore.of(folder / "chroma")
         if chroma:
@@ -177,7 +171,7 @@ def _check_catalog(folder: Path) -> None:
 
 
 def _make_folder(folder: Path) -> None:
-    with unwritable(folder):
+    with backend.unwritable(folder):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / _CATALOG).exists()  # fails without permission to enter the folder
 

@@ -25,19 +25,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 
 from kbkit.errors import WorkspaceError, WorkspaceVersionError
 from kbkit.models import Chunk, Document, DocumentState
-from kbkit.stores.catalog.schema import (
-    HEAD,
-    OLDEST,
-    Int64,
-    chunks,
-    documents,
-    knowledge_bases,
-    metadata,
-    name_uses,
-    removed_chunks,
-    summaries,
-    summary_vectors,
-)
+from kbkit.stores.catalog import schema
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -70,12 +58,12 @@ def unpack(blobs: Sequence[bytes], dimensions: int) -> NDArray[np.float32]:
         ) from error
 
 
-DOCUMENT_COLUMNS = [documents.c[each.name] for each in fields(Document)]
-CHUNK_COLUMNS = [chunks.c[each.name] for each in fields(Chunk)]
+DOCUMENT_COLUMNS = [schema.documents.c[each.name] for each in fields(Document)]
+CHUNK_COLUMNS = [schema.chunks.c[each.name] for each in fields(Chunk)]
 
 
 def alive(kb_id: str) -> tuple[Condition, Condition]:
-    return documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value
+    return schema.documents.c.kb_id == kb_id, schema.documents.c.state != DocumentState.GONE.value
 
 
 class Transaction(ABC):
@@ -152,8 +140,8 @@ class Transaction(ABC):
 
     def reserve_seqs(self, count: int) -> int:
         """Reserve ``count`` consecutive ``chunks.seq`` that were never used; return the first."""
-        first = self.last_number(chunks.c.seq) + 1
-        self.number_after(chunks.c.seq, first + count - 1)
+        first = self.last_number(schema.chunks.c.seq) + 1
+        self.number_after(schema.chunks.c.seq, first + count - 1)
         return first
 
     @abstractmethod
@@ -265,7 +253,7 @@ def is_current(connection: sa.Connection, place: object, *, to_fill: bool = Fals
     """Whether the tables match this version of kbkit."""
     try:
         revision = revision_of(connection)
-        unknown = revision is None and sa.inspect(connection).has_table(knowledge_bases.name)
+        unknown = revision is None and sa.inspect(connection).has_table(schema.knowledge_bases.name)
     except ValueError:
         revision, unknown = None, True
     if unknown:
@@ -282,23 +270,23 @@ def is_current(connection: sa.Connection, place: object, *, to_fill: bool = Fals
             f"{place}: a migration into this workspace is not complete; run the same `kbkit "
             "migrate` again to continue it"
         )
-    if revision > HEAD:
+    if revision > schema.HEAD:
         raise WorkspaceVersionError(
             f"{place}: made by a newer kbkit (catalog revision {revision}, this "
-            f"kbkit knows {HEAD}); upgrade kbkit, or open another folder"
+            f"kbkit knows {schema.HEAD}); upgrade kbkit, or open another folder"
         )
-    if revision not in (OLDEST, HEAD):
+    if revision not in (schema.OLDEST, schema.HEAD):
         raise WorkspaceVersionError(
             f"{place}: made by a pre-release of kbkit (catalog revision {revision}, this kbkit "
-            f"reads {OLDEST} and {HEAD}); build its recipes again, or bundle its knowledge bases "
-            "with that version and restore them here"
+            f"reads {schema.OLDEST} and {schema.HEAD}); build its recipes again, or bundle its "
+            "knowledge bases with that version and restore them here"
         )
-    if to_fill and revision < HEAD:
+    if to_fill and revision < schema.HEAD:
         raise WorkspaceError(
             f"{place}: a workspace of an older kbkit exists there and was not changed; name an "
             "empty place to migrate to"
         )
-    return bool(revision == HEAD) and not _old_tables(connection)
+    return bool(revision == schema.HEAD) and not _old_tables(connection)
 
 
 def revision_of(connection: sa.Connection) -> str | None:
@@ -323,7 +311,7 @@ def migrate(connection: sa.Connection) -> None:
     revision = revision_of(connection)
     if revision is None:
         create(connection)
-    elif revision == OLDEST:
+    elif revision == schema.OLDEST:
         upgrade(connection)
     for name in _old_tables(connection):
         connection.exec_driver_sql(f"DROP TABLE {name}")
@@ -341,9 +329,9 @@ def _old_tables(connection: sa.Connection) -> list[str]:
 def create(connection: sa.Connection) -> None:
     VERSION.drop(connection, checkfirst=True)
     VERSION.create(connection)
-    for statement in _statements(connection.dialect.name, *metadata.sorted_tables):
+    for statement in _statements(connection.dialect.name, *schema.metadata.sorted_tables):
         connection.exec_driver_sql(statement)
-    connection.execute(VERSION.insert().values(version_num=HEAD))
+    connection.execute(VERSION.insert().values(version_num=schema.HEAD))
 
 
 @cache
@@ -357,7 +345,7 @@ def _statements(dialect: str, *tables: sa.Table) -> list[str]:
         statements.append(text)
 
     database = sa.create_mock_engine(f"{dialect}://", note)
-    metadata.create_all(database, tables, checkfirst=False)
+    schema.metadata.create_all(database, tables, checkfirst=False)
     return statements
 
 
@@ -376,24 +364,26 @@ _RENAMED = (
 
 def upgrade(connection: sa.Connection) -> None:
     """Bring a catalog of `OLDEST` to `HEAD`; summaries were called cards."""
-    int64 = Int64.compile(connection.dialect)
+    int64 = schema.Int64.compile(connection.dialect)
     connection.exec_driver_sql("DROP INDEX cards_by_kb")
     for change in _RENAMED:
         connection.exec_driver_sql(f"ALTER TABLE {change.format(int64=int64)}")
-    for statement in _statements(connection.dialect.name, removed_chunks, name_uses):
+    for statement in _statements(connection.dialect.name, schema.removed_chunks, schema.name_uses):
         connection.exec_driver_sql(statement)
-    for table in (summaries, summary_vectors):
+    for table in (schema.summaries, schema.summary_vectors):
         for index in table.indexes:
             index.create(connection)
     for kb_id, config in connection.execute(
-        sa.select(knowledge_bases.c.id, knowledge_bases.c.config)
+        sa.select(schema.knowledge_bases.c.id, schema.knowledge_bases.c.config)
     ).all():
         text = json.dumps(config)
         for name in ("embedding", "weight"):
             text = text.replace(f'"card_{name}":', f'"summary_{name}":')
-        of_kb = knowledge_bases.c.id == kb_id
-        connection.execute(knowledge_bases.update().where(of_kb).values(config=json.loads(text)))
-    connection.execute(VERSION.update().values(version_num=HEAD))
+        of_kb = schema.knowledge_bases.c.id == kb_id
+        connection.execute(
+            schema.knowledge_bases.update().where(of_kb).values(config=json.loads(text))
+        )
+    connection.execute(VERSION.update().values(version_num=schema.HEAD))
 
 
 VERSION = sa.Table(
