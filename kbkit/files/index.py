@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os import stat_result
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import TypeVar
 
 from kbkit.errors import FilesError, MissingPathError, SourceError, WorkspaceError
 from kbkit.files.folder import Item, version
@@ -34,8 +34,6 @@ from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.indexed_files import FileRecord, Link
 from kbkit.stores.stores import Stores
 
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
 _Report = TypeVar("_Report", bound=SyncReport)
 _LINKING = frozenset({"markdown", "text"})  # formats with links and tags
 
@@ -105,12 +103,8 @@ class FolderIndex:
         self._store = store
         self._stores = stores
         self._database = stores.database
+        self.look_up = stores.database.look_up
         self._knowledge_base = knowledge_base
-
-    def look_up(
-        self, query: Callable[Concatenate[Transaction, _P], _T], *args: _P.args, **kwargs: _P.kwargs
-    ) -> _T:
-        return self._database.look_up(query, *args, **kwargs)
 
 
 class FileIndex(FolderIndex):

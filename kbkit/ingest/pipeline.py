@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from kbkit.errors import SourceError
@@ -51,7 +50,7 @@ class Pipeline(IngestTarget):
         chunks are searched from the catalog.
         """
         counters = RunCounters(outcomes={} if len(sources) > 1 else None)
-        with self._follower() as follower:
+        with IndexWriter(self.stores, self.kb_id) as follower:
             run = _Run(counters, follower, on_progress, stop)
             for row, source in sources:
                 task = f"reading the source {row.location}"
@@ -96,7 +95,7 @@ class Pipeline(IngestTarget):
 
     def _take(self, events: Iterable[SourceEvent], run: _Run) -> None:
         counters = run.counters
-        with self._writer(counters, run.follower) as documents:
+        with DocumentWriter(self, counters, run.follower) as documents:
             for done, event in enumerate(events, 1):
                 if run.stop():
                     counters.interrupted = True
@@ -113,7 +112,7 @@ class Pipeline(IngestTarget):
 
     def store(self, document: SourceDocument, origin: Origin) -> IngestReport:
         counters = RunCounters()
-        with self._writer(counters) as documents:
+        with DocumentWriter(self, counters) as documents:
             documents.add(document, origin)
         if first_text(document.metadata):
             correct_shared(self.stores.database, self.kb_id)
@@ -126,7 +125,10 @@ class Pipeline(IngestTarget):
     ) -> IngestReport:
         counters = RunCounters()
         ids = self.stores.database.look_up(writing.document_ids, self.kb_id)
-        with self._follower() as follower, self._writer(counters, follower) as documents:
+        with (
+            IndexWriter(self.stores, self.kb_id) as follower,
+            DocumentWriter(self, counters, follower) as documents,
+        ):
             for done, id_ in enumerate(ids, 1):
                 if stop():
                     counters.interrupted = True
@@ -158,7 +160,7 @@ class Pipeline(IngestTarget):
         )
         done, before = 0, counters.totals()
         other_events = EventWriter(self.stores.database, self.kb_id, row.id, run_id, counters)
-        documents = self._writer(counters, run.follower)
+        documents = DocumentWriter(self, counters, run.follower)
         with closing(_closable(source.events(context))) as events, other_events, documents:
             while True:
                 with counters.time_stage("crawl"):
@@ -193,13 +195,6 @@ class Pipeline(IngestTarget):
                 changes = writing.retire_document(transaction, self.kb_id, document_id)
                 counters.counts["gone"] += 1
                 counters.counts["chunks_removed"] += changes.removed
-
-    def _writer(self, counters: RunCounters, follower: IndexWriter | None = None) -> DocumentWriter:
-        return DocumentWriter(self, counters, follower)
-
-    def _follower(self) -> IndexWriter:
-        save = partial(self.stores.snapshots.save, self.kb_id)
-        return IndexWriter(save, self.stores, self.kb_id)
 
     def _index(self, counters: RunCounters, on_progress: OnProgress) -> None:
         with counters.time_stage("index"):

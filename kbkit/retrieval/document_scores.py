@@ -86,7 +86,7 @@ class SummaryScores:
     ) -> SummaryScores | None:
         """Score the summaries of documents with unmasked chunks; ``None`` if they do not count."""
         # summaries may have been embedded again after the query
-        if query.summary_vector is None or query.summary_embedder != chunks.summary_embedder:
+        if query.summary_vector is None or query.summary_embedder != chunks.state.summary_embedder:
             return None
         vector = query.summary_vector
         score = partial(cosines, vector=vector)
@@ -98,13 +98,13 @@ class SummaryScores:
             usual = round(float(score(index.mean[None])[0]), _DECIMALS)
             summary = np.full(len(chunks.sizes), usual, np.float32)
             summary[nearest] = index.scores(nearest, score)
-            return cls(summary, chunks.summary_embedder, usual, partial(index.scores, score=score))
+            return cls(summary, query.summary_embedder, usual, partial(index.scores, score=score))
         summary = chunks.summary_scores(score)
         existing = summary != 0  # documents without a summary score 0
         mean = summary[existing].mean(dtype=np.float64) if existing.any() else 0.0
         usual = round(float(mean), _DECIMALS)
         summary[~existing] = usual
-        return cls(summary, chunks.summary_embedder, usual)
+        return cls(summary, query.summary_embedder, usual)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,14 +30,12 @@ HNSW: Any = {"hnsw": {"space": "cosine", "ef_construction": 80, "ef_search": 200
 """HNSW parameters. With the default ``ef_construction`` (100), adding takes 4/3 of the time, and
 recall@100 on 30,000 chunks of documentation is 0.987 instead of 0.984."""
 
-OF_A_COLLECTION = frozenset(
-    (
-        "NotFoundError",
-        "InvalidArgumentError",
-        "InvalidDimensionException",
-        "UniqueConstraintError",
-        "ChromaError",
-    )
+OF_A_COLLECTION = (
+    "NotFoundError",
+    "InvalidArgumentError",
+    "InvalidDimensionException",
+    "UniqueConstraintError",
+    "ChromaError",
 )
 """Chroma's errors about missing, existing or incompatible collections."""
 

@@ -244,11 +244,8 @@ def explain_errors(place: str) -> Iterator[None]:
         # not the message of SQLAlchemy, which contains statement and values
         text = " ".join(str(error.orig).split())
         state = getattr(error.orig, "sqlstate", None) or ""
-        advice = _STATES.get(state)
-        if advice is None and error.connection_invalidated:
-            advice = _GONE
-        if advice is None and state[:2] in ("08", "57"):
-            advice = _GONE
+        gone = error.connection_invalidated or state[:2] in ("08", "57")
+        advice = _STATES.get(state, _GONE if gone else None)
         if advice is None and not state:  # the connection failed
             advice = next((hint for sign, hint in _SIGNS.items() if sign in text), _GONE)
         if advice is None:

@@ -255,8 +255,7 @@ def _unreadable(path: Path) -> list[str]:
 _UNREADABLE = (
     ValueError,
     TypeError,
-    KeyError,
-    IndexError,
+    LookupError,
     AttributeError,
     ArithmeticError,
     RecursionError,

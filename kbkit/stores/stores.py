@@ -183,13 +183,12 @@ _STEP = 1_000
 
 
 class IndexWriter:
-    """Updates the index of a knowledge base while a block runs.
+    """Updates the index of a knowledge base while a block runs; saves the snapshot meanwhile.
 
     The caller applies the rest, and everything if there was little to do or the child failed.
     """
 
-    def __init__(self, meanwhile: Callable[[], object], stores: Stores, kb_id: str) -> None:
-        self._meanwhile = meanwhile
+    def __init__(self, stores: Stores, kb_id: str) -> None:
         self._stores = stores
         self._kb_id = kb_id
         self._stored = 0
@@ -222,7 +221,7 @@ class IndexWriter:
                     stream.close()
             try:
                 if kind is None:
-                    self._meanwhile()
+                    self._stores.snapshots.save(self._kb_id)
             finally:
                 self._child.wait()
 

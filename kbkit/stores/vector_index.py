@@ -99,7 +99,7 @@ class VectorIndex:
         self._waiting.discard(kb_id)
         with self._database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, kb_id)
-            if outbox.is_empty(transaction, kb_id) and self._is_own(row.collection):
+            if self._is_own(row.collection) and not outbox.holds(transaction, kb_id, 1):
                 return applied
         try:
             if self.gathers and self._is_away:
@@ -121,14 +121,9 @@ class VectorIndex:
     def apply_gathered(self, kb_id: str) -> None:
         """Apply pending changes, or leave them to a batch unless the store also has texts."""
         self._waiting.add(kb_id)
-        if self.gathers:
-            with self._database.read() as transaction:
-                row = knowledge_bases.get_by_id(transaction, kb_id)
-                if not has_payloads(row) and not outbox.holds(
-                    transaction, kb_id, self._min_changes
-                ):
-                    return
-        self.apply(kb_id)
+        waits = self.gathers and not has_payloads(self._row(kb_id))
+        if not waits or self._database.look_up(outbox.holds, kb_id, self._min_changes):
+            self.apply(kb_id)
 
     def _apply_next(self, kb_id: str) -> int:
         # the caller holds the lock; the mutex is free between two calls, so that threads can search

@@ -156,14 +156,14 @@ def test_static_vectors_serve_until_the_model_has_embedded_all(workspace, monkey
     assert len(static.vectors) == 30
     version = handle_of(kb).row().version
     kb._stores.snapshots.save(kb.id)
-    assert kb._stores.snapshots.renew(kb.id).summary_embedder == static.embedder
+    assert kb._stores.snapshots.renew(kb.id).state.summary_embedder == static.embedder
     make(kb, embedder)
     assert len(embedder.embedded) == 30
     assert vectors(kb).embedder == embedder.fingerprint
     row = handle_of(kb).row()
     assert row.version == version
     snapshot = kb._stores.snapshots.renew(kb.id)
-    assert snapshot.summary_embedder == embedder.fingerprint
+    assert snapshot.state.summary_embedder == embedder.fingerprint
     assert [part.vectors.shape for part in snapshot.summaries] == [(30, embedder.dimensions)]
 
 

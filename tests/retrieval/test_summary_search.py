@@ -221,8 +221,8 @@ def test_static_vectors_of_summaries_weigh_less(workspace):
 def test_snapshot_keeps_summaries(kb):
     held = kb._stores.snapshots.renew(kb.id)
     loaded = SegmentFiles(kb._stores.snapshots.folder).read(kb.id)
-    assert loaded.summary_embedder == held.summary_embedder
-    assert loaded.summary_embedder.startswith("onnx:minilm:")
+    assert loaded.state.summary_embedder == held.state.summary_embedder
+    assert loaded.state.summary_embedder.startswith("onnx:minilm:")
     (part,), (other,) = loaded.summaries, held.summaries
     np.testing.assert_array_equal(part.vectors, other.vectors)
     assert np.linalg.norm(part.vectors, axis=1) == pytest.approx(1, abs=2e-3)

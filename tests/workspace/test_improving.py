@@ -180,7 +180,7 @@ def test_documents_change_during_improvement(open_in, tmp_path):
     assert kb.search("who arrives last")[0].title == "Late"
     row = handle_of(kb).row()
     snapshot = kb._stores.snapshots.renew(kb.id)
-    assert snapshot.summary_embedder == row.summary_embedder
+    assert snapshot.state.summary_embedder == row.summary_embedder
     present = snapshot.summary_scores(lambda vectors: (vectors != 0).any(axis=1).astype("f4"))
     assert present.sum() == kb.info().documents == 101
     with pytest.raises(NotFoundError, match="was deleted"):

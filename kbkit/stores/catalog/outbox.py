@@ -51,10 +51,6 @@ def add(transaction: Transaction, kb_id: str, chunks: Mapping[str, int | None]) 
     transaction.insert(outbox, rows)
 
 
-def is_empty(transaction: Transaction, kb_id: str) -> bool:
-    return not holds(transaction, kb_id, 1)
-
-
 def holds(transaction: Transaction, kb_id: str, count: int) -> bool:
     query = sa.select(outbox.c.id).where(outbox.c.kb_id == kb_id)
     return transaction.execute(query.limit(1).offset(count - 1)).first() is not None

@@ -251,10 +251,6 @@ Keep = Callable[[Segment], Segment]
 """Moves a segment from memory to a file, if possible."""
 
 
-def _in_memory(segment: Segment) -> Segment:
-    return segment
-
-
 def follows(transaction: Transaction, row: KnowledgeBaseRow, before: SegmentedSnapshot) -> bool:
     """Whether a snapshot is of an earlier version in this catalog's history.
 
@@ -280,7 +276,7 @@ def advance(
     row: KnowledgeBaseRow,
     before: SegmentedSnapshot,
     *,
-    keep: Keep = _in_memory,
+    keep: Keep = lambda segment: segment,
 ) -> SegmentedSnapshot | None:
     """Update segments to the transaction's state; ``None`` if they must be rebuilt."""
     if not follows(transaction, row, before):
@@ -339,15 +335,13 @@ def _summaries(
 ) -> tuple[SummaryPart, ...]:
     if before.state.summaries_version == row.summaries_version:
         return before.summaries
-    if before.summary_embedder != row.summary_embedder:
+    if before.state.summary_embedder != row.summary_embedder:
         return _all_summaries(transaction, row, before.numbers)
     changed = summaries.changed_since(transaction, row, before.state.summaries_version)
     width = max((part.vectors.shape[1] for part in before.summaries), default=0)
-    vectors = (
-        changed.vectors
-        if changed.vectors.shape[1]
-        else np.zeros((len(changed.vectors), width), np.float32)
-    )
+    vectors = changed.vectors
+    if not vectors.shape[1]:
+        vectors = np.zeros((len(vectors), width), np.float32)
     if not vectors.size:
         return before.summaries
     in_files = [part for part in before.summaries if part.file]
@@ -366,7 +360,7 @@ def _all_summaries(
 
 
 def build(
-    transaction: Transaction, row: KnowledgeBaseRow, *, keep: Keep = _in_memory
+    transaction: Transaction, row: KnowledgeBaseRow, *, keep: Keep = lambda segment: segment
 ) -> SegmentedSnapshot:
     last = outbox.last_removed(transaction, row.id)
     segments = [

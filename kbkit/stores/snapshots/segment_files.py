@@ -121,8 +121,9 @@ class SegmentFiles:
         merged = merge_summaries(pending)
         path = self.folder / f"{kb_id}.{uuid4().hex}.summaries{_FILE}"
         ids = [snapshot.document_ids[number] for number in merged.numbers.tolist()]
-        save_summaries(path, snapshot.summary_embedder, ids, merged.vectors)
-        return (*files, self._summaries(path.name, snapshot.summary_embedder, snapshot.numbers))
+        embedder = snapshot.state.summary_embedder
+        save_summaries(path, embedder, ids, merged.vectors)
+        return (*files, self._summaries(path.name, embedder, snapshot.numbers))
 
     def _summaries(self, name: str, embedder: str, numbers: DocumentNumbers) -> SummaryPart:
         path = self.folder / _name(name)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -89,13 +89,13 @@ class DocumentNumbers:
     ids: list[str] = field(default_factory=list)
     _numbers: dict[str, int] = field(default_factory=dict)
     _of_snapshots: dict[int, tuple[Snapshot, NDArray[np.int32]]] = field(default_factory=dict)
-    _mutex: Lock = field(default_factory=Lock)
+    _mutex: RLock = field(default_factory=RLock)
 
     def of(self, snapshot: Snapshot) -> NDArray[np.int32]:
         with self._mutex:
             cached = self._of_snapshots.get(id(snapshot))
             if cached is None:
-                cached = snapshot, self._of_ids(snapshot.document_ids)
+                cached = snapshot, self.of_ids(snapshot.document_ids)
                 self._of_snapshots[id(snapshot)] = cached
             return cached[1]
 
@@ -106,14 +106,11 @@ class DocumentNumbers:
 
     def of_ids(self, ids: Sequence[str]) -> NDArray[np.int32]:
         with self._mutex:
-            return self._of_ids(ids)
-
-    def _of_ids(self, ids: Sequence[str]) -> NDArray[np.int32]:
-        for id_ in ids:
-            if id_ not in self._numbers:
-                self._numbers[id_] = len(self.ids)
-                self.ids.append(id_)
-        return np.array([self._numbers[id_] for id_ in ids], np.int32)
+            for id_ in ids:
+                if id_ not in self._numbers:
+                    self._numbers[id_] = len(self.ids)
+                    self.ids.append(id_)
+            return np.array([self._numbers[id_] for id_ in ids], np.int32)
 
     def forget(self, segments: Sequence[Segment]) -> None:
         alive = {id(segment.snapshot) for segment in segments}
@@ -157,18 +154,9 @@ class SegmentedSnapshot(ChunkTable):
     latest: NDArray[np.int32]
     titled: NDArray[np.int32]
 
-    @property
-    def summary_embedder(self) -> str:
-        """Fingerprint of the summaries' embedder; ``""`` without."""
-        return self.state.summary_embedder
-
     def shows(self, row: KnowledgeBaseRow) -> bool:
         state = self.state
         return (state.version, state.embedder) == (row.version, row.embedder)
-
-    @property
-    def later(self) -> int:
-        return sum(len(segment) for segment in self.segments if not segment.file)
 
     def rows_of(self, ids: Sequence[str]) -> Rows:
         row_of: dict[str, int] = {}

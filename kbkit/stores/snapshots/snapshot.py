@@ -224,11 +224,8 @@ def save(snapshot: Snapshot, path: Path) -> None:
 def save_summaries(
     path: Path, embedder: str, document_ids: Sequence[str], vectors: NDArray[np.float32]
 ) -> None:
-    tensors: dict[str, NDArray[Any]] = {
-        "document_ids": _pack_texts(document_ids),
-        "vectors": vectors,
-    }
-    write_arrays(path, tensors, {"format": _FORMAT, "embedder": embedder})
+    arrays: dict[str, Any] = {"document_ids": _pack_texts(document_ids), "vectors": vectors}
+    write_arrays(path, arrays, {"format": _FORMAT, "embedder": embedder})
 
 
 def load_summaries(path: Path, embedder: str) -> tuple[list[str], NDArray[np.float32]]:

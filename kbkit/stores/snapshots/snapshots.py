@@ -117,7 +117,8 @@ class Snapshots:
     def save(self, kb_id: str, *, merging: bool = False) -> None:
         with self._saving, contextlib.suppress(OSError):  # the disk is full or read-only
             snapshot = self.renew(kb_id)
-            limit = LARGEST if merging else _SOON + 2 * snapshot.later
+            later = sum(len(segment) for segment in snapshot.segments if not segment.file)
+            limit = LARGEST if merging else _SOON + 2 * later
             merged = self._merge(kb_id, snapshot, limit)
             stamp = self._files.stamp(kb_id)
             is_listed = stamp is not None and self._lists.get(kb_id) == (stamp, merged.state)
