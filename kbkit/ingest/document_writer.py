@@ -265,10 +265,8 @@ class DocumentWriter(Batch):
         spec, engine = self._destination.spec, self._destination.engine
         documents = [document for document, _ in changed]
         size = -(-len(documents) // engine.count) or 1
-        tasks = (
-            CutTask(tuple(documents[start : start + size]), spec)
-            for start in range(0, len(documents), size)
-        )
+        starts = range(0, len(documents), size)
+        tasks = (CutTask(tuple(documents[start : start + size]), spec) for start in starts)
         parts: list[CutDocument] = list(chain.from_iterable(perform(engine.pool(), tasks)))
         new_documents = [
             replace(
@@ -302,23 +300,12 @@ class DocumentWriter(Batch):
 
     def _document(self, document_id: str, entry: _Pending, labels: Labels) -> Document:
         source, stored = entry.source, entry.origin.stored
-        document_type = (
-            labels.document_type
-            or source.document_type
-            or detect(source.uri, source.title, source.content)
-        )
+        document_type = labels.document_type or source.document_type
+        document_type = document_type or detect(source.uri, source.title, source.content)
         tags = source.tags if labels.tags is None else labels.tags
         spec = self._destination.spec
-        shaping = [
-            source.title,
-            source.content,
-            document_type,
-            tags,
-            dict(source.metadata),
-            spec.chunking.model_dump(),
-            spec.language,
-            REVISION,
-        ]
+        labelled = [source.title, source.content, document_type, tags, dict(source.metadata)]
+        shaping = [*labelled, spec.chunking.model_dump(), spec.language, REVISION]
         state = DocumentState.CURRENT if stored is None else stored.state
         gone = state is DocumentState.GONE
         return Document(

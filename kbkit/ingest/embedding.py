@@ -169,12 +169,9 @@ def _add_figures(figures: Figures, added: Figures) -> Figures:
 def embedded_texts(
     text: str, document: Document, chunk: Chunk, statements: Sequence[str]
 ) -> tuple[str, ...]:
-    chunk_text = embedded_text(document.title, chunk.heading_path, chunk.text)
-    facts = tuple(
-        dict.fromkeys(
-            embedded_text(document.title, chunk.heading_path, fact) for fact in statements if fact
-        )
-    )
+    headings = document.title, chunk.heading_path
+    chunk_text = embedded_text(*headings, chunk.text)
+    facts = tuple(dict.fromkeys(embedded_text(*headings, fact) for fact in statements if fact))
     if text == CHUNK or not facts:
         return (chunk_text,)
     return facts if text == "normalized" else (chunk_text, *facts)
@@ -326,6 +323,6 @@ def _take_over(destination: IngestTarget) -> bool:
         corpus.take_over(transaction, row.id, embedder.fingerprint, keep)
         knowledge_bases.set_embedder(transaction, row.id, embedder.fingerprint, embedder.dimensions)
         spec = knowledge_bases.spec_of(row).with_embedding(embedding)
-        knowledge_bases.set_spec(transaction, row, spec)
+        knowledge_bases.set_spec(transaction, row.id, spec)
         restart(transaction, row)
     return True

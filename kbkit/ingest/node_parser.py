@@ -59,11 +59,8 @@ class SpanParser(NodeParser):
         self, nodes: list[BaseNode], parent_doc_map: dict[str, Document]
     ) -> list[BaseNode]:
         # the base class searches offsets by text, and finds repeated texts too early
-        exact = [
-            (node, node.start_char_idx, node.end_char_idx)
-            for node in nodes
-            if isinstance(node, TextNode)
-        ]
+        texts = (node for node in nodes if isinstance(node, TextNode))
+        exact = [(text, text.start_char_idx, text.end_char_idx) for text in texts]
         nodes = super()._postprocess_parsed_nodes(nodes, parent_doc_map)
         for node, start, end in exact:
             if node.start_char_idx != start:

@@ -51,14 +51,8 @@ class Piece(NamedTuple):
     items: tuple[int, ...] = ()
 
 
-_FORMATS = {
-    "pdf": "page",
-    "docx": "paragraph",
-    "sheet": "fixed",
-    "csv": "fixed",
-    "data": "fixed",
-    "code": "fixed",
-}
+_FORMATS = {"pdf": "page", "docx": "paragraph"}
+_FORMATS |= dict.fromkeys(("sheet", "csv", "data", "code"), "fixed")
 
 
 def cut(
@@ -165,13 +159,8 @@ def _span_at(content: str, structure: Outline, start: int, end: int) -> ChunkSpa
         and not content[max(pages[page][1], start) : pages[page + 1][0]].strip()
     ):
         page += 1
-    return ChunkSpan(
-        start,
-        end,
-        headings[index].path if index >= 0 else (),
-        anchor,
-        pages[page][2] if page >= 0 else None,
-    )
+    path = headings[index].path if index >= 0 else ()
+    return ChunkSpan(start, end, path, anchor, pages[page][2] if page >= 0 else None)
 
 
 def _pieces(content: str, start: int, end: int, structure: Outline) -> Iterator[Piece]:

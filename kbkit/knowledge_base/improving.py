@@ -196,7 +196,7 @@ class Improving:
             chosen = current.model_copy(update={"model": model})
             with database.write() as transaction:
                 row = knowledge_bases.get_by_id(transaction, self._handle.id)
-                knowledge_bases.set_spec(transaction, row, spec_of(row).with_embedding(chosen))
+                knowledge_bases.set_spec(transaction, row.id, spec_of(row).with_embedding(chosen))
             return
         self.use_static()
 
@@ -288,10 +288,7 @@ class Improving:
             with self._stores.locks.hold(self._lock, wait=0, task="improving this knowledge base"):
                 if self.reembed(spec, on_progress, stop).interrupted:
                     return
-        with self._stores.database.write() as transaction:
-            knowledge_bases.set_spec(
-                transaction, knowledge_bases.get_by_id(transaction, row.id), spec
-            )
+        self._stores.database.commit(knowledge_bases.set_spec, row.id, spec)
 
     def _embed_all(self, on_progress: OnProgress | None, stop: Stop, models: bool) -> None:
         remaining = SummariesLeft(1)

@@ -338,12 +338,9 @@ class VectorIndex:
             return
         packed = [entry.vector for entry in entries if entry.vector is not None]
         payloads = [entry.payload for entry in entries if entry.payload is not None]
-        self._store.upsert(
-            row.collection,
-            [entry.chunk_id for entry in entries],
-            unpack(packed, row.dimensions),
-            payloads or None,
-        )
+        ids = [entry.chunk_id for entry in entries]
+        vectors = unpack(packed, row.dimensions)
+        self._store.upsert(row.collection, ids, vectors, payloads or None)
 
 
 def has_payloads(row: KnowledgeBaseRow) -> bool:

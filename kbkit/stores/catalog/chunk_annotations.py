@@ -48,11 +48,8 @@ def lacking(transaction: Transaction, kb_id: str, annotator: str, limit: int) ->
 
 
 def iter_texts(transaction: Transaction, kb_id: str, annotator: str) -> Iterator[tuple[int, str]]:
-    query = (
-        sa.select(chunks.c.seq, chunks.c.text)
-        .where(chunks.c.kb_id == kb_id, ~_lacks(kb_id, annotator))
-        .order_by(chunks.c.seq)
-    )
+    annotated = chunks.c.kb_id == kb_id, ~_lacks(kb_id, annotator)
+    query = sa.select(chunks.c.seq, chunks.c.text).where(*annotated).order_by(chunks.c.seq)
     for row in transaction.execute(query).yield_per(500):
         yield row.seq, row.text
 

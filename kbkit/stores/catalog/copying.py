@@ -201,12 +201,8 @@ def tables() -> list[Table]:
 
 def numbered_columns() -> list[Column[Any]]:
     """Columns whose numbers are never reused."""
-    return [
-        column
-        for table in metadata.sorted_tables
-        for column in table.primary_key
-        if table.dialect_options["sqlite"]["autoincrement"]
-    ]
+    numbered = (t for t in metadata.sorted_tables if t.dialect_options["sqlite"]["autoincrement"])
+    return [column for table in numbered for column in table.primary_key]
 
 
 def rows(transaction: Transaction, table: Table, *conditions: Condition) -> Iterator[Row]:
@@ -239,11 +235,8 @@ def insert(transaction: Transaction, table: Table, batch: Sequence[Row]) -> None
 def set_self_references(transaction: Transaction, table: Table, batch: Sequence[Row]) -> None:
     keys = table.primary_key.columns.keys()
     for reference in self_references(table):
-        updates = [
-            {name: row[name] for name in (*keys, reference)}
-            for row in batch
-            if row[reference] is not None
-        ]
+        referring = (row for row in batch if row[reference] is not None)
+        updates = [{name: row[name] for name in (*keys, reference)} for row in referring]
         transaction.update_each(table, keys, updates)
 
 
@@ -267,10 +260,8 @@ def digest(rows_read: Iterable[Row]) -> tuple[int, str]:
 
 
 def is_empty(transaction: Transaction) -> bool:
-    return not any(
-        transaction.execute(sa.select(sa.literal(1)).select_from(table).limit(1)).first()
-        for table in tables()
-    )
+    first = sa.select(sa.literal(1)).limit(1)
+    return not any(transaction.execute(first.select_from(table)).first() for table in tables())
 
 
 def mark(transaction: Transaction, source: str) -> None:

@@ -109,13 +109,9 @@ def last_chunks(
     transaction: Transaction, kb_id: str, *, after: int = 0, until: int, limit: int
 ) -> list[tuple[int, str]]:
     """Return ``seq`` and id of the newest chunks in a range, newest first."""
-    query = (
-        sa.select(chunks.c.seq, chunks.c.id)
-        .where(*_between(kb_id, after, until))
-        .order_by(chunks.c.seq.desc())
-        .limit(limit)
-    )
-    return [(row.seq, row.id) for row in transaction.execute(query)]
+    query = sa.select(chunks.c.seq, chunks.c.id).where(*_between(kb_id, after, until))
+    rows = transaction.execute(query.order_by(chunks.c.seq.desc()).limit(limit))
+    return [(row.seq, row.id) for row in rows]
 
 
 def count_chunks(transaction: Transaction, kb_id: str, *, after: int = 0, until: int = LAST) -> int:

@@ -98,10 +98,8 @@ class Transaction(ABC):
         for names, group in groupby(rows, key=tuple):  # rows of the same columns at once
             bound = {name: sa.bindparam(f"of_{name}", type_=table.c[name].type) for name in names}
             conditions = (table.c[key] == bound.pop(key) for key in keys)
-            self.execute(
-                table.update().where(*conditions).values(bound),
-                [{f"of_{name}": value for name, value in row.items()} for row in group],
-            )
+            values = [{f"of_{name}": value for name, value in row.items()} for row in group]
+            self.execute(table.update().where(*conditions).values(bound), values)
 
     def delete(self, table: sa.Table, /, *conditions: Condition) -> None:
         self.execute(table.delete().where(*conditions))

@@ -201,13 +201,8 @@ def _with_counts(
 
 
 def _put(transaction: Transaction, entity_id: str, made_by: str, values: Mapping[str, Any]) -> None:
-    new_values = {
-        "deleted_at": None,
-        **values,
-        "made_by": made_by,
-        "by_hand": True,
-        "updated_at": datetime.now(UTC),
-    }
+    signed = {"made_by": made_by, "by_hand": True, "updated_at": datetime.now(UTC)}
+    new_values = {"deleted_at": None, **values, **signed}
     of_entity = entities.c.subject_id == entity_id
     if not transaction.execute(entities.update().where(of_entity).values(new_values)).rowcount:
         empty = {"type": "", "description": "", "properties": {}}

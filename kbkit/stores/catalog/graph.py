@@ -306,11 +306,8 @@ def bad_queries(transaction: Transaction, kb_ids: Collection[str], limit: int) -
 
 
 def first_chunks(transaction: Transaction, kind: TargetKind, id_: str, limit: int) -> list[str]:
-    query = (
-        sa.select(chunks.c.id)
-        .join(knowledge_bases, knowledge_bases.c.id == chunks.c.kb_id)
-        .where(knowledge_bases.c.deleted_at.is_(None))
-    )
+    query = sa.select(chunks.c.id).join(knowledge_bases, knowledge_bases.c.id == chunks.c.kb_id)
+    query = query.where(knowledge_bases.c.deleted_at.is_(None))
     if kind is TargetKind.DOCUMENT:
         query = query.where(chunks.c.document_id == id_).order_by(chunks.c.position)
     else:

@@ -263,11 +263,8 @@ def list_entries(
     mean = (entries.c.average * entries.c.votes + PRIOR_SCORE * PRIOR_VOTES) / (
         entries.c.votes + PRIOR_VOTES
     )
-    order = {
-        "rating": [mean.desc(), entries.c.votes.desc()],
-        "updated": [entries.c.updated_at.desc()],
-        "title": [],
-    }[sort]
+    best_first = [mean.desc(), entries.c.votes.desc()]
+    order = {"rating": best_first, "updated": [entries.c.updated_at.desc()], "title": []}[sort]
     # content is read only to search it
     content = documents.c.content if text else sa.literal("")
     query = sa.select(*_ENTRY_COLUMNS, content)
@@ -317,11 +314,8 @@ def rename_document(transaction: Transaction, kb_id: str, slug: str, to: str) ->
 
 def votes(transaction: Transaction, kb_id: str, entry_id: str) -> list[Vote]:
     """Return the votes for an entry in the rating log, in order."""
-    query = (
-        sa.select(ratings.c.created_at, ratings.c.rater, ratings.c.score)
-        .where(*_votes_for(kb_id, entry_id))
-        .order_by(ratings.c.id)
-    )
+    query = sa.select(ratings.c.created_at, ratings.c.rater, ratings.c.score)
+    query = query.where(*_votes_for(kb_id, entry_id)).order_by(ratings.c.id)
     return [Vote(*row) for row in transaction.execute(query)]
 
 

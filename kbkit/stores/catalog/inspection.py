@@ -121,10 +121,8 @@ def wrong_places(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[st
         contents = {each.id: each.content for each in batch}
         columns = (chunks.c.document_id, chunks.c.start, chunks.c.end, chunks.c.text)
         query = sa.select(*columns).where(chunks.c.document_id.in_(contents))
-        wrong += sum(
-            contents[document][start:end] != text
-            for document, start, end, text in transaction.execute(query)
-        )
+        rows = transaction.execute(query)
+        wrong += sum(contents[id_][start:end] != text for id_, start, end, text in rows)
     if wrong:
         yield f"{wrong:,} chunks differ from the text at their place in their document"
 
@@ -142,11 +140,8 @@ def file_faults(path: Path) -> list[str]:
         connection.text_factory = lambda data: data.decode(errors="replace")
         rows = connection.execute("PRAGMA integrity_check(20)")
         reported = [row[0].removeprefix("*** in database main ***\n") for row in rows]
-        problems = [
-            f"the file is damaged ({'; '.join(message.splitlines())})"
-            for message in reported
-            if message != "ok"
-        ]
+        faults = ("; ".join(message.splitlines()) for message in reported if message != "ok")
+        problems = [f"the file is damaged ({fault})" for fault in faults]
         if problems:
             return problems
         lost = Counter(row[0] for row in connection.execute("PRAGMA foreign_key_check"))

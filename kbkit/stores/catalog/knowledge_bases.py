@@ -174,9 +174,9 @@ def update(
     change(transaction, kb_id, description=description, config=dict(config), updated_at=now)
 
 
-def set_spec(transaction: Transaction, row: KnowledgeBaseRow, spec: KnowledgeBaseSpec) -> None:
-    config = spec.model_dump(mode="json")
-    update(transaction, row.id, description=row.description, config=config)
+def set_spec(transaction: Transaction, kb_id: str, spec: KnowledgeBaseSpec) -> None:
+    description = get_by_id(transaction, kb_id).description
+    update(transaction, kb_id, description=description, config=spec.model_dump(mode="json"))
 
 
 def rename(transaction: Transaction, kb_id: str, name: str) -> None:

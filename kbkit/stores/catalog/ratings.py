@@ -329,11 +329,8 @@ def learned_questions(transaction: Transaction, kb_id: str) -> dict[str, tuple[i
 
 
 def unembedded_questions(transaction: Transaction, kb_id: str, embedder: str) -> list[str]:
-    rated = sa.select(ratings.c.query).where(
-        ratings.c.kb_id == kb_id,
-        ratings.c.target_type == TargetKind.CHUNK.value,
-        ratings.c.score >= MIN_SCORE,
-    )
+    of_chunks = ratings.c.kb_id == kb_id, ratings.c.target_type == TargetKind.CHUNK.value
+    rated = sa.select(ratings.c.query).where(*of_chunks, ratings.c.score >= MIN_SCORE)
     questions = {fold_query(query) for query in transaction.scalars(rated.distinct())}
     embedded = sa.select(question_vectors.c.question).where(
         question_vectors.c.kb_id == kb_id, question_vectors.c.embedder == embedder

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -271,12 +272,9 @@ def _version(row: Any) -> str:
 
 def tag_counts(transaction: Transaction, kb_id: str) -> dict[str, int]:
     """Count searchable documents by tag, the most frequent first."""
-    counts = Counter(
-        tag
-        for document in iter_listed(transaction, kb_id)
-        if document.state is not DocumentState.GONE
-        for tag in document.tags
-    )
+    listed = iter_listed(transaction, kb_id)
+    tags = (each.tags for each in listed if each.state is not DocumentState.GONE)
+    counts = Counter(chain.from_iterable(tags))
     return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
 
 

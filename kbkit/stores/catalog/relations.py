@@ -54,11 +54,8 @@ def _visible(transaction: Transaction, rows: Sequence[Any]) -> list[Edge]:
     ]
     ends = {end for edge in candidates for end in (edge.source, edge.target)}
     existing = present(transaction, ends)
-    return [
-        edge
-        for edge in candidates
-        if edge.source in existing and edge.target in existing and edge.source != edge.target
-    ]
+    edges = (edge for edge in candidates if edge.source != edge.target)
+    return [edge for edge in edges if edge.source in existing and edge.target in existing]
 
 
 def at_targets(transaction: Transaction, targets: Collection[Target]) -> sa.ColumnElement[bool]:
@@ -67,10 +64,8 @@ def at_targets(transaction: Transaction, targets: Collection[Target]) -> sa.Colu
         kinds.setdefault(target.kind, set()).add(target.id)
     if TargetKind.ENTITY in kinds:
         kinds[TargetKind.ENTITY] = entities.group(transaction, kinds[TargetKind.ENTITY])
-    ends = (
-        (relations.c.source_kind, relations.c.source_id),
-        (relations.c.target_kind, relations.c.target_id),
-    )
+    table = relations.c
+    ends = (table.source_kind, table.source_id), (table.target_kind, table.target_id)
     return sa.or_(
         sa.false(),
         *(
@@ -130,14 +125,8 @@ def relate(
     ends = (source.kind.value, source.id, name, target.kind.value, target.id)
     values = dict(zip(ENDS, ends, strict=True))
     now = datetime.now(UTC)
-    new_values = {
-        "weight": weight,
-        "note": note,
-        "made_by": made_by,
-        "by_hand": True,
-        "seen_at": now,
-        "deleted_at": None,
-    }
+    signed = {"made_by": made_by, "by_hand": True, "seen_at": now, "deleted_at": None}
+    new_values = {"weight": weight, "note": note, **signed}
     same_ends = sa.and_(*(relations.c[column] == value for column, value in values.items()))
     row = transaction.first(relations.c, same_ends)
     if row is None:
@@ -207,14 +196,8 @@ def delete(transaction: Transaction, expected: Relation, *, made_by: str) -> Non
     before = get(transaction, expected.id)
     entities.check_unchanged(before.name, before.seen_at, before.made_by, expected.seen_at)
     now = datetime.now(UTC)
-    transaction.update(
-        relations,
-        relations.c.id == expected.id,
-        deleted_at=now,
-        seen_at=now,
-        by_hand=True,
-        made_by=made_by,
-    )
+    changes = {"deleted_at": now, "seen_at": now, "by_hand": True, "made_by": made_by}
+    transaction.update(relations, relations.c.id == expected.id, **changes)
 
 
 def ends(transaction: Transaction, relation_id: int) -> tuple[str, ...]:

@@ -260,17 +260,13 @@ class Restorer:
         existing = set[tuple[Any, ...]]()
         if table.name in ("entities", "merges"):  # shared by all knowledge bases
             existing = {tuple(row) for row in self.transaction.execute(sa.select(*keys))}
-        numbers: dict[str, dict[int, int]] = {
-            "chunk_seq": self._seqs,
-            "run_id": self._runs,
-            "relation_id": self._relations,
-        }
+        numbers = {"chunk_seq": self._seqs, "run_id": self._runs, "relation_id": self._relations}
         numbers = {name: number_of for name, number_of in numbers.items() if name in table.c}
+        texts = {"document_id": self._documents, "source_id": self._sources}
         known_ids: dict[str, Collection[Any]] = {
-            "document_id": self._documents,
-            "source_id": self._sources,
+            **numbers,
+            **{name: ids for name, ids in texts.items() if name in table.c},
         }
-        known_ids = numbers | {name: ids for name, ids in known_ids.items() if name in table.c}
 
         def step(values: Values) -> Values | None:
             if any(values[name] not in ids for name, ids in known_ids.items()):

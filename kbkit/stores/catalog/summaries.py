@@ -179,11 +179,9 @@ def search_with(transaction: Transaction, kb_id: str, embedder: str, model: str)
 def vectors_of(
     transaction: Transaction, row: KnowledgeBaseRow, document_ids: Collection[str] | None = None
 ) -> SummaryVectors:
-    query = (
-        sa.select(summaries.c.document_id, summary_vectors.c.vector)
-        .select_from(_WITH_VECTORS)
-        .where(*_is_of(row.id, row.summary_embedder))
-    )
+    columns = summaries.c.document_id, summary_vectors.c.vector
+    of_embedder = _is_of(row.id, row.summary_embedder)
+    query = sa.select(*columns).select_from(_WITH_VECTORS).where(*of_embedder)
     if document_ids is not None:
         query = query.where(transaction.is_in(summaries.c.document_id, document_ids))
     rows = transaction.execute(query).all()

@@ -343,11 +343,8 @@ def put_in_trash(transaction: Transaction, kb_id: str, document_id: str) -> None
 
 def forget_deleted(transaction: Transaction, kb_id: str, uris: Collection[str]) -> None:
     if uris:
-        transaction.delete(
-            deleted_documents,
-            deleted_documents.c.kb_id == kb_id,
-            deleted_documents.c.uri.in_(list(uris)),
-        )
+        columns = deleted_documents.c
+        transaction.delete(deleted_documents, columns.kb_id == kb_id, columns.uri.in_(list(uris)))
 
 
 def owners_of_deleted(
@@ -399,8 +396,5 @@ def labels_of(row: Any) -> Labels:
 
 def read_again(transaction: Transaction, source_id: str | None, uri: str) -> None:
     """Make the next refresh read a page even if the server reports no change."""
-    transaction.delete(
-        pages,
-        pages.c.source_id == source_id,
-        sa.or_(pages.c.document_uri == uri, pages.c.url == uri),
-    )
+    of_page = sa.or_(pages.c.document_uri == uri, pages.c.url == uri)
+    transaction.delete(pages, pages.c.source_id == source_id, of_page)

@@ -299,12 +299,8 @@ def advance(
         segments.append(keep(new_segment) if added > MAX else new_segment)
     segments = _with_merged_end(segments)
     before.numbers.add(segments)
-    return join_segments(
-        SnapshotState.of(row, removals.last),
-        segments,
-        before.numbers,
-        _summaries(transaction, row, before),
-    )
+    parts = _summaries(transaction, row, before)
+    return join_segments(SnapshotState.of(row, removals.last), segments, before.numbers, parts)
 
 
 def _with_merged_end(segments: Sequence[Segment]) -> list[Segment]:

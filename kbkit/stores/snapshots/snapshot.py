@@ -213,11 +213,8 @@ def save(snapshot: Snapshot, path: Path) -> None:
         tensors[f"{name}.starts"], tensors[f"{name}.values"] = lists.starts, lists.values
     for name in _TEXTS:
         tensors[name] = _pack_texts(getattr(snapshot, name))
-    metadata = {
-        "format": _FORMAT,
-        "embedder": snapshot.embedder,
-        "average_length": repr(snapshot.average_length),
-    }
+    length = repr(snapshot.average_length)
+    metadata = {"format": _FORMAT, "embedder": snapshot.embedder, "average_length": length}
     write_arrays(path, tensors, metadata)
 
 
