@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -308,15 +309,10 @@ def make_bundle(
                 skipped.append(f"images/{name}: no such image")
             else:
                 writer.add(f"images/{name}", [data])
-        digest = writer.finish(
-            {
-                "kbkit": version("kbkit"),
-                "revision": bundled.REVISION,
-                "whole": kbs is None,
-                "knowledge_bases": names,
-            },
-            None if key_file is None else lambda manifest: sign(manifest, key_file),
-        )
+        values: Values = {"kbkit": version("kbkit"), "revision": bundled.REVISION}
+        values |= {"whole": kbs is None, "knowledge_bases": names}
+        signer = None if key_file is None else partial(sign, key_file=key_file)
+        digest = writer.finish(values, signer)
     return BundleInfo(
         str(path),
         tuple(names),

@@ -124,9 +124,8 @@ class SummaryMaker:
             return summaries.outdated_documents(transaction, self.kb_id, min_revision, _BATCH, ids)
 
         for documents in batches(self.database, outdated):
-            expanded = self.database.look_up(
-                summaries.expansions_of, [document.id for document in documents]
-            )
+            ids_read = [document.id for document in documents]
+            expanded = self.database.look_up(summaries.expansions_of, ids_read)
             new_summaries = {each.id: _summary(each, expanded.get(each.id)) for each in documents}
             put = self.database.commit
             count = put(summaries.put, self.kb_id, summaries.REVISION, new_summaries)
@@ -244,13 +243,11 @@ class Expander:
         for document in self._documents(ids):
             characters += sum(map(len, self._messages(document)))
         answer = SUMMARY_LENGTH + self.questions * QUESTION_LENGTH
-        return Expansion(
-            self.model,
-            len(ids),
-            characters,
-            characters // language_models.CHARACTERS_PER_TOKEN,
-            len(ids) * answer // language_models.CHARACTERS_PER_TOKEN,
+        read, written = (
+            count // language_models.CHARACTERS_PER_TOKEN
+            for count in (characters, len(ids) * answer)
         )
+        return Expansion(self.model, len(ids), characters, read, written)
 
     def expand(
         self,
@@ -312,9 +309,8 @@ class Expander:
     def _write(self, document: Document) -> bool:
         """Ask about a document; store the answer unless the document has changed meanwhile."""
         summary, questions = _parse(self._ask(*self._messages(document)), self.questions)
-        row = ExpansionRow(
-            text_hash(document.title, document.content), self._key, summary, tuple(questions)
-        )
+        hash_read = text_hash(document.title, document.content)
+        row = ExpansionRow(hash_read, self._key, summary, tuple(questions))
         line = _description(summary)
         return self.database.commit(summaries.put_expansion, self.kb_id, document, row, line)
 

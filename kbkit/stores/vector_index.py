@@ -203,9 +203,8 @@ class VectorIndex:
         last_seq = self._seq(row)
         if row.applied_seq <= last_seq:
             return 0
-        return self._database.look_up(
-            corpus.count_chunks, row.id, after=last_seq, until=row.applied_seq
-        )
+        until = row.applied_seq
+        return self._database.look_up(corpus.count_chunks, row.id, after=last_seq, until=until)
 
     def open(self, kb_id: str) -> None:
         """Open a collection for searches, unless another process writes or the server is down."""
@@ -326,9 +325,8 @@ class VectorIndex:
         if not batch:
             return 0
         last = {entry.chunk_id: entry for entry in batch}  # the last entry of a chunk counts
-        self._store.delete(
-            row.collection, [entry.chunk_id for entry in last.values() if entry.vector is None]
-        )
+        gone = [entry.chunk_id for entry in last.values() if entry.vector is None]
+        self._store.delete(row.collection, gone)
         self._upsert(row, [entry for entry in last.values() if entry.vector is not None])
         self._state.seqs[row.collection] = self._database.commit(outbox.take, row, batch)
         return len(batch)

@@ -82,11 +82,9 @@ def summaries(
     transaction: Transaction, chunk_ids: Sequence[str], limit: int = 3
 ) -> dict[str, ChunkSummary]:
     links, names = annotation_subjects.c, workspace_schema.subjects.c
-    frames = transaction.execute(
-        sa.select(chunks.c.id, chunks.c.seq, _rows.c.frame)
-        .join(_rows, _rows.c.chunk_seq == chunks.c.seq)
-        .where(chunks.c.id.in_(chunk_ids), _rows.c.position == 0)
-    ).all()
+    query = sa.select(chunks.c.id, chunks.c.seq, _rows.c.frame)
+    query = query.join(_rows, _rows.c.chunk_seq == chunks.c.seq).where(_rows.c.position == 0)
+    frames = transaction.execute(query.where(chunks.c.id.in_(chunk_ids))).all()
     entities = transaction.execute(
         sa.select(links.chunk_seq, names.id, names.name)
         .join(workspace_schema.subjects, names.id == links.subject_id)
@@ -125,13 +123,9 @@ def annotations_of(
     """Return the annotations of chunks by ``seq``, in order."""
     by_chunk: dict[int, list[Annotation]] = {}
     names = _names(transaction, seqs)
-    query = (
-        sa.select(*_rows.c, chunks.c.text)
-        .join(chunks, chunks.c.seq == _rows.c.chunk_seq)
-        .where(transaction.is_in(_rows.c.chunk_seq, seqs))
-        .order_by(_rows.c.chunk_seq, _rows.c.position)
-    )
-    for row in transaction.execute(query):
+    query = sa.select(*_rows.c, chunks.c.text).join(chunks, chunks.c.seq == _rows.c.chunk_seq)
+    query = query.where(transaction.is_in(_rows.c.chunk_seq, seqs))
+    for row in transaction.execute(query.order_by(_rows.c.chunk_seq, _rows.c.position)):
         annotation = _annotation(row, names.get((row.chunk_seq, row.position), {}))
         by_chunk.setdefault(row.chunk_seq, []).append(annotation)
     return {seq: tuple(annotations) for seq, annotations in by_chunk.items()}
@@ -183,13 +177,10 @@ def count(transaction: Transaction, kb_id: str) -> int:
 
 def statement_type_counts(transaction: Transaction, kb_id: str) -> dict[StatementType, int]:
     """Count annotations by statement type, most frequent first."""
-    query = (
-        sa.select(_rows.c.frame, sa.func.count())
-        .where(_rows.c.kb_id == kb_id, _rows.c.frame != "")
-        .group_by(_rows.c.frame)
-        .order_by(sa.func.count().desc(), _rows.c.frame)
-    )
-    return {StatementType(frame): int(count) for frame, count in transaction.execute(query)}
+    frame, number = _rows.c.frame, sa.func.count()
+    query = sa.select(frame, number).where(_rows.c.kb_id == kb_id, frame != "").group_by(frame)
+    rows = transaction.execute(query.order_by(number.desc(), frame))
+    return {StatementType(name): int(count) for name, count in rows}
 
 
 def seqs_with_frame(

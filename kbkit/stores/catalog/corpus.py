@@ -210,14 +210,10 @@ def put_vectors(
 ) -> None:
     query = sa.select(rows.c.chunk_seq, rows.c.version)
     version_of = transaction.mapping(query.where(transaction.is_in(rows.c.chunk_seq, keys)))
-    values: list[dict[str, Any]] = [
-        {
-            "chunk_seq": seq,
-            "kb_id": kb_id,
-            "text": text,
-            "embed_hash": key,
-            "version": version if key in packed else version_of.get(seq, 0),
-        }
+    version_of |= {seq: version for seq, key in keys.items() if key in packed}
+    values = [
+        {"chunk_seq": seq, "kb_id": kb_id, "text": text, "embed_hash": key}
+        | {"version": version_of.get(seq, 0)}
         for seq, key in keys.items()
     ]
     transaction.put(rows, values)
@@ -235,12 +231,9 @@ def count_changed_vectors(transaction: Transaction, kb_id: str, version: int) ->
 
 def changed_vectors(transaction: Transaction, kb_id: str, version: int) -> dict[int, bytes]:
     """Return packed vectors that changed after a version, by ``chunks.seq``."""
-    query = (
-        sa.select(vectors.c.chunk_seq, vectors.c.vector)
-        .join(rows, rows.c.chunk_seq == vectors.c.chunk_seq)
-        .where(rows.c.kb_id == kb_id, rows.c.version > version)
-    )
-    return transaction.mapping(query)
+    query = sa.select(vectors.c.chunk_seq, vectors.c.vector)
+    query = query.join(rows, rows.c.chunk_seq == vectors.c.chunk_seq)
+    return transaction.mapping(query.where(rows.c.kb_id == kb_id, rows.c.version > version))
 
 
 def _lacking(kb_id: str, text: str) -> sa.Select[tuple[int]]:
@@ -268,11 +261,9 @@ def stored_vectors(
 def pending_vectors(
     transaction: Transaction, kb_id: str, embedder: str, hashes: Collection[str]
 ) -> dict[str, bytes]:
-    return transaction.mapping(
-        sa.select(embedded.c.embed_hash, embedded.c.vector).where(
-            *_pending_of(kb_id, embedder), transaction.is_in(embedded.c.embed_hash, hashes)
-        )
-    )
+    query = sa.select(embedded.c.embed_hash, embedded.c.vector)
+    is_wanted = transaction.is_in(embedded.c.embed_hash, hashes)
+    return transaction.mapping(query.where(*_pending_of(kb_id, embedder), is_wanted))
 
 
 def add_pending(
@@ -317,16 +308,9 @@ def take_over(transaction: Transaction, kb_id: str, embedder: str, keep: str = "
 
     The caller makes sure that no chunk lacks one, sets the embedder and starts a new collection.
     """
-    vector = (
-        sa.select(embedded.c.vector)
-        .select_from(embedded, chunks)
-        .where(
-            *_pending_of(kb_id, embedder),
-            embedded.c.embed_hash == EMBED_HASH,
-            chunks.c.seq == vectors.c.chunk_seq,
-        )
-        .scalar_subquery()
-    )
+    is_own = embedded.c.embed_hash == EMBED_HASH, chunks.c.seq == vectors.c.chunk_seq
+    query = sa.select(embedded.c.vector).select_from(embedded, chunks)
+    vector = query.where(*_pending_of(kb_id, embedder), *is_own).scalar_subquery()
     seqs = sa.select(chunks.c.seq).where(chunks.c.kb_id == kb_id)
     if keep:
         _keep(transaction, kb_id, keep)

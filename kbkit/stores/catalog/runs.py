@@ -131,12 +131,8 @@ def delete_source(transaction: Transaction, source_id: str) -> None:
 
 def begin_run(transaction: Transaction, source: SourceRow) -> int:
     """Start a run, or continue the last unfinished one; return its id."""
-    last = transaction.execute(
-        sa.select(runs.c.id, runs.c.finished_at)
-        .where(runs.c.source_id == source.id)
-        .order_by(runs.c.id.desc())
-        .limit(1)
-    ).first()
+    query = sa.select(runs.c.id, runs.c.finished_at).where(runs.c.source_id == source.id)
+    last = transaction.execute(query.order_by(runs.c.id.desc()).limit(1)).first()
     if last is not None and last.finished_at is None:
         return int(last.id)
     values = {"kb_id": source.kb_id, "source_id": source.id, "started_at": datetime.now(UTC)}
@@ -197,11 +193,9 @@ class RunMemory:
 
     def _visits(self, condition: sa.ColumnElement[bool]) -> list[PageRecord]:
         with self._database.read() as transaction:
-            rows = transaction.execute(
-                sa.select(*(pages.c[name] for name in _VISIT))
-                .where(pages.c.source_id == self._source_id, condition)
-                .order_by(pages.c.visited_at, pages.c.url)
-            )
+            query = sa.select(*(pages.c[name] for name in _VISIT))
+            query = query.where(pages.c.source_id == self._source_id, condition)
+            rows = transaction.execute(query.order_by(pages.c.visited_at, pages.c.url))
             return [PageRecord(**{**row._mapping, "links": tuple(row.links)}) for row in rows]
 
 
@@ -213,18 +207,9 @@ def add(transaction: Transaction, job: Job, arguments: Mapping[str, Any]) -> Non
     if find_repeated(transaction, job.id, arguments.get("request", "")) is not None:
         raise ConflictError("another request with the same Idempotency-Key started at this moment")
     transaction.delete(jobs, jobs.c.id == job.id)  # it failed, or its key has expired
-    transaction.insert_one(
-        jobs,
-        id=job.id,
-        kind=job.kind,
-        kbs=list(job.kbs),
-        owner=job.owner,
-        state=job.state.value,
-        arguments=dict(arguments),
-        cancelled=False,
-        attempts=0,
-        created_at=job.created_at,
-    )
+    values = {name: getattr(job, name) for name in ("id", "kind", "owner", "created_at")}
+    values |= {"state": job.state.value, "kbs": list(job.kbs), "arguments": dict(arguments)}
+    transaction.insert_one(jobs, cancelled=False, attempts=0, **values)
 
 
 KEPT = timedelta(hours=24)
@@ -271,14 +256,9 @@ def list_jobs(transaction: Transaction, *, ended: bool | None = None) -> list[Jo
 
 def begin(transaction: Transaction, job_id: str) -> Job:
     """Mark a job as running, unless it ended."""
-    transaction.update(
-        jobs,
-        jobs.c.id == job_id,
-        _UNFINISHED,
-        state=JobState.RUNNING.value,
-        attempts=jobs.c.attempts + 1,
-        started_at=datetime.now(UTC),
-    )
+    values = {"state": JobState.RUNNING.value, "attempts": jobs.c.attempts + 1}
+    of_job = jobs.c.id == job_id, _UNFINISHED
+    transaction.update(jobs, *of_job, started_at=datetime.now(UTC), **values)
     return get(transaction, job_id)
 
 
@@ -352,9 +332,8 @@ def find_token(transaction: Transaction, token_id: str) -> tuple[TokenInfo, str]
 
 
 def list_tokens(transaction: Transaction) -> list[TokenInfo]:
-    return [
-        _token_info(row) for row in transaction.execute(sa.select(tokens).order_by(tokens.c.name))
-    ]
+    rows = transaction.execute(sa.select(tokens).order_by(tokens.c.name))
+    return [_token_info(row) for row in rows]
 
 
 def delete_token(transaction: Transaction, name: str) -> TokenInfo:

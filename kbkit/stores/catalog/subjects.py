@@ -254,9 +254,8 @@ def related_chunks(
             shared.setdefault(seq, []).append(name)
     scores.pop(chunk.seq, None)
     ranked = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
-    return [(seq, score, tuple(dict.fromkeys(shared[seq]))) for seq, score in ranked if score > 0][
-        :limit
-    ]
+    best = [(seq, score) for seq, score in ranked if score > 0][:limit]
+    return [(seq, score, tuple(dict.fromkeys(shared[seq]))) for seq, score in best]
 
 
 _ROWS, _FIELDS = "\x1e", "\x1f"

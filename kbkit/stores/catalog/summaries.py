@@ -74,15 +74,10 @@ def put(transaction: Transaction, kb_id: str, revision: int, new: Mapping[str, N
     )
     hashes = transaction.mapping(query)
     version = get_by_id(transaction, kb_id).summaries_version + 1
+    of_all = {"kb_id": kb_id, "revision": revision, "version": version}
     rows = [
-        {
-            "document_id": document_id,
-            "kb_id": kb_id,
-            "text": summary.text,
-            "revision": revision,
-            "embed_hash": summary.embed_hash,
-            "version": version,
-        }
+        {"document_id": document_id, "text": summary.text, "embed_hash": summary.embed_hash}
+        | of_all
         for document_id, summary in new.items()
         if hashes.get(document_id) == summary.content_hash
     ]
@@ -134,17 +129,9 @@ def add_vectors(
     )
     version = get_by_id(transaction, kb_id).summaries_version + 1
     existing = set(transaction.scalars(query))  # possibly from another process
-    rows = [
-        {
-            "kb_id": kb_id,
-            "embedder": embedder,
-            "embed_hash": key,
-            "vector": vector,
-            "version": version,
-        }
-        for key, vector in packed.items()
-        if key not in existing
-    ]
+    of_all = {"kb_id": kb_id, "embedder": embedder, "version": version}
+    new = ((key, vector) for key, vector in packed.items() if key not in existing)
+    rows = [{"embed_hash": key, "vector": vector, **of_all} for key, vector in new]
     transaction.insert(summary_vectors, rows)
 
 
@@ -169,11 +156,9 @@ def search_with(transaction: Transaction, kb_id: str, embedder: str, model: str)
     show_changes(transaction, kb_id, summary_embedder=embedder, summary_model=model)
     if embedder == model and not counts(transaction, kb_id, model)[1]:
         used = sa.select(summaries.c.embed_hash).where(summaries.c.kb_id == kb_id)
-        transaction.delete(
-            summary_vectors,
-            summary_vectors.c.kb_id == kb_id,
-            (summary_vectors.c.embedder != model) | summary_vectors.c.embed_hash.not_in(used),
-        )
+        columns = summary_vectors.c
+        is_unused = (columns.embedder != model) | columns.embed_hash.not_in(used)
+        transaction.delete(summary_vectors, columns.kb_id == kb_id, is_unused)
 
 
 def vectors_of(

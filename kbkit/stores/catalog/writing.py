@@ -231,13 +231,10 @@ def origin(transaction: Transaction, document_id: str) -> tuple[str | None, int 
 
 def unseen_documents(transaction: Transaction, source_id: str, run_id: int) -> list[str]:
     """Return the ids of a source's documents that a run did not find and that are not gone yet."""
-    return transaction.scalars(
-        sa.select(documents.c.id).where(
-            documents.c.source_id == source_id,
-            documents.c.state != DocumentState.GONE.value,
-            sa.func.coalesce(documents.c.run_id, 0) != run_id,
-        )
-    )
+    query = sa.select(documents.c.id).where(documents.c.source_id == source_id)
+    is_there = documents.c.state != DocumentState.GONE.value
+    was_unseen = sa.func.coalesce(documents.c.run_id, 0) != run_id
+    return transaction.scalars(query.where(is_there, was_unseen))
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,11 +349,8 @@ def owners_of_deleted(
 ) -> dict[str, tuple[str, str | None]]:
     """Map URIs of deleted documents to their ids and sources."""
     columns = deleted_documents.c
-    rows = transaction.execute(
-        sa.select(columns.uri, columns.id, columns.source_id).where(
-            columns.kb_id == kb_id, transaction.is_in(columns.uri, list(uris))
-        )
-    )
+    query = sa.select(columns.uri, columns.id, columns.source_id).where(columns.kb_id == kb_id)
+    rows = transaction.execute(query.where(transaction.is_in(columns.uri, list(uris))))
     return {row.uri: (row.id, row.source_id) for row in rows}
 
 
