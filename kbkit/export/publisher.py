@@ -183,6 +183,7 @@ class Publisher:
                 transaction, self.kb_id, make(transaction, row), site.questions, graph
             )
             documents = StoredDocuments(transaction, self.kb_id)
+            entries = indexed_files.list_entries(transaction) if self.kb_id == ENTRIES else ()
             archives = {}
             if self.attachments is not None:
                 uris = {document.id: document.uri for document in documents}
@@ -198,7 +199,7 @@ class Publisher:
                     facts,
                     sections=self.sections,
                     downloads=archives,
-                    best=indexed_files.best_entries(transaction) if self.kb_id == ENTRIES else (),
+                    best=[entry.slug for entry in entries],
                 ),
             )
         on_progress(Progress("index", 0, 1, "search index"))

@@ -75,12 +75,9 @@ def list_entities(
     query = _LISTED.join(counted, counted.c.canonical == subjects.c.id, isouter=kb_ids is None)
     if kb_ids is None:
         # entities without chunks are listed if a document defines them or a person made them
-        defined = sa.exists().where(
-            relations.c.source_kind == _KIND,
-            relations.c.source_id == subjects.c.id,
-            relations.c.name == "defined_in",
-            relations.c.weight > 0,
-        )
+        of_entity = relations.c.source_kind == _KIND, relations.c.source_id == subjects.c.id
+        is_definition = relations.c.name == "defined_in", relations.c.weight > 0
+        defined = sa.exists().where(*of_entity, *is_definition)
         by_person = entities.c.by_hand | subjects.c.id.in_(ends_by_hand())
         query = query.where(counted.c.chunks.is_not(None) | defined | by_person)
     if like:

@@ -264,12 +264,9 @@ def _lists(kb_ids: Collection[str]) -> sa.Select[tuple[str]]:
 
 
 def nameless_documents(transaction: Transaction, kb_ids: Collection[str]) -> list[NamelessDocument]:
-    is_named = (
-        sa.exists()
-        .where(annotation_subjects.c.chunk_seq == chunks.c.seq)
-        .where(subjects.c.id == annotation_subjects.c.subject_id)
-        .where(subjects.c.kind == SubjectKind.ENTITY.value)
-    )
+    mention = annotation_subjects.c
+    of_chunk = mention.chunk_seq == chunks.c.seq, subjects.c.id == mention.subject_id
+    is_named = sa.exists().where(*of_chunk, subjects.c.kind == SubjectKind.ENTITY.value)
     with_names = sa.select(chunks.c.document_id).where(chunks.c.kb_id.in_(list(kb_ids)), is_named)
     query = (
         sa.select(documents.c.id, documents.c.title, sa.func.count(chunks.c.seq))

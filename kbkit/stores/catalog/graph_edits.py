@@ -56,15 +56,10 @@ def record_edit(
     }
     before = _rows(transaction, scope)
     yield
-    edit_id = transaction.insert_one(
-        graph_edits,
-        what=what,
-        made_by=made_by,
-        made_at=datetime.now(UTC),
-        before=scope | before,
-        after=_rows(transaction, scope),
-        built=_built_versions(transaction),
-    )
+    signed = {"what": what, "made_by": made_by, "made_at": datetime.now(UTC)}
+    rows = {"before": scope | before, "after": _rows(transaction, scope)}
+    built = _built_versions(transaction)
+    edit_id = transaction.insert_one(graph_edits, **signed, **rows, built=built)
     transaction.delete(graph_edits, graph_edits.c.id <= edit_id - _LIMIT)
 
 

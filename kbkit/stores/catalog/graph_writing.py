@@ -76,12 +76,9 @@ def co_occurrence_changes(
 
 def drop_evidence(transaction: Transaction, removed: Sequence[Evidence]) -> None:
     table = relation_evidence.c
-    transaction.execute(
-        relation_evidence.delete().where(
-            table.relation_id == sa.bindparam("relation"), table.chunk_seq == sa.bindparam("seq")
-        ),
-        [{"relation": relation_id, "seq": seq} for relation_id, seq in removed],
-    )
+    is_one = table.relation_id == sa.bindparam("relation"), table.chunk_seq == sa.bindparam("seq")
+    rows = [{"relation": relation_id, "seq": seq} for relation_id, seq in removed]
+    transaction.execute(relation_evidence.delete().where(*is_one), rows)
 
 
 def add_evidence(transaction: Transaction, facts: Sequence[ChunkRelation]) -> None:

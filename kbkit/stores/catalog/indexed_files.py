@@ -289,11 +289,6 @@ def list_entries(
     return matches
 
 
-def best_entries(transaction: Transaction) -> list[str]:
-    """Return the slugs of all entries, best rated first."""
-    return [record.slug for record in list_entries(transaction)]
-
-
 def note_entries(transaction: Transaction, stored: Sequence[EntryRecord]) -> None:
     forget_entries(transaction, [record.slug for record in stored])
     transaction.insert(

@@ -89,12 +89,9 @@ def misfits(transaction: Transaction) -> Iterator[str]:
 
 
 def wrong_vectors(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str]:
-    query = (
-        sa.select(chunks.c.seq, vectors.c.vector)
-        .select_from(chunks.outerjoin(vectors, vectors.c.chunk_seq == chunks.c.seq))
-        .where(chunks.c.kb_id == row.id)
-        .order_by(chunks.c.seq)
-    )
+    joined = chunks.outerjoin(vectors, vectors.c.chunk_seq == chunks.c.seq)
+    query = sa.select(chunks.c.seq, vectors.c.vector).select_from(joined)
+    query = query.where(chunks.c.kb_id == row.id).order_by(chunks.c.seq)
     missing = short = wrong = 0
     rows = transaction.execute(query.execution_options(yield_per=_AT_ONCE))
     for batch in rows.partitions(_AT_ONCE):

@@ -80,18 +80,13 @@ def oldest(
     query = sa.select(*columns).select_from(tables).where(outbox.c.kb_id == kb_id)
     rows = transaction.execute(query.order_by(outbox.c.id).limit(limit))
     return [
-        OutboxEntry(
-            row.id,
-            row.chunk_id,
-            row.chunk_seq,
-            row.vector,
-            _payload(row) if payloads and row.vector is not None else None,
-        )
-        for row in rows
+        OutboxEntry(row.id, row.chunk_id, row.chunk_seq, row.vector, _payload(row)) for row in rows
     ]
 
 
-def _payload(row: Any) -> VectorPayload:
+def _payload(row: Any) -> VectorPayload | None:
+    if row.vector is None or "text" not in row._fields:
+        return None
     shown = {name: getattr(row, name) for name in ("document_id", "document_type", "uri")}
     return VectorPayload(row.text, shown | {"tags": list(row.tags)})
 
@@ -125,14 +120,9 @@ def begin(transaction: Transaction, row: KnowledgeBaseRow, suffix: str = "") -> 
     name = ".".join(filter(None, (row.name, uuid4().hex[:8], suffix)))
     change(transaction, row.id, collection=name, applied_seq=0)
     transaction.delete(outbox, outbox.c.kb_id == row.id)
-    transaction.execute(
-        outbox.insert().from_select(
-            ["kb_id", "chunk_seq", "chunk_id"],
-            sa.select(chunks.c.kb_id, chunks.c.seq, chunks.c.id)
-            .where(chunks.c.kb_id == row.id)
-            .order_by(chunks.c.seq),
-        )
-    )
+    names, columns = ["kb_id", "chunk_seq", "chunk_id"], (chunks.c.kb_id, chunks.c.seq, chunks.c.id)
+    query = sa.select(*columns).where(chunks.c.kb_id == row.id).order_by(chunks.c.seq)
+    transaction.execute(outbox.insert().from_select(names, query))
 
 
 def dropped_names(transaction: Transaction) -> list[str]:
@@ -202,17 +192,11 @@ def put_knowledge_base(transaction: Transaction, row: KnowledgeBaseRow) -> None:
 
 def knowledge_bases_in_trash(transaction: Transaction) -> list[DeletedKnowledgeBase]:
     columns = knowledge_bases.c
-    count = (
-        sa.select(sa.func.count())
-        .select_from(documents)
-        .where(documents.c.kb_id == columns.id, documents.c.state != "gone")
-        .scalar_subquery()
-    )
-    rows = transaction.execute(
-        sa.select(columns.id, columns.name, columns.description, columns.deleted_at, count)
-        .where(columns.deleted_at.is_not(None))
-        .order_by(columns.deleted_at.desc())
-    )
+    of_kb = documents.c.kb_id == columns.id, documents.c.state != "gone"
+    count = sa.select(sa.func.count()).select_from(documents).where(*of_kb).scalar_subquery()
+    shown = columns.id, columns.name, columns.description, columns.deleted_at, count
+    query = sa.select(*shown).where(columns.deleted_at.is_not(None))
+    rows = transaction.execute(query.order_by(columns.deleted_at.desc()))
     return [
         DeletedKnowledgeBase(row[0], row[1].rpartition(".")[0], row[2], row[4], row[3])
         for row in rows

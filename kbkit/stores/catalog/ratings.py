@@ -66,16 +66,9 @@ def add_votes(transaction: Transaction, kb_id: str, target: Target, votes: Seque
 
 
 def _values(kb_id: str, target: Target, vote: Vote) -> dict[str, Any]:
-    return {
-        "kb_id": kb_id,
-        "target": target.id,
-        "target_type": target.kind.value,
-        "score": vote.score,
-        "query": "",
-        "rater": vote.rater,
-        "note": "",
-        "created_at": vote.timestamp,
-    }
+    of_target = {"kb_id": kb_id, "target": target.id, "target_type": target.kind.value}
+    of_vote = {"score": vote.score, "rater": vote.rater, "created_at": vote.timestamp}
+    return {**of_target, **of_vote, "query": "", "note": ""}
 
 
 def list_ratings(

@@ -152,15 +152,9 @@ def neighbours(
     place = transaction.first(columns, chunks.c.id == chunk_id, chunks.c.kb_id == kb_id)
     if place is None:
         raise NotFoundError(f"no chunk with id {chunk_id!r}")
-    rows = transaction.execute(
-        sa.select(*CHUNK_COLUMNS)
-        .where(
-            chunks.c.document_id == place.document_id,
-            chunks.c.position.between(place.position - before, place.position + after),
-        )
-        .order_by(chunks.c.position)
-    )
-    return [_chunk(row) for row in rows]
+    is_near = chunks.c.position.between(place.position - before, place.position + after)
+    query = sa.select(*CHUNK_COLUMNS).where(chunks.c.document_id == place.document_id, is_near)
+    return [_chunk(row) for row in transaction.execute(query.order_by(chunks.c.position))]
 
 
 def places_by_id(
@@ -348,23 +342,16 @@ def graph_state(transaction: Transaction, kb_id: str) -> str:
 
 
 def iter_frames(transaction: Transaction, kb_id: str) -> Iterator[tuple[int, StatementType]]:
-    query = (
-        sa.select(_rows.c.chunk_seq, _rows.c.frame)
-        .where(_rows.c.kb_id == kb_id, _rows.c.frame != "")
-        .order_by(_rows.c.chunk_seq, _rows.c.position)
-    )
+    query = sa.select(_rows.c.chunk_seq, _rows.c.frame).where(_rows.c.kb_id == kb_id)
+    query = query.where(_rows.c.frame != "").order_by(_rows.c.chunk_seq, _rows.c.position)
     for seq, frame in transaction.execute(query):
         yield seq, StatementType(frame)
 
 
 def mentions(transaction: Transaction, kb_id: str) -> dict[str, list[int]]:
-    query = (
-        sa.select(annotation_subjects.c.subject_id, annotation_subjects.c.chunk_seq)
-        .join(chunks, chunks.c.seq == annotation_subjects.c.chunk_seq)
-        .where(chunks.c.kb_id == kb_id)
-        .distinct()
-    )
-    seqs_of = transaction.grouped(query)
+    query = sa.select(annotation_subjects.c.subject_id, annotation_subjects.c.chunk_seq).distinct()
+    query = query.join(chunks, chunks.c.seq == annotation_subjects.c.chunk_seq)
+    seqs_of = transaction.grouped(query.where(chunks.c.kb_id == kb_id))
     for seqs in seqs_of.values():
         seqs.sort()
     return seqs_of

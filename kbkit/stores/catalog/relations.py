@@ -42,16 +42,11 @@ _EDGE = [relations.c[name] for name in ("id", *ENDS, "weight")]
 
 def _visible(transaction: Transaction, rows: Sequence[Any]) -> list[Edge]:
     aliases = entities.aliases_of(transaction)
-    candidates = [
-        Edge(
-            row.id,
-            _end(row.source_kind, row.source_id, aliases),
-            row.name,
-            _end(row.target_kind, row.target_id, aliases),
-            row.weight,
-        )
-        for row in rows
-    ]
+    candidates = []
+    for id_, source_kind, source_id, name, target_kind, target_id, weight in rows:
+        source = _end(source_kind, source_id, aliases)
+        target = _end(target_kind, target_id, aliases)
+        candidates.append(Edge(id_, source, name, target, weight))
     ends = {end for edge in candidates for end in (edge.source, edge.target)}
     existing = present(transaction, ends)
     edges = (edge for edge in candidates if edge.source != edge.target)
@@ -66,22 +61,18 @@ def at_targets(transaction: Transaction, targets: Collection[Target]) -> sa.Colu
         kinds[TargetKind.ENTITY] = entities.group(transaction, kinds[TargetKind.ENTITY])
     table = relations.c
     ends = (table.source_kind, table.source_id), (table.target_kind, table.target_id)
-    return sa.or_(
-        sa.false(),
-        *(
-            sa.and_(kind_column == kind.value, transaction.is_in(id_column, list(ids)))
-            for kind, ids in kinds.items()
-            for kind_column, id_column in ends
-        ),
+    conditions = (
+        sa.and_(kind_column == kind.value, transaction.is_in(id_column, list(ids)))
+        for kind, ids in kinds.items()
+        for kind_column, id_column in ends
     )
+    return sa.or_(sa.false(), *conditions)
 
 
 def is_supported(kb_ids: Collection[str]) -> sa.ColumnElement[bool]:
-    support = (
-        sa.select(relation_evidence.c.relation_id)
-        .join(chunks, chunks.c.seq == relation_evidence.c.chunk_seq)
-        .where(chunks.c.kb_id.in_(list(kb_ids)))
-    )
+    evidence = relation_evidence.c
+    query = sa.select(evidence.relation_id).join(chunks, chunks.c.seq == evidence.chunk_seq)
+    support = query.where(chunks.c.kb_id.in_(list(kb_ids)))
     return sa.or_(relations.c.by_hand, relations.c.id.in_(support))
 
 
@@ -253,12 +244,9 @@ def present(transaction: Transaction, targets: Collection[Target]) -> set[Target
 def find_target(transaction: Transaction, name: str) -> Target | None:
     """Resolve an id, slug or URI: an entry first, then a chunk or document."""
     entry = reading.find_entry(transaction, name)
-    by_uri = (
-        sa.select(documents.c.id)
-        .join(knowledge_bases, knowledge_bases.c.id == documents.c.kb_id)
-        .where(documents.c.uri == name)
-        .order_by(knowledge_bases.c.name)
-    )
+    query = sa.select(documents.c.id).where(documents.c.uri == name)
+    query = query.join(knowledge_bases, knowledge_bases.c.id == documents.c.kb_id)
+    by_uri = query.order_by(knowledge_bases.c.name)
     candidates = [Target(TargetKind.ENTRY, entry)] if entry else []
     candidates += [Target(TargetKind.CHUNK, name), Target(TargetKind.DOCUMENT, name)]
     candidates += [Target(TargetKind.DOCUMENT, id_) for id_ in transaction.scalars(by_uri)]
