@@ -324,15 +324,10 @@ _MAKE = (
 def sign(manifest: bytes, key_file: str | Path) -> bytes:
     key = load_key(key_file)
     public = key.public_key().public_bytes_raw()
-    signature = {
-        "keyid": hashlib.sha256(public).hexdigest(),
-        "sig": base64.b64encode(key.sign(_signed_bytes(manifest))).decode(),
-    }
-    envelope = {
-        "payloadType": PAYLOAD_TYPE,
-        "payload": base64.b64encode(manifest).decode(),
-        "signatures": [signature],
-    }
+    signature = base64.b64encode(key.sign(_signed_bytes(manifest))).decode()
+    signatures = [{"keyid": hashlib.sha256(public).hexdigest(), "sig": signature}]
+    payload = base64.b64encode(manifest).decode()
+    envelope = {"payloadType": PAYLOAD_TYPE, "payload": payload, "signatures": signatures}
     return json.dumps(envelope, indent=1, sort_keys=True).encode() + b"\n"
 
 

@@ -220,12 +220,9 @@ def _names(
     transaction: Transaction, seqs: Sequence[int]
 ) -> dict[tuple[int, int], dict[str, list[str]]]:
     table, subject = annotation_subjects.c, workspace_schema.subjects
-    query = (
-        sa.select(table.chunk_seq, table.position, subject.c.kind, subject.c.name)
-        .join(subject, subject.c.id == table.subject_id)
-        .where(transaction.is_in(table.chunk_seq, seqs))
-        .order_by(subject.c.name)
-    )
+    columns = table.chunk_seq, table.position, subject.c.kind, subject.c.name
+    query = sa.select(*columns).join(subject, subject.c.id == table.subject_id)
+    query = query.where(transaction.is_in(table.chunk_seq, seqs)).order_by(subject.c.name)
     names_of: dict[tuple[int, int], dict[str, list[str]]] = {}
     for row in transaction.execute(query):
         kinds = names_of.setdefault((row.chunk_seq, row.position), {})

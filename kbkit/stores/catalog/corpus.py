@@ -38,9 +38,8 @@ def indexes(transaction: Transaction, kb_id: str) -> frozenset[str]:
 
 
 def seqs_on_pages(transaction: Transaction, kb_id: str, pages: Collection[int]) -> list[int]:
-    query = sa.select(chunks.c.seq).where(
-        chunks.c.kb_id == kb_id, transaction.is_in(chunks.c.page, pages)
-    )
+    is_on_page = transaction.is_in(chunks.c.page, pages)
+    query = sa.select(chunks.c.seq).where(chunks.c.kb_id == kb_id, is_on_page)
     return sorted(transaction.scalars(query))
 
 
@@ -183,17 +182,12 @@ def lacking_vectors(transaction: Transaction, kb_id: str, text: str, limit: int)
 def vector_sources(transaction: Transaction, seqs: Sequence[int]) -> dict[int, Source]:
     source_of: dict[int, Source] = {}
     columns = _statements.c
-    texts = transaction.grouped(
-        sa.select(columns.chunk_seq, columns.normalized_text)
-        .where(transaction.is_in(columns.chunk_seq, seqs))
-        .order_by(columns.chunk_seq, columns.position)
-    )
-    query = (
-        sa.select(chunks.c.seq, chunks.c.id, rows.c.text, EMBED_HASH.label("made_of"))
-        .outerjoin(rows, rows.c.chunk_seq == chunks.c.seq)
-        .where(transaction.is_in(chunks.c.seq, seqs))
-    )
-    for row in transaction.execute(query):
+    stated = sa.select(columns.chunk_seq, columns.normalized_text)
+    stated = stated.where(transaction.is_in(columns.chunk_seq, seqs))
+    texts = transaction.grouped(stated.order_by(columns.chunk_seq, columns.position))
+    query = sa.select(chunks.c.seq, chunks.c.id, rows.c.text, EMBED_HASH.label("made_of"))
+    query = query.outerjoin(rows, rows.c.chunk_seq == chunks.c.seq)
+    for row in transaction.execute(query.where(transaction.is_in(chunks.c.seq, seqs))):
         text = CHUNK if row.text is None else row.text
         source_of[row.seq] = Source(row.id, text, row.made_of, tuple(texts.get(row.seq, ())))
     return source_of
@@ -322,11 +316,9 @@ def _keep(transaction: Transaction, kb_id: str, embedder: str) -> None:
     pending = sa.select(embedded.c.embed_hash).where(*_pending_of(kb_id, embedder))
     of_kb = chunks.c.kb_id == kb_id
     first = sa.select(sa.func.min(chunks.c.seq)).where(of_kb).group_by(EMBED_HASH)
-    query = (
-        sa.select(sa.literal(kb_id), sa.literal(embedder), EMBED_HASH, vectors.c.vector)
-        .join(vectors, vectors.c.chunk_seq == chunks.c.seq)
-        .where(chunks.c.seq.in_(first), EMBED_HASH.not_in(pending))
-    )
+    query = sa.select(sa.literal(kb_id), sa.literal(embedder), EMBED_HASH, vectors.c.vector)
+    query = query.join(vectors, vectors.c.chunk_seq == chunks.c.seq)
+    query = query.where(chunks.c.seq.in_(first), EMBED_HASH.not_in(pending))
     names = ["kb_id", "embedder", "embed_hash", "vector"]
     transaction.execute(embedded.insert().from_select(names, query))
 

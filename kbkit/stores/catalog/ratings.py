@@ -118,11 +118,9 @@ def extent(transaction: Transaction, kb_id: str) -> tuple[int, int]:
 
 def remove(transaction: Transaction, kb_id: str, rating_id: int) -> str | None:
     """Delete a rating; return its query, ``None`` if there was no such rating."""
-    removed = transaction.execute(
-        ratings.delete()
-        .where(ratings.c.kb_id == kb_id, ratings.c.id == rating_id)
-        .returning(ratings.c.target, ratings.c.query)
-    ).one_or_none()
+    statement = ratings.delete().where(ratings.c.kb_id == kb_id, ratings.c.id == rating_id)
+    returning = statement.returning(ratings.c.target, ratings.c.query)
+    removed = transaction.execute(returning).one_or_none()
     if removed is None:
         return None
     add_up(transaction, kb_id, removed.target)

@@ -132,12 +132,9 @@ def iter_chunks(
     after: tuple[str, int] = ("", -1),
     limit: int | None = None,
 ) -> Iterator[Chunk]:
-    query = (
-        sa.select(*CHUNK_COLUMNS)
-        .join(documents, documents.c.id == chunks.c.document_id)
-        .where(chunks.c.kb_id == kb_id, later_than(after))
-        .order_by(documents.c.uri, chunks.c.position)
-    )
+    query = sa.select(*CHUNK_COLUMNS).join(documents, documents.c.id == chunks.c.document_id)
+    query = query.where(chunks.c.kb_id == kb_id, later_than(after))
+    query = query.order_by(documents.c.uri, chunks.c.position)
     if document_id is not None:
         query = query.where(chunks.c.document_id == document_id)
     for row in transaction.execute(query.limit(limit)).yield_per(500):
