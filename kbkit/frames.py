@@ -13,17 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from kbkit.models import (
-    AnnotatedChunk,
-    Annotation,
-    Chunk,
-    Document,
-    DocumentState,
-    KnowledgeBaseInfo,
-    License,
-    Rating,
-    SourceInfo,
-)
+from kbkit import models
 from kbkit.models.hits import typed_frame
 from kbkit.models.licenses import KEYS as LICENSE_KEYS
 from kbkit.models.values import format_value, shared_length
@@ -33,14 +23,14 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-_STATES = [state.value for state in DocumentState]
+_STATES = [state.value for state in models.DocumentState]
 _NO_FOLDER = "(top)"
 _SNIPPET = 160
 _ROWS = 20
 """Rows of a collection in a notebook."""
 
 
-def workspace_frame(infos: Iterable[KnowledgeBaseInfo]) -> pd.DataFrame:
+def workspace_frame(infos: Iterable[models.KnowledgeBaseInfo]) -> pd.DataFrame:
     """Return knowledge bases as a DataFrame, indexed by name.
 
     ``documents`` counts searchable ones, ``current`` and ``stale``, but not ``gone``. ``pending``
@@ -52,14 +42,14 @@ def workspace_frame(infos: Iterable[KnowledgeBaseInfo]) -> pd.DataFrame:
     ]
     return typed_frame(
         rows,
-        KnowledgeBaseInfo,
+        models.KnowledgeBaseInfo,
         "name description documents chunks current stale gone pending source_types embedder "
         "dimensions created_at updated_at",
         **numbers,
     ).set_index("name")
 
 
-def documents_frame(documents: Iterable[Document]) -> pd.DataFrame:
+def documents_frame(documents: Iterable[models.Document]) -> pd.DataFrame:
     """Return documents as a DataFrame, indexed by id.
 
     ``content`` is Markdown and ``length`` its number of characters; see `folders` for ``folder``.
@@ -71,12 +61,12 @@ def documents_frame(documents: Iterable[Document]) -> pd.DataFrame:
         {**document.to_dict()}
         | {"fetched_at": document.fetched_at, "folder": name, "length": len(document.content)}
         | dict.fromkeys(LICENSE_KEYS)
-        | License.of(document.metadata).to_metadata()
+        | models.License.of(document.metadata).to_metadata()
         for document, name in zip(documents, folders([d.uri for d in documents]), strict=True)
     ]
     return typed_frame(
         rows,
-        Document,
+        models.Document,
         "id uri title description document_type state fetched_at folder tags length license "
         "license_url attribution metadata content",
         folder="category",
@@ -84,7 +74,7 @@ def documents_frame(documents: Iterable[Document]) -> pd.DataFrame:
     ).set_index("id")
 
 
-def chunks_frame(chunks: Iterable[Chunk]) -> pd.DataFrame:
+def chunks_frame(chunks: Iterable[models.Chunk]) -> pd.DataFrame:
     """Return chunks as a DataFrame, indexed by id, in document order.
 
     ``start`` and ``end`` are character offsets in the document; ``page`` counts from 1 and is
@@ -93,13 +83,13 @@ def chunks_frame(chunks: Iterable[Chunk]) -> pd.DataFrame:
     rows = [asdict(chunk) | {"length": chunk.end - chunk.start} for chunk in chunks]
     return typed_frame(
         rows,
-        Chunk,
+        models.Chunk,
         "id document_id position heading_path anchor page start end length text",
         length="Int64",
     ).set_index("id")
 
 
-def annotations_frame(annotated: Iterable[AnnotatedChunk]) -> pd.DataFrame:
+def annotations_frame(annotated: Iterable[models.AnnotatedChunk]) -> pd.DataFrame:
     """Return annotations as a DataFrame, in document order.
 
     ``start`` and ``end`` are character offsets in the chunk; ``domains``, ``entities``,
@@ -119,13 +109,13 @@ def annotations_frame(annotated: Iterable[AnnotatedChunk]) -> pd.DataFrame:
     ]
     return typed_frame(
         rows,
-        Annotation,
+        models.Annotation,
         "chunk_id title section frame confidence normalized_text domains entities problems "
         "resolutions contexts start end text annotator uri",
     )
 
 
-def ratings_frame(ratings: Iterable[Rating]) -> pd.DataFrame:
+def ratings_frame(ratings: Iterable[models.Rating]) -> pd.DataFrame:
     """Return ratings as a DataFrame, oldest first, indexed by id.
 
     ``average`` and ``raters`` summarize the target; the last rating of each rater counts.
@@ -135,7 +125,7 @@ def ratings_frame(ratings: Iterable[Rating]) -> pd.DataFrame:
             asdict(rating) | {"target": rating.target.id, "target_type": rating.target.kind.value}
             for rating in ratings
         ],
-        Rating,
+        models.Rating,
         "id target target_type score query rater note created_at",
         target="string",
         target_type=["chunk", "document"],
@@ -146,18 +136,20 @@ def ratings_frame(ratings: Iterable[Rating]) -> pd.DataFrame:
     return frame
 
 
-def sources_frame(sources: Iterable[SourceInfo]) -> pd.DataFrame:
+def sources_frame(sources: Iterable[models.SourceInfo]) -> pd.DataFrame:
     """Return sources as a DataFrame, oldest first, indexed by id."""
     return typed_frame(
         [asdict(source) for source in sources],
-        SourceInfo,
+        models.SourceInfo,
         "id type location base from_recipe created_at options name enabled documents version",
         type="category",
     ).set_index("id")
 
 
 def map_frame(
-    passages: Sequence[tuple[Chunk, Document]], vectors: NDArray[np.float32], chunks: int
+    passages: Sequence[tuple[models.Chunk, models.Document]],
+    vectors: NDArray[np.float32],
+    chunks: int,
 ) -> pd.DataFrame:
     """Return chunks with positions on a plane, indexed by chunk id.
 
@@ -189,7 +181,7 @@ def places_frame(
 ) -> pd.DataFrame:
     frame = typed_frame(
         [dict(row) for row in rows],
-        Document,
+        models.Document,
         "id x y title section snippet document_type folder uri",
         x="float64",
         y="float64",
@@ -254,12 +246,12 @@ def _site_and_path(uri: str) -> tuple[str, tuple[str, ...]]:
 
 
 _SHOWN = {
-    KnowledgeBaseInfo: "name description documents chunks updated_at",
-    Document: "title document_type uri",
-    Chunk: "heading_path text",
-    Rating: "score query rater note",
-    SourceInfo: "type location",
-    Annotation: "frame normalized_text entities",
+    models.KnowledgeBaseInfo: "name description documents chunks updated_at",
+    models.Document: "title document_type uri",
+    models.Chunk: "heading_path text",
+    models.Rating: "score query rater note",
+    models.SourceInfo: "type location",
+    models.Annotation: "frame normalized_text entities",
 }
 """The attributes that a table shows, by type of item."""
 

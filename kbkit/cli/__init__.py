@@ -20,31 +20,14 @@ from inspect import Parameter
 from io import TextIOWrapper
 from pathlib import Path
 from types import SimpleNamespace
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    NoReturn,
-    TypeVar,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar, get_args, get_type_hints
 
 import typer
 from typer.core import TyperArgument, TyperGroup, TyperOption
 from typer.main import get_group
 from typer.models import CommandInfo, TyperInfo
 
-from kbkit.cli.terminal import (
-    complain,
-    print_ingest,
-    print_json,
-    progress,
-    say,
-    set_verbosity,
-    to_options,
-)
+from kbkit.cli import terminal
 from kbkit.errors import KbkitError
 from kbkit.models.values import reword
 from kbkit.runtime.logs import configure as configure_logs
@@ -90,13 +73,13 @@ def _run() -> NoReturn:
     try:
         app()
     except KbkitError as error:
-        complain(f"kbkit: {to_options(str(error))}")
+        terminal.complain(f"kbkit: {terminal.to_options(str(error))}")
         sys.exit(EXIT_ERROR)
     except BrokenPipeError:  # the reader of the pipe ended, as `head` does
         sys.stderr.close()
         sys.exit(EXIT_ERROR)
     except OSError as error:  # such as a full disk
-        complain(f"kbkit: {error}")
+        terminal.complain(f"kbkit: {error}")
         sys.exit(EXIT_ERROR)
     sys.exit(0)
 
@@ -168,7 +151,7 @@ class _Commands(TyperGroup):
             if not ctx.params.get("log_json"):
                 raise
             configure_logs(as_json=True)  # not yet configured if the command is unknown
-            complain(error.format_message())
+            terminal.complain(error.format_message())
             raise typer.Exit(error.exit_code) from None
 
 
@@ -290,17 +273,17 @@ def command(
                 if resume:
                     stack.enter_context(resumable(resume.format(**options)))
                 if "on_progress" in names:
-                    arguments["on_progress"] = stack.enter_context(progress())
+                    arguments["on_progress"] = stack.enter_context(terminal.progress())
                 result = function(**arguments)
             printer = partial(show, result) if show else ""
             outcome = result if isinstance(result, Done) else Done(result, printer)
             if has_json and options["as_json"]:
-                print_json(outcome.value)
+                terminal.print_json(outcome.value)
             elif callable(outcome.message):
                 outcome.message()
             else:
                 for line in outcome.message.splitlines():
-                    say(line)
+                    terminal.say(line)
             if outcome.code:
                 raise typer.Exit(outcome.code)
 
@@ -353,7 +336,7 @@ def _arguments(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[
 
 
 def _parameter(parameter: Parameter, hint: Any, text: str) -> Parameter:
-    kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    kind, *notes = get_args(hint) if hasattr(hint, "__metadata__") else (hint,)
     name, is_option = parameter.name, parameter.kind is Parameter.KEYWORD_ONLY
     info = copy(notes[0]) if notes else typer.Option() if is_option else typer.Argument()
     info.help = text or info.help or _HELP.get(name, "")
@@ -399,7 +382,7 @@ def workspace_option(
     """Turn documentation into knowledge bases that answer, and publish them."""
     if verbose and quiet:
         raise typer.BadParameter("give either --verbose or --quiet")
-    set_verbosity(verbose - quiet)
+    terminal.set_verbosity(verbose - quiet)
     configure_logs(verbose - quiet, as_json=log_json)
     _Chosen.workspace = workspace
 
@@ -410,7 +393,7 @@ def resumable(command: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        complain(f"interrupted; finished work is kept, and `{command}` continues it")
+        terminal.complain(f"interrupted; finished work is kept, and `{command}` continues it")
         raise
 
 
@@ -430,7 +413,9 @@ def _name(info: CommandInfo | TyperInfo) -> str:
 def ingested(report: IngestReport, name: str) -> Done:
     """Return the result of an ingest; the code is 3 if nothing was read or a source failed."""
     failed = report.nothing_read or report.failed_sources
-    return Done(report, partial(print_ingest, report, name), EXIT_NOTHING_READ if failed else 0)
+    return Done(
+        report, partial(terminal.print_ingest, report, name), EXIT_NOTHING_READ if failed else 0
+    )
 
 
 class _Chosen:

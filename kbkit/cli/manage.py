@@ -9,29 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kbkit.cli import Done, app, command, ingested, open_workspace, resumable
+from kbkit import models
+from kbkit.cli import Done, app, command, ingested, open_workspace, resumable, terminal
 from kbkit.cli.sources import SomeSpecs, Specs
-from kbkit.cli.terminal import (
-    listing,
-    print_json,
-    print_pairs,
-    progress,
-    say,
-    say_improvement,
-    to_json,
-)
 from kbkit.models.values import plain, pluralize
 
 if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase
-    from kbkit.models import (
-        AnnotationReport,
-        Document,
-        Expansion,
-        IngestReport,
-        KnowledgeBaseInfo,
-        Problem,
-    )
     from kbkit.runtime.progress import OnProgress
     from kbkit.workspace import Workspace
 
@@ -55,15 +39,13 @@ def new(
         description: Its description.
         embedding: Embedding model: auto, static, minilm or multilingual (default: auto).
     """
-    from kbkit.models import IngestReport
-
     kb = ws.create(name, description=description, embedding=embedding)
     if not specs:
-        return Done(IngestReport(), f"created {name}; add documents with `kbkit add {name}`")
+        return Done(models.IngestReport(), f"created {name}; add documents with `kbkit add {name}`")
     report = kb.ingest(*specs, on_progress=on_progress)
     if report.nothing_read and not report.interrupted:
         ws.delete(name, forever=True)
-        say(f"{name} was not created, because nothing could be read")
+        terminal.say(f"{name} was not created, because nothing could be read")
     return ingested(report, name)
 
 
@@ -78,12 +60,12 @@ def add(ws: Workspace, name: str, *, specs: SomeSpecs, on_progress: OnProgress |
 @command(
     app,
     "list",
-    show=listing(
+    show=terminal.listing(
         "name documents chunks updated_at description",
         "no knowledge bases yet; create one with `kbkit new` or `kbkit build`",
     ),
 )
-def list_(ws: Workspace) -> list[KnowledgeBaseInfo]:
+def list_(ws: Workspace) -> list[models.KnowledgeBaseInfo]:
     """List the knowledge bases."""
     return ws.list()
 
@@ -96,7 +78,7 @@ def show(ws: Workspace, name: str, *, verbose: bool = False) -> Done:
         verbose: Also show fingerprints and the collection.
     """
     info = ws[name].info()
-    return Done(info, partial(print_pairs, info.lines(verbose=verbose)))
+    return Done(info, partial(terminal.print_pairs, info.lines(verbose=verbose)))
 
 
 @command(app)
@@ -118,14 +100,14 @@ def documents(
     if output is not None:
         from kbkit.knowledge_base.chunks import write_documents
 
-        say(f"wrote {pluralize(write_documents(collection, output))} into {output}")
+        terminal.say(f"wrote {pluralize(write_documents(collection, output))} into {output}")
     elif as_jsonl:
         for document in collection:
-            typer.echo(to_json(_document_row(document, "metadata", "content")))
+            typer.echo(terminal.to_json(_document_row(document, "metadata", "content")))
     elif as_json:
-        print_json([_document_row(document) for document in collection.list()])
+        terminal.print_json([_document_row(document) for document in collection.list()])
     else:
-        listing("document_type state title uri")(collection.list())
+        terminal.listing("document_type state title uri")(collection.list())
 
 
 @command(app)
@@ -152,12 +134,12 @@ def chunks(
             from kbkit.knowledge_base.chunks import write_chunks
 
             count = write_chunks(collection, output, vectors=vectors)
-            say(f"wrote {pluralize(count, 'chunk')} into {output}")
+            terminal.say(f"wrote {pluralize(count, 'chunk')} into {output}")
         elif as_json:
-            print_json(list(collection))
+            terminal.print_json(list(collection))
         elif as_jsonl:
             for chunk in collection:
-                typer.echo(to_json(chunk.to_dict()))
+                typer.echo(terminal.to_json(chunk.to_dict()))
         else:
             for chunk in collection:
                 path = " › ".join(chunk.heading_path)
@@ -193,7 +175,7 @@ def improve(
         embedding=embedding, background=background, estimate=estimate, on_progress=on_progress
     )
     if remaining and not estimate:
-        return Done(remaining, partial(say_improvement, remaining, name))
+        return Done(remaining, partial(terminal.say_improvement, remaining, name))
     return Done(remaining, f"left to do: {remaining}")
 
 
@@ -220,7 +202,7 @@ def expand(
     """
     documents_ = ws[name].documents
     if remove:
-        say(f"deleted text by models about {pluralize(documents_.unexpand())}")
+        terminal.say(f"deleted text by models about {pluralize(documents_.unexpand())}")
         return
     report = documents_.expand(llm, questions=questions, estimate=True)
     if not as_json or not estimate:
@@ -228,12 +210,12 @@ def expand(
     if report.documents and not estimate:
         if not yes:
             typer.confirm("Send them?", abort=True, err=True)
-        with resumable(f"kbkit expand {name}"), progress() as on_progress:
+        with resumable(f"kbkit expand {name}"), terminal.progress() as on_progress:
             report = documents_.expand(llm, questions=questions, on_progress=on_progress)
-        say(f"{report.model} wrote of {pluralize(report.written)}")
+        terminal.say(f"{report.model} wrote of {pluralize(report.written)}")
         _say_failed(report.failed)
     if as_json:
-        print_json(report)
+        terminal.print_json(report)
 
 
 @command(app)
@@ -255,45 +237,47 @@ def annotate(
     if not estimate:
         if report.chunks and not yes:
             typer.confirm("Send them?", abort=True, err=True)
-        with resumable(f"kbkit annotate {name}"), progress() as on_progress:
+        with resumable(f"kbkit annotate {name}"), terminal.progress() as on_progress:
             report = annotations.make(on_progress=on_progress)
-        say(f"annotated {pluralize(report.annotated, 'chunk')}")
+        terminal.say(f"annotated {pluralize(report.annotated, 'chunk')}")
         if report.requests:
-            say(
+            terminal.say(
                 f"{report.model}: {report.requests:,} requests, {report.used_input_tokens:,} "
                 f"tokens in and {report.used_output_tokens:,} out"
             )
         _say_failed(report.failed)
     elif not report.chunks:
-        say("nothing to send")
+        terminal.say("nothing to send")
     if as_json:
-        print_json(report)
+        terminal.print_json(report)
 
 
 def _say_price(
-    report: Expansion | AnnotationReport, input_price: float, output_price: float
+    report: models.Expansion | models.AnnotationReport, input_price: float, output_price: float
 ) -> None:
     price = report.price(input_price, output_price)
-    say(f"to be sent: {report}" + (f"; costs about {price:,.2f}" if price else ""))
+    terminal.say(f"to be sent: {report}" + (f"; costs about {price:,.2f}" if price else ""))
 
 
-def _say_failed(problems: Iterable[Problem]) -> None:
+def _say_failed(problems: Iterable[models.Problem]) -> None:
     for problem in problems:
-        say(f"failed: {problem.uri}: {problem.reason}")
+        terminal.say(f"failed: {problem.uri}: {problem.reason}")
 
 
-def _say_failed_sources(kb: KnowledgeBase, report: IngestReport) -> None:
+def _say_failed_sources(kb: KnowledgeBase, report: models.IngestReport) -> None:
     for problem in report.failed_sources:
         if problem.uri in kb.sources:
-            say(
+            terminal.say(
                 f"nothing could be read from {problem.uri}; change it with `kbkit sources set`, "
                 f"`disable` or `remove {kb.name}`"
             )
         else:
-            say(f"{problem.uri} was not added as a source, because nothing could be read from it")
+            terminal.say(
+                f"{problem.uri} was not added as a source, because nothing could be read from it"
+            )
 
 
-def _document_row(document: Document, *more: str) -> dict[str, Any]:
+def _document_row(document: models.Document, *more: str) -> dict[str, Any]:
     from kbkit.models import License
 
     values = document.to_dict()

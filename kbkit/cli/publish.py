@@ -12,16 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kbkit.cli import (
-    Count,
-    Done,
-    OptionalCount,
-    Port,
-    app,
-    chosen_workspace,
-    command,
-    open_workspace,
-)
+from kbkit import cli
 from kbkit.cli.terminal import listing, progress, say
 from kbkit.mcp import MIN_TOKENS, USUAL_TOKENS
 from kbkit.models.values import pluralize
@@ -40,7 +31,7 @@ Target = Annotated[
 ]
 
 
-@command(app)
+@cli.command(cli.app)
 def export(
     target: Target,
     *,
@@ -53,7 +44,7 @@ def export(
     files: bool | None = None,
     entries: bool | None = None,
     trust: bool = False,
-) -> Done:
+) -> cli.Done:
     """Export a knowledge base as a searchable MkDocs site.
 
     Args:
@@ -68,7 +59,7 @@ def export(
         raise typer.BadParameter("--pages-only needs --folder, and excludes --standalone")
     from kbkit.knowledge_base import handle_of
 
-    with open_workspace() as workspace, progress() as on_progress:
+    with cli.open_workspace() as workspace, progress() as on_progress:
         kb = _build_recipe(workspace, target, on_progress, trust=trust)
         report = kb.export(
             folder=folder,
@@ -85,11 +76,11 @@ def export(
     if report.site:
         location = kb.name if report.folder == handle_of(kb).site_folder() else report.site
         message += f"\nlook at it with `kbkit serve-site {location}`"
-    return Done(report, message)
+    return cli.Done(report, message)
 
 
-@command(app, "serve-site")
-def serve_site(site: str, *, port: Port = 8000, until_stdin_closes: bool = False) -> None:
+@cli.command(cli.app, "serve-site")
+def serve_site(site: str, *, port: cli.Port = 8000, until_stdin_closes: bool = False) -> None:
     """Serve an exported site on this machine.
 
     Args:
@@ -105,7 +96,7 @@ def serve_site(site: str, *, port: Port = 8000, until_stdin_closes: bool = False
         end_with_input()
     folder = find_site(Path(site)) or Path(site)
     if not (folder / "index.html").is_file():  # a folder may have a knowledge base's name
-        with open_workspace() as workspace:
+        with cli.open_workspace() as workspace:
             if site in workspace or not folder.is_dir():
                 folder = handle_of(workspace[site]).site_folder() / "site"
     with waiting_for_end() as wait, serve(folder, port) as address:
@@ -113,7 +104,7 @@ def serve_site(site: str, *, port: Port = 8000, until_stdin_closes: bool = False
         wait()
 
 
-@command(app)
+@cli.command(cli.app)
 def watch(
     target: Target,
     *,
@@ -137,7 +128,7 @@ def watch(
     from kbkit.export import serve_site as serve
     from kbkit.workflows.builder import watch as keep_watching
 
-    with open_workspace() as workspace, ExitStack() as stack, suppress(KeyboardInterrupt):
+    with cli.open_workspace() as workspace, ExitStack() as stack, suppress(KeyboardInterrupt):
         with progress() as on_progress:
             kb = _build_recipe(workspace, target, on_progress, trust=trust)
         served: list[str] = []
@@ -183,12 +174,12 @@ def _watching_files(name: str, synced: SyncedFolder) -> Iterator[None]:
         thread.join()
 
 
-@command(app)
+@cli.command(cli.app)
 def panel(
     workspace: Path | None = None,
     *,
     host: str = "127.0.0.1",
-    port: Port = 8866,
+    port: cli.Port = 8866,
     token: str = "",
     theme: str = "light",
     open_browser: Annotated[bool, typer.Option("--open")] = False,
@@ -211,7 +202,7 @@ def panel(
         end_with_input()
     with suppress(KeyboardInterrupt):
         serve_panel(
-            workspace or chosen_workspace(),
+            workspace or cli.chosen_workspace(),
             host=host,
             port=port,
             token=token,
@@ -239,23 +230,23 @@ def _build_recipe(
 token_app = typer.Typer(
     help="Manage the access tokens of a server.", no_args_is_help=True, rich_markup_mode=None
 )
-app.add_typer(token_app, name="token")
+cli.app.add_typer(token_app, name="token")
 
 
-@command(app)
+@cli.command(cli.app)
 def serve(
     *,
     host: str = "127.0.0.1",
-    port: Port = 8765,
+    port: cli.Port = 8765,
     allow_host: list[str] | None = None,
     allow_origin: list[str] | None = None,
     public_url: str = "",
     tools: str = "core",
     allow_write: bool = False,
     max_tokens: Annotated[int, typer.Option(min=MIN_TOKENS)] = USUAL_TOKENS,
-    max_body: Count = 100,
+    max_body: cli.Count = 100,
     rate: Annotated[float, typer.Option(min=0)] = 1000.0,
-    burst: Count = 2000,
+    burst: cli.Count = 2000,
     search_processes: Annotated[int | None, typer.Option(min=0, max=64)] = None,
     until_stdin_closes: bool = False,
 ) -> None:
@@ -296,20 +287,20 @@ def serve(
         tools=() if tools == "none" else tuple(name.strip() for name in tools.split(",")),
         search_processes=search_processes,
     )
-    with open_workspace() as workspace:
+    with cli.open_workspace() as workspace:
         serve(workspace, settings, say=say)
     end_process()
 
 
-@command(token_app)
+@cli.command(token_app)
 def create(
     ws: Workspace,
     name: str,
     *,
     scope: str = "read",
     kbs: list[str] | None = None,
-    days: OptionalCount = None,
-) -> Done:
+    days: cli.OptionalCount = None,
+) -> cli.Done:
     """Create a token and print it once.
 
     Args:
@@ -322,10 +313,12 @@ def create(
 
     result = Tokens(ws).create(name, scope=scope, kbs=kbs or (), days=days)
     say(f"keep it: it is not shown again; `kbkit token revoke '{name}'` revokes it")
-    return Done({"token": result.token, **result.info.to_dict()}, partial(typer.echo, result.token))
+    return cli.Done(
+        {"token": result.token, **result.info.to_dict()}, partial(typer.echo, result.token)
+    )
 
 
-@command(
+@cli.command(
     token_app,
     "list",
     show=listing(
@@ -343,7 +336,7 @@ def list_tokens(ws: Workspace) -> list[TokenInfo]:
     return Tokens(ws).list()
 
 
-@command(token_app)
+@cli.command(token_app)
 def revoke(ws: Workspace, name: str) -> None:
     """Revoke a token.
 

@@ -9,17 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kbkit.cli import EXIT_BELOW_FLOOR, Count, Done, OptionalCount, app, command, open_workspace
-from kbkit.cli.terminal import (
-    print_evaluation,
-    print_hits,
-    print_table,
-    print_tuning,
-    progress,
-    say,
-    say_notes,
-    to_json,
-)
+from kbkit import cli
 from kbkit.errors import ConfigError, NotFoundError, SourceError
 from kbkit.models import Filters
 from kbkit.models.values import without_controls
@@ -79,7 +69,7 @@ def _filters(
     return Filters.of(locals())
 
 
-@command(app)
+@cli.command(cli.app)
 def search(
     query: str | None = None,
     *,
@@ -107,7 +97,7 @@ def search(
         raise typer.BadParameter("--queries prints JSON lines only; add --jsonl")
     # a search does not need BLAS threads, whose start takes a tenth of a second
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    with open_workspace() as workspace:
+    with cli.open_workspace() as workspace:
         ask = partial(
             workspace.search, kbs=kbs, limit=limit, mode=mode, filters=filters, graph=graph
         )
@@ -118,27 +108,27 @@ def search(
                     typer.echo("[]")
                     continue
                 hits = ask(line)
-                typer.echo(to_json(hits.to_dicts()))
+                typer.echo(cli.terminal.to_json(hits.to_dicts()))
                 notes.update(dict.fromkeys(hits.notes))
-            say_notes(notes)
+            cli.terminal.say_notes(notes)
             return
         hits = ask(query or "")
     if as_json or as_jsonl:
-        say_notes(hits.notes)
-        typer.echo(to_json(hits.to_dicts(), indent=None if as_jsonl else 2))
+        cli.terminal.say_notes(hits.notes)
+        typer.echo(cli.terminal.to_json(hits.to_dicts(), indent=None if as_jsonl else 2))
     else:
-        print_hits(hits)
+        cli.terminal.print_hits(hits)
 
 
-@command(app, "context")
+@cli.command(cli.app, "context")
 def context_(
     ws: Workspace,
     query: str,
     *,
     kbs: list[str] | None = None,
-    max_tokens: Count = 2000,
-    limit: OptionalCount = None,
-) -> Done:
+    max_tokens: cli.Count = 2000,
+    limit: cli.OptionalCount = None,
+) -> cli.Done:
     """Print passages that answer a question, with sources.
 
     Args:
@@ -147,8 +137,8 @@ def context_(
         limit: Maximum passages (default: KBKIT_TOP_K, or 3).
     """
     answer = ws.context(query, kbs=kbs, max_tokens=max_tokens, limit=limit)
-    say_notes(answer.notes)
-    return Done(answer, partial(typer.echo, without_controls(answer.text)))
+    cli.terminal.say_notes(answer.notes)
+    return cli.Done(answer, partial(typer.echo, without_controls(answer.text)))
 
 
 Target = Annotated[
@@ -156,7 +146,7 @@ Target = Annotated[
 ]
 
 
-@command(app, "eval")
+@cli.command(cli.app, "eval")
 def eval_(
     target: Target,
     *,
@@ -167,7 +157,7 @@ def eval_(
     fail_under: float | None = None,
     wait: bool = False,
     verbose: bool = False,
-) -> Done:
+) -> cli.Done:
     """Measure search on questions with known answers.
 
     Args:
@@ -178,28 +168,30 @@ def eval_(
     if fail_under is not None and not 0 <= fail_under <= 1:
         raise typer.BadParameter(f"--fail-under {fail_under}: give a number from 0 to 1")
     name, ground_truth = _ground_truth(target, questions, judgements)
-    with open_workspace() as workspace, progress() as on_progress:
+    with cli.open_workspace() as workspace, cli.terminal.progress() as on_progress:
         kb = _build_target(workspace, name, target)
         result = kb.feedback.evaluate(
             ground_truth, mode=mode, against=against, wait=wait, on_progress=on_progress
         )
-    show, code = partial(print_evaluation, result, verbose), 0
+    show, code = partial(cli.terminal.print_evaluation, result, verbose), 0
     if fail_under is not None and result.ndcg < fail_under:
-        say(f"nDCG@10 {result.ndcg:.3f} is below {fail_under}")
-        code = EXIT_BELOW_FLOOR
-    return Done(result, show, code)
+        cli.terminal.say(f"nDCG@10 {result.ndcg:.3f} is below {fail_under}")
+        code = cli.EXIT_BELOW_FLOOR
+    return cli.Done(result, show, code)
 
 
 def _print_tuned(report: TuneReport) -> None:
-    print_tuning(report)
+    cli.terminal.print_tuning(report)
     if report.wins and not report.kept:
-        say("nothing changed; --keep writes the proposed settings to the knowledge base")
+        cli.terminal.say(
+            "nothing changed; --keep writes the proposed settings to the knowledge base"
+        )
     if report.wins:
-        say("put this into the recipe, or the next build undoes it:")
+        cli.terminal.say("put this into the recipe, or the next build undoes it:")
         typer.echo(report.to_yaml(), nl=False)
 
 
-@command(app, show=_print_tuned)
+@cli.command(cli.app, show=_print_tuned)
 def tune(
     target: Target,
     *,
@@ -216,7 +208,7 @@ def tune(
         seed: Seed of the split into training and test.
     """
     name, ground_truth = _ground_truth(target, questions, judgements)
-    with open_workspace() as workspace, progress() as on_progress:
+    with cli.open_workspace() as workspace, cli.terminal.progress() as on_progress:
         kb = _build_target(workspace, name, target)
         return kb.feedback.tune(
             ground_truth, keep=keep, seed=seed, wait=wait, on_progress=on_progress
@@ -227,15 +219,15 @@ def _print_fidelity(report: FidelityReport) -> None:
     from kbkit.models.ingest_report import losses
 
     header, *rows = report.rows()
-    print_table(header, rows)
-    say(f"{report.titles:.1%} of the titles are unique to their page")
+    cli.terminal.print_table(header, rows)
+    cli.terminal.say(f"{report.titles:.1%} of the titles are unique to their page")
     if report.warning:
-        say(f"poorly read: {report.warning}")
+        cli.terminal.say(f"poorly read: {report.warning}")
     for page in report.worst[:WORST_PAGES]:
-        say(f"worst: {page.uri}: {losses(page.fidelity.counts())}")
+        cli.terminal.say(f"worst: {page.uri}: {losses(page.fidelity.counts())}")
 
 
-@command(app, show=_print_fidelity)
+@cli.command(cli.app, show=_print_fidelity)
 def fidelity(
     place: str, *, allow_private: bool = False, on_progress: OnProgress | None
 ) -> FidelityReport:

@@ -11,28 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kbkit.cli import (
-    EXIT_ERROR,
-    EXIT_NOTHING_READ,
-    Done,
-    app,
-    chosen_workspace,
-    command,
-    open_workspace,
-    resumable,
-)
+from kbkit import cli
 from kbkit.cli.terminal import complain, listing, print_pairs, progress, say
 from kbkit.errors import ConflictError
 from kbkit.models.values import pluralize
 
 if TYPE_CHECKING:
-    from kbkit.workflows.drafts import Draft, Exclusion
+    from kbkit.workflows.draft import Draft, Exclusion
     from kbkit.workflows.gallery import GalleryRecipe
 
 Recipe = Annotated[Path, typer.Argument(help="A recipe file.")]
 
 recipes = typer.Typer(help="List, copy and check recipes.", no_args_is_help=True)
-app.add_typer(recipes, name="recipes")
+cli.app.add_typer(recipes, name="recipes")
 
 
 _FIGURES = ("documents", "seconds", "megabytes", "ndcg", "hit1")
@@ -45,7 +36,7 @@ def _figure(key: str, recipe: GalleryRecipe) -> object:
 _figures: dict[str, Any] = {key: partial(_figure, key) for key in _FIGURES}
 
 
-@command(
+@cli.command(
     recipes,
     "list",
     show=listing("name sources documents seconds megabytes ndcg hit1 address", **_figures),
@@ -58,7 +49,7 @@ def list_() -> list[GalleryRecipe]:
     return list_recipes()
 
 
-@command(recipes)
+@cli.command(recipes)
 def copy(
     name: str, folder: Annotated[Path, typer.Argument()] = Path(), *, force: bool = False
 ) -> None:
@@ -76,8 +67,8 @@ def copy(
     say(f"wrote {first}{ending}; `kbkit build {first}` builds it")
 
 
-@command(recipes)
-def check(recipe: Recipe) -> Done:
+@cli.command(recipes)
+def check(recipe: Recipe) -> cli.Done:
     """Check a recipe for errors."""
     from kbkit.workflows.gallery import check_recipe
 
@@ -90,10 +81,10 @@ def check(recipe: Recipe) -> Done:
         warnings = pluralize(len(findings) - errors, "warning")
         say(f"{recipe}: {pluralize(errors, 'error')}, {warnings}")
 
-    return Done(findings, show, EXIT_ERROR if errors else 0)
+    return cli.Done(findings, show, cli.EXIT_ERROR if errors else 0)
 
 
-@command(app)
+@cli.command(cli.app)
 def build(
     recipe: Recipe,
     *,
@@ -101,7 +92,7 @@ def build(
     yes: bool = False,
     trust: bool = False,
     engine: str = "local",
-) -> Done:
+) -> cli.Done:
     """Build or update a recipe's knowledge base and site.
 
     Args:
@@ -114,8 +105,8 @@ def build(
     from kbkit.workflows.builder import build as build_recipe
 
     loaded = load_recipe(recipe)
-    going_on = resumable(f"kbkit build {recipe}")
-    with open_workspace() as workspace, going_on, progress() as on_progress:
+    going_on = cli.resumable(f"kbkit build {recipe}")
+    with cli.open_workspace() as workspace, going_on, progress() as on_progress:
         report = build_recipe(
             loaded,
             workspace,
@@ -130,10 +121,10 @@ def build(
         say(f"nothing could be read from {problem.uri}")
     failed = report.ingest.nothing_read or report.ingest.failed_sources
     show = partial(print_pairs, report.lines())
-    return Done(report, show, EXIT_NOTHING_READ if failed else 0)
+    return cli.Done(report, show, cli.EXIT_NOTHING_READ if failed else 0)
 
 
-@command(app)
+@cli.command(cli.app)
 def notebook(
     recipe: Recipe,
     *,
@@ -153,7 +144,7 @@ def notebook(
     from kbkit.workflows.notebook import run_notebook, write_notebook
 
     path = write_notebook(
-        recipe, output, workspace=workspace or chosen_workspace(), trust=trust, force=force
+        recipe, output, workspace=workspace or cli.chosen_workspace(), trust=trust, force=force
     )
     say(f"wrote {path}")
     if run:
@@ -162,7 +153,7 @@ def notebook(
         say("ran it; open it in Jupyter to see the results")
 
 
-@command(app)
+@cli.command(cli.app)
 def init(
     place: str,
     *,
@@ -186,7 +177,8 @@ def init(
         question: A golden question and its page: 'QUESTION = PAGE'. Repeatable.
         yes: Ask nothing; use the values that were found.
     """
-    from kbkit.workflows.drafts import check_free, draft_recipe, write_draft
+    from kbkit.workflows.draft import check_free, write_draft
+    from kbkit.workflows.drafts import draft_recipe
 
     if output is not None and not force:
         check_free(output)  # before reading and prompts
@@ -226,7 +218,7 @@ def _complete(draft: Draft, *, has_name: bool, may_exist: bool) -> Draft:
         may_exist: Whether the file of a name may exist.
     """
     from kbkit.recipes import check_name
-    from kbkit.workflows.drafts import check_free
+    from kbkit.workflows.draft import check_free
 
     def usable(text: str) -> str:
         try:

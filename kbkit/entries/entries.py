@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO
 
+from kbkit import models
 from kbkit.entries import agent_skills, folders, learning
 from kbkit.entries.folders import NAME
 from kbkit.entries.index import EntryIndex
@@ -21,17 +22,6 @@ from kbkit.files.paths import join_parts, parts_of
 from kbkit.files.store import check_version
 from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base import KnowledgeBase
-from kbkit.models import (
-    Context,
-    DeletedFile,
-    Entry,
-    EntryInfo,
-    EntryPage,
-    EntrySource,
-    EntryStatus,
-    EntrySyncReport,
-    Vote,
-)
 from kbkit.models.files import ENTRIES
 from kbkit.retrieval.context import MIN_TOKENS, Findings
 from kbkit.runtime.config import Settings
@@ -69,7 +59,7 @@ class Entries:
 
     # ---- reading
 
-    def read(self, slug: str) -> Entry:
+    def read(self, slug: str) -> models.Entry:
         """Return an entry with prompt, readme, votes and names of other files.
 
         Raises:
@@ -82,14 +72,14 @@ class Entries:
     def list(
         self,
         *,
-        status: str | EntryStatus | None = None,
+        status: str | models.EntryStatus | None = None,
         category: str | None = None,
         tag: str | None = None,
         text: str = "",
         sort: str = "rating",
         limit: int | None = 50,
         offset: int = 0,
-    ) -> EntryPage:
+    ) -> models.EntryPage:
         """List entries without their text.
 
         Args:
@@ -112,14 +102,18 @@ class Entries:
         start = check_integer("offset", offset, 0)
         records = self._index.look_up(
             list_entries,
-            status=None if status is None else check_member("status", status, EntryStatus).value,
+            status=None
+            if status is None
+            else check_member("status", status, models.EntryStatus).value,
             category=None if category is None else check_text("category", category),
             tag=None if tag is None else check_text("tag", tag),
             text=check_text("text", text),
             sort=sort,
         )
         end = None if limit is None else start + limit
-        return EntryPage(tuple(info_of(each) for each in records[start:end]), len(records), start)
+        return models.EntryPage(
+            tuple(info_of(each) for each in records[start:end]), len(records), start
+        )
 
     def open(self, slug: str, path: str) -> BinaryIO:
         """Open a file of an entry as a binary file; used as a ``with`` block.
@@ -147,9 +141,9 @@ class Entries:
         readme: str = "",
         tags: Sequence[str] = (),
         category: str = "",
-        status: str | EntryStatus = EntryStatus.ACTIVE,
+        status: str | models.EntryStatus = models.EntryStatus.ACTIVE,
         files: Mapping[str, str | bytes] | None = None,
-    ) -> Entry:
+    ) -> models.Entry:
         """Write a new entry.
 
         Args:
@@ -188,7 +182,7 @@ class Entries:
             values = {key: value for key, value in cleaned.items() if key not in _TEXTS}
             values |= {
                 "id": folders.unique(new_slug, ids),
-                "source": EntrySource.MANUAL.value,
+                "source": models.EntrySource.MANUAL.value,
                 "created_at": now,
                 "updated_at": now,
             }
@@ -206,10 +200,10 @@ class Entries:
         readme: str | None = None,
         tags: Sequence[str] | None = None,
         category: str | None = None,
-        status: str | EntryStatus | None = None,
+        status: str | models.EntryStatus | None = None,
         files: Mapping[str, str | bytes | None] | None = None,
         if_match: str | None = None,
-    ) -> Entry:
+    ) -> models.Entry:
         """Change an entry; omitted values and comments in its ``skill.yaml`` stay.
 
         Args:
@@ -262,7 +256,7 @@ class Entries:
                 self._store.write_all(slug, {**changed, NAME: text.encode()}, stored.files)
         return self._update_index(slug)
 
-    def rename(self, slug: str, *, to: str) -> Entry:
+    def rename(self, slug: str, *, to: str) -> models.Entry:
         """Rename an entry; id, votes and relations stay.
 
         Raises:
@@ -280,7 +274,7 @@ class Entries:
             self._store.move(slug, to)
         return self._update_index(to)
 
-    def rate(self, slug: str, score: int, *, rater: str = "") -> Entry:
+    def rate(self, slug: str, score: int, *, rater: str = "") -> models.Entry:
         """Vote for an entry.
 
         Args:
@@ -300,10 +294,10 @@ class Entries:
             times, now = {vote.timestamp for vote in votes}, datetime.now(UTC)
             while now in times:  # the identity of a vote includes its time
                 now += _TICK
-            self._index.add_votes(slug, [Vote(now, voter, stars)])
+            self._index.add_votes(slug, [models.Vote(now, voter, stars)])
         return self._update_index(slug)
 
-    def delete(self, slug: str, *, if_match: str | None = None) -> DeletedFile:
+    def delete(self, slug: str, *, if_match: str | None = None) -> models.DeletedFile:
         """Move an entry to the trash; `undelete` restores it.
 
         Args:
@@ -324,7 +318,7 @@ class Entries:
             self._index.level()
         return deleted
 
-    def undelete(self, slug: str, *, to: str = "") -> Entry:
+    def undelete(self, slug: str, *, to: str = "") -> models.Entry:
         """Restore the last deleted or replaced entry of a slug.
 
         Args:
@@ -340,13 +334,13 @@ class Entries:
         item, _ = self._store.undelete(slug, to)
         return self._update_index(item.path)
 
-    def trash(self) -> builtins.list[DeletedFile]:
+    def trash(self) -> builtins.list[models.DeletedFile]:
         """List entries that `undelete` can restore, the last first."""
         return self._store.trash()
 
     def sync(
         self, *, on_progress: OnProgress | None = None, stop: Stop = lambda: False
-    ) -> EntrySyncReport:
+    ) -> models.EntrySyncReport:
         """Import changes made outside kbkit, and write votes of searches.
 
         Opening a workspace does so, too, and `kbkit watch` continuously. Entries with an invalid
@@ -371,7 +365,7 @@ class Entries:
         """Return a text that changes with entries and votes; fast enough to poll."""
         return self._index.revision()
 
-    def _update_index(self, slug: str) -> Entry:
+    def _update_index(self, slug: str) -> models.Entry:
         """Update the index after a change on disk; return the entry."""
         with saying_done(slug):
             self._index.level()
@@ -379,7 +373,7 @@ class Entries:
 
     # ---- for agents
 
-    def find(self, prompt: str, *, limit: int = 10) -> builtins.list[EntryInfo]:
+    def find(self, prompt: str, *, limit: int = 10) -> builtins.list[models.EntryInfo]:
         """Find active entries that fit a prompt, by relevance and rating, best first.
 
         Args:
@@ -395,7 +389,9 @@ class Entries:
         matches, records = self._lookup.find(task, max_count), self._index.records()
         return [info_of(records[match.slug]) for match in matches if match.slug in records]
 
-    def context(self, prompt: str, *, limit: int | None = None, max_tokens: int = 1_000) -> Context:
+    def context(
+        self, prompt: str, *, limit: int | None = None, max_tokens: int = 1_000
+    ) -> models.Context:
         """Return active entries that fit a prompt, as a short numbered list for an agent.
 
         Each has stars, purpose and files, between random marks; ordered by relevance and rating.
@@ -415,7 +411,7 @@ class Entries:
         self._index.level(on_progress=lambda _: None)
         return self._lookup.context(task, count, tokens)
 
-    def learn(self, folder: str | Path | Mapping[str, bytes], *, task_id: str = "") -> Entry:
+    def learn(self, folder: str | Path | Mapping[str, bytes], *, task_id: str = "") -> models.Entry:
         """Create or update an entry from a task's folder ``.knowledge``.
 
         Its ``skill.yaml`` needs a title, from which the slug is made. Votes, status and times of an
@@ -476,7 +472,7 @@ class Entries:
             skills[slug] = agent_skills.skill_files(stored, title_of(stored))
         return agent_skills.write(target, skills, self.path)
 
-    def import_skills(self, folder: str | Path) -> tuple[Entry, ...]:
+    def import_skills(self, folder: str | Path) -> tuple[models.Entry, ...]:
         """Import Agent Skills, all or none: each creates or replaces the entry of its name.
 
         Votes of existing entries stay, and replaced files go to the trash.

@@ -13,16 +13,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Annotated, Any
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    StringConstraints,
-    ValidationError,
-    model_validator,
-)
+import pydantic
+from pydantic import BeforeValidator, Field, ValidationError
 
 from kbkit.entries.folders import NAME
 from kbkit.errors import ConfigError, EntryFormatError
@@ -80,15 +72,15 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str)
 
 
-_Text = Annotated[str, BeforeValidator(_scalar), StringConstraints(strip_whitespace=True)]
-_Line = Annotated[_Text, AfterValidator(_one_line)]
+_Text = Annotated[str, BeforeValidator(_scalar), pydantic.StringConstraints(strip_whitespace=True)]
+_Line = Annotated[_Text, pydantic.AfterValidator(_one_line)]
 _Time = Annotated[datetime, BeforeValidator(read_time)]
 
 
-class _Fields(BaseModel):
-    model_config = ConfigDict(frozen=True)
+class _Fields(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(frozen=True)
 
-    @model_validator(mode="before")
+    @pydantic.model_validator(mode="before")
     @classmethod
     def _without_empty(cls, values: Any) -> Any:
         if not isinstance(values, dict):

@@ -15,24 +15,13 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from kbkit import errors
+from kbkit import errors, models
 from kbkit.entries.folders import NAME, check_slug, slug_fault, unique
 from kbkit.entries.skill_file import VOTES, SkillFile, located, read_skill, read_votes, vote_lines
 from kbkit.files.directory import PART, Directory
 from kbkit.files.folder import Stored, time_of, version
 from kbkit.files.paths import join_parts, parts_of
 from kbkit.files.store import FileStore
-from kbkit.models import (
-    Entry,
-    EntryFile,
-    EntryInfo,
-    EntryRating,
-    EntrySource,
-    EntryStatus,
-    FileKind,
-    SourceDocument,
-    Vote,
-)
 from kbkit.runtime.validation import check_text
 from kbkit.stores.catalog.indexed_files import EntryRecord
 
@@ -62,7 +51,7 @@ class StoredEntry(NamedTuple):
 
     slug: str
     skill: SkillFile
-    rating: EntryRating
+    rating: models.EntryRating
     files: Mapping[str, bytes]
     state: FolderState
     created: int
@@ -129,7 +118,7 @@ class EntryStore(FileStore):
             raise errors.EntryFormatError(_NO_SKILL.format(slug)) from None
         return _skill(slug, data)
 
-    def read_votes(self, slug: str) -> tuple[tuple[Vote, ...], bytes]:
+    def read_votes(self, slug: str) -> tuple[tuple[models.Vote, ...], bytes]:
         """Read all votes of an entry, oldest first, and its file of votes."""
         skill, data = self.read_skill(slug), b""
         with suppress(errors.MissingPathError):
@@ -234,7 +223,7 @@ class EntryStore(FileStore):
             return  # not written by this module
         if root.stat(slug) is not None:
             with self._trash(root, make=True) as trash:
-                trash.put(root, slug, slug, FileKind.FOLDER, {})
+                trash.put(root, slug, slug, models.FileKind.FOLDER, {})
         root.move(name, root, slug, slug)
 
     def remove_file(self, path: str) -> None:
@@ -301,9 +290,9 @@ def _skill(slug: str, data: bytes) -> SkillFile:
         return read_skill(data)
 
 
-def _rating(slug: str, skill: SkillFile, data: bytes) -> EntryRating:
+def _rating(slug: str, skill: SkillFile, data: bytes) -> models.EntryRating:
     with located(f"{slug}/"):
-        return EntryRating.of(tuple(sorted({*skill.votes, *read_votes(data)})))
+        return models.EntryRating.of(tuple(sorted({*skill.votes, *read_votes(data)})))
 
 
 def _no_entry(slug: str) -> errors.MissingPathError:
@@ -312,10 +301,10 @@ def _no_entry(slug: str) -> errors.MissingPathError:
 
 _MAX_TEXT_LENGTH = 500_000  # characters of a prompt or a readme
 _MAX_CODE_LENGTH = 50_000  # characters of all code
-_FACTS = frozenset(each.name for each in fields(EntryInfo))
+_FACTS = frozenset(each.name for each in fields(models.EntryInfo))
 
 
-def document_of(stored: StoredEntry) -> SourceDocument:
+def document_of(stored: StoredEntry) -> models.SourceDocument:
     skill = stored.skill
     title = title_of(stored)
     texts = [text_of(stored, name)[:_MAX_TEXT_LENGTH].strip() for name in (PROMPT, README)]
@@ -327,7 +316,7 @@ def document_of(stored: StoredEntry) -> SourceDocument:
         "source": skill.source.value,
         "entry": stored.slug,
     }
-    return SourceDocument(
+    return models.SourceDocument(
         stored.slug,
         title,
         "\n\n".join(filter(None, parts)),
@@ -361,8 +350,8 @@ def _code(stored: StoredEntry) -> list[str]:
     return parts
 
 
-def info_of(record: EntryRecord) -> EntryInfo:
-    return EntryInfo(**_facts(record))
+def info_of(record: EntryRecord) -> models.EntryInfo:
+    return models.EntryInfo(**_facts(record))
 
 
 def _facts(record: EntryRecord) -> dict[str, Any]:
@@ -370,22 +359,22 @@ def _facts(record: EntryRecord) -> dict[str, Any]:
     return {
         **facts,
         "tags": tuple(record.tags),
-        "status": EntryStatus(record.status),
-        "rating": EntryRating(record.average, record.votes),
-        "source": EntrySource(record.source),
+        "status": models.EntryStatus(record.status),
+        "rating": models.EntryRating(record.average, record.votes),
+        "source": models.EntrySource(record.source),
     }
 
 
-def entry_of(stored: StoredEntry, record: EntryRecord | None) -> Entry:
+def entry_of(stored: StoredEntry, record: EntryRecord | None) -> models.Entry:
     """Convert an entry; its id comes from the catalog, since copies have the same id on disk."""
     entry_id = record.id if record and record.version else stored.skill.id or stored.slug
     excluded = (NAME, VOTES, PROMPT, README)
-    return Entry(
+    return models.Entry(
         **{**_facts(record_of(stored, entry_id)), "rating": stored.rating},
         prompt=text_of(stored, PROMPT),
         readme=text_of(stored, README),
         files=tuple(
-            EntryFile(path, len(data))
+            models.EntryFile(path, len(data))
             for path, data in sorted(stored.files.items())
             if path not in excluded
         ),

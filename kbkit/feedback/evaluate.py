@@ -11,16 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.embedding import Matrix
+from kbkit.feedback import evaluation_set as sets
 from kbkit.feedback.evaluation_report import Evaluation, MissingPage, QueryResult, Unit, compare
-from kbkit.feedback.evaluation_set import (
-    EvaluationQuery,
-    EvaluationSet,
-    Searchable,
-    evaluation_set,
-    is_page,
-    matching_page,
-    unfinished_warnings,
-)
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.statistics import DEPTH, Ranking, Values, measure
 from kbkit.models import Mode, Progress
@@ -39,7 +31,7 @@ _MAX_SUGGESTIONS = 50
 """Missing pages that get a suggestion; each is compared with all pages."""
 
 
-def missing_pages(kb: Searchable, queries: EvaluationSet) -> tuple[MissingPage, ...]:
+def missing_pages(kb: sets.Searchable, queries: sets.EvaluationSet) -> tuple[MissingPage, ...]:
     if queries.unit != "page":
         return ()
     uris = kb.retriever.stores.database.look_up(reading.searched_uris, kb.retriever.kb_id)
@@ -51,7 +43,7 @@ def missing_pages(kb: Searchable, queries: EvaluationSet) -> tuple[MissingPage, 
     for query in queries:
         for page in query.gains:
             candidates = [uri for end in _last_parts(page) for uri in by_end.get(end, ())]
-            if not any(is_page(uri, page) for uri in candidates):
+            if not any(sets.is_page(uri, page) for uri in candidates):
                 nearest = _nearest(page, uris) if len(results) < _MAX_SUGGESTIONS else ""
                 results.append(MissingPage(query.text, page, nearest))
     return tuple(results)
@@ -88,7 +80,7 @@ MAX_K = 100
 
 
 def evaluate(
-    kb: Searchable,
+    kb: sets.Searchable,
     ground_truth: Sequence[Question] | Judgements,
     *,
     mode: str | Mode,
@@ -99,7 +91,7 @@ def evaluate(
 ) -> Evaluation:
     """Measure search; see `KnowledgeBase.evaluate`."""
     k = check_integer("k", k, 1, MAX_K)
-    queries = evaluation_set(kb, ground_truth)
+    queries = sets.evaluation_set(kb, ground_truth)
     runs = [(mode, retrieval)]
     if isinstance(against, RetrievalSpec):
         runs.append((mode, against))
@@ -120,18 +112,18 @@ def evaluate(
     return compare(evaluation, baselines[0]) if baselines else evaluation
 
 
-def to_ranking(query: EvaluationQuery, names: Sequence[str], unit: Unit) -> Ranking:
+def to_ranking(query: sets.EvaluationQuery, names: Sequence[str], unit: Unit) -> Ranking:
     items: list[str | None] = []
     for name in names:
-        items.append(matching_page(name, query, items) if unit == "page" else name)
+        items.append(sets.matching_page(name, query, items) if unit == "page" else name)
     places = {name: i for i, name in enumerate(query.gains)}
     found = tuple(None if item is None else places.get(item) for item in items)
     return Ranking(tuple(query.gains.values()), found)
 
 
 def _measure(
-    kb: Searchable,
-    queries: EvaluationSet,
+    kb: sets.Searchable,
+    queries: sets.EvaluationSet,
     run: tuple[Mode, RetrievalSpec, str],
     k: int,
     report: OnProgress,
@@ -149,11 +141,11 @@ def _measure(
         QueryResult(query=query.text, relevant=query.relevant, found=names, **asdict(measures))
         for query, names, measures in zip(queries, rows, measure(rankings, k), strict=True)
     )
-    notes = unfinished_warnings(kb, "evaluate")
+    notes = sets.unfinished_warnings(kb, "evaluate")
     return Evaluation(results, label, queries.unit, k, queries.left_out, notes=notes)
 
 
-def _names(kb: Searchable, query: Query, unit: Unit) -> tuple[str, ...]:
+def _names(kb: sets.Searchable, query: Query, unit: Unit) -> tuple[str, ...]:
     names: list[str] = []
     depth = query.limit
     # several hits may be from one page
@@ -196,8 +188,8 @@ class CandidateCache:
     @classmethod
     def fetch(
         cls,
-        kb: Searchable,
-        queries: EvaluationSet,
+        kb: sets.Searchable,
+        queries: sets.EvaluationSet,
         retrieval: RetrievalSpec,
         report: OnProgress = ignore,
     ) -> CandidateCache:
@@ -273,7 +265,7 @@ class _QueryCandidates(NamedTuple):
 
     @classmethod
     def of(
-        cls, kb: Searchable, pool: CandidatePool, query: EvaluationQuery, by_page: bool
+        cls, kb: sets.Searchable, pool: CandidatePool, query: sets.EvaluationQuery, by_page: bool
     ) -> _QueryCandidates:
         candidates = pool.candidates
         ranked = slice(0, candidates.ranked)
@@ -297,23 +289,23 @@ def _has_duplicates(vectors: Matrix, threshold: float) -> bool:
     return threshold < 1 and bool((cosines > threshold).any())
 
 
-def _by_chunk(kb: Searchable, seqs: Rows, query: EvaluationQuery) -> Values:
+def _by_chunk(kb: sets.Searchable, seqs: Rows, query: sets.EvaluationQuery) -> Values:
     seq_of = kb.retriever.stores.database.look_up(corpus.seqs_by_id, list(query.gains))
     gain_of = {seq: float(query.gains[chunk_id]) for chunk_id, seq in seq_of.items()}
     return np.array([gain_of.get(seq, 0.0) for seq in seqs.tolist()])
 
 
-def _by_page(kb: Searchable, seqs: Rows, query: EvaluationQuery) -> tuple[Rows, Values]:
+def _by_page(kb: sets.Searchable, seqs: Rows, query: sets.EvaluationQuery) -> tuple[Rows, Values]:
     """Return the page and gain of each candidate; two URIs of one page are one item."""
     rows = kb.retriever.chunks(seqs.tolist())
     uris = [rows[seq][1].uri if seq in rows else "" for seq in seqs.tolist()]
-    names = {uri: matching_page(uri, query) for uri in dict.fromkeys(uris)}
+    names = {uri: sets.matching_page(uri, query) for uri in dict.fromkeys(uris)}
     pages = [("relevant", names[uri]) if names[uri] else ("uri", uri) for uri in uris]
     gains = [float(query.gains.get(names[uri] or "", 0)) for uri in uris]
     return _codes(pages), np.array(gains)
 
 
-def _ideal_dcg(query: EvaluationQuery) -> float:
+def _ideal_dcg(query: sets.EvaluationQuery) -> float:
     gains = sorted(query.gains.values(), reverse=True)[:DEPTH]
     return float(gains @ _DISCOUNTS[: len(gains)])
 

@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from kbkit.errors import ConfigError
-from kbkit.feedback.statistics import (
-    DEPTH,
-    Difference,
-    Measures,
-    Values,
-    confidence_interval,
-    difference,
-)
+from kbkit.feedback import statistics
 from kbkit.models import Mode
 from kbkit.models.values import Value, to_json
 
@@ -46,7 +39,7 @@ class MissingPage(Value):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueryResult(Measures):
+class QueryResult(statistics.Measures):
     """Ranking of one query, with its measures.
 
     Attributes:
@@ -75,7 +68,7 @@ class Evaluation(Value):
     results: tuple[QueryResult, ...]
     label: str = Mode.HYBRID.value
     unit: Unit = "page"
-    k: int = DEPTH
+    k: int = statistics.DEPTH
     left_out: tuple[str, ...] = ()
     missing: tuple[MissingPage, ...] = ()
     notes: tuple[str, ...] = ()
@@ -101,7 +94,7 @@ class Evaluation(Value):
         """Share of queries whose first page or chunk is relevant."""
         return self.means()["hit@1"]
 
-    def values(self) -> dict[str, Values]:
+    def values(self) -> dict[str, statistics.Values]:
         """Return the value of each query, by measure."""
         return {
             "ndcg@10": np.array([result.ndcg for result in self.results]),
@@ -119,14 +112,19 @@ class Evaluation(Value):
 
     def intervals(self) -> dict[str, tuple[float, float]]:
         """Return the 95 % confidence interval of each mean; see `confidence_interval`."""
-        return {name: confidence_interval(values) for name, values in self.values().items()}
+        return {
+            name: statistics.confidence_interval(values) for name, values in self.values().items()
+        }
 
-    def differences(self) -> dict[str, Difference]:
+    def differences(self) -> dict[str, statistics.Difference]:
         """Return differences to `against` by measure; empty without one."""
         if self.against is None:
             return {}
         baseline = self.against.values()
-        return {name: difference(values, baseline[name]) for name, values in self.values().items()}
+        return {
+            name: statistics.difference(values, baseline[name])
+            for name, values in self.values().items()
+        }
 
     def summary(self) -> pd.DataFrame:
         """Return one row per measure: ``mean``, ``low`` and ``high`` (95 % confidence).

@@ -8,25 +8,12 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from kbkit import models
 from kbkit.annotation import CHUNKS, AnnotationMaker, annotator_of
 from kbkit.annotation.language_model import LlmAnnotator
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.frames import annotations_frame
 from kbkit.knowledge_base.handle import Handle, Items
-from kbkit.models import (
-    About,
-    AnnotatedChunk,
-    Annotation,
-    AnnotationReport,
-    Chunk,
-    Document,
-    SpeakingChunk,
-    SpeakingDocument,
-    StatementType,
-    Subject,
-    SubjectKind,
-    TargetKind,
-)
 from kbkit.recipes import LlmAnnotation
 from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.runtime.validation import check_limit, check_member, check_text, explain_calls
@@ -50,21 +37,21 @@ def list_subjects(
     stores: Stores,
     handles: Sequence[Handle],
     *,
-    kind: str | SubjectKind | None,
+    kind: str | models.SubjectKind | None,
     like: str,
     limit: int | None,
-) -> list[Subject]:
+) -> list[models.Subject]:
     check_limit(limit)
     return stores.database.look_up(
         subjects.list_subjects,
-        kinds=[check_member("kind", kind, SubjectKind)] if kind is not None else (),
+        kinds=[check_member("kind", kind, models.SubjectKind)] if kind is not None else (),
         like=check_text("like", like),
         kb_ids=[handle.id for handle in handles],
         limit=limit,
     )
 
 
-def about(stores: Stores, handles: Sequence[Handle], query: str, *, limit: int) -> About:
+def about(stores: Stores, handles: Sequence[Handle], query: str, *, limit: int) -> models.About:
     check_limit(limit)
     text = " ".join(check_text("query", query).split())
     if not text:
@@ -81,8 +68,8 @@ def about(stores: Stores, handles: Sequence[Handle], query: str, *, limit: int) 
             raise _no_subject(transaction, text, kb_ids)
         ids = subjects.ids_of(transaction, [subject.id for subject in matches])
         words = {name.casefold() for item in matches for name in (item.name, *item.aliases)}
-        chunks: list[SpeakingChunk] = []
-        documents: list[SpeakingDocument] = []
+        chunks: list[models.SpeakingChunk] = []
+        documents: list[models.SpeakingDocument] = []
         seqs: set[int] = set()
         for handle in handles:
             kb_seqs = subjects.chunk_seqs(transaction, ids, kb_id=handle.id)[:_MAX_WEIGHTED_CHUNKS]
@@ -99,7 +86,7 @@ def about(stores: Stores, handles: Sequence[Handle], query: str, *, limit: int) 
         related = {item.id: item for item in subjects.list_subjects(transaction, ids=related_ids)}
     chunks.sort(key=lambda item: -item.weight)
     documents.sort(key=lambda item: (not item.defines, -item.chunks))
-    return About(
+    return models.About(
         text,
         tuple(matches),
         tuple(chunks[:limit]),
@@ -109,7 +96,7 @@ def about(stores: Stores, handles: Sequence[Handle], query: str, *, limit: int) 
 
 
 def _ids_of_name(transaction: Transaction, query: str) -> set[str]:
-    keys = {kind: subject_key(kind, query) for kind in SubjectKind}
+    keys = {kind: subject_key(kind, query) for kind in models.SubjectKind}
     ids = [SubjectName(kind, key, query).id for kind, key in keys.items() if key]
     return subjects.ids_of(transaction, ids)
 
@@ -134,16 +121,16 @@ def _no_subject(transaction: Transaction, query: str, kb_ids: Collection[str]) -
 
 def _speaking_chunk(
     kb: str,
-    chunk: Chunk,
-    document: Document,
-    annotations: Sequence[Annotation],
+    chunk: models.Chunk,
+    document: models.Document,
+    annotations: Sequence[models.Annotation],
     words: Collection[str],
-) -> SpeakingChunk:
+) -> models.SpeakingChunk:
     """Return a chunk about a subject, weighted by its other subjects."""
     other_names = {name for annotation in annotations for name in annotation.entities}
     in_heading = any(word in heading.casefold() for heading in chunk.heading_path for word in words)
     best = max(annotations, key=lambda annotation: annotation.confidence)
-    return SpeakingChunk(
+    return models.SpeakingChunk(
         kb=kb,
         chunk_id=chunk.id,
         title=document.title,
@@ -159,14 +146,14 @@ def _speaking_chunk(
 def _documents(
     transaction: Transaction,
     handle: Handle,
-    chunks: Mapping[int, tuple[Chunk, Document]],
+    chunks: Mapping[int, tuple[models.Chunk, models.Document]],
     words: Collection[str],
-) -> list[SpeakingDocument]:
+) -> list[models.SpeakingDocument]:
     counts = Counter(document.id for _, document in chunks.values())
     by_id = {document.id: document for _, document in chunks.values()}
     defining = subjects.defining(transaction, handle.id, words)
     return [
-        SpeakingDocument(
+        models.SpeakingDocument(
             kb=handle.name,
             id=id_,
             title=by_id[id_].title,
@@ -187,9 +174,9 @@ class Annotations(Items):
     """
 
     _noun = "annotations"
-    _kind = Annotation
+    _kind = models.Annotation
 
-    def __iter__(self) -> Iterator[Annotation]:
+    def __iter__(self) -> Iterator[models.Annotation]:
         with self._database.read() as transaction:
             for chunk in chunk_annotations.iter_all(transaction, self._handle.id):
                 yield from chunk.annotations
@@ -199,7 +186,7 @@ class Annotations(Items):
 
     def chunks(
         self, *, after: tuple[str, int] = ("", -1), limit: int | None = None
-    ) -> list[AnnotatedChunk]:
+    ) -> list[models.AnnotatedChunk]:
         """Return annotated chunks.
 
         Args:
@@ -214,7 +201,7 @@ class Annotations(Items):
             annotated = chunk_annotations.iter_all(transaction, self._handle.id, after=after)
             return list(islice(annotated, limit))
 
-    def of(self, target: str) -> list[Annotation]:
+    def of(self, target: str) -> list[models.Annotation]:
         """List the annotations of a chunk, or of all chunks of a document.
 
         Args:
@@ -226,7 +213,7 @@ class Annotations(Items):
         resolved = self._handle.target(target)
         with self._database.read() as transaction:
             ids = [resolved.id]
-            if resolved.kind is TargetKind.DOCUMENT:
+            if resolved.kind is models.TargetKind.DOCUMENT:
                 chunks = reading.iter_chunks(transaction, self._handle.id, resolved.id)
                 ids = [chunk.id for chunk in chunks]
             seqs = corpus.seqs_by_id(transaction, ids)
@@ -234,13 +221,17 @@ class Annotations(Items):
         return [item for id_ in ids if id_ in seqs for item in by_seq.get(seqs[id_], ())]
 
     @property
-    def statement_types(self) -> Mapping[StatementType, int]:
+    def statement_types(self) -> Mapping[models.StatementType, int]:
         """Annotations by statement type, the most frequent first."""
         return self._handle.look_up(chunk_annotations.statement_type_counts)
 
     def subjects(
-        self, *, kind: str | SubjectKind | None = None, like: str = "", limit: int | None = None
-    ) -> list[Subject]:
+        self,
+        *,
+        kind: str | models.SubjectKind | None = None,
+        like: str = "",
+        limit: int | None = None,
+    ) -> list[models.Subject]:
         """List subjects by number of mentions; see `Workspace.subjects`."""
         return list_subjects(self._handle.stores, [self._handle], kind=kind, like=like, limit=limit)
 
@@ -250,7 +241,7 @@ class Annotations(Items):
         estimate: bool = False,
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
-    ) -> AnnotationReport:
+    ) -> models.AnnotationReport:
         """Annotate the remaining chunks; `KnowledgeBase.improve` does this too.
 
         Ignores the recipe's limit on chunks for a language model. Answers are stored, so each chunk
@@ -271,14 +262,14 @@ class Annotations(Items):
         """
         maker = maker_of(self._handle)
         if maker is None:
-            return AnnotationReport(0, "none")
+            return models.AnnotationReport(0, "none")
         annotated, annotator = 0, maker.annotator
         if not estimate:
             with progress_bar(on_progress) as notify:
                 annotated = maker.make(on_progress=notify, stop=stop)
         if isinstance(annotator, LlmAnnotator):
             return annotator.report(maker.passages(), annotated)
-        return AnnotationReport(annotated, annotator.fingerprint)
+        return models.AnnotationReport(annotated, annotator.fingerprint)
 
     def to_frame(self) -> pd.DataFrame:
         """Return all annotations as a DataFrame, one row each, with their chunks."""

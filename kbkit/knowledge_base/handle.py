@@ -9,18 +9,12 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
+from kbkit import recipes
 from kbkit.embedding import Embedder, Embedders
 from kbkit.errors import ConfigError, EmbedderError, ImpossibleError, NotFoundError
 from kbkit.models import ChunkSummary, Document, KnowledgeBaseInfo, Rating, Target, TargetKind
 from kbkit.models.files import BUILT_IN, ENTRIES, FILES
 from kbkit.models.values import did_you_mean
-from kbkit.recipes import (
-    KnowledgeBaseSpec,
-    MultilingualEmbedding,
-    OnnxEmbedding,
-    PluginAnnotation,
-    StaticEmbedding,
-)
 from kbkit.retrieval.fusion import check_installed
 from kbkit.retrieval.retriever import Retriever
 from kbkit.runtime import plugins
@@ -58,7 +52,7 @@ class Handle:
         self._embedder: Embedder | None = None
         self._read: dict[object, tuple[int, Any]] = {}
         self._built_at = -1
-        self._spec: tuple[Mapping[str, Any], KnowledgeBaseSpec] | None = None
+        self._spec: tuple[Mapping[str, Any], recipes.KnowledgeBaseSpec] | None = None
 
     def _cached_read(self, query: Callable[[Transaction, str], _T]) -> _T:
         """Run a query as `look_up` does, cached until the catalog changes."""
@@ -89,10 +83,10 @@ class Handle:
             )
 
     @property
-    def spec(self) -> KnowledgeBaseSpec:
+    def spec(self) -> recipes.KnowledgeBaseSpec:
         return self._spec_of(self.row())
 
-    def _spec_of(self, row: KnowledgeBaseRow) -> KnowledgeBaseSpec:
+    def _spec_of(self, row: KnowledgeBaseRow) -> recipes.KnowledgeBaseSpec:
         """Return the parsed settings, checked once while they stay the same."""
         if self._spec is None or self._spec[0] is not row.config:
             self._spec = row.config, spec_of(row)
@@ -180,7 +174,7 @@ class Handle:
         if self._embedder is None or self._embedder.fingerprint != row.embedder:
             spec = self._spec_of(row).embedding
             if row.waits:
-                spec = StaticEmbedding()
+                spec = recipes.StaticEmbedding()
             embedder = self.resources.embedders.open(spec)
             if embedder.fingerprint != row.embedder:
                 raise EmbedderError(
@@ -193,9 +187,9 @@ class Handle:
 
     def summary_embedder(self, row: KnowledgeBaseRow) -> Embedder:
         if row.summary_embedder.startswith("static:"):  # until the model has embedded everything
-            return self.resources.embedders.open(StaticEmbedding())
+            return self.resources.embedders.open(recipes.StaticEmbedding())
         if row.summary_embedder.startswith("multilingual:"):
-            return self.resources.embedders.open(MultilingualEmbedding())
+            return self.resources.embedders.open(recipes.MultilingualEmbedding())
         spec = self._spec_of(row).summary_embedding
         if spec is None and row.summary_embedder:  # an earlier default
             return self.resources.embedders.of_summaries(english=True)
@@ -207,7 +201,7 @@ class Handle:
             return self.resources.embedders.open(spec.summary_embedding)
         return self.resources.embedders.of_summaries(english=self._is_english(spec))
 
-    def _is_english(self, spec: KnowledgeBaseSpec) -> bool:
+    def _is_english(self, spec: recipes.KnowledgeBaseSpec) -> bool:
         # the setting alone is inconclusive: English is the default
         if spec.language not in ("english", "porter"):
             return False
@@ -221,7 +215,7 @@ class Handle:
             self.stores.database,
             self.id,
             self.summary_model(self.row()),
-            lambda: self.resources.embedders.open(StaticEmbedding()),
+            lambda: self.resources.embedders.open(recipes.StaticEmbedding()),
         )
 
     def embed_questions(self) -> None:
@@ -296,24 +290,27 @@ class Resources:
     attachments: Mapping[str, Callable[[str], Mapping[str, bytes]]] = field(default_factory=dict)
 
 
-def check_spec(spec: KnowledgeBaseSpec) -> None:
+def check_spec(spec: recipes.KnowledgeBaseSpec) -> None:
     """Check that all named embedders and plugins exist, without importing them."""
     analyzer(spec.language)
     for postprocessor in spec.retrieval.postprocessors:
         check_installed(postprocessor)
-    if isinstance(spec.annotation, PluginAnnotation):
+    if isinstance(spec.annotation, recipes.PluginAnnotation):
         plugins.find(plugins.ANNOTATORS, spec.annotation.name)
 
 
 def new_knowledge_base(
-    resources: Resources, name: str, description: str, spec: KnowledgeBaseSpec, kb_id: str
+    resources: Resources, name: str, description: str, spec: recipes.KnowledgeBaseSpec, kb_id: str
 ) -> KnowledgeBaseRow:
     """Enter a new knowledge base; its id is ``kb_id``, or a new one for ``""``."""
     check_spec(spec)
     embedder = resources.embedders.open(spec.embedding)
-    if isinstance(spec.embedding.chosen, OnnxEmbedding) and resources.settings.improve != "wait":
+    if (
+        isinstance(spec.embedding.chosen, recipes.OnnxEmbedding)
+        and resources.settings.improve != "wait"
+    ):
         # until the model has embedded everything
-        embedder = resources.embedders.open(StaticEmbedding())
+        embedder = resources.embedders.open(recipes.StaticEmbedding())
     return resources.stores.database.commit(
         knowledge_bases.create,
         name,

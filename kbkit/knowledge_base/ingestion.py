@@ -9,19 +9,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from kbkit import recipes
 from kbkit.errors import ImpossibleError
 from kbkit.ingest.pipeline import Pipeline, Stop, disk_place
 from kbkit.knowledge_base.handle import Handle, check_spec
 from kbkit.knowledge_base.improving import Improving
 from kbkit.models import IngestReport
-from kbkit.recipes import (
-    AnySource,
-    AutoEmbedding,
-    KnowledgeBaseSpec,
-    only_sources,
-    parse_source,
-    split_sources,
-)
 from kbkit.runtime.progress import OnProgress, ignore, progress_bar
 from kbkit.sources import DiskPlace, SourceEvent, open_reader
 from kbkit.stores.catalog import graph, knowledge_bases, runs, writing
@@ -67,7 +60,7 @@ class Ingestion:
         from kbkit.sources.llamaindex import document_events
 
         self._handle.check_own()
-        specs, documents = split_sources(sources)
+        specs, documents = recipes.split_sources(sources)
         handed = document_events(documents, Path(base))
         if not remember:
             once = self._read_once(specs, Path(base).absolute(), stop)
@@ -81,7 +74,7 @@ class Ingestion:
         return report
 
     def _read_once(
-        self, specs: Sequence[AnySource], base: Path, stop: Stop
+        self, specs: Sequence[recipes.AnySource], base: Path, stop: Stop
     ) -> Iterator[SourceEvent]:
         pipeline = self.pipeline()
         for spec in specs:
@@ -94,7 +87,7 @@ class Ingestion:
         self, sources: Any, base: str | Path, on_progress: OnProgress | None, stop: Stop
     ) -> IngestReport:
         self._handle.check_own()
-        specs = only_sources("sync", sources)
+        specs = recipes.only_sources("sync", sources)
         rows = [self.save_source(source, base, from_recipe=True) for source in specs]
         recipe_ids = {row.id for row in rows}
         for row in self.sources():
@@ -120,7 +113,7 @@ class Ingestion:
 
     def configure(
         self,
-        spec: KnowledgeBaseSpec,
+        spec: recipes.KnowledgeBaseSpec,
         *,
         description: str | None = None,
         if_match: str | None = None,
@@ -133,7 +126,7 @@ class Ingestion:
         old_spec = spec_of(before)
         spec = spec.keep_choice(old_spec)
         report = IngestReport()
-        if not (before.waits and isinstance(spec.embedding, AutoEmbedding)):
+        if not (before.waits and isinstance(spec.embedding, recipes.AutoEmbedding)):
             report = self.improving.reembed(spec, on_progress, stop)
         if report.interrupted:
             return report
@@ -170,10 +163,12 @@ class Ingestion:
             return report
         return replace(report, seconds={**report.seconds, "fit": seconds})
 
-    def pipeline(self, spec: KnowledgeBaseSpec | None = None) -> Pipeline:
+    def pipeline(self, spec: recipes.KnowledgeBaseSpec | None = None) -> Pipeline:
         row = self._handle.row()
         spec = spec or self._handle.spec
-        slow = isinstance(spec.embedding, AutoEmbedding) and not row.embedder.startswith("static:")
+        slow = isinstance(spec.embedding, recipes.AutoEmbedding) and not row.embedder.startswith(
+            "static:"
+        )
         return Pipeline(
             self._stores,
             self.id,
@@ -192,7 +187,9 @@ class Ingestion:
     def document_counts(self) -> dict[str, int]:
         return self._handle.look_up(runs.document_counts)
 
-    def save_source(self, source: AnySource, base: str | Path, *, from_recipe: bool) -> SourceRow:
+    def save_source(
+        self, source: recipes.AnySource, base: str | Path, *, from_recipe: bool
+    ) -> SourceRow:
         """Store a source for the next refresh; replaces one with the same location."""
         self._handle.check_own()
         spec = source.model_dump(mode="json")
@@ -213,7 +210,7 @@ class Ingestion:
     def change_source(
         self,
         row: SourceRow,
-        source: AnySource | None = None,
+        source: recipes.AnySource | None = None,
         *,
         enabled: bool | None = None,
         if_match: str | None = None,
@@ -277,7 +274,7 @@ class Ingestion:
         *,
         wait: bool = False,
     ) -> IngestReport:
-        pairs = [(row, open_reader(parse_source(row.spec))) for row in rows]
+        pairs = [(row, open_reader(recipes.parse_source(row.spec))) for row in rows]
         self._reindex(on_progress, stop)
         with progress_bar(on_progress) as notify:
             report = self.pipeline().run(pairs, events, on_progress=notify, stop=stop)

@@ -8,19 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kbkit import models
 from kbkit.errors import ConfigError
 from kbkit.knowledge_base.handle import Handle, Resources
 from kbkit.knowledge_base.searches import Searches
-from kbkit.models import (
-    DocumentInfo,
-    DocumentType,
-    Improvement,
-    IngestReport,
-    KnowledgeBaseInfo,
-    Rating,
-    SourceDocument,
-    Target,
-)
 from kbkit.models.files import BUILT_IN, ENTRIES, FILES
 from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseSpec, parse_embedding
 from kbkit.runtime.progress import OnProgress, ignore
@@ -126,7 +117,7 @@ class KnowledgeBase(Searches):
         """The settings: chunking, embedding, retrieval, storage, site. `configure` changes them."""
         return self._handle.spec
 
-    def info(self) -> KnowledgeBaseInfo:
+    def info(self) -> models.KnowledgeBaseInfo:
         """Return figures: documents, chunks, types, states, embedder, times."""
         return self._handle.info()
 
@@ -136,10 +127,10 @@ class KnowledgeBase(Searches):
         content: str,
         *,
         source: str = "",
-        document_type: DocumentType | str | None = None,
+        document_type: models.DocumentType | str | None = None,
         tags: Sequence[str] | None = None,
         metadata: Mapping[str, Any] | None = None,
-    ) -> DocumentInfo:
+    ) -> models.DocumentInfo:
         """Add one document of Markdown text, or replace the one with the same source.
 
         It is searchable when the call returns.
@@ -162,12 +153,12 @@ class KnowledgeBase(Searches):
 
     def ingest(
         self,
-        *sources: AnySource | SourceDocument | BaseNode | Mapping[str, Any] | Iterable[Any],
+        *sources: AnySource | models.SourceDocument | BaseNode | Mapping[str, Any] | Iterable[Any],
         base: str | Path = ".",
         remember: bool = True,
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
-    ) -> IngestReport:
+    ) -> models.IngestReport:
         """Read sources into the knowledge base, and remember them for `refresh`.
 
         Unchanged content is not fetched, cut or embedded again. An interrupted ingest continues.
@@ -200,7 +191,7 @@ class KnowledgeBase(Searches):
         local: bool = False,
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
-    ) -> IngestReport:
+    ) -> models.IngestReport:
         """Read all sources again and store changes.
 
         Args:
@@ -222,7 +213,7 @@ class KnowledgeBase(Searches):
         base: str | Path = ".",
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
-    ) -> IngestReport:
+    ) -> models.IngestReport:
         """Read the sources of a recipe, and remove those it no longer names; see `ingest`."""
         return self._ingestion.sync(sources, base, on_progress, stop)
 
@@ -234,7 +225,7 @@ class KnowledgeBase(Searches):
         estimate: bool = False,
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
-    ) -> Improvement:
+    ) -> models.Improvement:
         """Annotate chunks, and embed summaries and chunks with models.
 
         By default an ingest starts this in a background process (setting `KBKIT_IMPROVE`). This
@@ -273,7 +264,7 @@ class KnowledgeBase(Searches):
         if_match: str | None = None,
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
-    ) -> IngestReport:
+    ) -> models.IngestReport:
         """Change the settings; documents are split and embedded again if needed.
 
         A new embedder embeds all chunks again; searches use the old vectors until it is done. New
@@ -298,8 +289,14 @@ class KnowledgeBase(Searches):
         )
 
     def rate(
-        self, target: str | Target, score: int, *, query: str = "", note: str = "", rater: str = ""
-    ) -> Rating:
+        self,
+        target: str | models.Target,
+        score: int,
+        *,
+        query: str = "",
+        note: str = "",
+        rater: str = "",
+    ) -> models.Rating:
         """Rate a chunk or a document. Ratings are appended; the last of a rater counts.
 
         Args:

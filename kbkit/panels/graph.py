@@ -10,21 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 import ipywidgets as widgets
 import traitlets
 
+from kbkit import models
 from kbkit.errors import ConfigError, ConflictError, NotFoundError
 from kbkit.graph.graph import MAX_DRAWN, Graph
 from kbkit.knowledge_base import handle_of
-from kbkit.models import (
-    Entity,
-    EntityType,
-    Gap,
-    GraphLayout,
-    Hit,
-    MergeSuggestion,
-    Relation,
-    Step,
-    Target,
-    TargetKind,
-)
 from kbkit.models.values import pluralize
 from kbkit.panels import controls, render
 from kbkit.panels.controls import AnyTarget, KnowledgeBaseSelector, Topic
@@ -47,7 +36,7 @@ _MAX_PROPERTIES = 40
 _TEXTS = ("name", "type", "description")
 
 
-def item(target: Target, name: str, type_: str) -> dict[str, str]:
+def item(target: models.Target, name: str, type_: str) -> dict[str, str]:
     return {
         "id": target.key,
         "name": render.plain(name, _NAME) or "(no visible name)",
@@ -55,11 +44,11 @@ def item(target: Target, name: str, type_: str) -> dict[str, str]:
     }
 
 
-def entity_item(entity: Entity) -> dict[str, str]:
-    return item(Target(TargetKind.ENTITY, entity.id), entity.name, entity.type)
+def entity_item(entity: models.Entity) -> dict[str, str]:
+    return item(models.Target(models.TargetKind.ENTITY, entity.id), entity.name, entity.type)
 
 
-def picture(layout: GraphLayout) -> dict[str, Any]:
+def picture(layout: models.GraphLayout) -> dict[str, Any]:
     return {
         "nodes": [
             {
@@ -75,7 +64,7 @@ def picture(layout: GraphLayout) -> dict[str, Any]:
     }
 
 
-def gap(value: Gap) -> dict[str, str]:
+def gap(value: models.Gap) -> dict[str, str]:
     return {
         "id": value.target.key,
         "kind": value.kind.value,
@@ -84,23 +73,26 @@ def gap(value: Gap) -> dict[str, str]:
     }
 
 
-def suggestion(pair: MergeSuggestion) -> dict[str, Any]:
+def suggestion(pair: models.MergeSuggestion) -> dict[str, Any]:
     kept_name, merged_name = pair.names
     return {
-        "keep": item(Target(TargetKind.ENTITY, pair.keep), kept_name, ""),
-        "merge": item(Target(TargetKind.ENTITY, pair.merge), merged_name, ""),
+        "keep": item(models.Target(models.TargetKind.ENTITY, pair.keep), kept_name, ""),
+        "merge": item(models.Target(models.TargetKind.ENTITY, pair.merge), merged_name, ""),
         "reason": pair.reason,
         "evidence": render.plain(pair.evidence, _DESCRIPTION),
         "score": round(pair.score, 2),
     }
 
 
-def fields(entity: Entity) -> dict[str, Any]:
+def fields(entity: models.Entity) -> dict[str, Any]:
     return {name: getattr(entity, name) for name in _TEXTS} | {"aliases": list(entity.aliases)}
 
 
 def details(
-    entity: Entity | None, title: dict[str, str], steps: Sequence[Step], hits: Sequence[Hit]
+    entity: models.Entity | None,
+    title: dict[str, str],
+    steps: Sequence[models.Step],
+    hits: Sequence[models.Hit],
 ) -> dict[str, Any]:
     return {
         "item": title,
@@ -111,20 +103,20 @@ def details(
         "documents": [
             {"name": render.plain(step.name, _NAME) or "Untitled", "document": step.target.id}
             for step in steps
-            if step.target.kind is TargetKind.DOCUMENT
+            if step.target.kind is models.TargetKind.DOCUMENT
         ],
         "passages": [_passage(hit) for hit in hits],
         "fields": None if entity is None else fields(entity),
     }
 
 
-def _aliases(entity: Entity) -> list[str]:
+def _aliases(entity: models.Entity) -> list[str]:
     shown = [render.plain(alias, _NAME) for alias in entity.aliases[:_MAX_ALIASES]]
     hidden = len(entity.aliases) - len(shown)
     return [*shown, f"{hidden:,} more"] if hidden else shown
 
 
-def _facts(entity: Entity) -> list[tuple[str, str]]:
+def _facts(entity: models.Entity) -> list[tuple[str, str]]:
     mentions = f"{pluralize(entity.chunks, 'passage')} of {pluralize(entity.documents)}"
     lines = [("Mentioned in", mentions)]
     if entity.made_by and entity.updated_at:
@@ -136,7 +128,7 @@ def _facts(entity: Entity) -> list[tuple[str, str]]:
     return lines
 
 
-def _neighbor(step: Step) -> dict[str, Any]:
+def _neighbor(step: models.Step) -> dict[str, Any]:
     relation = step.relation
     assert relation is not None  # only the start of a path has none
     return {
@@ -149,7 +141,7 @@ def _neighbor(step: Step) -> dict[str, Any]:
     }
 
 
-def _passage(hit: Hit) -> dict[str, Any]:
+def _passage(hit: models.Hit) -> dict[str, Any]:
     above = render.heading(hit)
     return {
         "name": above["path"] or above["title"],
@@ -206,7 +198,7 @@ class GraphPanel(JobPanel):
         *,
         limit: int = 500,
         rater: str = "",
-        on_open: Callable[[str | Hit], None] | None = None,
+        on_open: Callable[[str | models.Hit], None] | None = None,
     ) -> None:
         self._selector = KnowledgeBaseSelector(target, on_change=self.refresh, offer_all=True)
         self.kb_box = self._selector.box
@@ -217,9 +209,9 @@ class GraphPanel(JobPanel):
             if self._selector.workspace is not None
             else _graph_of(self._selector.find(), self.rater)
         )
-        self._seen: dict[str, Entity] = {}
-        self._relations: dict[int, Relation] = {}
-        self._hits: dict[str, Hit] = {}
+        self._seen: dict[str, models.Entity] = {}
+        self._relations: dict[int, models.Relation] = {}
+        self._hits: dict[str, models.Hit] = {}
         self._version = 0
         self._revisions: object = None
         sizes = sorted({*_SIZES, limit})
@@ -283,7 +275,7 @@ class GraphPanel(JobPanel):
             self.say(_NO_KB)
             return
         self.say("Loading the graph…")
-        types = (*EntityType, "entity", "document") if self.documents_box.value else ()
+        types = (*models.EntityType, "entity", "document") if self.documents_box.value else ()
         layout = self._graph.layout(kbs=kbs, limit=self.size_box.value, type=types)
         self._show(picture(layout), _NOTHING)
         count, total = len(layout.nodes), layout.total
@@ -309,7 +301,7 @@ class GraphPanel(JobPanel):
             "notice": notice,
             "gaps": [],
             "undo": self._last_edit(),
-            "types": [each.value for each in EntityType],
+            "types": [each.value for each in models.EntityType],
         }
 
     def _last_edit(self) -> str:
@@ -332,7 +324,7 @@ class GraphPanel(JobPanel):
         current = None
         if isinstance(error, ConflictError) and message.get("what") == "update" and not field:
             node = text_in(message, "id")
-            current = fields(self._graph.entity(Target.of_key(node).id))
+            current = fields(self._graph.entity(models.Target.of_key(node).id))
         return {"text": text, "field": field, "now": current}
 
     def _do_look(self, _message: Mapping[str, Any]) -> Answer:
@@ -341,11 +333,11 @@ class GraphPanel(JobPanel):
         return {}
 
     def _do_details(self, message: Mapping[str, Any]) -> Answer:
-        target = Target.of_key(text_in(message, "id"))
+        target = models.Target.of_key(text_in(message, "id"))
         steps = self._graph.neighbors(target, limit=_NEIGHBORS)
         hits = self._graph.passages(target)
         entity = None
-        if target.kind is TargetKind.ENTITY:
+        if target.kind is models.TargetKind.ENTITY:
             entity = self._graph.entity(target.id)
             self._seen[entity.id] = self.entity = entity
         self._relations |= {
@@ -360,7 +352,7 @@ class GraphPanel(JobPanel):
         return details(entity, title, steps, hits)
 
     def _do_around(self, message: Mapping[str, Any]) -> Answer:
-        target = Target.of_key(text_in(message, "id"))
+        target = models.Target.of_key(text_in(message, "id"))
         limit = min(self.size_box.value, 250)
         return picture(self._graph.layout(target, kbs=self._kbs(), limit=limit))
 
@@ -380,7 +372,7 @@ class GraphPanel(JobPanel):
         return self._answer_change(f"Created: {entity.name}", entity)
 
     def _do_update(self, message: Mapping[str, Any]) -> Answer:
-        id_ = Target.of_key(text_in(message, "id")).id
+        id_ = models.Target.of_key(text_in(message, "id")).id
         opened = self._graph.entity(id_) if message.get("over") else self._seen.get(id_)
         if opened is None:
             raise NotFoundError("this entity is not open here; select it again")
@@ -392,14 +384,14 @@ class GraphPanel(JobPanel):
         return self._answer_change(f"Saved: {changed.name}", changed)
 
     def _do_delete(self, message: Mapping[str, Any]) -> Answer:
-        id_ = Target.of_key(text_in(message, "id")).id
+        id_ = models.Target.of_key(text_in(message, "id")).id
         entity = self._seen.get(id_) or self._graph.entity(id_)
         self._graph.delete(entity, by=self.rater)
         self.entity = None
         return self._answer_change(f"Deleted: {entity.name}", None)
 
     def _do_relate(self, message: Mapping[str, Any]) -> Answer:
-        selected = Target.of_key(text_in(message, "id"))
+        selected = models.Target.of_key(text_in(message, "id"))
         other = self._graph.entity(text_in(message, "target"))
         ends = (selected, other) if message.get("forward", True) else (other, selected)
         try:
@@ -426,12 +418,12 @@ class GraphPanel(JobPanel):
         return self._answer_change(f"Deleted: relation {relation.name}", None)
 
     def _do_merge(self, message: Mapping[str, Any]) -> Answer:
-        pair = [Target.of_key(text_in(message, key)).id for key in ("keep", "merge")]
+        pair = [models.Target.of_key(text_in(message, key)).id for key in ("keep", "merge")]
         merged = self._graph.merge(pair[0], pair[1], by=self.rater)
         return self._answer_change(f"Merged into {merged.name}", merged)
 
     def _do_refuse(self, message: Mapping[str, Any]) -> Answer:
-        pair = [Target.of_key(text_in(message, key)).id for key in ("keep", "merge")]
+        pair = [models.Target.of_key(text_in(message, key)).id for key in ("keep", "merge")]
         self._graph.refuse(pair[0], pair[1], by=self.rater)
         return self._answer_change("Saved: they are not the same", None, redraw=False)
 
@@ -439,7 +431,9 @@ class GraphPanel(JobPanel):
         undone = self._graph.undo(by=self.rater)
         return self._answer_change(f"Undone: {undone.what}", None)
 
-    def _answer_change(self, message: str, entity: Entity | None, *, redraw: bool = True) -> Answer:
+    def _answer_change(
+        self, message: str, entity: models.Entity | None, *, redraw: bool = True
+    ) -> Answer:
         message = render.plain(message, 200)
         self.announce(message)
         if redraw:

@@ -14,17 +14,8 @@ from ipaddress import ip_address
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias, get_args
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    GetJsonSchemaHandler,
-    TypeAdapter,
-    ValidationError,
-    model_validator,
-)
+import pydantic
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from kbkit.errors import ConfigError
 from kbkit.models import EntityType, License
@@ -185,7 +176,7 @@ class Spec(BaseModel):
 
     # without `use_attribute_docstrings`: parsing the docstrings takes longer than building all
     # models, so `meanings` parses them on demand
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     def __init__(self, /, **values: Any) -> None:
         try:
@@ -200,7 +191,7 @@ class Spec(BaseModel):
         """Return the defaults, without building pydantic's validator."""
         return cls.model_construct()
 
-    @model_validator(mode="before")
+    @pydantic.model_validator(mode="before")
     @classmethod
     def _check_numbers(cls, values: Any) -> Any:
         for name, value in values.items() if isinstance(values, dict) else ():
@@ -213,7 +204,7 @@ class Spec(BaseModel):
 
     @classmethod
     def __get_pydantic_json_schema__(
-        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+        cls, core_schema: CoreSchema, handler: pydantic.GetJsonSchemaHandler
     ) -> JsonSchemaValue:
         schema = handler(core_schema)
         help_texts = meanings(cls)
@@ -310,7 +301,7 @@ class NameSpec(Spec):
 
 
 def _or_text(schema: dict[str, Any]) -> None:
-    schema["items"] = {"anyOf": [schema["items"], TypeAdapter(_Text).json_schema()]}
+    schema["items"] = {"anyOf": [schema["items"], pydantic.TypeAdapter(_Text).json_schema()]}
 
 
 class _Annotation(Spec):
@@ -369,6 +360,6 @@ def _expand(value: Any) -> Any:
 AnyAnnotation: TypeAlias = Annotated[
     RulesAnnotation | NoAnnotation | LlmAnnotation | PluginAnnotation,
     Field(discriminator="type"),
-    BeforeValidator(_expand),
+    pydantic.BeforeValidator(_expand),
 ]
 """An annotator by ``type``; ``rules`` and ``none`` are short forms."""

@@ -7,27 +7,11 @@ import unicodedata
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    PrivateAttr,
-    StrictBool,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+import pydantic
+from pydantic import Field, StrictBool, field_validator, model_validator
 
 from kbkit.models.licenses import TEXT_LENGTH
-from kbkit.recipes.base import (
-    AnyAnnotation,
-    ExpandSpec,
-    HttpUrl,
-    LicenseName,
-    NoAnnotation,
-    RulesAnnotation,
-    Spec,
-    VersionedSpec,
-)
+from kbkit.recipes import base
 from kbkit.recipes.sources import AnySource
 
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
@@ -36,7 +20,7 @@ RESERVED = re.compile(r"con|prn|aux|nul|(?:com|lpt)[0-9]")
 """Names that no folder can have on Windows."""
 
 
-class ChunkingSpec(Spec):
+class ChunkingSpec(base.Spec):
     """Splitting of documents into chunks."""
 
     strategy: Literal["auto", "headings", "paragraph", "page", "fixed", "sentence"] = "auto"
@@ -61,7 +45,7 @@ EmbeddedText = Literal["chunk", "normalized", "both"]
 """Text to embed for a chunk."""
 
 
-class _Embedding(Spec):
+class _Embedding(base.Spec):
     text: EmbeddedText = "chunk"
     """Text to embed for a chunk: its own (`chunk`), its annotations, if any (`normalized`), or
     `both` in one vector."""
@@ -167,7 +151,7 @@ AnyEmbedding = Annotated[AutoEmbedding | ModelEmbedding, Field(discriminator="ty
 """An embedder by ``type``, or `auto`."""
 
 
-class PostprocessorSpec(Spec):
+class PostprocessorSpec(base.Spec):
     """A llama-index node postprocessor. Its package must be installed; it may use the network."""
 
     path: str = Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*[:.][A-Za-z_]\w*$")
@@ -182,7 +166,7 @@ class PostprocessorSpec(Spec):
 _MODEL_DENSE_WEIGHT = 0.6  # best or nearly best nDCG@10 for MiniLM on three collections
 
 
-class RetrievalSpec(Spec):
+class RetrievalSpec(base.Spec):
     """Ranking of search."""
 
     dense_weight: float = Field(default=0.35, ge=0, le=1)
@@ -232,7 +216,7 @@ class RetrievalSpec(Spec):
         return str(yaml.safe_dump({"retrieval": weights | values}, sort_keys=False))
 
 
-class LearningSpec(Spec):
+class LearningSpec(base.Spec):
     """Learning from ratings in search."""
 
     questions: StrictBool = True
@@ -243,7 +227,7 @@ class LearningSpec(Spec):
     public."""
 
 
-class GraphSpec(Spec):
+class GraphSpec(base.Spec):
     """Relations read from documents.
 
     `graph_weight` of `retrieval` is their weight in search; `graph` of `site` adds a page.
@@ -261,7 +245,7 @@ class GraphSpec(Spec):
     """Minimum number of sections in which both names occur."""
 
 
-class StorageSpec(Spec):
+class StorageSpec(base.Spec):
     """Storage of derived data."""
 
     text_in_chroma: StrictBool = False
@@ -269,7 +253,7 @@ class StorageSpec(Spec):
     as long; a Chroma server stores at most 16,384 bytes of a text."""
 
 
-class Question(Spec):
+class Question(base.Spec):
     """A golden question and the pages that answer it."""
 
     question: str = Field(min_length=1)
@@ -279,12 +263,12 @@ class Question(Spec):
     path: `/guide/` does not match `/api/guide/`."""
 
 
-class SiteSpec(Spec):
+class SiteSpec(base.Spec):
     """Content of the exported site."""
 
     title: str = ""
     """Name of the site; by default the knowledge base's name."""
-    url: HttpUrl | None = None
+    url: base.HttpUrl | None = None
     """Public address (canonical links, sitemap)."""
     directory: str = ""
     """Folder of the exported MkDocs project; by default `export/NAME` in the workspace."""
@@ -301,7 +285,7 @@ class SiteSpec(Spec):
     """Questions on the home page with their answers; by default the golden ones."""
 
 
-class KnowledgeBaseSpec(VersionedSpec):
+class KnowledgeBaseSpec(base.VersionedSpec):
     """Settings of a knowledge base, independent of its sources."""
 
     language: str = "english"
@@ -315,9 +299,9 @@ class KnowledgeBaseSpec(VersionedSpec):
     extra is installed, else `static`."""
     retrieval: RetrievalSpec = RetrievalSpec.defaults()
     """Ranking of search."""
-    expand: ExpandSpec | None = None
+    expand: base.ExpandSpec | None = None
     """A language model that describes documents; none by default."""
-    annotation: AnyAnnotation = RulesAnnotation.defaults()
+    annotation: base.AnyAnnotation = base.RulesAnnotation.defaults()
     """Annotator, and additional names: `rules`, `none`, or a mapping."""
     graph: GraphSpec = GraphSpec.defaults()
     """Relations read from documents."""
@@ -356,10 +340,14 @@ class KnowledgeBaseSpec(VersionedSpec):
     @field_validator("annotation")
     @classmethod
     def _check_embedded_annotations(
-        cls, value: AnyAnnotation, info: ValidationInfo
-    ) -> AnyAnnotation:
+        cls, value: base.AnyAnnotation, info: pydantic.ValidationInfo
+    ) -> base.AnyAnnotation:
         embedding = info.data.get("embedding")
-        if isinstance(value, NoAnnotation) and embedding is not None and embedding.text != "chunk":
+        if (
+            isinstance(value, base.NoAnnotation)
+            and embedding is not None
+            and embedding.text != "chunk"
+        ):
             raise ValueError(
                 f"none: leaves nothing to embed for embedding.text {embedding.text}; choose rules, "
                 "or text: chunk"
@@ -392,7 +380,7 @@ def check_name(name: str) -> str:
     return name
 
 
-KnowledgeBaseName = Annotated[str, AfterValidator(check_name)]
+KnowledgeBaseName = Annotated[str, pydantic.AfterValidator(check_name)]
 
 
 class Recipe(KnowledgeBaseSpec):
@@ -404,14 +392,14 @@ class Recipe(KnowledgeBaseSpec):
     """Description in a sentence."""
     sources: tuple[AnySource, ...] = Field(min_length=1)
     """Sources of its documents."""
-    license: LicenseName = ""
+    license: base.LicenseName = ""
     """License of sources that state none."""
     attribution: str = Field(default="", max_length=TEXT_LENGTH)
     """Attribution of sources that state none."""
     questions: tuple[Question, ...] | str = ()
     """Golden questions, or their TSV file (question, tab, comma-separated pages)."""
 
-    _path: Path = PrivateAttr(default=Path())
+    _path: Path = pydantic.PrivateAttr(default=Path())
 
     @model_validator(mode="after")
     def _license_sources(self) -> Self:

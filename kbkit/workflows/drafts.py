@@ -29,20 +29,8 @@ from kbkit.sources.html.extract import NEEDS_BROWSER, extract, is_shell
 from kbkit.sources.untrusted import load_values
 from kbkit.sources.web.pages import open_robots
 from kbkit.sources.web.urls import CrawlScope, canonical, read_sitemaps
-from kbkit.workflows.draft import (
-    Draft,
-    Exclusion,
-    check_free,
-    draft_of_description,
-    draft_of_file,
-    draft_of_package,
-    inside,
-    is_package,
-    slug,
-    write_draft,
-)
-
-__all__ = ["Draft", "Exclusion", "check_free", "draft_recipe", "write_draft"]
+from kbkit.workflows import draft
+from kbkit.workflows.draft import Draft, Exclusion, inside, slug
 
 _SITES = tomllib.loads(Path(__file__).with_name("known_sites.toml").read_text("utf-8"))
 _MARKS: dict[str, str] = _SITES["marks"]
@@ -104,7 +92,9 @@ def draft_of_site(
         text = decode(response.body, response.charset)
         values = _description(text, response.media_type)
         if values is not None:
-            return draft_of_description(values, _source("openapi", start, allow_private), start)
+            return draft.draft_of_description(
+                values, _source("openapi", start, allow_private), start
+            )
         root = parse(text)
         if root is None or root.find("body") is None:
             raise SourceError(f"{start}: not an HTML page")
@@ -276,9 +266,9 @@ def draft_recipe(
     if path.is_dir():
         return _folder(path, Path(base))
     if path.is_file():
-        return draft_of_file(path, Path(base))
-    if _PACKAGE.fullmatch(place) and is_package(place):
-        return draft_of_package(place)
+        return draft.draft_of_file(path, Path(base))
+    if _PACKAGE.fullmatch(place) and draft.is_package(place):
+        return draft.draft_of_package(place)
     hint = f"; for a site write https://{place}" if "." in place and "/" not in place[:1] else ""
     raise SourceError(f"{place}: not a web address, file, folder or installed Python package{hint}")
 

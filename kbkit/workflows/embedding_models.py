@@ -17,18 +17,8 @@ from urllib.parse import quote, urlsplit
 
 from filelock import FileLock, Timeout
 
+from kbkit.embedding import presets
 from kbkit.embedding.models import sha256
-from kbkit.embedding.presets import (
-    MODEL_FILES,
-    MODULES,
-    PRESETS,
-    Preset,
-    is_inside,
-    lock_path,
-    model_folder,
-    module_folders,
-    read_lock,
-)
 from kbkit.errors import ConflictError, EmbedderError, EmbedderUnreachableError, NotFoundError
 from kbkit.models import Progress, Value
 from kbkit.runtime.config import Settings
@@ -66,10 +56,10 @@ _PRESET_FIELDS = str.split("name dimensions megabytes license languages good_for
 def list_models(settings: Settings | None = None) -> tuple[ModelInfo, ...]:
     """List known and installed models, without network access."""
     models = (settings or Settings.load()).models
-    return tuple(_info(preset, models) for preset in (*PRESETS.values(), *_others(models)))
+    return tuple(_info(preset, models) for preset in (*presets.PRESETS.values(), *_others(models)))
 
 
-def _info(preset: Preset, models: Path) -> ModelInfo:
+def _info(preset: presets.Preset, models: Path) -> ModelInfo:
     from kbkit.embedding.models import distribution_file, is_installed
 
     where, revision = f"pip install {preset.package}", ""
@@ -79,27 +69,32 @@ def _info(preset: Preset, models: Path) -> ModelInfo:
         pattern = "model.onnx" if preset.name == "minilm" else "*.safetensors"
         installed = distribution_file(preset.package, pattern) is not None
     else:
-        folder, where = model_folder(preset.name, models), f"kbkit models fetch {preset.name}"
+        folder, where = (
+            presets.model_folder(preset.name, models),
+            f"kbkit models fetch {preset.name}",
+        )
         installed = folder.is_dir()
-        lock = read_lock(folder) if installed else None
+        lock = presets.read_lock(folder) if installed else None
         revision = str((lock or {}).get("revision", ""))
     values = {name: getattr(preset, name) for name in _PRESET_FIELDS}
     return ModelInfo(**values, installed=installed, where=where, revision=revision)
 
 
-def _others(models: Path) -> Iterator[Preset]:
+def _others(models: Path) -> Iterator[presets.Preset]:
     """Yield models that were fetched by their names on the hub."""
     for folder in sorted(models.glob("*--*")):
         name = folder.name.replace("--", "/", 1)
-        if folder.is_dir() and name not in PRESETS and (lock := read_lock(folder)):
+        if folder.is_dir() and name not in presets.PRESETS and (lock := presets.read_lock(folder)):
             size = sum(int(file["bytes"]) for file in lock["files"].values()) // 1_000_000
             description = "fetched by its name on the hub"
-            yield Preset(name, 0, size, "see its publisher", "", description, 0, repository=name)
+            yield presets.Preset(
+                name, 0, size, "see its publisher", "", description, 0, repository=name
+            )
 
 
 def remove_model(name: str, *, forget: bool = False, settings: Settings | None = None) -> None:
-    folder = model_folder(name, (settings or Settings.load()).models)
-    lock = lock_path(folder)
+    folder = presets.model_folder(name, (settings or Settings.load()).models)
+    lock = presets.lock_path(folder)
     if not folder.is_dir() and not (forget and lock.is_file()):
         raise NotFoundError(
             f"the model {name} is not installed; `kbkit models list` lists those that are"
@@ -146,7 +141,7 @@ class Hub:
             ) from error
         if not commit.isalnum() or len(commit) > 64:
             raise EmbedderError(f"{url}: names no commit; is KBKIT_MODELS_URL a hub?")
-        return commit, {file.name: file for file in files if is_inside(file.name)}
+        return commit, {file.name: file for file in files if presets.is_inside(file.name)}
 
     def download(self, file: HubFile, path: Path, report: Callable[[], None]) -> None:
         url = f"{self._url}/{self.repository}/resolve/{self.revision}/{quote(file.name)}"
@@ -201,14 +196,14 @@ def _file(entry: Mapping[str, Any]) -> HubFile:
 
 
 _MAX_BYTES = 600_000_000  # of a model; small ones have a tenth
-_WEIGHTS = (*MODEL_FILES[2:], *MODEL_FILES[1::-1])
+_WEIGHTS = (*presets.MODEL_FILES[2:], *presets.MODEL_FILES[1::-1])
 """Paths of ONNX files; 8-bit models take a third of the time."""
 _CONFIGURATION = (
     "config.json",
     "sentence_bert_config.json",
     "config_sentence_transformers.json",
     "tokenizer_config.json",
-    MODULES,
+    presets.MODULES,
 )
 
 
@@ -225,10 +220,10 @@ def fetch_model(
 ) -> Path:
     """Fetch a model by name, whole or not at all; continues an interrupted fetch."""
     settings = settings or Settings.load()
-    preset = PRESETS.get(name)
+    preset = presets.PRESETS.get(name)
     if preset is not None and not preset.repository:
         raise EmbedderError(f"{name} comes with a package: pip install {preset.package}")
-    folder = model_folder(name, settings.models)
+    folder = presets.model_folder(name, settings.models)
     settings.models.mkdir(parents=True, exist_ok=True)
     guard = FileLock(folder.with_name(f"{folder.name}.guard"))
     try:
@@ -241,7 +236,7 @@ def fetch_model(
                 allow_private=allow_private,
             ) as fetcher,
         ):
-            lock = read_lock(folder)
+            lock = presets.read_lock(folder)
             repository = preset.repository if preset else name
             revision = revision or str((lock or {}).get("revision") or "main")
             hub = Hub(fetcher, settings.models_url, repository, revision)
@@ -316,10 +311,12 @@ class _Download:
         return self.lock["files"] if is_same else {}
 
     def _files_of_modules(self) -> list[str]:
-        path = self._partial / MODULES
-        if MODULES not in self.files:
+        path = self._partial / presets.MODULES
+        if presets.MODULES not in self.files:
             return []
-        folders = module_folders(json.loads(path.read_bytes()), f"{self.hub.repository}: {MODULES}")
+        folders = presets.module_folders(
+            json.loads(path.read_bytes()), f"{self.hub.repository}: {presets.MODULES}"
+        )
         needed = []
         for kind, inner in folders.items():
             if kind == "Pooling" or "Dense" in kind:
@@ -365,9 +362,9 @@ class _Download:
             "model": self.model,
             "files": self.files,
         }
-        temporary = lock_path(self.folder).with_suffix(".new")
+        temporary = presets.lock_path(self.folder).with_suffix(".new")
         temporary.write_text(json.dumps(record, indent=2), encoding="utf-8")
-        temporary.replace(lock_path(self.folder))
+        temporary.replace(presets.lock_path(self.folder))
 
 
 def _weights(hub: Hub, file: str) -> str:

@@ -12,23 +12,11 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from kbkit import recipes
 from kbkit.errors import ConflictError, KbkitError, NotFoundError, RecipeError
 from kbkit.models.values import Value, did_you_mean
 from kbkit.paths import matches, split_glob
-from kbkit.recipes import (
-    AnySource,
-    CrawlSource,
-    FilesSource,
-    JsonlSource,
-    MirrorSource,
-    OpenApiSource,
-    PackageSource,
-    ParquetSource,
-    Question,
-    Recipe,
-    golden_questions,
-    load_recipe,
-)
+from kbkit.recipes import CrawlSource, Question, Recipe, golden_questions, load_recipe
 from kbkit.sources.files import files_of
 from kbkit.sources.web import refusal_of
 from kbkit.sources.web.urls import folder
@@ -154,21 +142,20 @@ def check_recipe(path: str | Path) -> list[RecipeFinding]:
     return sorted(findings, key=lambda finding: finding.severity != "error")
 
 
-def _source(source: AnySource, where: str, base: Path) -> Iterator[RecipeFinding]:
+def _source(source: recipes.AnySource, where: str, base: Path) -> Iterator[RecipeFinding]:
     if url := getattr(source, "url", None):
         yield from _address_findings(url, f"{where}.url")
     if isinstance(source, CrawlSource):
         yield from _crawl(source, where)
     path = getattr(source, "path", None)
-    if isinstance(source, MirrorSource | JsonlSource | ParquetSource | OpenApiSource) and path:
-        if not (base / Path(path).expanduser()).exists():
-            yield RecipeFinding("error", f"{where}.path", f"{path}: no such file or folder")
-    elif isinstance(source, FilesSource):
+    if isinstance(source, recipes.FilesSource):
         try:
             files_of(source, base)
         except KbkitError as error:
             yield RecipeFinding("error", f"{where}.path", str(error))
-    elif isinstance(source, PackageSource) and not is_package(source.name.partition(".")[0]):
+    elif path and not (base / Path(path).expanduser()).exists():
+        yield RecipeFinding("error", f"{where}.path", f"{path}: no such file or folder")
+    elif isinstance(source, recipes.PackageSource) and not is_package(source.name.split(".")[0]):
         message = f"{source.name} is not installed; `pip install` it first"
         yield RecipeFinding("error", f"{where}.name", message)
 

@@ -9,20 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kbkit import models
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.knowledge_base import KnowledgeBase, Resources, handle_of
-from kbkit.models import (
-    About,
-    Answer,
-    Context,
-    DocumentState,
-    Filters,
-    Hit,
-    Hits,
-    Mode,
-    Subject,
-    SubjectKind,
-)
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.context import MIN_TOKENS, SAID, SOUGHT, ContextFact, Finder, Findings, build
 from kbkit.retrieval.query import Query, distance_of, entities_in
@@ -83,11 +72,11 @@ class WorkspaceSearches(ABC):
         *,
         kbs: Sequence[str] | None = None,
         limit: int = 10,
-        mode: str | Mode = Mode.HYBRID,
-        filters: Filters | Mapping[str, Any] | None = None,
+        mode: str | models.Mode = models.Mode.HYBRID,
+        filters: models.Filters | Mapping[str, Any] | None = None,
         retrieval: RetrievalSpec | None = None,
         graph: float | None = None,
-    ) -> Hits:
+    ) -> models.Hits:
         """Search several knowledge bases at once, or all of them.
 
         Args:
@@ -113,8 +102,8 @@ class WorkspaceSearches(ABC):
         kbs: Sequence[str] | None = None,
         limit: int = 5,
         llm: LLM | None = None,
-        filters: Filters | Mapping[str, Any] | None = None,
-    ) -> Answer:
+        filters: models.Filters | Mapping[str, Any] | None = None,
+    ) -> models.Answer:
         """Answer a question from the best passages with a language model.
 
         See `KnowledgeBase.ask`; ``kbs`` are names, at least one, by default all.
@@ -133,8 +122,8 @@ class WorkspaceSearches(ABC):
         kbs: Sequence[str] | None = None,
         max_tokens: int = 2000,
         limit: int | None = None,
-        filters: Filters | Mapping[str, Any] | None = None,
-    ) -> Context:
+        filters: models.Filters | Mapping[str, Any] | None = None,
+    ) -> models.Context:
         """Collect passages that answer a question, as one text and as pieces with sources.
 
         Contains passages without repetitions, facts about entities of the question, matching
@@ -167,21 +156,21 @@ class WorkspaceSearches(ABC):
             return Findings(hits.hits, notes=hits.notes)
 
         finders: dict[str, Finder] = {}
-        if settings.max_entities and parsed.filters == Filters():
+        if settings.max_entities and parsed.filters == models.Filters():
             facts = EntityFacts(self._stores.database, retrievers, settings.max_entities)
             finders["graph"] = lambda: facts.find(parsed.text)
-        if parsed.filters == Filters():
+        if parsed.filters == models.Filters():
             finders |= self._finders(parsed.text, retrievers, all_kbs=kbs is None)
         return build(query, find, finders, count, budget)
 
     def subjects(
         self,
         *,
-        kind: str | SubjectKind | None = None,
+        kind: str | models.SubjectKind | None = None,
         like: str = "",
         kbs: Sequence[str] | None = None,
         limit: int | None = None,
-    ) -> list[Subject]:
+    ) -> list[models.Subject]:
         """List subjects that chunks mention, the most mentioned first.
 
         Args:
@@ -199,7 +188,9 @@ class WorkspaceSearches(ABC):
 
         return list_subjects(self._stores, handles, kind=kind, like=like, limit=limit)
 
-    def about(self, query: str, *, kbs: Sequence[str] | None = None, limit: int = 20) -> About:
+    def about(
+        self, query: str, *, kbs: Sequence[str] | None = None, limit: int = 20
+    ) -> models.About:
         """Find chunks, documents and entities about a subject.
 
         Args:
@@ -221,8 +212,8 @@ class WorkspaceSearches(ABC):
         *,
         kbs: Sequence[str] | None = None,
         limit: int = 10,
-        mode: str | Mode = Mode.HYBRID,
-        filters: Filters | Mapping[str, Any] | None = None,
+        mode: str | models.Mode = models.Mode.HYBRID,
+        filters: models.Filters | Mapping[str, Any] | None = None,
     ) -> BaseRetriever:
         """Return `search` as a llama-index retriever; see `KnowledgeBase.as_retriever`."""
         from kbkit.retrieval.llamaindex import KbkitRetriever, asking
@@ -292,7 +283,7 @@ class EntityFacts:
         informative = [fact for fact in facts if fact.hit is not None or len(fact.lines) > 1]
         return Findings(facts=informative[: self.limit])
 
-    def _definitions(self, groups: Sequence[Sequence[_Match]]) -> Iterator[Hit | None]:
+    def _definitions(self, groups: Sequence[Sequence[_Match]]) -> Iterator[models.Hit | None]:
         locations = [
             [
                 (seq, match.kb)
@@ -304,13 +295,13 @@ class EntityFacts:
         chunks = self.database.chunks(sorted({seq for pairs in locations for seq, _ in pairs}))
         for group, pairs in zip(groups, locations, strict=True):
             rows = [(kb, *chunks[seq]) for seq, kb in pairs if seq in chunks]
-            rows = [row for row in rows if row[2].state is not DocumentState.GONE]
+            rows = [row for row in rows if row[2].state is not models.DocumentState.GONE]
             spellings = {s for match in group for s in (match.entity.name, *match.entity.aliases)}
             best = min(rows, key=lambda row: distance_of(row[1], spellings), default=None)
             yield None if best is None else hit_of(*best)
 
 
-def _fact(group: Sequence[_Match], hit: Hit | None) -> ContextFact:
+def _fact(group: Sequence[_Match], hit: models.Hit | None) -> ContextFact:
     entity = group[0].entity
     beginning = "" if hit is None else _beginning(hit.chunk.text)
     description = next(

@@ -9,19 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from kbkit import models
 from kbkit.embedding import Embedders
 from kbkit.errors import ConflictError, FilesError, InvalidNameError, KbkitError
 from kbkit.knowledge_base import KnowledgeBase, Resources, handle_of
-from kbkit.models import (
-    BundleInfo,
-    Compaction,
-    DeletedKnowledgeBase,
-    Health,
-    KnowledgeBaseInfo,
-    Problem,
-    Restoration,
-    Run,
-)
 from kbkit.models.files import BUILT_IN, ENTRIES, FILES
 from kbkit.models.values import check_match
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, check_name, parse_embedding
@@ -198,7 +189,7 @@ class Workspace(WorkspaceSearches):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def list(self) -> list[KnowledgeBaseInfo]:
+    def list(self) -> list[models.KnowledgeBaseInfo]:
         """Return figures of all knowledge bases, ordered by name."""
         return self._stores.database.look_up(knowledge_bases.describe_all)
 
@@ -251,7 +242,7 @@ class Workspace(WorkspaceSearches):
         self._stores.vectors.apply(row.id)
         return self._knowledge_base(row)
 
-    def trash(self) -> builtins.list[DeletedKnowledgeBase]:
+    def trash(self) -> builtins.list[models.DeletedKnowledgeBase]:
         """List knowledge bases that `undelete` can restore, the last deleted first."""
         return self._stores.database.look_up(outbox.knowledge_bases_in_trash)
 
@@ -262,7 +253,7 @@ class Workspace(WorkspaceSearches):
         kbs: Sequence[str] | None = None,
         sign: str | Path | None = None,
         on_progress: OnProgress | None = None,
-    ) -> BundleInfo:
+    ) -> models.BundleInfo:
         """Write knowledge bases into one portable file for `restore`.
 
         The file is a consistent snapshot, even while others write. It contains documents, chunks,
@@ -297,7 +288,7 @@ class Workspace(WorkspaceSearches):
         verify: str | Path | None = None,
         trust: bool = False,
         on_progress: OnProgress | None = None,
-    ) -> Restoration:
+    ) -> models.Restoration:
         """Restore a bundle, all or nothing, without crawling or embedding.
 
         A missing knowledge base is restored with all its ids. An existing one gets missing
@@ -330,7 +321,7 @@ class Workspace(WorkspaceSearches):
             content.sync()
         return restoration
 
-    def compact(self) -> Compaction:
+    def compact(self) -> models.Compaction:
         """Empty all trash, and make the workspace smaller.
 
         Refreshes still do not read deleted documents again. Unused pictures are deleted, too,
@@ -348,9 +339,9 @@ class Workspace(WorkspaceSearches):
         images, size = self._stores.sweep_images()
         emptied = {name: content._store.empty_trash() for name, content in self._folders()}
         size += self._stores.database.compact()
-        return Compaction(documents, len(deleted), images, size, **emptied)
+        return models.Compaction(documents, len(deleted), images, size, **emptied)
 
-    def doctor(self, *, repair: bool = False) -> Health:
+    def doctor(self, *, repair: bool = False) -> models.Health:
         """Check the workspace by content; list defects and remedies.
 
         Reads and checks the catalog (file, rows, vectors, words), embedders, each id and vector of
@@ -364,7 +355,7 @@ class Workspace(WorkspaceSearches):
         """
         from kbkit.workspace.doctor import Doctor
 
-        skipped: dict[str, Callable[[], Iterable[Problem]]] = {
+        skipped: dict[str, Callable[[], Iterable[models.Problem]]] = {
             FILES: lambda: self.files.sync().skipped,
             ENTRIES: lambda: self.entries.sync().skipped,
         }
@@ -384,7 +375,7 @@ class Workspace(WorkspaceSearches):
 
         return rebuild(self._stores, builtins.list(self) if names is None else names)
 
-    def runs(self, names: Iterable[str] | None = None) -> builtins.list[Run]:
+    def runs(self, names: Iterable[str] | None = None) -> builtins.list[models.Run]:
         """List runs of sources with time, duration and outcome, the last first.
 
         Args:
@@ -469,7 +460,7 @@ class Workspace(WorkspaceSearches):
         from kbkit.frames import collection_html
 
         caption = f"Workspace {str(self.path)!r}"
-        return collection_html(caption, KnowledgeBaseInfo, self.list(), None)
+        return collection_html(caption, models.KnowledgeBaseInfo, self.list(), None)
 
     def _knowledge_base(self, row: knowledge_bases.KnowledgeBaseRow) -> KnowledgeBase:
         """Return the object of a knowledge base, one each, so that its data is loaded once."""

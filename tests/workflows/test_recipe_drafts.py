@@ -14,7 +14,8 @@ import kbkit
 from kbkit.errors import ConflictError, FetchError, RecipeError, SourceError
 from kbkit.recipes import load_recipe
 from kbkit.testing import serve_folder
-from kbkit.workflows.drafts import Draft, draft_recipe, exclusions, write_draft
+from kbkit.workflows.draft import Draft, write_draft
+from kbkit.workflows.drafts import draft_recipe, exclusions
 
 WORDS = "<p>" + "How the vat is filled, emptied and cleaned, and who may do it. " * 12 + "</p>"
 
