@@ -42,12 +42,6 @@ _GC_THRESHOLD = 200_000
 """More objects than a search allocates."""
 
 
-def main() -> NoReturn:
-    """Run the command line; an error becomes one clear message."""
-    with _late_garbage_collection():
-        _run()
-
-
 @contextmanager
 def _late_garbage_collection() -> Iterator[None]:
     thresholds = gc.get_threshold()
@@ -66,20 +60,19 @@ def _late_garbage_collection() -> Iterator[None]:
         gc.freeze()
 
 
-def _run() -> NoReturn:
+@_late_garbage_collection()
+def main() -> NoReturn:
+    """Run the command line; an error becomes one clear message."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # any text must be printable
             stream.reconfigure(errors="backslashreplace")
     try:
         app()
-    except KbkitError as error:
-        terminal.complain(f"kbkit: {terminal.to_options(str(error))}")
-        sys.exit(EXIT_ERROR)
     except BrokenPipeError:  # the reader of the pipe ended, as `head` does
         sys.stderr.close()
         sys.exit(EXIT_ERROR)
-    except OSError as error:  # such as a full disk
-        terminal.complain(f"kbkit: {error}")
+    except (KbkitError, OSError) as error:  # such as a full disk
+        terminal.complain(f"kbkit: {terminal.to_options(str(error))}")
         sys.exit(EXIT_ERROR)
     sys.exit(0)
 
@@ -382,9 +375,9 @@ def workspace_option(
     """Turn documentation into knowledge bases that answer, and publish them."""
     if verbose and quiet:
         raise typer.BadParameter("give either --verbose or --quiet")
-    terminal.set_verbosity(verbose - quiet)
+    terminal.Verbosity.level = verbose - quiet
     configure_logs(verbose - quiet, as_json=log_json)
-    _Chosen.workspace = workspace
+    Chosen.workspace = workspace
 
 
 @contextmanager
@@ -418,15 +411,13 @@ def ingested(report: IngestReport, name: str) -> Done:
     )
 
 
-class _Chosen:
+class Chosen:
+    """The workspace of ``--workspace``."""
+
     workspace: Path | None = None
-
-
-def chosen_workspace() -> Path | None:
-    return _Chosen.workspace
 
 
 def open_workspace() -> Workspace:
     from kbkit.workspace import Workspace
 
-    return Workspace(_Chosen.workspace)
+    return Workspace(Chosen.workspace)

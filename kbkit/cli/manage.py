@@ -278,8 +278,6 @@ def _say_failed_sources(kb: KnowledgeBase, report: models.IngestReport) -> None:
 
 
 def _document_row(document: models.Document, *more: str) -> dict[str, Any]:
-    from kbkit.models import License
-
     values = document.to_dict()
     keys = ("id", "uri", "title", "description", "document_type", "tags", "state", *more)
-    return {key: values[key] for key in keys} | License.of(document.metadata).to_metadata()
+    return {key: values[key] for key in keys} | models.License.of(document.metadata).to_metadata()

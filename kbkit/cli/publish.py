@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,11 +17,11 @@ from kbkit.mcp import MIN_TOKENS, USUAL_TOKENS
 from kbkit.models.values import pluralize
 
 if TYPE_CHECKING:
+    from kbkit.errors import KbkitError
     from kbkit.export import ExportReport
     from kbkit.knowledge_base import KnowledgeBase
     from kbkit.models import SyncReport, TokenInfo
     from kbkit.runtime.progress import OnProgress
-    from kbkit.workflows.builder import SyncedFolder
     from kbkit.workspace import Workspace
 
 
@@ -127,6 +126,7 @@ def watch(
         raise typer.BadParameter("--port cannot be combined with --no-build")
     from kbkit.export import serve_site as serve
     from kbkit.workflows.builder import watch as keep_watching
+    from kbkit.workflows.builder import watch_files
 
     with cli.open_workspace() as workspace, ExitStack() as stack, suppress(KeyboardInterrupt):
         with progress() as on_progress:
@@ -141,37 +141,32 @@ def watch(
                 say(f"serving it at {served[0]}")
 
         say(f"watching {kb.name}, files and entries of the workspace (Ctrl+C to stop)")
-        stack.enter_context(_watching_files("files", workspace.files))
-        stack.enter_context(_watching_files("entries", workspace.entries))
+        stop = threading.Event()
+        for name, synced in (("files", workspace.files), ("entries", workspace.entries)):
+            sync = partial(watch_files, synced, stop=stop, on_trouble=_say_trouble)
+            thread = threading.Thread(target=sync, kwargs={"on_sync": partial(_say_sync, name)})
+            thread.start()
+            stack.callback(thread.join)
+        stack.callback(stop.set)
         keep_watching(
             kb,
             folder=folder,
             build=build,
             interval=interval,
             on_export=on_export,
-            on_trouble=lambda error: say(f"kbkit: {error}"),
+            on_trouble=_say_trouble,
         )
 
 
-@contextmanager
-def _watching_files(name: str, synced: SyncedFolder) -> Iterator[None]:
-    from kbkit.workflows.builder import watch_files
+def _say_sync(name: str, report: SyncReport) -> None:
+    say(
+        f"{name}: {len(report.added):,} added, {len(report.updated):,} updated, "
+        f"{len(report.removed):,} removed"
+    )
 
-    def on_sync(report: SyncReport) -> None:
-        say(
-            f"{name}: {len(report.added):,} added, {len(report.updated):,} updated, "
-            f"{len(report.removed):,} removed"
-        )
 
-    stop = threading.Event()
-    options = {"stop": stop, "on_sync": on_sync, "on_trouble": lambda error: say(f"kbkit: {error}")}
-    thread = threading.Thread(target=watch_files, args=(synced,), kwargs=options)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
+def _say_trouble(error: KbkitError) -> None:
+    say(f"kbkit: {error}")
 
 
 @cli.command(cli.app)
@@ -202,7 +197,7 @@ def panel(
         end_with_input()
     with suppress(KeyboardInterrupt):
         serve_panel(
-            workspace or cli.chosen_workspace(),
+            workspace or cli.Chosen.workspace,
             host=host,
             port=port,
             token=token,

@@ -144,7 +144,7 @@ def notebook(
     from kbkit.workflows.notebook import run_notebook, write_notebook
 
     path = write_notebook(
-        recipe, output, workspace=workspace or cli.chosen_workspace(), trust=trust, force=force
+        recipe, output, workspace=workspace or cli.Chosen.workspace, trust=trust, force=force
     )
     say(f"wrote {path}")
     if run:

@@ -34,22 +34,19 @@ _PIPED_WIDTH = 10_000
 """Columns of output to a program, so that nothing is wrapped or cut."""
 
 
-class _Verbosity:
+class Verbosity:
+    """What is printed, by level: -1 errors only, 0 results, 1 every step."""
+
     level = 0
-
-
-def set_verbosity(level: int) -> None:
-    """Set the verbosity: -1 errors only, 0 results, 1 every step."""
-    _Verbosity.level = level
 
 
 @contextmanager
 def progress() -> Iterator[OnProgress | None]:
     """Show progress on a terminal; with ``--verbose`` print a line for each step instead."""
-    if _Verbosity.level > 0:
+    if Verbosity.level > 0:
         yield _tell_step
         return
-    if _Verbosity.level < 0 or not sys.stderr.isatty() or is_json():
+    if Verbosity.level < 0 or not sys.stderr.isatty() or is_json():
         yield None
         return
     from rich.markup import escape
@@ -57,16 +54,19 @@ def progress() -> Iterator[OnProgress | None]:
     with console(stderr=True).status("starting") as status:
 
         def notify(progress: Progress) -> None:
-            total = f" of {progress.total:,}" if progress.total else ""
             message = escape(plain(progress.message)[-70:])
-            status.update(f"{progress.stage} {progress.done:,}{total} [dim]{message}")
+            status.update(f"{_stage(progress)} [dim]{message}")
 
         yield notify
 
 
 def _tell_step(progress: Progress) -> None:
+    say(f"{_stage(progress)} {plain(progress.message)}".rstrip())
+
+
+def _stage(progress: Progress) -> str:
     total = f" of {progress.total:,}" if progress.total else ""
-    say(f"{progress.stage} {progress.done:,}{total} {plain(progress.message)}".rstrip())
+    return f"{progress.stage} {progress.done:,}{total}"
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -115,7 +115,7 @@ def print_table(
 
 def say(text: str) -> None:
     """Print a message to standard error; standard output is for results."""
-    if _Verbosity.level >= 0:
+    if Verbosity.level >= 0:
         complain(text, logging.INFO)
 
 

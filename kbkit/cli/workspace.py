@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kbkit.cli import EXIT_ERROR, Done, app, chosen_workspace, command
+from kbkit.cli import EXIT_ERROR, Chosen, Done, app, command
 from kbkit.cli.terminal import listing, print_table, say, say_notes
 from kbkit.mcp import MIN_TOKENS, SET_NAMES, USUAL_TOKENS, check_sets
 from kbkit.mcp.stdio import serve
@@ -43,31 +43,12 @@ def mcp(
         roots: Folder that tools may read files from. Repeatable.
     """
     sets = check_sets([name.strip() for name in tools.split(",") if name.strip()])
-    serve(
-        chosen_workspace(), sets, allow_write=allow_write, max_tokens=max_tokens, roots=roots or ()
-    )
+    serve(Chosen.workspace, sets, allow_write=allow_write, max_tokens=max_tokens, roots=roots or ())
 
 
 def _print_migration(report: Migration) -> None:
     rows = ((table.name, f"{table.rows:,}", table.digest) for table in report.tables if table.rows)
     print_table(("table", "rows", "BLAKE2 of both"), rows)
-    _print_locations(report)
-
-
-@command(app, show=_print_migration, resume="kbkit migrate")
-def migrate(*, to: str, on_progress: OnProgress | None) -> Migration:
-    """Move the workspace to PostgreSQL or to a folder.
-
-    Args:
-        to: Where to: postgresql+psycopg://USER@HOST:PORT/DATABASE (an empty one; the password may
-            be in PGPASSWORD or ~/.pgpass), or a folder without a catalog.
-    """
-    from kbkit.workflows.migration import migrate as move
-
-    return move(chosen_workspace(), to=to, on_progress=on_progress)
-
-
-def _print_locations(report: Migration) -> None:
     say(
         f"moved {report.rows:,} rows in {report.seconds:,.0f} s"
         + (f", {report.kept:,} of them before an interruption" if report.kept else "")
@@ -85,6 +66,19 @@ def _print_locations(report: Migration) -> None:
         f"copied into it: {', '.join(report.folders) or 'nothing else'}; the vector "
         "index was rebuilt, and snapshots are rebuilt on demand"
     )
+
+
+@command(app, show=_print_migration, resume="kbkit migrate")
+def migrate(*, to: str, on_progress: OnProgress | None) -> Migration:
+    """Move the workspace to PostgreSQL or to a folder.
+
+    Args:
+        to: Where to: postgresql+psycopg://USER@HOST:PORT/DATABASE (an empty one; the password may
+            be in PGPASSWORD or ~/.pgpass), or a folder without a catalog.
+    """
+    from kbkit.workflows.migration import migrate as move
+
+    return move(Chosen.workspace, to=to, on_progress=on_progress)
 
 
 models = typer.Typer(help="Manage embedding models.", no_args_is_help=True)
@@ -290,8 +284,8 @@ def show() -> Done:
     rows = []
     for setting in setting_values():
         value, origin = setting.value, setting.origin
-        if setting.name == "workspace" and chosen_workspace() is not None:
-            value, origin = chosen_workspace(), "--workspace"
+        if setting.name == "workspace" and Chosen.workspace is not None:
+            value, origin = Chosen.workspace, "--workspace"
         if setting.name in _SECRETS and value:
             value = "(set)"
         rows.append((setting.name, str(value), origin))
