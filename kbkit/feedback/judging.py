@@ -60,10 +60,7 @@ class JudgingPool(Several[Candidate]):
         """
         candidates = tuple(
             Candidate(
-                hit=Hit.from_dict(item["hit"]),
-                found_by=tuple(item["found_by"]),
-                score=item["score"],
-                raters=item["raters"],
+                Hit.from_dict(item["hit"]), tuple(item["found_by"]), item["score"], item["raters"]
             )
             for item in data["candidates"]
         )
@@ -75,16 +72,8 @@ class JudgingPool(Several[Candidate]):
 
         columns = ["chunk_id", "title", "heading_path", "text", "url", "score", "raters"]
         rows = [
-            (
-                candidate.hit.chunk.id,
-                candidate.hit.title,
-                list(candidate.hit.chunk.heading_path),
-                candidate.hit.chunk.text,
-                candidate.hit.url,
-                candidate.score,
-                candidate.raters,
-            )
-            for candidate in self.candidates
+            {**each.hit.to_dict(), "score": each.score, "raters": each.raters}
+            for each in self.candidates
         ]
         return pd.DataFrame(rows, columns=columns).astype({"score": "Int64", "raters": int})
 
