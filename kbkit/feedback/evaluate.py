@@ -222,9 +222,6 @@ class CandidateCache:
             factors=factors,
         )
 
-    def varies(self, name: str) -> bool:
-        return bool(np.any(getattr(self.features, name)))
-
     def ndcg(self, retrieval: RetrievalSpec) -> Values:
         """Return nDCG@10 of each query, shape ``(queries,)``."""
         weights = weights_of(retrieval, Mode.HYBRID, self.factors)

@@ -66,7 +66,7 @@ def tune(
         ranges = RANGES | {
             name: ends
             for name, ends in (RATING_RANGES | GRAPH_RANGES).items()
-            if cache.varies(name.removesuffix("_weight"))
+            if np.any(getattr(cache.features, name.removesuffix("_weight")))
         }
         trials = Trials(current, tuple(ranges), cache, _points(ranges))
         figures = trials.measure(report)
