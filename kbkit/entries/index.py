@@ -87,7 +87,13 @@ class EntryIndex(FolderIndex):
     def _level(self, on_progress: OnProgress | None, stop: Stop) -> EntrySyncReport:
         kb = self._knowledge_base()
         for slug, votes in self._new_votes(self.records()).items():
-            self._write_votes(kb, slug, votes)
+            try:
+                self.add_votes(slug, [vote for _, vote in votes])
+            except FilesError:
+                continue  # retried once the folder is valid
+            with self._database.write() as transaction:
+                for rating_id, _ in votes:
+                    ratings.remove(transaction, kb.id, rating_id)
         changed, deleted = _changes(self.records(), self._store.states(lambda slug, why: None))
         report, before = EntrySyncReport(), handle_of(kb).row().version
         for start in range(0, max(1, len(changed)), _BATCH):
@@ -103,15 +109,6 @@ class EntryIndex(FolderIndex):
         if handle_of(kb).row().version != before:  # a vote changes no document
             improve(kb, [*report.added, *report.updated], on_progress, stop)
         return report
-
-    def _write_votes(self, kb: KnowledgeBase, slug: str, votes: list[tuple[int, Vote]]) -> None:
-        try:
-            self.add_votes(slug, [vote for _, vote in votes])
-        except FilesError:
-            return  # retried once the folder is valid
-        with self._database.write() as transaction:
-            for rating_id, _ in votes:
-                ratings.remove(transaction, kb.id, rating_id)
 
     def add_votes(self, slug: str, votes: Sequence[Vote]) -> None:
         """Write votes into an entry's folder, under a lock."""
@@ -141,7 +138,12 @@ class EntryIndex(FolderIndex):
                             problem=reason, stamp=state.stamp, changed=state.changed, seen=read_at
                         )
                     )
-        moved = self._find_moves(entries, records, deleted)
+        old_slugs = {records[slug].id: slug for slug in deleted if slug in records}
+        moved = {
+            slug: old_slugs.pop(stored.skill.id)
+            for slug, stored in entries.items()
+            if slug in new_slugs and stored.skill.id in old_slugs
+        }
         with self._database.write() as transaction:
             for slug, old_slug in moved.items():
                 indexed_files.rename_document(transaction, kb.id, old_slug, slug)
@@ -181,19 +183,6 @@ class EntryIndex(FolderIndex):
             if slug in moved or (slug not in new_slugs and _differs(records[slug], entries[slug]))
         ]
         return EntrySyncReport(tuple(added), tuple(updated), tuple(removed))
-
-    def _find_moves(
-        self,
-        entries: Mapping[str, StoredEntry],
-        records: Mapping[str, EntryRecord],
-        deleted: Sequence[str],
-    ) -> dict[str, str]:
-        slugs = {records[slug].id: slug for slug in deleted if slug in records}
-        renamed: dict[str, str] = {}
-        for slug, stored in entries.items():
-            if (slug not in records or not records[slug].version) and stored.skill.id in slugs:
-                renamed[slug] = slugs.pop(stored.skill.id)
-        return renamed
 
     def _ids(
         self,

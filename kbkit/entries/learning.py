@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kbkit import errors
 from kbkit.embedding.static import count_tokens
@@ -69,15 +69,6 @@ def find_credential(data: bytes) -> tuple[str, int] | None:
     return (kind, text.count("\n", 0, at) + 1)
 
 
-def refuse_credentials(folder: Path, files: Mapping[str, bytes]) -> None:
-    for path, data in sorted(files.items()):
-        if (credential := find_credential(data)) is not None:
-            raise errors.SecretsError(
-                f"{folder / path}: line {credential[1]} has what looks like {credential[0]}; "
-                "take it out, have it read from the environment, and learn the folder again"
-            )
-
-
 _SETTLED = 2.0  # seconds without changes after which a task has finished
 
 LEARNING_PROMPT = f"""\
@@ -121,7 +112,12 @@ def check_knowledge(place: Path, files: Mapping[str, bytes]) -> tuple[SkillFile,
         )
     if not any(data.strip() for path, data in task_files.items() if path != NAME):
         raise errors.EntryFormatError(f"{place}: has nothing to learn; write {PROMPT}")
-    refuse_credentials(place, task_files)
+    for path, data in sorted(task_files.items()):
+        if (credential := find_credential(data)) is not None:
+            raise errors.SecretsError(
+                f"{place / path}: line {credential[1]} has what looks like {credential[0]}; "
+                "take it out, have it read from the environment, and learn the folder again"
+            )
     return skill, task_files
 
 
@@ -160,7 +156,7 @@ class Learner:
         """Learn from finished tasks, each state once; return those that failed."""
         if folder is None:
             return []
-        learned = self._learned_rows()
+        learned = self._index.look_up(catalog.list_learned)
         for task, place, digest in iter_finished(folder):
             if str(place) in learned and learned[str(place)].digest == digest:
                 continue
@@ -170,12 +166,8 @@ class Learner:
             except (errors.FilesError, errors.ConflictError) as error:
                 problem = str(error)
             self._database.commit(catalog.note_learned, str(place), digest, slug, problem)
-        return [
-            Problem(path, row.problem) for path, row in self._learned_rows().items() if row.problem
-        ]
-
-    def _learned_rows(self) -> Mapping[str, Any]:
-        return self._index.look_up(catalog.list_learned)
+        rows = self._index.look_up(catalog.list_learned)
+        return [Problem(path, row.problem) for path, row in rows.items() if row.problem]
 
 
 def iter_finished(folder: Path) -> Iterator[tuple[str, Path, str]]:
