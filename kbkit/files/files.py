@@ -12,13 +12,7 @@ from typing import BinaryIO
 from kbkit.errors import ConfigError, IsFolderError, MissingPathError, NotTextError, NotUniqueError
 from kbkit.files.folder import Item, Stored, time_of, version
 from kbkit.files.index import FileIndex, saying_done
-from kbkit.files.memory_tool import (
-    MemoryTool,
-    insert_lines,
-    number_lines,
-    replace_part,
-    with_newline,
-)
+from kbkit.files.memory_tool import MemoryTool, insert_lines, number_lines, replace_part
 from kbkit.files.paths import join_parts, parts_of
 from kbkit.files.shown import MAX as MAX_FOLDERS
 from kbkit.files.shown import ROOT, ShownKnowledgeBases, prompt
@@ -185,7 +179,7 @@ class Files:
         added = _bytes(path, content)
 
         def edit(before: bytes | None) -> bytes:
-            return added if before is None else with_newline(before) + added
+            return added if before is None else _with_newline(before) + added
 
         return self._update_index(self._store.change(path, edit, if_match=if_match))
 
@@ -484,3 +478,9 @@ def _decode(path: str, data: bytes) -> str:
         raise NotTextError(
             f"{path}: is not UTF-8 text; open it in the folder of the files"
         ) from None
+
+
+def _with_newline(data: bytes) -> bytes:
+    if not data or data.endswith(b"\n"):
+        return data
+    return data + (b"\r\n" if b"\r\n" in data else b"\n")

@@ -79,12 +79,6 @@ def insert_lines(text: str, line: int, part: str) -> str:
     return "".join([*lines[:line], part, *lines[line:]])
 
 
-def with_newline(data: bytes) -> bytes:
-    if not data or data.endswith(b"\n"):
-        return data
-    return data + (b"\r\n" if b"\r\n" in data else b"\n")
-
-
 ROOT = "/memories"
 MAX_LINES = 999_999
 """Maximum lines shown: numbers have six places."""

@@ -13,7 +13,7 @@ from kbkit.export.pages.paths import assign_paths
 from kbkit.files.paths import join_parts
 from kbkit.models import FileInfo, FileKind
 from kbkit.models.files import FILES
-from kbkit.models.values import pluralize
+from kbkit.models.values import pluralize, shared_length
 from kbkit.stores.catalog import indexed_files, knowledge_bases, reading
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.indexed_files import PageRow
@@ -108,7 +108,7 @@ class ShownKnowledgeBases:
             return cached
         rows = {page.uri: page for page in self._database.look_up(indexed_files.pages, row.id)}
         paths = assign_paths(rows, "")
-        shared = _count_shared([path.split("/")[1:-1] for path in paths.values()])
+        shared = shared_length([path.split("/")[1:-1] for path in paths.values()])
         pages = {
             "/".join([root, *path.split("/")[1 + shared :]]): rows[uri]
             for uri, path in paths.items()
@@ -126,14 +126,6 @@ class ShownKnowledgeBases:
                 children.setdefault(parent, {})[name] = folder
         self._folders[row.id] = _Folder(row.version, pages, children)
         return self._folders[row.id]
-
-
-def _count_shared(folders: Sequence[Sequence[str]]) -> int:
-    shortest = min(folders, key=len, default=())
-    for count, name in enumerate(shortest):
-        if any(other[count] != name for other in folders):
-            return count
-    return len(shortest)
 
 
 def _folder_info(path: str, created: datetime, changed: datetime) -> FileInfo:
