@@ -26,10 +26,6 @@ Row = dict[str, Any]
 """``id``, ``name``, and ``about`` of a file or an empty ``count`` of a folder."""
 
 
-def rows(infos: Sequence[FileInfo]) -> list[Row]:
-    return [_row(info) for info in infos]
-
-
 def ancestors(path: str) -> list[str]:
     parts = path.split("/")[:-1]
     return ["/".join(parts[: depth + 1]) for depth in range(len(parts))]
@@ -179,7 +175,7 @@ class FilesPanel(ReadingPanel):
         folder = text_in(message, "folder")
         self._open_folders.add(folder)
         try:
-            return {"rows": rows(self._files.list(folder))}
+            return {"rows": [_row(info) for info in self._files.list(folder)]}
         except errors.FilesError:  # deleted meanwhile
             self._open_folders.discard(folder)
             return {"rows": []}
@@ -258,7 +254,7 @@ class FilesPanel(ReadingPanel):
     def _reread(self, opened: str = "", *, reveal: str = "") -> None:
         self._seen = self._revision()
         self._version += 1
-        self._view.roots = rows(self._files.list())
+        self._view.roots = [_row(info) for info in self._files.list()]
         path = opened or (self.file.path if self.file is not None else "")
         info = None
         if path:
@@ -293,7 +289,9 @@ class FilesPanel(ReadingPanel):
             text = self._files.read(path)
         except errors.NotTextError:
             is_text = False
-            text = self._extract(path)
+            text = ""
+            with suppress(errors.KbkitError):
+                text = self._workspace[FILES].documents[path].content
             note = (
                 "This file is not text; below is the text that search reads from it."
                 if text
@@ -326,12 +324,6 @@ class FilesPanel(ReadingPanel):
             "as_text": self._as_text if rendered and is_text else None,
             "note": note,
         }
-
-    def _extract(self, path: str) -> str:
-        try:
-            return self._workspace[FILES].documents[path].content
-        except errors.KbkitError:
-            return ""
 
     def _show_tree(self, reveal: str = "") -> None:
         text = self.find_box.value.strip()
