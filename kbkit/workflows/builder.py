@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from kbkit.errors import KbkitError
 from kbkit.export import ExportReport
@@ -28,6 +28,8 @@ from kbkit.sources.files import walk
 from kbkit.workspace import Workspace, stores_of
 
 if TYPE_CHECKING:
+    from kbkit.entries.entries import Entries
+    from kbkit.files.files import Files
     from kbkit.models import SyncReport
 
 _log = logging.getLogger(__name__)
@@ -254,18 +256,8 @@ def watch(
         time.sleep(max(interval, SHARE * seconds))
 
 
-class SyncedFolder(Protocol):
-    """A folder that other programs may change: files, or entries."""
-
-    @property
-    def path(self) -> Path: ...
-
-    def sync(self, *, on_progress: OnProgress) -> SyncReport:
-        """Import changes."""
-
-
 def watch_files(
-    files: SyncedFolder,
+    files: Files | Entries,
     *,
     stop: threading.Event,
     on_sync: Callable[[SyncReport], None] = lambda _: None,

@@ -125,23 +125,20 @@ class Hub:
         self._fetcher = fetcher
         self._url = url.rstrip("/")
         self.repository = repository
-        self.revision, self.files = self._listing(revision)
-
-    def _listing(self, revision: str) -> tuple[str, Mapping[str, HubFile]]:
         quoted = quote(revision, safe="")
-        url = f"{self._url}/api/models/{self.repository}/revision/{quoted}?blobs=true"
-        response = self._get(url, f"{self.repository} at {revision}")
+        url = f"{self._url}/api/models/{repository}/revision/{quoted}?blobs=true"
+        response = self._get(url, f"{repository} at {revision}")
         try:
             answer = json.loads(response.body)
-            commit = str(answer["sha"])
+            self.revision = str(answer["sha"])
             files = [_file(entry) for entry in answer["siblings"]]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise EmbedderError(
                 f"{url}: not a list of a model's files; is KBKIT_MODELS_URL a hub?"
             ) from error
-        if not commit.isalnum() or len(commit) > 64:
+        if not self.revision.isalnum() or len(self.revision) > 64:
             raise EmbedderError(f"{url}: names no commit; is KBKIT_MODELS_URL a hub?")
-        return commit, {file.name: file for file in files if presets.is_inside(file.name)}
+        self.files = {file.name: file for file in files if presets.is_inside(file.name)}
 
     def download(self, file: HubFile, path: Path, report: Callable[[], None]) -> None:
         url = f"{self._url}/{self.repository}/resolve/{self.revision}/{quote(file.name)}"

@@ -72,7 +72,10 @@ def migrate(
         )
         tables = copier.run(lambda: folders.extend(_copy_folders(source, destination)))
         with suppress(KbkitError):  # the index is repaired on demand
-            _index(destination, notify)
+            with destination.database.read() as transaction:
+                kb_ids = sorted(knowledge_bases.ids(transaction))
+            for kb_id in kb_ids:
+                destination.vectors.apply(kb_id, lambda done: notify(Progress("index", done)))
     seconds = round(time.monotonic() - began, 3)
     return Migration(address, place, tables, copier.kept, tuple(folders), seconds)
 
@@ -113,10 +116,3 @@ def _copy_folders(source: Stores, destination: Stores) -> list[str]:
     if take_images(destination.images, source.images):
         copied.append("images")
     return copied
-
-
-def _index(stores: Stores, on_progress: OnProgress) -> None:
-    """Build the vector index from the catalog."""
-    kb_ids = sorted(stores.database.look_up(knowledge_bases.ids))
-    for kb_id in kb_ids:
-        stores.vectors.apply(kb_id, lambda done: on_progress(Progress("index", done)))
