@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -157,8 +156,9 @@ class WorkspaceSearches(ABC):
 
         finders: dict[str, Finder] = {}
         if settings.max_entities and parsed.filters == models.Filters():
-            facts = EntityFacts(self._stores.database, retrievers, settings.max_entities)
-            finders["graph"] = lambda: facts.find(parsed.text)
+            finders["graph"] = lambda: _entity_facts(
+                self._stores.database, retrievers, parsed.text, settings.max_entities
+            )
         if parsed.filters == models.Filters():
             finders |= self._finders(parsed.text, retrievers, all_kbs=kbs is None)
         return build(query, find, finders, count, budget)
@@ -248,57 +248,50 @@ class _Match(NamedTuple):
         return self.graph.entities[self.row]
 
 
-@dataclass(frozen=True, slots=True)
-class EntityFacts:
-    """A finder of context: entities that a question names, with relations and definition.
+def _entity_facts(
+    database: Database, retrievers: Mapping[str, Retriever], query: str, limit: int
+) -> Findings:
+    """Find facts about the entities that a question names, of long and rare names first.
 
-    Attributes:
-        retrievers: By name of their knowledge base.
+    Leave out entities without definition, aliases, description and relations.
     """
+    by_entity: dict[str, list[_Match]] = {}
+    lengths: dict[str, int] = {}
+    for kb, retriever in retrievers.items():
+        graph = retriever.graph()
+        for mention in entities_in(query, graph, retriever.frequency):
+            entity = graph.entities[mention.row]
+            if mention.share >= _MIN_SHARE and entity.chunks:
+                lengths.setdefault(entity.id, mention.words)
+                by_entity.setdefault(entity.id, []).append(_Match(kb, graph, mention.row))
+    counts = {id_: sum(m.entity.chunks for m in group) for id_, group in by_entity.items()}
+    order = sorted(by_entity, key=lambda id_: (-lengths[id_], counts[id_], id_))
+    groups = [by_entity[id_] for id_ in order[: _CANDIDATES * limit]]
+    facts = [
+        _fact(group, hit) for group, hit in zip(groups, _definitions(database, groups), strict=True)
+    ]
+    informative = [fact for fact in facts if fact.hit is not None or len(fact.lines) > 1]
+    return Findings(facts=informative[:limit])
 
-    database: Database
-    retrievers: Mapping[str, Retriever]
-    limit: int
 
-    def find(self, query: str) -> Findings:
-        """Return facts about the entities that a question names, of long and rare names first.
-
-        Leave out entities without definition, aliases, description and relations.
-        """
-        by_entity: dict[str, list[_Match]] = {}
-        lengths: dict[str, int] = {}
-        for kb, retriever in self.retrievers.items():
-            graph = retriever.graph()
-            for mention in entities_in(query, graph, retriever.frequency):
-                entity = graph.entities[mention.row]
-                if mention.share >= _MIN_SHARE and entity.chunks:
-                    lengths.setdefault(entity.id, mention.words)
-                    by_entity.setdefault(entity.id, []).append(_Match(kb, graph, mention.row))
-        counts = {id_: sum(m.entity.chunks for m in group) for id_, group in by_entity.items()}
-        order = sorted(by_entity, key=lambda id_: (-lengths[id_], counts[id_], id_))
-        groups = [by_entity[id_] for id_ in order[: _CANDIDATES * self.limit]]
-        facts = [
-            _fact(group, hit) for group, hit in zip(groups, self._definitions(groups), strict=True)
+def _definitions(
+    database: Database, groups: Sequence[Sequence[_Match]]
+) -> Iterator[models.Hit | None]:
+    locations = [
+        [
+            (seq, match.kb)
+            for match in group
+            for seq in match.graph.definitions.get(match.row, ())[:_PLACES]
         ]
-        informative = [fact for fact in facts if fact.hit is not None or len(fact.lines) > 1]
-        return Findings(facts=informative[: self.limit])
-
-    def _definitions(self, groups: Sequence[Sequence[_Match]]) -> Iterator[models.Hit | None]:
-        locations = [
-            [
-                (seq, match.kb)
-                for match in group
-                for seq in match.graph.definitions.get(match.row, ())[:_PLACES]
-            ]
-            for group in groups
-        ]
-        chunks = self.database.chunks(sorted({seq for pairs in locations for seq, _ in pairs}))
-        for group, pairs in zip(groups, locations, strict=True):
-            rows = [(kb, *chunks[seq]) for seq, kb in pairs if seq in chunks]
-            rows = [row for row in rows if row[2].state is not models.DocumentState.GONE]
-            spellings = {s for match in group for s in (match.entity.name, *match.entity.aliases)}
-            best = min(rows, key=lambda row: distance_of(row[1], spellings), default=None)
-            yield None if best is None else hit_of(*best)
+        for group in groups
+    ]
+    chunks = database.chunks(sorted({seq for pairs in locations for seq, _ in pairs}))
+    for group, pairs in zip(groups, locations, strict=True):
+        rows = [(kb, *chunks[seq]) for seq, kb in pairs if seq in chunks]
+        rows = [row for row in rows if row[2].state is not models.DocumentState.GONE]
+        spellings = {s for match in group for s in (match.entity.name, *match.entity.aliases)}
+        best = min(rows, key=lambda row: distance_of(row[1], spellings), default=None)
+        yield None if best is None else hit_of(*best)
 
 
 def _fact(group: Sequence[_Match], hit: models.Hit | None) -> ContextFact:
