@@ -48,7 +48,7 @@ class KbMagics(Magics):
         self._hits: Hits | None = None
         self._rated: Rating | None = None
         self._commands: dict[str, Callable[[str], object]] = {
-            "list": self._list,
+            "list": lambda _: self._workspace(),
             "open": self._open,
             "search": self._search,
             "ask": self._ask,
@@ -138,9 +138,6 @@ class KbMagics(Magics):
             return list(self._workspace())
         except KbkitError:  # the tab key must not raise
             return []
-
-    def _list(self, _: str) -> Workspace:
-        return self._workspace()
 
     def _open(self, folder: str) -> Workspace:
         if not folder:
