@@ -188,6 +188,7 @@ _SPELLED = {
     "kbs": "--kb",
     "limit": "--limit -n",
     "output": "--output -o",
+    "quiet": "--quiet -q",
     "tags": "--tag",
     "verbose": "--verbose -v",
     "yes": "--yes -y",
@@ -280,14 +281,18 @@ def command(
             if outcome.code:
                 raise typer.Exit(outcome.code)
 
-        # typer reads the signature
-        run.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
-        run.__annotations__ = {each.name: each.annotation for each in parameters.values()}
-        run.__name__, run.__doc__ = function.__name__, _parse_docstring(function)[0]
-        group.command(name)(run)
+        group.command(name)(_signed(run, function, parameters))
         return function
 
     return decorate
+
+
+def _signed(run: Any, function: Callable[..., Any], parameters: Mapping[str, Parameter]) -> Any:
+    # typer reads the signature
+    run.__signature__ = inspect.Signature(list(parameters.values()))
+    run.__annotations__ = {each.name: each.annotation for each in parameters.values()}
+    run.__name__, run.__doc__ = function.__name__, _parse_docstring(function)[0]
+    return run
 
 
 def _parse_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
@@ -349,35 +354,31 @@ def _print_version(requested: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def workspace_option(
-    workspace: Annotated[
-        Path | None,
-        typer.Option(help="Folder of the workspace (default: KBKIT_WORKSPACE, kbkit.toml, ./kb)."),
-    ] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log every step.")] = False,
-    log_json: Annotated[
-        bool,
-        typer.Option(
-            "--log-json", help="Log steps and errors as JSON lines; secrets are left out."
-        ),
-    ] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print only results and errors.")
-    ] = False,
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", help="Print the version.", callback=_print_version, is_eager=True
-        ),
-    ] = False,
+def _begin(
+    *,
+    workspace: Path | None = None,
+    verbose: bool = False,
+    log_json: bool = False,
+    quiet: bool = False,
+    version: Annotated[bool, typer.Option(callback=_print_version, is_eager=True)] = False,
 ) -> None:
-    """Turn documentation into knowledge bases that answer, and publish them."""
+    """Turn documentation into knowledge bases that answer, and publish them.
+
+    Args:
+        workspace: Folder of the workspace (default: KBKIT_WORKSPACE, kbkit.toml, ./kb).
+        verbose: Log every step.
+        log_json: Log steps and errors as JSON lines; secrets are left out.
+        quiet: Print only results and errors.
+        version: Print the version.
+    """
     if verbose and quiet:
         raise typer.BadParameter("give either --verbose or --quiet")
     terminal.Verbosity.level = verbose - quiet
     configure_logs(verbose - quiet, as_json=log_json)
     Chosen.workspace = workspace
+
+
+app.callback()(_signed(_begin, _begin, _parameters(_begin)))
 
 
 @contextmanager

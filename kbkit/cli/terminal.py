@@ -141,13 +141,11 @@ def print_pairs(pairs: list[tuple[str, str]]) -> None:
 
 
 def print_ingest(report: IngestReport, name: str) -> None:
-    say(
-        f"{report.new:,} new, {report.changed:,} changed, {report.same:,} same, "
-        f"{report.gone:,} gone; {pluralize(report.chunks_embedded, 'chunk')} embedded"
-    )
+    (_, documents), *lines = report.lines()
+    say(f"{documents}; {pluralize(report.chunks_embedded, 'chunk')} embedded")
     if report.improvement:
         say_improvement(report.improvement, name)
-    for label, text in report.lines():
+    for label, text in lines:
         if label == "failed":
             complain(f"failed: {to_options(text)}")
         elif label in ("skipped", "note", "warning"):
