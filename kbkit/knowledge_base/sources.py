@@ -162,17 +162,10 @@ class Sources(Items):
         return matches[0]
 
 
+_SAME = str.split("id type location base from_recipe created_at enabled version")
+
+
 def _info(row: SourceRow, counts: Mapping[str, int]) -> SourceInfo:
-    return SourceInfo(
-        id=row.id,
-        type=row.type,
-        location=row.location,
-        base=row.base,
-        from_recipe=row.from_recipe,
-        created_at=row.created_at,
-        options=row.spec,
-        name=row.place,
-        enabled=row.enabled,
-        documents=counts.get(row.id, 0),
-        version=row.version,
-    )
+    values = {name: getattr(row, name) for name in _SAME}
+    documents = counts.get(row.id, 0)
+    return SourceInfo(**values, options=row.spec, name=row.place, documents=documents)
