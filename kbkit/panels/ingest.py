@@ -102,14 +102,8 @@ _TEMPLATE = "ingest.html.j2"
 
 
 def counts(report: IngestReport, place: str, seconds: float) -> str:
-    numbers = {
-        "new": report.new,
-        "changed": report.changed,
-        "same": report.same,
-        "gone": report.gone,
-        "failed": len(report.failed),
-        "skipped": len(report.skipped),
-    }
+    numbers = {name: getattr(report, name) for name in ("new", "changed", "same", "gone")}
+    numbers |= {"failed": len(report.failed), "skipped": len(report.skipped)}
     total = sum(numbers.values())
     pace = f"{total / seconds:.1f} pages/s" if total and seconds > 0.05 else ""
     location = plain(place, PATH_LENGTH)
