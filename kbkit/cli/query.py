@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbkit import cli
+from kbkit.cli import terminal
 from kbkit.errors import ConfigError, NotFoundError, SourceError
 from kbkit.models import Filters
 from kbkit.models.values import without_controls
@@ -108,16 +109,16 @@ def search(
                     typer.echo("[]")
                     continue
                 hits = ask(line)
-                typer.echo(cli.terminal.to_json(hits.to_dicts()))
+                typer.echo(terminal.to_json(hits.to_dicts()))
                 notes.update(dict.fromkeys(hits.notes))
-            cli.terminal.say_notes(notes)
+            terminal.say_notes(notes)
             return
         hits = ask(query or "")
     if as_json or as_jsonl:
-        cli.terminal.say_notes(hits.notes)
-        typer.echo(cli.terminal.to_json(hits.to_dicts(), indent=None if as_jsonl else 2))
+        terminal.say_notes(hits.notes)
+        typer.echo(terminal.to_json(hits.to_dicts(), indent=None if as_jsonl else 2))
     else:
-        cli.terminal.print_hits(hits)
+        terminal.print_hits(hits)
 
 
 @cli.command(cli.app, "context")
@@ -137,7 +138,7 @@ def context_(
         limit: Maximum passages (default: KBKIT_TOP_K, or 3).
     """
     answer = ws.context(query, kbs=kbs, max_tokens=max_tokens, limit=limit)
-    cli.terminal.say_notes(answer.notes)
+    terminal.say_notes(answer.notes)
     return cli.Done(answer, partial(typer.echo, without_controls(answer.text)))
 
 
@@ -168,26 +169,24 @@ def eval_(
     if fail_under is not None and not 0 <= fail_under <= 1:
         raise typer.BadParameter(f"--fail-under {fail_under}: give a number from 0 to 1")
     name, ground_truth = _ground_truth(target, questions, judgements)
-    with cli.open_workspace() as workspace, cli.terminal.progress() as on_progress:
+    with cli.open_workspace() as workspace, terminal.progress() as on_progress:
         kb = _build_target(workspace, name, target)
         result = kb.feedback.evaluate(
             ground_truth, mode=mode, against=against, wait=wait, on_progress=on_progress
         )
-    show, code = partial(cli.terminal.print_evaluation, result, verbose), 0
+    show, code = partial(terminal.print_evaluation, result, verbose), 0
     if fail_under is not None and result.ndcg < fail_under:
-        cli.terminal.say(f"nDCG@10 {result.ndcg:.3f} is below {fail_under}")
+        terminal.say(f"nDCG@10 {result.ndcg:.3f} is below {fail_under}")
         code = cli.EXIT_BELOW_FLOOR
     return cli.Done(result, show, code)
 
 
 def _print_tuned(report: TuneReport) -> None:
-    cli.terminal.print_tuning(report)
+    terminal.print_tuning(report)
     if report.wins and not report.kept:
-        cli.terminal.say(
-            "nothing changed; --keep writes the proposed settings to the knowledge base"
-        )
+        terminal.say("nothing changed; --keep writes the proposed settings to the knowledge base")
     if report.wins:
-        cli.terminal.say("put this into the recipe, or the next build undoes it:")
+        terminal.say("put this into the recipe, or the next build undoes it:")
         typer.echo(report.to_yaml(), nl=False)
 
 
@@ -208,7 +207,7 @@ def tune(
         seed: Seed of the split into training and test.
     """
     name, ground_truth = _ground_truth(target, questions, judgements)
-    with cli.open_workspace() as workspace, cli.terminal.progress() as on_progress:
+    with cli.open_workspace() as workspace, terminal.progress() as on_progress:
         kb = _build_target(workspace, name, target)
         return kb.feedback.tune(
             ground_truth, keep=keep, seed=seed, wait=wait, on_progress=on_progress
@@ -219,12 +218,12 @@ def _print_fidelity(report: FidelityReport) -> None:
     from kbkit.models.ingest_report import losses
 
     header, *rows = report.rows()
-    cli.terminal.print_table(header, rows)
-    cli.terminal.say(f"{report.titles:.1%} of the titles are unique to their page")
+    terminal.print_table(header, rows)
+    terminal.say(f"{report.titles:.1%} of the titles are unique to their page")
     if report.warning:
-        cli.terminal.say(f"poorly read: {report.warning}")
+        terminal.say(f"poorly read: {report.warning}")
     for page in report.worst[:WORST_PAGES]:
-        cli.terminal.say(f"worst: {page.uri}: {losses(page.fidelity.counts())}")
+        terminal.say(f"worst: {page.uri}: {losses(page.fidelity.counts())}")
 
 
 @cli.command(cli.app, show=_print_fidelity)
