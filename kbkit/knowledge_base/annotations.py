@@ -154,15 +154,9 @@ def _documents(
     defining = subjects.defining(transaction, handle.id, words)
     return [
         models.SpeakingDocument(
-            kb=handle.name,
-            id=id_,
-            title=by_id[id_].title,
-            uri=by_id[id_].uri,
-            description=by_id[id_].description,
-            chunks=count,
-            defines=id_ in defining,
+            handle.name, id_, each.title, each.uri, each.description, counts[id_], id_ in defining
         )
-        for id_, count in counts.items()
+        for id_, each in by_id.items()
     ]
 
 

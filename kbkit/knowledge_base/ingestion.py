@@ -70,7 +70,12 @@ class Ingestion:
         for row in rows:
             self.change_source(row, enabled=True)
         report = self._run(rows, on_progress, stop, handed)
-        self._forget_failed([row for row in rows if row.id not in ids_before], report)
+        failed = {problem.uri for problem in report.failed_sources}
+        counts = self.document_counts()
+        for row in rows:  # new ones that could not be read are probably mistyped
+            is_lost = row.location in failed and not counts.get(row.id) and not report.interrupted
+            if is_lost and row.id not in ids_before:
+                self.drop_source(row.id)
         return report
 
     def _read_once(
@@ -238,14 +243,6 @@ class Ingestion:
         other_places = (disk_place(row) for row in rows if row.key != key)
         return DiskPlace.of(path, base).apart(filter(None, other_places)).name
 
-    def _forget_failed(self, rows: Sequence[SourceRow], report: IngestReport) -> None:
-        """Delete new sources that could not be read: they are probably mistyped."""
-        failed = {problem.uri for problem in report.failed_sources}
-        counts = self.document_counts()
-        for row in rows:
-            if row.location in failed and not counts.get(row.id) and not report.interrupted:
-                self.drop_source(row.id)
-
     def drop_source(
         self, source_id: str, *, keep_documents: bool = False, if_match: str | None = None
     ) -> None:
@@ -278,16 +275,10 @@ class Ingestion:
         self._reindex(on_progress, stop)
         with progress_bar(on_progress) as notify:
             report = self.pipeline().run(pairs, events, on_progress=notify, stop=stop)
-            report = self._summarize(report, notify, stop, wait=wait)
-        return self._with_encoder(report)
-
-    def _summarize(
-        self, report: IngestReport, notify: OnProgress | None, stop: Stop, *, wait: bool
-    ) -> IngestReport:
-        start = time.perf_counter()
-        try:
-            work = self.improving.after_ingest(wait=wait, on_progress=notify, stop=stop)
-            seconds = {**report.seconds, "summaries": round(time.perf_counter() - start, 3)}
-            return replace(report, seconds=seconds, improvement=work)
-        finally:  # documents can be searched without summaries
-            self._stores.snapshots.save(self.id)
+            start = time.perf_counter()
+            try:
+                work = self.improving.after_ingest(wait=wait, on_progress=notify, stop=stop)
+                seconds = {**report.seconds, "summaries": round(time.perf_counter() - start, 3)}
+            finally:  # documents can be searched without summaries
+                self._stores.snapshots.save(self.id)
+        return self._with_encoder(replace(report, seconds=seconds, improvement=work))

@@ -72,9 +72,7 @@ def migrate(
         )
         tables = copier.run(lambda: folders.extend(_copy_folders(source, destination)))
         with suppress(KbkitError):  # the index is repaired on demand
-            with destination.database.read() as transaction:
-                kb_ids = sorted(knowledge_bases.ids(transaction))
-            for kb_id in kb_ids:
+            for kb_id in sorted(destination.database.look_up(knowledge_bases.ids)):
                 destination.vectors.apply(kb_id, lambda done: notify(Progress("index", done)))
     seconds = round(time.monotonic() - began, 3)
     return Migration(address, place, tables, copier.kept, tuple(folders), seconds)
