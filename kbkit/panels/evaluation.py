@@ -41,12 +41,16 @@ def results_of(evaluation: Evaluation) -> tuple[dict[str, Any], list[int]]:
     first, second = evaluation.against.results, evaluation.results
     differences = np.array([b.ndcg - a.ndcg for a, b in zip(first, second, strict=True)])
     order = np.argsort(-differences, kind="stable").tolist()
+    sides = [(each.means(), each.intervals()) for each in (evaluation.against, evaluation)]
     changes = evaluation.differences()
     counts, _ = np.histogram(differences, _BINS)
     html = render.fill_template(
         "evaluation.html.j2",
         "results",
-        measures=[(name, _sides(evaluation, name), change) for name, change in changes.items()],
+        measures=[
+            (name, [(means[name], *ends[name]) for means, ends in sides], change)
+            for name, change in changes.items()
+        ],
         differences=differences[order].tolist(),
         most=max(_LEAST_SCALE, *abs(differences).tolist()),
         bins=counts.tolist(),
@@ -55,13 +59,6 @@ def results_of(evaluation: Evaluation) -> tuple[dict[str, Any], list[int]]:
     )
     queries = [[render.plain(second[i].query, 300), first[i].ndcg, second[i].ndcg] for i in order]
     return {"html": html, "queries": queries}, order
-
-
-def _sides(evaluation: Evaluation, measure: str) -> list[tuple[float, ...]]:
-    """Return the mean of A and of B, each with its confidence interval."""
-    assert evaluation.against is not None
-    sides = (evaluation.against, evaluation)
-    return [(side.means()[measure], *side.intervals()[measure]) for side in sides]
 
 
 def summary(evaluation: Evaluation) -> str:
