@@ -70,9 +70,8 @@ class DocumentsPanel(ReadingPanel):
         self.undo_button = controls.button("Undo", "Undo the last rating or deletion", self.undo)
         types = [(str(each).replace("_", " "), str(each)) for each in DocumentType]
         self.type_box = controls.make(widgets.Dropdown, "Type", options=types)
-        hint = "separated by commas"
         self.tags_box = controls.make(
-            widgets.Text, "Tags", placeholder=hint, continuous_update=False
+            widgets.Text, "Tags", placeholder="separated by commas", continuous_update=False
         )
         for box in (self.type_box, self.tags_box):
             box.observe(self._on_labels, "value")
