@@ -49,8 +49,8 @@ class Entries:
         self._settings = settings
         self._store = EntryStore(stores.folder / ENTRIES, stores.locks)
         self._index = EntryIndex(self._store, stores, knowledge_base)
-        self._lookup = EntryLookup(self._store, self._index, knowledge_base)
-        self._learner = learning.Learner(self._store, self._index, stores)
+        self._lookup = EntryLookup(self._index)
+        self._learner = learning.Learner(self._index)
 
     @property
     def path(self) -> Path:

@@ -35,12 +35,12 @@ _MAX_WATCHED = 500  # entries whose files are polled
 class EntryIndex(FolderIndex):
     """Index of a workspace's entries."""
 
-    _store: EntryStore
+    store: EntryStore
 
     def revision(self) -> str:
         states = [self.look_up(knowledge_bases.state, ENTRIES)]
         with suppress(OSError):
-            for folder in sorted(self._store.root.iterdir())[:_MAX_WATCHED]:
+            for folder in sorted(self.store.root.iterdir())[:_MAX_WATCHED]:
                 for name in (NAME, VOTES):
                     with suppress(OSError):
                         status = (folder / name).lstat()
@@ -62,11 +62,11 @@ class EntryIndex(FolderIndex):
     ) -> EntrySyncReport:
         self._stores.require_home()
         skipped: dict[str, str] = {}
-        states = self._store.states(skipped.__setitem__)
+        states = self.store.states(skipped.__setitem__)
         records = self.records()
         report = EntrySyncReport()
         if any(_changes(records, states)) or self._new_votes(records):
-            with self._store.hold_lock(wait=wait):
+            with self.store.hold_lock(wait=wait):
                 report = self._level(on_progress, stop)
             records = self.records()
         problems = {slug: each.problem for slug, each in records.items() if each.problem}
@@ -85,16 +85,16 @@ class EntryIndex(FolderIndex):
         return {slugs[document_id]: votes for document_id, votes in votes_by_document.items()}
 
     def _level(self, on_progress: OnProgress | None, stop: Stop) -> EntrySyncReport:
-        kb = self._knowledge_base()
+        kb = self.knowledge_base()
         for slug, votes in self._new_votes(self.records()).items():
             try:
                 self.add_votes(slug, [vote for _, vote in votes])
             except FilesError:
                 continue  # retried once the folder is valid
-            with self._database.write() as transaction:
+            with self.database.write() as transaction:
                 for rating_id, _ in votes:
                     ratings.remove(transaction, kb.id, rating_id)
-        changed, deleted = _changes(self.records(), self._store.states(lambda slug, why: None))
+        changed, deleted = _changes(self.records(), self.store.states(lambda slug, why: None))
         report, before = EntrySyncReport(), handle_of(kb).row().version
         for start in range(0, max(1, len(changed)), _BATCH):
             if stop():
@@ -112,10 +112,10 @@ class EntryIndex(FolderIndex):
 
     def add_votes(self, slug: str, votes: Sequence[Vote]) -> None:
         """Write votes into an entry's folder, under a lock."""
-        before, data = self._store.read_votes(slug)
+        before, data = self.store.read_votes(slug)
         new_votes = [vote for vote in votes if vote not in before]
         newline = b"" if data.endswith(b"\n") or not data else b"\n"
-        self._store.write(f"{slug}/{VOTES}", data + newline + vote_lines(new_votes))
+        self.store.write(f"{slug}/{VOTES}", data + newline + vote_lines(new_votes))
 
     def _store_part(
         self, kb: KnowledgeBase, batch: Sequence[str], forget: Sequence[str], deleted: Sequence[str]
@@ -127,10 +127,10 @@ class EntryIndex(FolderIndex):
         faults: list[EntryRecord] = []
         for slug in batch:
             try:
-                entries[slug] = self._store.read_entry(slug)
+                entries[slug] = self.store.read_entry(slug)
             except FilesError as error:
                 reason = str(error).removeprefix(f"{slug}/").removeprefix(f"{slug}: ")
-                state = self._store.state(slug)
+                state = self.store.state(slug)
                 if state is not None:
                     record = records.get(slug) or _unread(slug, state)
                     faults.append(
@@ -144,7 +144,7 @@ class EntryIndex(FolderIndex):
             for slug, stored in entries.items()
             if slug in new_slugs and stored.skill.id in old_slugs
         }
-        with self._database.write() as transaction:
+        with self.database.write() as transaction:
             for slug, old_slug in moved.items():
                 indexed_files.rename_document(transaction, kb.id, old_slug, slug)
                 indexed_files.forget_entries(transaction, [old_slug])
@@ -161,7 +161,7 @@ class EntryIndex(FolderIndex):
         )
         removed = [slug for slug in forget if slug not in moved.values() and slug in records]
         ids = self._ids(entries, records, moved, removed)
-        with self._database.write() as transaction:
+        with self.database.write() as transaction:
             removed_ids = writing.ids_by_uri(transaction, kb.id, removed)
             for document_id in removed_ids.values():
                 writing.delete_document(transaction, kb.id, document_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,8 +14,7 @@ from kbkit.embedding.static import count_tokens
 from kbkit.entries.folders import FOLDER, NAME, read_knowledge, slug_fault, slug_of
 from kbkit.entries.index import EntryIndex
 from kbkit.entries.skill_file import VOTES, SkillFile, edit_yaml, located, read_skill, without_votes
-from kbkit.entries.store import PROMPT, README, EntryStore, renewal
-from kbkit.knowledge_base import KnowledgeBase
+from kbkit.entries.store import PROMPT, README, renewal
 from kbkit.models import Context, ContextPiece, EntryRating, EntrySource, EntryStatus, Problem
 from kbkit.models.reports import MAX_QUERY_LENGTH
 from kbkit.models.values import pluralize, quotation_mark
@@ -23,7 +22,6 @@ from kbkit.retrieval.context import ContextFact, Findings
 from kbkit.retrieval.delimiting import cut, fence, instructions, one_line
 from kbkit.stores.catalog import indexed_files as catalog
 from kbkit.stores.catalog.indexed_files import PRIOR_SCORE, PRIOR_VOTES, EntryRecord
-from kbkit.stores.stores import Stores
 
 _RULES: tuple[tuple[str, str], ...] = (
     ("a private key", r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"),
@@ -124,18 +122,16 @@ def check_knowledge(place: Path, files: Mapping[str, bytes]) -> tuple[SkillFile,
 class Learner:
     """Creates entries from finished tasks."""
 
-    def __init__(self, store: EntryStore, index: EntryIndex, stores: Stores) -> None:
-        self._store = store
+    def __init__(self, index: EntryIndex) -> None:
         self._index = index
-        self._database = stores.database
 
     def learn(self, place: Path, uploads: Mapping[str, bytes], task_id: str) -> str:
         skill, files = check_knowledge(place, uploads)
         slug = skill.id if skill.id and not slug_fault(skill.id) else slug_of(skill.title)
-        with self._store.hold_lock():
+        with self._index.store.hold_lock():
             ids = self._index.ids()
             slug = next((name for name, id_ in ids.items() if id_ == slug), slug)
-            before = self._store.existing(slug)
+            before = self._index.store.existing(slug)
             if before is not None and before.skill.source is not EntrySource.AUTO:
                 raise errors.ConflictError(
                     f"{slug}: a person wrote the entry of that slug; give what the task left "
@@ -149,7 +145,7 @@ class Learner:
                 **renewal(before, slug, ids),
             }
             files[NAME] = edit_yaml(without_votes(skill), values).encode()
-            self._store.renew(slug, files, before)
+            self._index.store.renew(slug, files, before)
         return slug
 
     def learn_finished(self, folder: Path | None) -> list[Problem]:
@@ -165,7 +161,7 @@ class Learner:
                 slug = self.learn(*read_knowledge(place), task)
             except (errors.FilesError, errors.ConflictError) as error:
                 problem = str(error)
-            self._database.commit(catalog.note_learned, str(place), digest, slug, problem)
+            self._index.database.commit(catalog.note_learned, str(place), digest, slug, problem)
         rows = self._index.look_up(catalog.list_learned)
         return [Problem(path, row.problem) for path, row in rows.items() if row.problem]
 
@@ -215,12 +211,8 @@ class Found(NamedTuple):
 class EntryLookup:
     """Finds the entries that fit a prompt."""
 
-    def __init__(
-        self, store: EntryStore, index: EntryIndex, knowledge_base: Callable[[], KnowledgeBase]
-    ) -> None:
-        self._store = store
+    def __init__(self, index: EntryIndex) -> None:
         self._index = index
-        self._knowledge_base = knowledge_base
 
     def find(self, prompt: str, limit: int) -> list[Found]:
         records = self._index.records()
@@ -231,7 +223,7 @@ class EntryLookup:
         }
         if not usable or not limit:
             return []
-        hits = self._knowledge_base().search(
+        hits = self._index.knowledge_base().search(
             prompt[:MAX_QUERY_LENGTH],
             limit=_PASSAGES_PER_ENTRY * (limit + len(records) - len(usable)),
         )
@@ -286,7 +278,7 @@ class EntryLookup:
         head = f"{title} ({record.slug}) {rating.stars}{votes}".strip()
         files = [
             item.path.removeprefix(f"{record.slug}/")
-            for item in self._store.walk(record.slug)
+            for item in self._index.store.walk(record.slug)
             if not item.is_folder and not item.path.endswith((f"/{NAME}", f"/{VOTES}"))
         ]
         more = f" and {len(files) - _MAX_FILES} more" if len(files) > _MAX_FILES else ""

@@ -100,11 +100,11 @@ class FolderIndex:
     def __init__(
         self, store: FileStore, stores: Stores, knowledge_base: Callable[[], KnowledgeBase]
     ) -> None:
-        self._store = store
+        self.store = store
         self._stores = stores
-        self._database = stores.database
+        self.database = stores.database
         self.look_up = stores.database.look_up
-        self._knowledge_base = knowledge_base
+        self.knowledge_base = knowledge_base
 
 
 class FileIndex(FolderIndex):
@@ -124,7 +124,7 @@ class FileIndex(FolderIndex):
         skipped: list[Problem] = []
         items = {
             item.path: item
-            for item in self._store.walk(path, lambda at, why: skipped.append(Problem(at, why)))
+            for item in self.store.walk(path, lambda at, why: skipped.append(Problem(at, why)))
             if not item.is_folder
         }
         records = self.look_up(indexed_files.records, path)
@@ -133,7 +133,7 @@ class FileIndex(FolderIndex):
         report = SyncReport(skipped=tuple(skipped))
         if not changed and not deleted:
             return report
-        kb = self._knowledge_base()
+        kb = self.knowledge_base()
         with FileParser() as reader:
             for start in range(0, max(1, len(changed)), _BATCH):
                 if stop():
@@ -167,7 +167,7 @@ class FileIndex(FolderIndex):
             return
         with (
             self._stores.locks.hold(LOCK, wait=_WAIT, task="storing files", poll=_POLL),
-            self._database.write() as transaction,
+            self.database.write() as transaction,
         ):
             paths = {path: target + path[len(source) :] for path in records}
             keys = indexed_files.names(transaction, list(paths))
@@ -192,7 +192,7 @@ class FileIndex(FolderIndex):
         for path in paths:
             before = existing.get(path)
             try:
-                stored = self._store.read(path)
+                stored = self.store.read(path)
             except FilesError as error:
                 if before is not None:
                     removed.append(path)
@@ -229,7 +229,7 @@ class FileIndex(FolderIndex):
             for uri in record.uris
             if uri not in current_uris.get(path, ())
         ]
-        with self._database.write() as transaction:
+        with self.database.write() as transaction:
             ids = writing.ids_by_uri(transaction, kb.id, stale_uris)
             for document_id in ids.values():
                 writing.delete_document(transaction, kb.id, document_id)
