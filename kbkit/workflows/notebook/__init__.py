@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from importlib import resources
 from pathlib import Path
@@ -13,6 +12,7 @@ from kbkit.extras import extra
 from kbkit.models import Progress
 from kbkit.recipes import Recipe, load_recipe
 from kbkit.runtime.progress import OnProgress, ignore
+from kbkit.workflows.draft import inside
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -47,9 +47,9 @@ def write_notebook(
     notebook = nbformat.reads(  # type: ignore[no-untyped-call]
         resources.files(__name__).joinpath(_TEMPLATE).read_text(encoding="utf-8"), as_version=4
     )
-    values: dict[str, str | bool] = {"recipe": _relative_to(path.parent, recipe), "trust": trust}
+    values: dict[str, str | bool] = {"recipe": inside(Path(recipe), path.parent), "trust": trust}
     if workspace is not None:
-        values["workspace"] = _relative_to(path.parent, workspace)
+        values["workspace"] = inside(Path(workspace), path.parent)
     _fill(notebook, loaded, values)
     _write(notebook, path)
     return path
@@ -115,13 +115,6 @@ def _assign(line: str, values: dict[str, str | bool]) -> str:
 
 def _plain(text: str) -> str:
     return _MARKUP.sub(lambda match: f"\\{match[0]}", " ".join(text.split()))
-
-
-def _relative_to(folder: Path, path: str | Path) -> str:
-    try:
-        return Path(os.path.relpath(path, folder)).as_posix()
-    except ValueError:  # on another drive
-        return str(Path(path).absolute())
 
 
 def _write(notebook: NotebookNode, path: Path) -> None:
