@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from io import BytesIO
@@ -362,13 +363,10 @@ class Files:
 
     def prompt(self) -> str:
         """Return a section for a system prompt: the root folders and their use."""
-        counts: dict[str, int] = {}
-        for item in self._store.walk():
-            if not item.is_folder and "/" in item.path:
-                root = item.path.partition("/")[0]
-                counts[root] = counts.get(root, 0) + 1
+        paths = (item.path for item in self._store.walk() if not item.is_folder)
+        counts = Counter(path.partition("/")[0] for path in paths if "/" in path)
         names = [info.name for info in self.roots() if not info.read_only]
-        return prompt({name: counts.get(name, 0) for name in names}, self._shown.names())
+        return prompt({name: counts[name] for name in names}, self._shown.names())
 
     def _root(self) -> FileInfo:
         try:
