@@ -275,14 +275,12 @@ def draft_recipe(
 
 def _folder(path: Path, base: Path) -> Draft:
     kinds, folders, pages = Counter[str](), Counter[str](), 0
-    page = None
     for number, (file, within) in enumerate(walk(path)):
         if number >= _MAX_FILES:
             break
         suffix = file.suffix.lower()
         if suffix in (".html", ".htm"):
             pages += 1
-            page = page or file
         if suffix in FORMATS and not file.name.startswith("."):
             kinds[suffix] += 1
             for part in Path(within).parts[:-1]:
