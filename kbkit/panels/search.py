@@ -168,10 +168,8 @@ class SearchPanel(ResultsPanel):
 
     def _find(self, query: str) -> Hits:
         workspace, name = self._selector.workspace, self._selector.name
-        if workspace is None or name:
-            kb = self._selector.find()
-            return kb.search(query, limit=self._limit, mode=self.mode, filters=self.filters)
-        return workspace.search(query, limit=self._limit, mode=self.mode, filters=self.filters)
+        asked = self._selector.find() if workspace is None or name else workspace
+        return asked.search(query, limit=self._limit, mode=self.mode, filters=self.filters)
 
     def _show(self, results: ResultSet, *, fresh: bool = True) -> None:
         shown = {card_id(hit) for hit in results.hits}
