@@ -81,12 +81,8 @@ def chunks_frame(chunks: Iterable[models.Chunk]) -> pd.DataFrame:
     missing if the source has no pages.
     """
     rows = [asdict(chunk) | {"length": chunk.end - chunk.start} for chunk in chunks]
-    return typed_frame(
-        rows,
-        models.Chunk,
-        "id document_id position heading_path anchor page start end length text",
-        length="Int64",
-    ).set_index("id")
+    names = "id document_id position heading_path anchor page start end length text"
+    return typed_frame(rows, models.Chunk, names, length="Int64").set_index("id")
 
 
 def annotations_frame(annotated: Iterable[models.AnnotatedChunk]) -> pd.DataFrame:
@@ -138,12 +134,9 @@ def ratings_frame(ratings: Iterable[models.Rating]) -> pd.DataFrame:
 
 def sources_frame(sources: Iterable[models.SourceInfo]) -> pd.DataFrame:
     """Return sources as a DataFrame, oldest first, indexed by id."""
-    return typed_frame(
-        [asdict(source) for source in sources],
-        models.SourceInfo,
-        "id type location base from_recipe created_at options name enabled documents version",
-        type="category",
-    ).set_index("id")
+    rows = [asdict(source) for source in sources]
+    names = "id type location base from_recipe created_at options name enabled documents version"
+    return typed_frame(rows, models.SourceInfo, names, type="category").set_index("id")
 
 
 def map_frame(

@@ -95,18 +95,14 @@ def documents_by_type(documents: pd.DataFrame, now: datetime | None = None) -> P
     counts = documents.groupby([kinds, fresh]).size().rename("documents").reset_index()
     order = [*_FRESHNESS, _OLDER]
     counts["age"] = counts["fetched"].map(order.index)
+    colours = alt.Scale(domain=order, range=_FRESH_TO_OLD)
     chart = (
         alt.Chart(counts)
         .mark_bar()
         .encode(
             x=alt.X("documents:Q", title="documents", axis=_integers(counts["documents"].max())),
             y=alt.Y("document_type:N", title=None, sort="-x"),
-            color=alt.Color(
-                "fetched:N",
-                title="fetched",
-                sort=order,
-                scale=alt.Scale(domain=order, range=_FRESH_TO_OLD),
-            ),
+            color=alt.Color("fetched:N", title="fetched", sort=order, scale=colours),
             order=alt.Order("age:Q"),
             tooltip=["document_type:N", "fetched:N", "documents:Q"],
         )
@@ -143,17 +139,13 @@ def rating_histogram(ratings: pd.DataFrame) -> Plot:
     """Plot ratings by score, 1 to 5; the last rating by a rater for a target and query counts."""
     last = ratings.drop_duplicates(["target", "rater", "query"], keep="last")
     counts = last.value_counts(["score", "target_type"]).rename("ratings").reset_index()
+    scores = alt.Scale(domain=[1, 2, 3, 4, 5])
     nonzero = counts[counts["ratings"] > 0].rename(columns={"target_type": "of"})
     chart = (
         alt.Chart(nonzero)
         .mark_bar()
         .encode(
-            x=alt.X(
-                "score:O",
-                title="stars",
-                scale=alt.Scale(domain=[1, 2, 3, 4, 5]),
-                axis=alt.Axis(labelAngle=0),
-            ),
+            x=alt.X("score:O", title="stars", scale=scores, axis=alt.Axis(labelAngle=0)),
             y=alt.Y("ratings:Q", title="ratings", axis=_integers(counts["ratings"].max())),
             color=alt.Color("of:N", title="of a", scale=alt.Scale(scheme=_PALETTE)),
             tooltip=["score:O", "of:N", "ratings:Q"],

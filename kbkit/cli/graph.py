@@ -173,12 +173,9 @@ def create(
         aliases: Another name. Repeatable.
         properties: NAME=VALUE, with JSON or text as the value. Repeatable.
     """
+    values = _properties(properties)
     entity = ws.graph.create(
-        name,
-        type=type,
-        description=description,
-        aliases=aliases or (),
-        properties=_properties(properties),
+        name, type=type, description=description, aliases=aliases or (), properties=values
     )
     return Done(entity, f"created {plain(entity.name)}")
 
@@ -203,13 +200,9 @@ def update(
         aliases: Another name, instead of those before. Repeatable.
         properties: NAME=VALUE, with JSON or text as the value. Repeatable.
     """
+    values = _properties(properties)
     changed = ws.graph.update(
-        entity,
-        name=name,
-        type=type,
-        description=description,
-        aliases=aliases,
-        properties=_properties(properties),
+        entity, name=name, type=type, description=description, aliases=aliases, properties=values
     )
     return Done(changed, f"changed {plain(changed.name)}")
 

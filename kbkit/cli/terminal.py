@@ -74,12 +74,9 @@ def console(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
-    return Console(
-        stderr=stderr,
-        highlight=False,
-        color_system=None if os.environ.get("NO_COLOR") else "auto",
-        width=None if stream.isatty() else _PIPED_WIDTH,
-    )
+    colours: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
+    width = None if stream.isatty() else _PIPED_WIDTH
+    return Console(stderr=stderr, highlight=False, color_system=colours, width=width)
 
 
 def print_table(

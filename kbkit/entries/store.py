@@ -316,13 +316,9 @@ def document_of(stored: StoredEntry) -> models.SourceDocument:
         "source": skill.source.value,
         "entry": stored.slug,
     }
-    return models.SourceDocument(
-        stored.slug,
-        title,
-        "\n\n".join(filter(None, parts)),
-        tags=skill.tags,
-        metadata={key: value for key, value in metadata.items() if value},
-    )
+    text = "\n\n".join(filter(None, parts))
+    known = {key: value for key, value in metadata.items() if value}
+    return models.SourceDocument(stored.slug, title, text, tags=skill.tags, metadata=known)
 
 
 def title_of(stored: StoredEntry) -> str:

@@ -226,12 +226,11 @@ class CandidateCache:
         """Return nDCG@10 of each query, shape ``(queries,)``."""
         weights = weights_of(retrieval, Mode.HYBRID, self.factors)
         fused = fuse(self.features, weights)
-        factors = discounts(
-            fused.total,
-            self.features.documents,
-            self._near_duplicates(fused.total),
-            retrieval.per_document,
-        )
+        repeats = np.zeros(len(fused.total), np.bool_)
+        for start, vectors in self.near_duplicates:
+            part = slice(start, start + len(vectors))
+            repeats[part] = mark_duplicates(vectors, fused.total[part], self.threshold)
+        factors = discounts(fused.total, self.features.documents, repeats, retrieval.per_document)
         ranked = np.flatnonzero(fused.common)
         total = fused.multiply(factors).total[ranked]
         order = ranked[np.lexsort((-total, self.queries[ranked]))]
@@ -244,13 +243,6 @@ class CandidateCache:
         discounted = self.gains[best[top]] * _DISCOUNTS[places[top]]
         figures: Values = np.bincount(queries[top], discounted, len(self.ideal)) / self.ideal
         return figures
-
-    def _near_duplicates(self, total: Values) -> NDArray[np.bool_]:
-        duplicates = np.zeros(len(total), np.bool_)
-        for start, vectors in self.near_duplicates:
-            part = slice(start, start + len(vectors))
-            duplicates[part] = mark_duplicates(vectors, total[part], self.threshold)
-        return duplicates
 
 
 class _QueryCandidates(NamedTuple):

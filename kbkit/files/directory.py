@@ -339,12 +339,8 @@ class Trash:
                     if item_folder.stat(_ITEM) is None:
                         continue
                     note = json.loads(item_folder.read(_ABOUT, name)[0])
-                deleted = DeletedFile(
-                    name,
-                    str(note["path"]),
-                    FileKind(note["kind"]),
-                    datetime.fromisoformat(note["deleted_at"]),
-                )
-                yield Kept(deleted, {str(key): int(time) for key, time in note["created"].items()})
+                time = datetime.fromisoformat(note["deleted_at"])
+                deleted = DeletedFile(name, str(note["path"]), FileKind(note["kind"]), time)
+                yield Kept(deleted, {str(key): int(at) for key, at in note["created"].items()})
             except (errors.FilesError, ValueError, KeyError, TypeError, AttributeError):
                 continue  # not written by this module

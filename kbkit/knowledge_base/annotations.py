@@ -42,12 +42,10 @@ def list_subjects(
     limit: int | None,
 ) -> list[models.Subject]:
     check_limit(limit)
+    kinds = [] if kind is None else [check_member("kind", kind, models.SubjectKind)]
+    kb_ids, like = [handle.id for handle in handles], check_text("like", like)
     return stores.database.look_up(
-        subjects.list_subjects,
-        kinds=[check_member("kind", kind, models.SubjectKind)] if kind is not None else (),
-        like=check_text("like", like),
-        kb_ids=[handle.id for handle in handles],
-        limit=limit,
+        subjects.list_subjects, kinds=kinds, like=like, kb_ids=kb_ids, limit=limit
     )
 
 

@@ -148,12 +148,9 @@ class Ingestion:
         with self._stores.database.write() as transaction:
             current = knowledge_bases.get_by_id(transaction, self.id)
             spec_of(current).check_version(if_match)
-            knowledge_bases.update(
-                transaction,
-                self.id,
-                description=before.description if description is None else description,
-                config=spec.model_dump(mode="json"),
-            )
+            text = before.description if description is None else description
+            values = spec.model_dump(mode="json")
+            knowledge_bases.update(transaction, self.id, description=text, config=values)
             if old_spec.graph != spec.graph:
                 graph.forget_built(transaction, self.id)
             if old_spec.storage != spec.storage:

@@ -347,14 +347,9 @@ class KnowledgeBase(Searches):
 
         if self._ingestion.improving.left:  # a site shows the final state of search
             self._ingestion.improving.improve(models=False, on_progress=on_progress)
-        publisher = Publisher(
-            self._stores,
-            self.id,
-            self._handle.fit_query_encoder,
-            model,
-            graph,
-            attachments=self._handle.resources.attachments.get(self.id),
-        )
+        attachments = self._handle.resources.attachments.get(self.id)
+        fit = self._handle.fit_query_encoder
+        publisher = Publisher(self._stores, self.id, fit, model, graph, attachments=attachments)
         if pages_only:
             if files or entries:
                 raise ConfigError(

@@ -324,12 +324,9 @@ class EntriesPanel(EditingPanel):
         page = self._entries.list(**filters, sort=self._sort, limit=self._limit)
         filtered = any(filters.values())
         hint = "No entries yet. Create one with New entry, or have agents learn them."
+        empty = "No matches." if filtered else hint
         html = render.fill_template(
-            _TEMPLATE,
-            "table",
-            entries=page.entries,
-            sort=self._sort,
-            empty="No matches." if filtered else hint,
+            _TEMPLATE, "table", entries=page.entries, sort=self._sort, empty=empty
         )
         self._view.table = {"html": html, "left": page.total - len(page)}
         self.say(f"{pluralize(page.total, 'entry')}{' found' if filtered else ''}")

@@ -38,12 +38,8 @@ def stylesheet() -> str:
 def _templates() -> Environment:
     from jinja2 import Environment, PackageLoader  # slow to import
 
-    environment = Environment(
-        loader=PackageLoader("kbkit.panels", "static"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    loader = PackageLoader("kbkit.panels", "static")
+    environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(plain=plain, minute=minute, size=size)
     return environment
 

@@ -94,12 +94,9 @@ class Doctor:
         except KbkitError as error:
             self._report("embedder", name, [str(error)], "fix that; search by words goes on")
         self._index(row)
-        self._report(
-            "snapshot",
-            name,
-            self.stores.snapshots.faults(row.id),
-            mend=lambda: self.stores.snapshots.rebuild(row.id),
-        )
+        snapshots = self.stores.snapshots
+        faults = snapshots.faults(row.id)
+        self._report("snapshot", name, faults, mend=lambda: snapshots.rebuild(row.id))
 
     def _index(self, row: KnowledgeBaseRow) -> None:
         vectors = self.stores.vectors

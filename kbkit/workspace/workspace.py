@@ -55,12 +55,9 @@ class Workspace(WorkspaceSearches):
         self._engine = open_engine(engine)
         folder = Path(path or settings.workspace).absolute()
         self._stores = stores or Stores.open(folder, settings)
+        attachments = {ENTRIES: self._files_of_entry}
         self._resources = Resources(
-            self._stores,
-            settings,
-            Embedders(self._engine),
-            self._engine,
-            {ENTRIES: self._files_of_entry},
+            self._stores, settings, Embedders(self._engine), self._engine, attachments
         )
         self._knowledge_bases: dict[str, KnowledgeBase] = {}
         self._named_at: dict[str, tuple[int, KnowledgeBase]] = {}
