@@ -121,15 +121,12 @@ def chunk_lengths(chunks: pd.DataFrame) -> Plot:
     bars = pd.DataFrame(
         {"from": edges[:-1].round(), "to": edges[1:].round(), "chunks": numbers}
     ).query("chunks > 0")
+    x = alt.X("from:Q", title="characters", bin=alt.BinParams(binned=True))
+    y = alt.Y("chunks:Q", title="chunks", axis=_integers(numbers.max()))
     chart = (
         alt.Chart(bars)
         .mark_bar(binSpacing=1)
-        .encode(
-            x=alt.X("from:Q", title="characters", bin=alt.BinParams(binned=True)),
-            x2="to:Q",
-            y=alt.Y("chunks:Q", title="chunks", axis=_integers(numbers.max())),
-            tooltip=["from:Q", "to:Q", "chunks:Q"],
-        )
+        .encode(x=x, x2="to:Q", y=y, tooltip=["from:Q", "to:Q", "chunks:Q"])
     )
     middle = f", median {np.median(lengths):,.0f} characters" if len(lengths) else ""
     return _plot(chart, "Lengths of chunks", f"{len(lengths):,} chunks{middle}")

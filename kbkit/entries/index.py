@@ -71,11 +71,7 @@ class EntryIndex(FolderIndex):
             records = self.records()
         problems = {slug: each.problem for slug, each in records.items() if each.problem}
         reported = [Problem(slug, why) for slug, why in sorted({**skipped, **problems}.items())]
-        return replace(
-            report,
-            skipped=tuple(reported),
-            synced=sum(not each.problem for each in records.values()),
-        )
+        return replace(report, skipped=tuple(reported), synced=len(records) - len(problems))
 
     def _new_votes(self, records: Mapping[str, EntryRecord]) -> dict[str, list[tuple[int, Vote]]]:
         slugs = {each.document_id: slug for slug, each in records.items() if each.document_id}

@@ -183,12 +183,9 @@ class JudgingRound:
         """
         pool = self._pools.get(index)
         if pool is None:
+            query, limit, unshown = self.queries[index], self._limit, self._unshown
             pool = self._pools[index] = self._kb.pool(
-                self.queries[index],
-                limit=self._limit,
-                unshown=self._unshown,
-                seed=self._seed,
-                rater=self.rater,
+                query, limit=limit, unshown=unshown, seed=self._seed, rater=self.rater
             )
         return pool
 

@@ -84,12 +84,9 @@ def about(stores: Stores, handles: Sequence[Handle], query: str, *, limit: int) 
         related = {item.id: item for item in subjects.list_subjects(transaction, ids=related_ids)}
     chunks.sort(key=lambda item: -item.weight)
     documents.sort(key=lambda item: (not item.defines, -item.chunks))
+    entities = tuple(related[subject_id] for subject_id in related_ids if subject_id in related)
     return models.About(
-        text,
-        tuple(matches),
-        tuple(chunks[:limit]),
-        tuple(documents[:limit]),
-        tuple(related[subject_id] for subject_id in related_ids if subject_id in related),
+        text, tuple(matches), tuple(chunks[:limit]), tuple(documents[:limit]), entities
     )
 
 

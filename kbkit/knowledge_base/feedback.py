@@ -262,14 +262,9 @@ class Feedback:
             EmbedderError: The embedder failed.
         """
         rater = rater or self._handle.resources.settings.rater
+        rated = iter(self._ratings)
         return pool(
-            self._handle,
-            query,
-            limit=limit,
-            unshown=unshown,
-            seed=seed,
-            ratings=iter(self._ratings),
-            rater=rater,
+            self._handle, query, limit=limit, unshown=unshown, seed=seed, ratings=rated, rater=rater
         )
 
     def judging(
@@ -292,14 +287,9 @@ class Feedback:
             RecipeError: A file cannot be read or has a wrong line.
         """
         rater = check_text("rater", rater) or self._handle.resources.settings.rater
+        texts = load_queries(queries)
         return JudgingRound(
-            self,
-            self._ratings,
-            load_queries(queries),
-            limit=limit,
-            unshown=unshown,
-            seed=seed,
-            rater=rater,
+            self, self._ratings, texts, limit=limit, unshown=unshown, seed=seed, rater=rater
         )
 
     def agreement(self) -> Agreement:

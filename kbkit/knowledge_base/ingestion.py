@@ -199,14 +199,9 @@ class Ingestion:
         base = Path(base).absolute()
         with self._stores.database.write() as transaction:
             knowledge_bases.get_by_id(transaction, self.id)
+            name = self._place_name(transaction, spec, base, key)
             return runs.save_source(
-                transaction,
-                self.id,
-                key,
-                spec,
-                base=str(base),
-                from_recipe=from_recipe,
-                name=self._place_name(transaction, spec, base, key),
+                transaction, self.id, key, spec, base=str(base), from_recipe=from_recipe, name=name
             )
 
     def change_source(

@@ -17,7 +17,7 @@ from kbkit.models import Entry, EntryStatus
 from kbkit.models.values import pluralize
 from kbkit.panels import controls, render
 from kbkit.panels.controls import AnyWorkspace, Debouncer, MutedUpdates, Topic
-from kbkit.panels.panel import Answer, AskingView, EditingPanel, Message, text_in
+from kbkit.panels.panel import Answer, AskingView, EditingPanel, Handler, Message, text_in
 from kbkit.panels.render import TITLE_LENGTH, plain
 from kbkit.panels.text_rendering import MAX_LENGTH, render_file, render_text
 from kbkit.runtime.config import Settings
@@ -122,15 +122,12 @@ class EntriesPanel(EditingPanel):
         for box in (self.find_box, self.status_box, self.category_box, self.tag_box):
             box.observe(self._on_filter, "value")
         super().__init__(controls.home_of(workspace), "entries")
-        self._view = EntriesView(
-            self,
-            self._problem,
-            {
-                "select": lambda message: self.show(str(message.get("slug"))),
-                "close": lambda _message: self._open(None),
-                "look": lambda _message: self._look(),
-            },
-        )
+        handlers: dict[str, Handler] = {
+            "select": lambda message: self.show(str(message.get("slug"))),
+            "close": lambda _message: self._open(None),
+            "look": lambda _message: self._look(),
+        }
+        self._view = EntriesView(self, self._problem, handlers)
         boxes = controls.row(self.find_box, self.status_box, self.category_box, self.tag_box)
         self.fill([boxes, self.status_line, self._view])
         self.refresh()

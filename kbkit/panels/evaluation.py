@@ -248,17 +248,9 @@ class EvalPanel(JobPanel):
             self.keep_buttons[side] = keep
         self.view = EvalView(self, {"look": self._send_detail})
         self._recipe = widgets.HTML()
-        self.fill(
-            [
-                widgets.HBox(list(self.forms.values())).add_class("kbkit-sides"),
-                controls.buttons(
-                    self.compare_button, self.cancel_button, *self.keep_buttons.values()
-                ),
-                self.status_line,
-                self._recipe,
-                self.view,
-            ]
-        )
+        sides = widgets.HBox(list(self.forms.values())).add_class("kbkit-sides")
+        buttons = (self.compare_button, self.cancel_button, *self.keep_buttons.values())
+        self.fill([sides, controls.buttons(*buttons), self.status_line, self._recipe, self.view])
         self.say("Change the settings of B, and compare.")
         self._show_progress(None)
 

@@ -15,7 +15,7 @@ from kbkit.models import Document, FileInfo, Hit
 from kbkit.models.files import FILES
 from kbkit.panels import controls, render
 from kbkit.panels.controls import AnyWorkspace, Debouncer, Topic
-from kbkit.panels.panel import Answer, AskingView, Message, ReadingPanel, text_in
+from kbkit.panels.panel import Answer, AskingView, Handler, Message, ReadingPanel, text_in
 from kbkit.panels.render import ABOUT_LENGTH, TITLE_LENGTH, plain
 from kbkit.panels.text_rendering import MAX_LENGTH, is_rendered, render_file, render_text
 from kbkit.sources.formats import FORMATS, MULTIPLE
@@ -126,16 +126,13 @@ class FilesPanel(ReadingPanel):
         finder = Debouncer(_PAUSE, self._find)
         self.find_box.add_class("kbkit-query").observe(lambda _change: finder.later(), "value")
         super().__init__(controls.home_of(workspace), "files")
-        self._view = FilesView(
-            self,
-            self._problem,
-            {
-                "select": lambda message: self.show(str(message.get("path"))),
-                "follow": self._follow,
-                "back": lambda _message: self.back(),
-                "look": lambda _message: self._look(),
-            },
-        )
+        handlers: dict[str, Handler] = {
+            "select": lambda message: self.show(str(message.get("path"))),
+            "follow": self._follow,
+            "back": lambda _message: self.back(),
+            "look": lambda _message: self._look(),
+        }
+        self._view = FilesView(self, self._problem, handlers)
         self.fill([controls.row(self.find_box), self.status_line, self._view])
         self.refresh()
         self._start_watching()

@@ -400,13 +400,9 @@ class GraphPanel(JobPanel):
             raise ConfigError(
                 f"weight={message.get('weight')!r}: give a number above 0, at most 1"
             ) from None
+        name, note = text_in(message, "relation"), text_in(message, "note")
         relation = self._graph.relate(
-            ends[0],
-            text_in(message, "relation"),
-            ends[1],
-            weight=weight,
-            note=text_in(message, "note"),
-            by=self.rater,
+            ends[0], name, ends[1], weight=weight, note=note, by=self.rater
         )
         return self._answer_change(f"Related by {relation.name}", None)
 

@@ -191,15 +191,12 @@ class IngestPanel(JobPanel):
             multiple=True,
         )
         self.upload.observe(self._on_upload, "value")
-        self.embedding_box = controls.make(
-            widgets.Dropdown,
-            "Embedder if new",
-            options=[
-                ("Automatic: MiniLM if small", "auto"),
-                ("Static vectors: fast", "static"),
-                ("MiniLM: better, slower", "minilm"),
-            ],
-        )
+        embedders = [
+            ("Automatic: MiniLM if small", "auto"),
+            ("Static vectors: fast", "static"),
+            ("MiniLM: better, slower", "minilm"),
+        ]
+        self.embedding_box = controls.make(widgets.Dropdown, "Embedder if new", options=embedders)
         if self.kb_box is None:
             controls.show(self.embedding_box, visible=False)
         else:

@@ -320,14 +320,11 @@ def _mirror(path: Path, place: str, counts: str) -> Draft:
         seen.append(
             "Its pages do not say where they are published: change base_url to that address."
         )
+    base_url = address or "https://example.org/docs/"
     return Draft(
         name=slug(title or path.resolve().name),
         description="",
-        source={
-            "type": "mirror",
-            "path": place,
-            "base_url": address or "https://example.org/docs/",
-        },
+        source={"type": "mirror", "path": place, "base_url": base_url},
         findings=tuple(seen),
         excluded=tuple(known_exclusions(generator, "/")),
         title=title,

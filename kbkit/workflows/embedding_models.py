@@ -184,12 +184,9 @@ class Hub:
 
 def _file(entry: Mapping[str, Any]) -> HubFile:
     large = entry.get("lfs") or {}
-    return HubFile(
-        str(entry["rfilename"]),
-        int(large.get("size", entry.get("size", -1))),
-        str(large.get("sha256", "")).lower(),
-        "" if large else str(entry.get("blobId", "")).lower(),
-    )
+    size, digest = int(large.get("size", entry.get("size", -1))), str(large.get("sha256", ""))
+    blob = "" if large else str(entry.get("blobId", "")).lower()
+    return HubFile(str(entry["rfilename"]), size, digest.lower(), blob)
 
 
 _MAX_BYTES = 600_000_000  # of a model; small ones have a tenth
