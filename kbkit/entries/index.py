@@ -144,17 +144,15 @@ class EntryIndex(FolderIndex):
             for slug, old_slug in moved.items():
                 indexed_files.rename_document(transaction, kb.id, old_slug, slug)
                 indexed_files.forget_entries(transaction, [old_slug])
-        put_documents(
-            kb,
-            [
-                document_of(stored)
-                for slug, stored in entries.items()
-                if slug in moved
-                or slug in new_slugs
-                or records[slug].version != stored.version
-                or not records[slug].document_id
-            ],
-        )
+        documents = [
+            document_of(stored)
+            for slug, stored in entries.items()
+            if slug in moved
+            or slug in new_slugs
+            or records[slug].version != stored.version
+            or not records[slug].document_id
+        ]
+        put_documents(kb, documents)
         removed = [slug for slug in forget if slug not in moved.values() and slug in records]
         ids = self._ids(entries, records, moved, removed)
         with self.database.write() as transaction:

@@ -223,10 +223,8 @@ class EntryLookup:
         }
         if not usable or not limit:
             return []
-        hits = self._index.knowledge_base().search(
-            prompt[:MAX_QUERY_LENGTH],
-            limit=_PASSAGES_PER_ENTRY * (limit + len(records) - len(usable)),
-        )
+        passages = _PASSAGES_PER_ENTRY * (limit + len(records) - len(usable))
+        hits = self._index.knowledge_base().search(prompt[:MAX_QUERY_LENGTH], limit=passages)
         scores: dict[str, float] = {}
         for hit in hits:
             if hit.uri in usable and (hit.parts.bm25 > 0 or hit.parts.cosine >= _MIN_COSINE):

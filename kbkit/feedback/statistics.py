@@ -244,10 +244,8 @@ def agreement(ratings: Iterable[Rating]) -> Agreement:
         if len(scores) > 1
     ]
     passages.sort(key=lambda passage: -passage.spread)
-    return Agreement(
-        passages=tuple(passages),
-        alpha=ordinal_alpha([list(passage.scores.values()) for passage in passages]),
-    )
+    alpha = ordinal_alpha([list(passage.scores.values()) for passage in passages])
+    return Agreement(tuple(passages), alpha)
 
 
 def ordinal_alpha(units: Iterable[Collection[int]], values: Sequence[int] = STARS) -> float:

@@ -65,10 +65,8 @@ class Documents(DocumentCollection):
             metadata=check_json("metadata", dict(metadata or {})),
         )
         stored_labels = self._handle.look_up(writing.labels, document.uri)
-        labels = Labels(
-            stored_labels.document_type if document_type is None else None,
-            stored_labels.tags if tags is None else None,
-        )
+        kept_type = stored_labels.document_type if document_type is None else None
+        labels = Labels(kept_type, stored_labels.tags if tags is None else None)
         info = self._put(document, Origin(labels=labels))
         assert info is not None
         return info
@@ -238,10 +236,8 @@ class Documents(DocumentCollection):
         with self._database.read() as transaction:
             current = writing.labels(transaction, self._handle.id, document.uri)
             source_id, run_id = writing.origin(transaction, document.id)
-        labels = Labels(
-            new_labels.document_type or current.document_type,
-            current.tags if new_labels.tags is None else new_labels.tags,
-        )
+        tags = current.tags if new_labels.tags is None else new_labels.tags
+        labels = Labels(new_labels.document_type or current.document_type, tags)
         return Origin(
             source_id, run_id, labels=labels, stored=stored, expected=document.content_hash
         )

@@ -326,10 +326,8 @@ class Navigation:
             isinstance(crumb, list) and len(crumb) == 2 and all(isinstance(p, str) for p in crumb)
             for crumb in crumbs
         )
-        return cls.of_values(
-            [(title, uri) for title, uri in crumbs] if is_valid and crumbs is not None else None,
-            following if isinstance(following, str) else "",
-        )
+        pairs = [(title, uri) for title, uri in crumbs] if is_valid and crumbs is not None else None
+        return cls.of_values(pairs, following if isinstance(following, str) else "")
 
     def to_metadata(self) -> dict[str, Any]:
         """Return known parts by the `KEYS` of a document's metadata."""
