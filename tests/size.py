@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "kbkit"
-BUDGET = {"modules": 335, "code": 64_565, "docstrings": 9_201}
+BUDGET = {"modules": 335, "code": 62_864, "docstrings": 9_191}
 """Lower these when the package has shrunk."""
 _NO_CODE = {
     tokenize.COMMENT,
