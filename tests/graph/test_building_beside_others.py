@@ -111,11 +111,12 @@ def test_others_can_write_while_a_build_reads(workspace, kb, tmp_path, monkeypat
     reads = {
         "graph_writing": ("co_occurrence_changes", "unsettled_ids", "differing_entities"),
         "graph": ("mentions", "places", "given_names"),
+        "extraction": ("co_occurrence", "facts_of"),
     }
     for module, names in reads.items():
         for name in names:
             beside(getattr(building, module), name)
-    for name in ("co_occurrence", "_descriptions", "facts_of", "_definitions"):
+    for name in ("_descriptions", "_definitions"):
         beside(building, name)
     build(kb)
     assert set(calls) >= {*reads["graph_writing"], *reads["graph"], "_descriptions", "facts_of"}

@@ -125,7 +125,7 @@ def test_usual_score_of_summaries_does_not_depend_on_order():
         chunks = SimpleNamespace(
             cache={},
             summaries=(),
-            summary_embedder="e",
+            state=SimpleNamespace(summary_embedder="e"),
             sizes=order,
             summary_scores=lambda score: score(vectors[order]),
         )

@@ -54,18 +54,19 @@ def open_in(tmp_path, monkeypatch):
         opened.append(kbkit.open(tmp_path / "kb"))
         return opened[-1]
 
-    before = len(processes._started)
+    before = [*processes._outliving]
     yield open_
     for workspace in opened:
         workspace.close()
-    for process in processes._started[before:]:
-        process.kill()
-        process.wait()
+    for process in processes._outliving:
+        if process not in before:
+            process.kill()
+            process.wait()
 
 
 def worker():
     """The latest process in the background."""
-    return processes._started[-1]
+    return processes._outliving[-1]
 
 
 @pytest.mark.slow
@@ -175,7 +176,7 @@ def test_documents_change_during_improvement(open_in, tmp_path):
     kb.add("Late", "Comes when all others have come, in a sentence of its own.")
     workspace.delete("gone")
     assert not kb.improve()
-    for process in processes._started[-2:]:
+    for process in processes._outliving[-2:]:
         assert process.wait(60) == 0
     assert kb.search("who arrives last")[0].title == "Late"
     row = handle_of(kb).row()
@@ -189,11 +190,11 @@ def test_documents_change_during_improvement(open_in, tmp_path):
 
 def test_no_worker_starts_if_switched_off(open_in, tmp_path):
     kb = open_in("off").create("drinks")
-    before = list(processes._started)
+    before = list(processes._outliving)
     report = kb.ingest(lines(tmp_path / "a.jsonl", MANY))
     assert not report.improvement.running
     assert str(report.improvement).startswith(f"{report.improvement.summaries} summaries, about ")
-    assert processes._started == before
+    assert processes._outliving == before
     assert "summaries" in kb._repr_html_()
     assert not kb.improve()
     assert "waiting" not in kb._repr_html_()
@@ -258,10 +259,10 @@ def test_build_and_export_embed_everything(open_in, tmp_path):
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text("name: drinks\nsources:\n  - {type: jsonl, path: a.jsonl}\n")
     workspace = open_in("background")
-    before = list(processes._started)
+    before = list(processes._outliving)
     kbkit.build(load_recipe(recipe), workspace, site=False)
     assert workspace["drinks"].info().summaries_waiting == 0
-    assert processes._started == before
+    assert processes._outliving == before
     other = open_in("off").create("others")
     other.ingest(lines(tmp_path / "b.jsonl", MANY))
     assert other.info().summaries_waiting
