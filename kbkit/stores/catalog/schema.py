@@ -162,7 +162,7 @@ documents = table(
     sa.Index("documents_by_type", "kb_id", "state", "document_type"),
     sa.Index("documents_by_index", "kb_id", "is_index", "id"),
     # covers all columns that hits and filters read, so that SQLite does not read the text;
-    # PostgreSQL stores long texts apart and cannot index sa.JSON
+    # PostgreSQL stores long texts apart and cannot index JSON
     sa.Index(
         "documents_shown",
         *("kb_id", "id", "uri", "title", "document_type", "tags", "state", "fetched_at"),

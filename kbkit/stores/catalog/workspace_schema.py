@@ -42,7 +42,7 @@ annotations = table(
     *required(frame=sa.String, confidence=sa.Float),
     # fingerprint of the annotator
     sa.Column("annotator", sa.String, nullable=False),
-    # sa.JSON: source, name and target of each relation; empty without relations
+    # JSON: source, name and target of each relation; empty without relations
     sa.Column("relations", sa.Text, nullable=False, server_default=""),
     sa.Index("annotations_by_frame", "kb_id", "frame", "chunk_seq"),
 )
