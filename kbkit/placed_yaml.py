@@ -104,11 +104,13 @@ def _read(text: str, as_texts: bool) -> YamlMapping:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        raise YamlFormatError(line, column, error.problem or error.context or "not YAML") from None
+        raise YamlFormatError(line, column, f"not YAML: {error.problem or error.context}") from None
     except yaml.reader.ReaderError as error:
         before = text[: max(0, int(error.position))]
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        raise YamlFormatError(line, column, "a character that YAML does not allow") from None
+        raise YamlFormatError(
+            line, column, "not YAML: a character that it does not allow"
+        ) from None
 
 
 _read_once = lru_cache(maxsize=16)(_read)  # one vote reads the same texts a dozen times
@@ -133,10 +135,10 @@ class _Reader:
                     raise _fault(event, "directives ('%') are not supported")
             elif isinstance(event, yaml.NodeEvent):
                 if not isinstance(event, yaml.MappingStartEvent):
-                    raise _fault(event, "is not a mapping; write lines such as 'title: x'")
+                    raise _fault(event, "is not a mapping; write lines such as 'name: x'")
                 root = self._value(event, ())
         if root is None:
-            raise YamlFormatError(1, 1, "is empty")
+            raise YamlFormatError(1, 1, "is empty; write lines such as 'name: x'")
         self._result.values = root
         return self._result
 

@@ -134,11 +134,11 @@ def test_wrong_keys_in_python_are_config_errors():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "1: not YAML: is empty"),
-        ("- a\n- b\n", "1: not YAML: is not a mapping"),
+        ("", "1: is empty; write"),
+        ("- a\n- b\n", "1: is not a mapping"),
         ("name: [", r"\d: not YAML: "),
-        ("a: &x [*x]\n", "1: not YAML: anchors and aliases"),
-        ("name: docs\nname: more\n", "2: not YAML: 'name' is repeated here"),
+        ("a: &x [*x]\n", "1: anchors and aliases"),
+        ("name: docs\nname: more\n", "2: 'name' is repeated here"),
     ],
 )
 def test_invalid_yaml_is_a_recipe_error(tmp_path, text, message):

@@ -176,7 +176,7 @@ def rebuild(ws: Workspace, names: Names = None) -> None:
     show=listing(
         "started_at seconds kb counts source",
         "no source was read yet",
-        seconds=lambda run: run.seconds if run.finished_at else "unfinished",
+        seconds=lambda run: round(run.seconds, 1) if run.finished_at else "unfinished",
     ),
 )
 def runs(ws: Workspace, names: Names = None) -> list[Run]:

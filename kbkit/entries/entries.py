@@ -313,6 +313,7 @@ class Entries:
         with self._store.hold_lock():
             if if_match is not None:
                 check_version(slug, self._store.read_entry(slug).version, if_match)
+            self._store.require(slug)
             deleted = self._store.delete(slug, lambda _: {})
         with saying_done(slug):
             self._index.level()

@@ -101,6 +101,12 @@ class EntryStore(FileStore):
                 changed = max(changed, *times)
         return FolderState(digest.hexdigest(), changed) if changed else None
 
+    def require(self, slug: str) -> FolderState:
+        """Return the status of an entry's files; raise `MissingPathError` without files."""
+        if (state := self.state(slug)) is None:
+            raise errors.MissingPathError(f"{slug}: no such entry; list the entries to see all")
+        return state
+
     def read_entry(self, slug: str) -> StoredEntry:
         try:
             return self._read_entry(slug)
@@ -113,8 +119,7 @@ class EntryStore(FileStore):
         try:
             data = self.read(f"{slug}/{NAME}").data
         except errors.MissingPathError:
-            if self.state(slug) is None:
-                raise _no_entry(slug) from None
+            self.require(slug)
             raise errors.EntryFormatError(_NO_SKILL.format(slug)) from None
         return _skill(slug, data)
 
@@ -127,9 +132,7 @@ class EntryStore(FileStore):
 
     def _read_entry(self, slug: str) -> StoredEntry:
         check_slug(slug)
-        state = self.state(slug)
-        if state is None:
-            raise _no_entry(slug)
+        state = self.require(slug)
         files: dict[str, Stored] = {}
         size = 0
         for item in self.walk(slug):
@@ -293,10 +296,6 @@ def _skill(slug: str, data: bytes) -> SkillFile:
 def _rating(slug: str, skill: SkillFile, data: bytes) -> models.EntryRating:
     with located(f"{slug}/"):
         return models.EntryRating.of(tuple(sorted({*skill.votes, *read_votes(data)})))
-
-
-def _no_entry(slug: str) -> errors.MissingPathError:
-    return errors.MissingPathError(f"{slug}: no such entry; list the entries to see all")
 
 
 _MAX_TEXT_LENGTH = 500_000  # characters of a prompt or a readme

@@ -106,7 +106,7 @@ def parse_recipe(text: str, path: Path) -> Recipe:
     try:
         mapping = read_yaml(text)
     except YamlFormatError as fault:
-        raise RecipeError([f"{path}:{fault.line}: not YAML: {fault.reason}"]) from None
+        raise RecipeError([f"{path}:{fault.line}: {fault.reason}"]) from None
     try:
         recipe = Recipe.model_validate(mapping.values)
     except ValidationError as error:

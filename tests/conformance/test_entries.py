@@ -103,6 +103,8 @@ def test_deleted_entry_is_restored(entries):
     assert entries.trash()[0] == deleted
     with pytest.raises(errors.MissingPathError, match="no such entry"):
         entries.read(entry.slug)
+    with pytest.raises(errors.MissingPathError, match="no such entry"):
+        entries.delete(entry.slug)
     assert entries.undelete(entry.slug, to="back").slug == "back"
     entries.delete("back")
 
