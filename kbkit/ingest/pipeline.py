@@ -56,11 +56,14 @@ class Pipeline(IngestTarget):
                 task = f"reading the source {row.location}"
                 with self.stores.locks.hold(row.lock, wait=0, task=task):
                     failed, count_before = len(counters.failed), _read(counters)
+                    run_id = self.stores.database.commit(runs.begin_run, row)
                     try:
-                        self._run_source(row, source, run)
+                        self._run_source(row, run_id, source, run)
                     except SourceError as error:
                         counters.failed.append(Problem(row.location, str(error)))
                         counters.judge(row.place)
+                        if _read(counters) == count_before:  # nothing for the next run to continue
+                            self.stores.database.commit(runs.end_run, run_id, {"failed": 1})
                     if len(counters.failed) > failed and _read(counters) == count_before:
                         first = counters.failed[failed].reason
                         counters.failed_sources.append(Problem(row.location, first))
@@ -150,9 +153,8 @@ class Pipeline(IngestTarget):
         self._index(counters, on_progress)
         return counters.report()
 
-    def _run_source(self, row: SourceRow, source: SourceReader, run: _Run) -> None:
+    def _run_source(self, row: SourceRow, run_id: int, source: SourceReader, run: _Run) -> None:
         counters = run.counters
-        run_id = self.stores.database.commit(runs.begin_run, row)
         context = replace(
             self.context(Path(row.base), run.stop),
             memory=runs.RunMemory(self.stores.database, row.id, run_id),

@@ -266,3 +266,18 @@ def test_unavailable_settings_are_refused_on_an_empty_base(tmp_path, values, mes
             workspace.create("others", spec=spec)
         assert kb.spec == KnowledgeBaseSpec()
         assert not workspace.search("tea")
+
+
+def test_run_of_an_unreadable_source_has_failed(tmp_path):
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "tea.md").write_text("# Tea\n\nSteep for two minutes.\n")
+    with kbkit.open(tmp_path / "kb") as workspace:
+        kb = workspace.create("notes")
+        kb.ingest({"type": "files", "path": str(docs)})
+        shutil.rmtree(docs)
+        assert len(kb.refresh().failed_sources) == 1
+        last = workspace.runs()[0]
+        assert last.counts == {"failed": 1}
+        assert last.finished_at is not None
+        assert len(kb.documents) == 1
