@@ -225,7 +225,7 @@ class EntryStore(FileStore):
         if slug_fault(slug):
             return  # not written by this module
         if root.stat(slug) is not None:
-            with self._trash(root, make=True) as trash:
+            with self._trash() as trash:
                 trash.put(root, slug, slug, models.FileKind.FOLDER, {})
         root.move(name, root, slug, slug)
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kbkit import errors
-from kbkit.files.directory import MAX_BYTES, TRASH, Directory, Trash
+from kbkit.files.directory import MAX_BYTES, TRASH, Trash
 from kbkit.files.folder import Folder, Item, Stored, missing, name_taken, version
 from kbkit.files.paths import join_parts, parts_of
 from kbkit.models import DeletedFile
@@ -115,12 +115,12 @@ class FileStore(Folder):
             if if_match is not None and not item.is_folder:
                 check_version(item.path, version(folder.read(name, item.path)[0]), if_match)
             self._require_room(item.path)
-            with self._root() as root, self._trash(root, make=True) as trash:
+            with self._trash() as trash:
                 return trash.put(folder, name, item.path, item.kind, created(item.path))
 
     def undelete(self, path: str, to: str = "") -> tuple[Item, dict[str, int]]:
         """Restore what was last deleted at a path."""
-        with self.hold_lock(), self._root(make=True) as root, self._trash(root) as trash:
+        with self.hold_lock(), self._trash() as trash:
             item = trash.find(join_parts(parts_of(path)))
             parts = self._writable(to or item.deleted.path)
             self._require_room(join_parts(parts))
@@ -134,19 +134,13 @@ class FileStore(Folder):
         return self.stat(join_parts(parts)), item.created
 
     def trash(self) -> builtins.list[DeletedFile]:
-        try:
-            with self.hold_lock(), self._root(make=True) as root, self._trash(root) as trash:
-                return [item.deleted for item in trash.list_items()]
-        except errors.MissingPathError:
-            return []
+        with self.hold_lock(), self._trash() as trash:
+            return [item.deleted for item in trash.list_items()]
 
     def empty_trash(self) -> int:
         """Delete trashed items for good; return their number."""
-        try:
-            with self.hold_lock(), self._root(make=True) as root, self._trash(root) as trash:
-                return trash.empty()
-        except errors.MissingPathError:
-            return 0
+        with self.hold_lock(), self._trash() as trash:
+            return trash.empty()
 
     def sweep(self) -> None:
         folders = ["", *(item.path for item in self.walk() if item.is_folder)]
@@ -201,15 +195,11 @@ class FileStore(Folder):
                 self._lock_state.held = False
 
     @contextmanager
-    def _trash(self, root: Directory, *, make: bool = False) -> Iterator[Trash]:
-        if make and root.stat(TRASH) is None:
+    def _trash(self) -> Iterator[Trash]:
+        with self._root(make=True) as root:
             root.make(TRASH)
-        try:
-            folder = root.child(TRASH, TRASH)
-        except errors.MissingPathError:
-            raise errors.MissingPathError("the trash is empty") from None
-        with folder:
-            yield Trash(folder)
+            with root.child(TRASH, TRASH) as folder:
+                yield Trash(folder)
 
 
 def check_version(path: str, current: str, expected: str) -> None:
