@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from kbkit.entries.folders import NAME, read_folder, slug_fault, slug_of
 from kbkit.entries.skill_file import MAX_TAGS, MAX_TITLE_LENGTH, VOTES, located, new_skill, scalar
-from kbkit.entries.store import PROMPT, README, StoredEntry, private_folder, renewal
+from kbkit.entries.store import PROMPT, README, StoredEntry, private_folder, renewal, title_of
 from kbkit.errors import EntryFormatError, FilesError, MissingPathError, PathExistsError
 from kbkit.files.directory import Directory
 from kbkit.files.paths import fault, parts_of
@@ -46,7 +46,8 @@ class Skill(NamedTuple):
     files: Mapping[str, bytes]
 
 
-def skill_files(stored: StoredEntry, title: str) -> dict[str, bytes]:
+def skill_files(stored: StoredEntry) -> dict[str, bytes]:
+    title = title_of(stored)
     files: dict[str, bytes] = {}
     renamed: dict[str, str] = {}
     for path, data in stored.files.items():
@@ -61,24 +62,24 @@ def skill_files(stored: StoredEntry, title: str) -> dict[str, bytes]:
         files[name] = data
         renamed[path] = name
     body = _with_names(_text(stored.files.get(PROMPT, b"")), renamed)
-    metadata = _metadata(stored, title)
+    metadata = _metadata(stored)
     if len(body) > _MAX_BODY_LENGTH:
         files[_LONG] = body.encode()
         metadata["prompt"] = _LONG
         body = f"# {title}\n\nRead [how it is done]({_LONG}) first.\n"
     if README in stored.files:
         files[_README] = _with_names(_text(stored.files[README]), renamed).encode()
-    files[FILE] = (_front_matter(stored, title, metadata) + body).encode()
+    files[FILE] = (_front_matter(stored, metadata) + body).encode()
     return files
 
 
-def _front_matter(stored: StoredEntry, title: str, metadata: Mapping[str, str]) -> str:
+def _front_matter(stored: StoredEntry, metadata: Mapping[str, str]) -> str:
     skill = stored.skill
     extra = {key: _line(value) for key, value in skill.extra.items() if isinstance(value, str)}
     compatibility = extra.get("compatibility", "")[:MAX_COMPATIBILITY_LENGTH].strip()
     front = {
         "name": stored.slug,
-        "description": _cut(_line(skill.description) or title, MAX_DESCRIPTION_LENGTH),
+        "description": _cut(_line(skill.description) or title_of(stored), MAX_DESCRIPTION_LENGTH),
         "license": extra.get("license", ""),
         "compatibility": compatibility,
         "allowed-tools": extra.get("allowed-tools", ""),
@@ -89,7 +90,7 @@ def _front_matter(stored: StoredEntry, title: str, metadata: Mapping[str, str]) 
     return "\n".join(["---", *lines, "---", "", ""])
 
 
-def _metadata(stored: StoredEntry, title: str) -> dict[str, str]:
+def _metadata(stored: StoredEntry) -> dict[str, str]:
     skill = stored.skill
     metadata_values = skill.extra.get("metadata")
     values = {**skill.extra, **(metadata_values if isinstance(metadata_values, dict) else {})}
@@ -101,7 +102,12 @@ def _metadata(stored: StoredEntry, title: str) -> dict[str, str]:
         and not isinstance(value, dict | list)
     }
     tags = ", ".join(_line(tag.replace(",", " ")) for tag in skill.tags)
-    own = {"title": title, "tags": tags, "category": skill.category, "status": skill.status.value}
+    own = {
+        "title": title_of(stored),
+        "tags": tags,
+        "category": skill.category,
+        "status": skill.status.value,
+    }
     return {key: value for key, value in {**metadata, **own}.items() if value and key}
 
 

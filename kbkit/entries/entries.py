@@ -13,9 +13,8 @@ from kbkit import models
 from kbkit.entries import agent_skills, folders, learning
 from kbkit.entries.folders import NAME
 from kbkit.entries.index import EntryIndex
-from kbkit.entries.learning import EntryLookup
 from kbkit.entries.skill_file import check_values, edit_yaml, new_skill
-from kbkit.entries.store import PROMPT, README, EntryStore, check_files, entry_of, info_of, title_of
+from kbkit.entries.store import PROMPT, README, EntryStore, check_files, entry_of, info_of
 from kbkit.errors import ConfigError, MissingPathError
 from kbkit.files.index import saying_done
 from kbkit.files.paths import join_parts, parts_of
@@ -23,7 +22,7 @@ from kbkit.files.store import check_version
 from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base import KnowledgeBase
 from kbkit.models.files import ENTRIES
-from kbkit.retrieval.context import MIN_TOKENS, Findings
+from kbkit.retrieval.context import MIN_TOKENS, ContextFact, Findings
 from kbkit.runtime.config import Settings
 from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.runtime.validation import check_integer, check_member, check_text, explain_calls
@@ -49,8 +48,6 @@ class Entries:
         self._settings = settings
         self._store = EntryStore(stores.folder / ENTRIES, stores.locks)
         self._index = EntryIndex(self._store, stores, knowledge_base)
-        self._lookup = EntryLookup(self._index)
-        self._learner = learning.Learner(self._index)
 
     @property
     def path(self) -> Path:
@@ -358,7 +355,7 @@ class Entries:
         """
         self._store.sweep()
         with progress_bar(on_progress) as callback:
-            wrong = self._learner.learn_finished(self._settings.auto_learn)
+            wrong = learning.learn_finished(self._index, self._settings.auto_learn)
             report = self._index.level(on_progress=callback, stop=stop)
         return replace(report, skipped=(*report.skipped, *wrong))
 
@@ -387,7 +384,8 @@ class Entries:
         task = _check_prompt(prompt)
         max_count = check_integer("limit", limit, 1)
         self._index.level(on_progress=lambda _: None)
-        matches, records = self._lookup.find(task, max_count), self._index.records()
+        matches = learning.find(self._index, task, max_count)
+        records = self._index.records()
         return [info_of(records[match.slug]) for match in matches if match.slug in records]
 
     def context(
@@ -410,7 +408,7 @@ class Entries:
         count = self._settings.max_entries if limit is None else check_integer("limit", limit, 1)
         tokens = check_integer("max_tokens", max_tokens, MIN_TOKENS)
         self._index.level(on_progress=lambda _: None)
-        return self._lookup.context(task, count, tokens)
+        return learning.context(self._index, task, count, tokens)
 
     def learn(self, folder: str | Path | Mapping[str, bytes], *, task_id: str = "") -> models.Entry:
         """Create or update an entry from a task's folder ``.knowledge``.
@@ -433,10 +431,10 @@ class Entries:
         task = " ".join(check_text("task_id", task_id).split())
         if isinstance(folder, Mapping):
             place = Path(folders.FOLDER)
-            slug = self._learner.learn(place, folders.check_paths(place, folder), task)
+            files = folders.check_paths(place, folder)
         else:
-            slug = self._learner.learn(*folders.read_knowledge(Path(folder)), task)
-        return self._update_index(slug)
+            place, files = folders.read_knowledge(Path(folder))
+        return self._update_index(learning.learn(self._index, place, files, task))
 
     def learning_prompt(self) -> str:
         """Return a section of a system prompt that asks an agent to write ``.knowledge``."""
@@ -467,10 +465,7 @@ class Entries:
         target = Path(folder).expanduser().absolute()
         self._index.level(on_progress=lambda _: None)
         selected = sorted(self._index.records()) if slugs is None else dict.fromkeys(slugs)
-        skills = {}
-        for slug in selected:
-            stored = self._store.read_entry(slug)
-            skills[slug] = agent_skills.skill_files(stored, title_of(stored))
+        skills = {slug: skill_of(self, slug) for slug in selected}
         return agent_skills.write(target, skills, self.path)
 
     def import_skills(self, folder: str | Path) -> tuple[models.Entry, ...]:
@@ -513,9 +508,9 @@ def _check_prompt(prompt: str) -> str:
 
 def findings(entries: Entries, query: str, limit: int) -> Findings:
     entries._index.level(on_progress=lambda _: None)
-    return entries._lookup.findings(query, limit)
+    matches = learning.find(entries._index, query, limit)
+    return Findings(facts=[ContextFact(each.slug, each.lines, kind="entry") for each in matches])
 
 
 def skill_of(entries: Entries, slug: str) -> dict[str, bytes]:
-    stored = entries._store.read_entry(slug)
-    return agent_skills.skill_files(stored, title_of(stored))
+    return agent_skills.skill_files(entries._store.read_entry(slug))

@@ -18,7 +18,6 @@ from kbkit.entries.store import PROMPT, README, renewal
 from kbkit.models import Context, ContextPiece, EntryRating, EntrySource, EntryStatus, Problem
 from kbkit.models.reports import MAX_QUERY_LENGTH
 from kbkit.models.values import pluralize, quotation_mark
-from kbkit.retrieval.context import ContextFact, Findings
 from kbkit.retrieval.delimiting import cut, fence, instructions, one_line
 from kbkit.stores.catalog import indexed_files as catalog
 from kbkit.stores.catalog.indexed_files import PRIOR_SCORE, PRIOR_VOTES, EntryRecord
@@ -119,51 +118,47 @@ def check_knowledge(place: Path, files: Mapping[str, bytes]) -> tuple[SkillFile,
     return skill, task_files
 
 
-class Learner:
-    """Creates entries from finished tasks."""
+def learn(index: EntryIndex, place: Path, uploads: Mapping[str, bytes], task_id: str) -> str:
+    """Create or update an entry from the files of a task; return its slug."""
+    skill, files = check_knowledge(place, uploads)
+    slug = skill.id if skill.id and not slug_fault(skill.id) else slug_of(skill.title)
+    with index.store.hold_lock():
+        ids = index.ids()
+        slug = next((name for name, id_ in ids.items() if id_ == slug), slug)
+        before = index.store.existing(slug)
+        if before is not None and before.skill.source is not EntrySource.AUTO:
+            raise errors.ConflictError(
+                f"{slug}: a person wrote the entry of that slug; give what the task left "
+                f"another title in {place / NAME}, or rename the entry"
+            )
+        values = {
+            "title": skill.title,
+            "status": skill.status if before is None else before.skill.status,
+            "source": EntrySource.AUTO,
+            "origin_task_id": task_id or skill.origin_task_id,
+            **renewal(before, slug, ids),
+        }
+        files[NAME] = edit_yaml(without_votes(skill), values).encode()
+        index.store.renew(slug, files, before)
+    return slug
 
-    def __init__(self, index: EntryIndex) -> None:
-        self._index = index
 
-    def learn(self, place: Path, uploads: Mapping[str, bytes], task_id: str) -> str:
-        skill, files = check_knowledge(place, uploads)
-        slug = skill.id if skill.id and not slug_fault(skill.id) else slug_of(skill.title)
-        with self._index.store.hold_lock():
-            ids = self._index.ids()
-            slug = next((name for name, id_ in ids.items() if id_ == slug), slug)
-            before = self._index.store.existing(slug)
-            if before is not None and before.skill.source is not EntrySource.AUTO:
-                raise errors.ConflictError(
-                    f"{slug}: a person wrote the entry of that slug; give what the task left "
-                    f"another title in {place / NAME}, or rename the entry"
-                )
-            values = {
-                "title": skill.title,
-                "status": skill.status if before is None else before.skill.status,
-                "source": EntrySource.AUTO,
-                "origin_task_id": task_id or skill.origin_task_id,
-                **renewal(before, slug, ids),
-            }
-            files[NAME] = edit_yaml(without_votes(skill), values).encode()
-            self._index.store.renew(slug, files, before)
-        return slug
-
-    def learn_finished(self, folder: Path | None) -> list[Problem]:
-        """Learn from finished tasks, each state once; return those that failed."""
-        if folder is None:
-            return []
-        learned = self._index.look_up(catalog.list_learned)
-        for task, place, digest in iter_finished(folder):
-            if str(place) in learned and learned[str(place)].digest == digest:
-                continue
-            slug = problem = ""
-            try:
-                slug = self.learn(*read_knowledge(place), task)
-            except (errors.FilesError, errors.ConflictError) as error:
-                problem = str(error)
-            self._index.database.commit(catalog.note_learned, str(place), digest, slug, problem)
-        rows = self._index.look_up(catalog.list_learned)
-        return [Problem(path, row.problem) for path, row in rows.items() if row.problem]
+def learn_finished(index: EntryIndex, folder: Path | None) -> list[Problem]:
+    """Learn from finished tasks, each state once; return those that failed."""
+    if folder is None:
+        return []
+    learned = index.look_up(catalog.list_learned)
+    for task, place, digest in iter_finished(folder):
+        if str(place) in learned and learned[str(place)].digest == digest:
+            continue
+        slug = problem = ""
+        try:
+            slug = learn(index, *read_knowledge(place), task)
+        except (errors.FilesError, errors.ConflictError) as error:
+            problem = str(error)
+        index.database.commit(catalog.note_learned, str(place), digest, slug, problem)
+    rows = index.look_up(catalog.list_learned)
+    return [Problem(path, row.problem) for path, row in rows.items() if row.problem]
 
 
 def iter_finished(folder: Path) -> Iterator[tuple[str, Path, str]]:
@@ -201,93 +196,79 @@ _MAX_FILES = 12
 
 
 class Found(NamedTuple):
-    """An entry that fits a prompt; ``lines`` show title, slug and stars; purpose; files."""
+    """An active entry that fits a prompt; ``lines`` show title, slug and stars; purpose; files."""
 
     slug: str
     score: float
     lines: tuple[str, ...]
 
 
-class EntryLookup:
-    """Finds the entries that fit a prompt."""
+def find(index: EntryIndex, prompt: str, limit: int) -> list[Found]:
+    records = index.records()
+    usable = {
+        slug: record
+        for slug, record in records.items()
+        if record.status == EntryStatus.ACTIVE.value and not record.problem
+    }
+    if not usable or not limit:
+        return []
+    passages = _PASSAGES_PER_ENTRY * (limit + len(records) - len(usable))
+    hits = index.knowledge_base().search(prompt[:MAX_QUERY_LENGTH], limit=passages)
+    scores: dict[str, float] = {}
+    for hit in hits:
+        if hit.uri in usable and (hit.parts.bm25 > 0 or hit.parts.cosine >= _MIN_COSINE):
+            relevance = hit.score - hit.parts.rating
+            scores[hit.uri] = max(scores.get(hit.uri, 0.0), relevance)
+    min_score = _MIN_SHARE * max(scores.values(), default=0.0)
+    weighted = {
+        slug: score * (1 + _WEIGHT * rating_prior(usable[slug]))
+        for slug, score in scores.items()
+        if score >= min_score
+    }
+    best = sorted(weighted, key=lambda slug: (-weighted[slug], slug))[:limit]
+    return [Found(slug, weighted[slug], _lines(index, usable[slug])) for slug in best]
 
-    def __init__(self, index: EntryIndex) -> None:
-        self._index = index
 
-    def find(self, prompt: str, limit: int) -> list[Found]:
-        records = self._index.records()
-        usable = {
-            slug: record
-            for slug, record in records.items()
-            if record.status == EntryStatus.ACTIVE.value and not record.problem
-        }
-        if not usable or not limit:
-            return []
-        passages = _PASSAGES_PER_ENTRY * (limit + len(records) - len(usable))
-        hits = self._index.knowledge_base().search(prompt[:MAX_QUERY_LENGTH], limit=passages)
-        scores: dict[str, float] = {}
-        for hit in hits:
-            if hit.uri in usable and (hit.parts.bm25 > 0 or hit.parts.cosine >= _MIN_COSINE):
-                relevance = hit.score - hit.parts.rating
-                scores[hit.uri] = max(scores.get(hit.uri, 0.0), relevance)
-        min_score = _MIN_SHARE * max(scores.values(), default=0.0)
-        weighted = {
-            slug: score * (1 + _WEIGHT * rating_prior(usable[slug]))
-            for slug, score in scores.items()
-            if score >= min_score
-        }
-        best = sorted(weighted, key=lambda slug: (-weighted[slug], slug))[:limit]
-        return [Found(slug, weighted[slug], self._lines(usable[slug])) for slug in best]
-
-    def context(self, prompt: str, limit: int, tokens: int) -> Context:
-        start = time.perf_counter()
-        mark = quotation_mark()
-        entries = self.find(prompt, limit)
-        remaining = tokens - count_tokens(_block(len(entries), mark, "")) - 2
-        pieces: list[ContextPiece] = []
-        for entry in entries:
-            number = len(pieces) + 1
-            text = _item(number, entry)
-            if (size := count_tokens(f"{text}\n")) > remaining:
-                break
-            remaining -= size
-            pieces.append(ContextPiece(number, "entry", text, None, entry.slug, entry.score))
-        if entries and not pieces:
-            raise errors.ImpossibleError(
-                f"max_tokens={tokens}: too few for an entry; give twice as many"
-            )
-        text = NOTHING
-        if pieces:
-            text = _block(len(pieces), mark, "\n".join(piece.text for piece in pieces))
-        seconds = time.perf_counter() - start
-        return Context(prompt, text, tuple(pieces), count_tokens(text), tokens, seconds)
-
-    def findings(self, prompt: str, limit: int) -> Findings:
-        entries = self.find(prompt, limit)
-        return Findings(
-            facts=[ContextFact(each.slug, each.lines, kind="entry") for each in entries]
+def context(index: EntryIndex, prompt: str, limit: int, tokens: int) -> Context:
+    start = time.perf_counter()
+    mark = quotation_mark()
+    entries = find(index, prompt, limit)
+    remaining = tokens - count_tokens(_block(len(entries), mark, "")) - 2
+    pieces: list[ContextPiece] = []
+    for entry in entries:
+        number = len(pieces) + 1
+        text = _item(number, entry)
+        if (size := count_tokens(f"{text}\n")) > remaining:
+            break
+        remaining -= size
+        pieces.append(ContextPiece(number, "entry", text, None, entry.slug, entry.score))
+    if entries and not pieces:
+        raise errors.ImpossibleError(
+            f"max_tokens={tokens}: too few for an entry; give twice as many"
         )
+    listed = "\n".join(piece.text for piece in pieces)
+    text = _block(len(pieces), mark, listed) if pieces else NOTHING
+    seconds = time.perf_counter() - start
+    return Context(prompt, text, tuple(pieces), count_tokens(text), tokens, seconds)
 
-    def _lines(self, record: EntryRecord) -> tuple[str, ...]:
-        rating = EntryRating(record.average, record.votes)
-        vote_text = f" {rating.average:g} ({pluralize(rating.count, 'vote')})"
-        votes = vote_text if rating.count else ""
-        title = cut(one_line(record.title), _TITLE_TOKENS)
-        head = f"{title} ({record.slug}) {rating.stars}{votes}".strip()
-        files = [
-            item.path.removeprefix(f"{record.slug}/")
-            for item in self._index.store.walk(record.slug)
-            if not item.is_folder and not item.path.endswith((f"/{NAME}", f"/{VOTES}"))
-        ]
-        more = f" and {len(files) - _MAX_FILES} more" if len(files) > _MAX_FILES else ""
-        lines = [
-            head,
-            cut(one_line(record.description), _DESCRIPTION_TOKENS),
-            cut(f"files: {one_line(', '.join(files[:_MAX_FILES]))}{more}", _FILES_TOKENS)
-            if files
-            else "",
-        ]
-        return tuple(filter(None, lines))
+
+def _lines(index: EntryIndex, record: EntryRecord) -> tuple[str, ...]:
+    rating = EntryRating(record.average, record.votes)
+    vote_text = f" {rating.average:g} ({pluralize(rating.count, 'vote')})"
+    votes = vote_text if rating.count else ""
+    title = cut(one_line(record.title), _TITLE_TOKENS)
+    head = f"{title} ({record.slug}) {rating.stars}{votes}".strip()
+    files = [
+        item.path.removeprefix(f"{record.slug}/")
+        for item in index.store.walk(record.slug)
+        if not item.is_folder and not item.path.endswith((f"/{NAME}", f"/{VOTES}"))
+    ]
+    more = f" and {len(files) - _MAX_FILES} more" if len(files) > _MAX_FILES else ""
+    lines = [head, cut(one_line(record.description), _DESCRIPTION_TOKENS)]
+    if files:
+        names = one_line(", ".join(files[:_MAX_FILES]))
+        lines.append(cut(f"files: {names}{more}", _FILES_TOKENS))
+    return tuple(filter(None, lines))
 
 
 def rating_prior(record: EntryRecord) -> float:
