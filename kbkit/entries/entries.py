@@ -263,7 +263,7 @@ class Entries:
         """
         folders.check_slug(to)
         with self._store.hold_lock():
-            skill = self._store.read_skill(slug)
+            skill = self._store.read_entry(slug).skill
             record = self._index.records().get(slug)
             entry_id = skill.id or (record.id if record else slug)
             # first, since it may fail on a full disk; alone it changes nothing
@@ -287,8 +287,8 @@ class Entries:
         stars = check_integer("score", score, 1, 5)
         voter = " ".join(check_text("rater", rater or self._settings.rater).split())
         with self._store.hold_lock():
-            votes, _ = self._store.read_votes(slug)
-            times, now = {vote.timestamp for vote in votes}, datetime.now(UTC)
+            votes, now = self._store.read_entry(slug).rating.votes, datetime.now(UTC)
+            times = {vote.timestamp for vote in votes}
             while now in times:  # the identity of a vote includes its time
                 now += _TICK
             self._index.add_votes(slug, [models.Vote(now, voter, stars)])

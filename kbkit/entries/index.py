@@ -108,8 +108,9 @@ class EntryIndex(FolderIndex):
 
     def add_votes(self, slug: str, votes: Sequence[Vote]) -> None:
         """Write votes into an entry's folder, under a lock."""
-        before, data = self.store.read_votes(slug)
-        new_votes = [vote for vote in votes if vote not in before]
+        stored = self.store.read_entry(slug)
+        data = stored.files.get(VOTES, b"")
+        new_votes = [vote for vote in votes if vote not in stored.rating.votes]
         newline = b"" if data.endswith(b"\n") or not data else b"\n"
         self.store.write(f"{slug}/{VOTES}", data + newline + vote_lines(new_votes))
 

@@ -31,7 +31,6 @@ MAX_BYTES = 100_000_000
 _NEXT = f"{PART}next-"
 """Prefix of complete folders that will replace an entry."""
 _ATTRIBUTES = ".gitattributes"
-_NO_SKILL = f"{{}}: has no {NAME}; write one with a line 'title: ...'"
 _UNION = b"""\
 # a merge keeps the lines of both people
 skill.yaml merge=union
@@ -114,22 +113,6 @@ class EntryStore(FileStore):
             with self.hold_lock():  # another process may be replacing the folder
                 return self._read_entry(slug)
 
-    def read_skill(self, slug: str) -> SkillFile:
-        check_slug(slug)
-        try:
-            data = self.read(f"{slug}/{NAME}").data
-        except errors.MissingPathError:
-            self.require(slug)
-            raise errors.EntryFormatError(_NO_SKILL.format(slug)) from None
-        return _skill(slug, data)
-
-    def read_votes(self, slug: str) -> tuple[tuple[models.Vote, ...], bytes]:
-        """Read all votes of an entry, oldest first, and its file of votes."""
-        skill, data = self.read_skill(slug), b""
-        with suppress(errors.MissingPathError):
-            data = self.read(f"{slug}/{VOTES}").data
-        return _rating(slug, skill, data).votes, data
-
     def _read_entry(self, slug: str) -> StoredEntry:
         check_slug(slug)
         state = self.require(slug)
@@ -143,11 +126,15 @@ class EntryStore(FileStore):
             size += len(stored.data)
             _check_size(slug, len(files), size)
         if NAME not in files:
-            raise errors.EntryFormatError(_NO_SKILL.format(slug))
-        skill = _skill(slug, files[NAME].data)
+            raise errors.EntryFormatError(
+                f"{slug}: has no {NAME}; write one with a line 'title: ...'"
+            )
         times = [stored.status.st_mtime_ns for stored in files.values()]
         data = {path: stored.data for path, stored in files.items()}
-        rating = _rating(slug, skill, data.get(VOTES, b""))
+        with located(f"{slug}/"):
+            skill = read_skill(data[NAME])
+            votes = {*skill.votes, *read_votes(data.get(VOTES, b""))}
+        rating = models.EntryRating.of(tuple(sorted(votes)))
         return StoredEntry(slug, skill, rating, data, state, min(times), max(times))
 
     # ---- writing
@@ -286,16 +273,6 @@ def renewal(before: StoredEntry | None, slug: str, ids: Mapping[str, str]) -> di
         "created_at": (skill.created_at if skill else None) or now,
         "updated_at": now,
     }
-
-
-def _skill(slug: str, data: bytes) -> SkillFile:
-    with located(f"{slug}/"):
-        return read_skill(data)
-
-
-def _rating(slug: str, skill: SkillFile, data: bytes) -> models.EntryRating:
-    with located(f"{slug}/"):
-        return models.EntryRating.of(tuple(sorted({*skill.votes, *read_votes(data)})))
 
 
 _MAX_TEXT_LENGTH = 500_000  # characters of a prompt or a readme
