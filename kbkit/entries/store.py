@@ -24,6 +24,7 @@ from kbkit.files.paths import join_parts, parts_of
 from kbkit.files.store import FileStore
 from kbkit.runtime.validation import check_text
 from kbkit.stores.catalog.indexed_files import EntryRecord
+from kbkit.text.markdown.writing import fence
 
 PROMPT, README = "prompt.md", "README.md"
 MAX_FILES = 1_000
@@ -314,11 +315,8 @@ def _code(stored: StoredEntry) -> list[str]:
             continue
         text = text_of(stored, path)[:remaining]
         remaining -= len(text)
-        fence = "````"
-        while fence in text:
-            fence += "`"
         language = posixpath.splitext(path)[1][1:]
-        parts.append(f"## {path}\n\n{fence}{language}\n{text.rstrip()}\n{fence}")
+        parts.append(f"## {path}\n\n{fence(text.rstrip(), language)}")
     return parts
 
 
