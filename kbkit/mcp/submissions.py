@@ -19,7 +19,7 @@ from typing_extensions import TypedDict
 
 from kbkit.errors import ConfigError, PathOutsideError, SourceError
 from kbkit.models import DocumentType, IngestReport, Problem, Progress, SourceDocument
-from kbkit.models.values import fault_reason
+from kbkit.models.values import fault_reason, without_nul
 
 if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase
@@ -138,7 +138,7 @@ def _text_documents(
     text: str, name: str, exists: Callable[[str], bool]
 ) -> Iterator[SourceDocument | str]:
     """Iterate over the document of a text, or over the paths on its lines."""
-    text = _clean(text)
+    text = without_nul(text)
     if not text.strip():
         raise ConfigError(f"{name}: is empty")
     lines = [line.strip() for line in text.strip().splitlines()]
@@ -164,11 +164,11 @@ def _object_document(item: Mapping[str, Any], name: str) -> SourceDocument:
         if "extra" in fault["type"]:
             message += f"; there are {', '.join(GivenDocument.__annotations__)}"
         raise ConfigError(f"{name}.{location}: {message}") from None
-    content = _clean(fields["content"])
+    content = without_nul(fields["content"])
     if not content.strip():
         raise ConfigError(f"{name}.content: is empty")
-    title = " ".join(_clean(fields.get("title", "")).split())
-    source = _clean(fields.get("source", "")).strip()
+    title = " ".join(without_nul(fields.get("title", "")).split())
+    source = without_nul(fields.get("source", "")).strip()
     return SourceDocument(
         source or (f"text:{title}" if title else _text_uri(content)),
         title or _title(content),
@@ -212,11 +212,6 @@ def _read_files(path: str, tools: Tools, work: LongWork, submission: Submission)
         elif event.reason:
             submission.skipped.append(Problem(event.uri, event.reason))
         work.step(event.uri)
-
-
-def _clean(text: str) -> str:
-    """Return text without NUL and lone surrogates."""
-    return text.encode("utf-8", "replace").decode().replace("\0", "")
 
 
 def store(
