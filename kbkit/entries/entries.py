@@ -236,8 +236,7 @@ class Entries:
         extras = check_files(files or {})
         with self._store.hold_lock():
             stored = self._store.read_entry(slug)
-            if if_match is not None:
-                check_version(slug, stored.version, if_match)
+            check_version(slug, stored.version, if_match)
             texts = {name: changes[key].encode() for key, name in _TEXTS.items() if key in changes}
             data_by_path: dict[str, bytes | None] = {**texts, **extras}
             for path, data in data_by_path.items():

@@ -17,6 +17,7 @@ from kbkit.files.directory import MAX_BYTES, TRASH, Trash
 from kbkit.files.folder import Folder, Item, Stored, missing, name_taken, version
 from kbkit.files.paths import join_parts, parts_of
 from kbkit.models import DeletedFile
+from kbkit.models.values import check_match
 from kbkit.stores.backend import Locks
 
 _POLL = 0.005
@@ -202,16 +203,11 @@ class FileStore(Folder):
                 yield Trash(folder)
 
 
-def check_version(path: str, current: str, expected: str) -> None:
-    """Check a version; ``""`` is that of nothing."""
-    if expected != current:
-        if not expected:
-            raise errors.VersionConflictError(
-                f"{path}: already exists, at version {current}; write with "
-                "that version, or choose another path"
-            )
-        state = f"is now at version {current}" if current else "does not exist"
+def check_version(path: str, current: str, expected: str | None) -> None:
+    """Check a version, unless any will do; ``""`` is that of nothing."""
+    if expected == "" and current:
         raise errors.VersionConflictError(
-            f"{path}: {state}, not {expected}: it was changed meanwhile; read it again, and repeat "
-            "your change"
+            f"{path}: already exists, at version {current}; write with that version, or choose "
+            "another path"
         )
+    check_match(path, expected, current)

@@ -34,7 +34,7 @@ def test_entry_is_created_changed_and_renamed(entries, logs):
     assert [file.path for file in logs.code] == ["code/run.py"]
     changed = entries.update(logs.slug, title="Parse logs", tags=["logs"], if_match=logs.version)
     assert (changed.title, changed.tags, changed.category) == ("Parse logs", ("logs",), "data")
-    with pytest.raises(errors.VersionConflictError, match="it was changed meanwhile"):
+    with pytest.raises(errors.VersionConflictError, match="was changed since you read it"):
         entries.update(logs.slug, title="x", if_match=logs.version)
     with pytest.raises(errors.VersionConflictError):
         entries.delete(logs.slug, if_match=logs.version)

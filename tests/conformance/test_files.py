@@ -93,7 +93,7 @@ def test_write_with_an_old_version_is_refused(files):
         (files.insert, 0, "3"),
         (files.delete,),
     ):
-        with pytest.raises(errors.VersionConflictError, match="it was changed meanwhile"):
+        with pytest.raises(errors.VersionConflictError, match="was changed since you read it"):
             call("v.md", *arguments, if_match=first.version)
     with pytest.raises(errors.VersionConflictError, match="already exists"):
         files.write("v.md", "3", if_match="")

@@ -217,7 +217,7 @@ def test_files_and_entries(run, tmp_path: Path):
     assert "linked from: ['plans/bowl.md']" in links
     assert "not there yet: ['Glaze']" in links
     versions = notebook.output("if_match=seen.version")
-    assert "it was changed meanwhile" in versions
+    assert "was changed since you read it" in versions
     assert "log.md is back" in versions
     assert "1250 degrees" in notebook.output('files.read("kb/pottery/')
     agent = notebook.output("memory.handle(call)")
