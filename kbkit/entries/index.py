@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from hashlib import sha256
 
 from kbkit.entries.folders import NAME, unique
@@ -21,7 +20,7 @@ from kbkit.files.index import TICK, FolderIndex, improve, put_documents, sum_rep
 from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base import KnowledgeBase, handle_of
 from kbkit.models import EntrySource, EntryStatus, EntrySyncReport, Problem, Progress, Vote
-from kbkit.models.files import ENTRIES
+from kbkit.models.files import ENTRIES, SyncReport
 from kbkit.runtime.progress import OnProgress
 from kbkit.stores.catalog import indexed_files, knowledge_bases, ratings, writing
 from kbkit.stores.catalog.indexed_files import EntryRecord
@@ -64,14 +63,15 @@ class EntryIndex(FolderIndex):
         skipped: dict[str, str] = {}
         states = self.store.states(skipped.__setitem__)
         records = self.records()
-        report = EntrySyncReport()
+        report = SyncReport()
         if any(_changes(records, states)) or self._new_votes(records):
             with self.store.hold_lock(wait=wait):
                 report = self._level(on_progress, stop)
             records = self.records()
         problems = {slug: each.problem for slug, each in records.items() if each.problem}
         reported = [Problem(slug, why) for slug, why in sorted({**skipped, **problems}.items())]
-        return replace(report, skipped=tuple(reported), synced=len(records) - len(problems))
+        changes = report.added, report.updated, report.removed
+        return EntrySyncReport(*changes, tuple(reported), len(records) - len(problems))
 
     def _new_votes(self, records: Mapping[str, EntryRecord]) -> dict[str, list[tuple[int, Vote]]]:
         slugs = {each.document_id: slug for slug, each in records.items() if each.document_id}
@@ -80,7 +80,7 @@ class EntryIndex(FolderIndex):
         votes_by_document = self.look_up(indexed_files.document_ratings, ENTRIES, slugs)
         return {slugs[document_id]: votes for document_id, votes in votes_by_document.items()}
 
-    def _level(self, on_progress: OnProgress | None, stop: Stop) -> EntrySyncReport:
+    def _level(self, on_progress: OnProgress | None, stop: Stop) -> SyncReport:
         kb = self.knowledge_base()
         for slug, votes in self._new_votes(self.records()).items():
             try:
@@ -91,7 +91,7 @@ class EntryIndex(FolderIndex):
                 for rating_id, _ in votes:
                     ratings.remove(transaction, kb.id, rating_id)
         changed, deleted = _changes(self.records(), self.store.states(lambda slug, why: None))
-        report, before = EntrySyncReport(), handle_of(kb).row().version
+        report, before = SyncReport(), handle_of(kb).row().version
         for start in range(0, max(1, len(changed)), _BATCH):
             if stop():
                 break
@@ -116,7 +116,7 @@ class EntryIndex(FolderIndex):
 
     def _store_part(
         self, kb: KnowledgeBase, batch: Sequence[str], forget: Sequence[str], deleted: Sequence[str]
-    ) -> EntrySyncReport:
+    ) -> SyncReport:
         records = self.records()
         read_at = time.time_ns()
         new_slugs = {slug for slug in batch if slug not in records or not records[slug].version}
@@ -177,7 +177,7 @@ class EntryIndex(FolderIndex):
             for slug in entries
             if slug in moved or (slug not in new_slugs and _differs(records[slug], entries[slug]))
         ]
-        return EntrySyncReport(tuple(added), tuple(updated), tuple(removed))
+        return SyncReport(tuple(added), tuple(updated), tuple(removed))
 
     def _ids(
         self,

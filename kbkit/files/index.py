@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os import stat_result
-from typing import TypeVar
 
 from kbkit.errors import FilesError, MissingPathError, SourceError, WorkspaceError
 from kbkit.files.folder import Item, version
@@ -34,7 +33,6 @@ from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.indexed_files import FileRecord, Link
 from kbkit.stores.stores import Stores
 
-_Report = TypeVar("_Report", bound=SyncReport)
 _LINKING = frozenset({"markdown", "text"})  # formats with links and tags
 
 
@@ -287,6 +285,6 @@ def is_stale(record: FileRecord | None, status: stat_result) -> bool:
     )
 
 
-def sum_reports(report: _Report, other: _Report) -> _Report:
+def sum_reports(report: SyncReport, other: SyncReport) -> SyncReport:
     parts = ("added", "updated", "removed", "skipped")
     return replace(report, **{each: getattr(report, each) + getattr(other, each) for each in parts})
