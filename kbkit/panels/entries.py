@@ -21,6 +21,7 @@ from kbkit.panels.panel import Answer, AskingView, EditingPanel, Handler, Messag
 from kbkit.panels.render import TITLE_LENGTH, plain
 from kbkit.panels.text_rendering import MAX_LENGTH, render_file, render_text
 from kbkit.runtime.config import Settings
+from kbkit.runtime.validation import check_integer
 
 _TEMPLATE = "entries.html.j2"
 _TEXTS = ("title", "description", "category", "status", "prompt", "readme")
@@ -60,8 +61,6 @@ def fields(entry: Entry) -> dict[str, str]:
 
 def values_of(message: Mapping[str, Any], *, new: bool) -> dict[str, Any]:
     texts: dict[str, Any] = {name: text_in(message, name) for name in _TEXTS}
-    if not texts["title"].strip():
-        raise errors.ConfigError("title: is empty; describe the entry in one line")
     texts["tags"] = [tag for tag in map(str.strip, text_in(message, "tags").split(",")) if tag]
     if new:
         texts["slug"] = text_in(message, "slug").strip()
@@ -169,10 +168,8 @@ class EntriesPanel(EditingPanel):
         return {}
 
     def _do_rate(self, message: Message) -> Answer:
-        slug, score = text_in(message, "slug"), message.get("score")
-        if not isinstance(score, int):
-            raise errors.ConfigError(f"score={score!r}: give 1 to 5")
-        entry = self._entries.rate(slug, score, rater=self.rater)
+        score: Any = message.get("score")
+        entry = self._entries.rate(text_in(message, "slug"), score, rater=self.rater)
         stars = pluralize(score, "star")
         average = f"{entry.rating.average:g} of 5 by {entry.rating.count:,}"
         return self._after_change(f"Saved: {stars} for {entry.title}; now {average}")
@@ -198,9 +195,7 @@ class EntriesPanel(EditingPanel):
 
     def _do_download(self, message: Message) -> Answer:
         """Return a piece of a file; the page requests one after another."""
-        start = message.get("start", 0)
-        if not isinstance(start, int) or start < 0:
-            raise errors.ConfigError(f"start={start!r}: give an offset in bytes, from 0")
+        start = check_integer("start", message.get("start", 0), 0)
         with self._entries.open(text_in(message, "slug"), text_in(message, "path")) as file:
             file.seek(start)
             data = file.read(_PIECE)
@@ -230,8 +225,6 @@ class EntriesPanel(EditingPanel):
 
     def _do_write(self, message: Message) -> Answer:
         slug, path = text_in(message, "slug"), text_in(message, "path").strip()
-        if not path:
-            raise errors.ConfigError("path: give a path within the entry, such as code/run.py")
         before = None
         with suppress(errors.FilesError), self._entries.open(slug, path) as file:
             before = file.read()

@@ -213,8 +213,6 @@ class FilesPanel(ReadingPanel):
 
     def _do_move(self, message: Message) -> Answer:
         source, target = text_in(message, "path"), text_in(message, "target").strip()
-        if not target.strip("/"):
-            raise errors.ConfigError("target: give the new path")
         info = self._files.move(source, target)
         opened = "" if self.file is None else self.file.path
         follows = f"{opened}/".startswith(f"{source}/")
