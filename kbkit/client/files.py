@@ -13,10 +13,10 @@ from kbkit import models
 from kbkit.client.calls import Awaited, Blocking, RemoteObject, Steps, steps
 from kbkit.client.declared import LONG, call
 from kbkit.entries.folders import check_slug, read_knowledge
-from kbkit.errors import ConfigError, NotTextError
+from kbkit.errors import NotTextError
 from kbkit.files.memory_tool import MemoryAnswer, MemoryTool
 from kbkit.files.paths import parts_of
-from kbkit.runtime.validation import check_integer, check_text
+from kbkit.runtime.validation import check_integer
 
 
 class AsyncMemoryTool(MemoryTool):
@@ -54,12 +54,6 @@ _FILE = f"{_AT}/{{path:path}}"
 def _check_path(path: str) -> str:
     parts_of(path)  # raises for an invalid path
     return f"./{path}" if path in _ROUTES else path
-
-
-def _not_empty(old: str) -> str:
-    if not check_text("old", old):
-        raise ConfigError("old is empty: give the text to replace")
-    return old
 
 
 FilePath = Annotated[str, _check_path]
@@ -118,12 +112,7 @@ class FilesCalls(RemoteObject):
 
     @call(f"PATCH {_FILE}", body={"op": "replace"})
     def replace(
-        self,
-        path: FilePath,
-        old: Annotated[str, _not_empty],
-        new: str,
-        *,
-        if_match: str | None = None,
+        self, path: FilePath, old: str, new: str, *, if_match: str | None = None
     ) -> models.FileInfo:
         """Replace a text that occurs exactly once in a file."""
 

@@ -62,7 +62,7 @@ class Replacement(Body):
     """A text that occurs exactly once in a file, and its replacement."""
 
     op: Literal["replace"]
-    old: str = Field(min_length=1, description="The text.")
+    old: str = Field(description="The text.", json_schema_extra={"minLength": 1})
     new: str = Field(description="The replacement.")
 
 
