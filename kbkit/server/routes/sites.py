@@ -113,17 +113,13 @@ def site(
 
 
 def _file(folder: Path, path: str) -> Path | None:
-    if "\0" in path:
-        return None
     try:
         file = (folder / path).resolve()
         if file.is_dir():
             file /= "index.html"
-        if file.is_relative_to(folder) and file.is_file():
-            return file
-    except OSError:  # the name is too long
-        pass
-    return None
+        return file if file.is_relative_to(folder) and file.is_file() else None
+    except (OSError, ValueError):  # the name is too long, or has a NUL
+        return None
 
 
 def _policy(base: str) -> str:
