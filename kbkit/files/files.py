@@ -10,7 +10,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
-from kbkit.errors import ConfigError, IsFolderError, MissingPathError, NotTextError, NotUniqueError
+from kbkit.errors import ConfigError, IsFolderError, MissingPathError, NotTextError
 from kbkit.files.folder import Item, Stored, time_of, version
 from kbkit.files.index import FileIndex, saying_done
 from kbkit.files.memory_tool import MemoryTool, insert_lines, number_lines, replace_part
@@ -201,19 +201,7 @@ class Files:
         check_text("new", new)
         if not check_text("old", old):
             raise ConfigError("old is empty: give the text to replace")
-
-        def edit(text: str) -> str:
-            replaced, count = replace_part(text, old, new)
-            if count != 1:
-                times = f"{count} times" if count else "nowhere"
-                raise NotUniqueError(
-                    f"{path}: the text to replace occurs {times}; give one that occurs exactly "
-                    "once",
-                    count,
-                )
-            return replaced
-
-        return self._edit(path, edit, if_match)
+        return self._edit(path, lambda text: replace_part(path, text, old, new), if_match)
 
     def insert(self, path: str, line: int, text: str, *, if_match: str | None = None) -> FileInfo:
         """Insert text after a line of a file.

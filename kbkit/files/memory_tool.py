@@ -49,14 +49,17 @@ def _range(lines: Sequence[int], count: int) -> tuple[int, int]:
     return first, min(last, count)
 
 
-def replace_part(text: str, old: str, new: str) -> tuple[str, int]:
-    """Replace a part of a text; also return how often it occurs. Keeps Windows line ends."""
+def replace_part(path: str, text: str, old: str, new: str) -> str:
+    """Replace a part of a file's text that occurs once. Keeps Windows line ends."""
     if "\r\n" in text and "\r" not in old:
         old, new = old.replace("\n", "\r\n"), new.replace("\r\n", "\n").replace("\n", "\r\n")
     places = list(occurrences(text, old))
-    if len(places) != 1:
-        return text, len(places)
-    return text[: places[0]] + new + text[places[0] + len(old) :], 1
+    if (count := len(places)) != 1:
+        times = f"{count} times" if count else "nowhere"
+        raise errors.NotUniqueError(
+            f"{path}: the text to replace occurs {times}; give one that occurs exactly once", count
+        )
+    return text[: places[0]] + new + text[places[0] + len(old) :]
 
 
 def occurrences(text: str, part: str) -> Iterator[int]:
@@ -86,7 +89,7 @@ MAX_LINES = 999_999
 _DEPTH = 2
 _AROUND = 4  # lines shown before and after a change
 _ENCODED = re.compile(r"%(?:2e|2f|5c|00)", re.IGNORECASE)
-_UNITS = ("K", "M", "G", "T")
+_UNITS = "KMGT"
 
 
 class MemoryCommand(BaseModel):
@@ -206,16 +209,17 @@ class MemoryTool:
             is_folder = True
         if is_folder:
             return self._listing(path, target)
-        lines = lines_of(self._files.read(path))
-        if len(lines) > MAX_LINES:
+        text = self._files.read(path)
+        count = len(lines_of(text))
+        if count > MAX_LINES:
             raise _RefusedError(f"File {target} exceeds maximum line limit of 999,999 lines.")
         view_range = arguments.get("view_range")
         try:
-            body = number_lines("\n".join(lines) + "\n" if lines else "", view_range)
+            body = number_lines(text, view_range)
         except errors.ConfigError:
             raise _RefusedError(
                 f"Error: Invalid `view_range` parameter: {view_range}. It should be within "
-                f"the range of lines of the file: [1, {len(lines)}]"
+                f"the range of lines of the file: [1, {count}]"
             ) from None
         return f"Here's the content of {target} with line numbers:\n{body}"
 
@@ -322,12 +326,8 @@ def _size(count: int) -> str:
     """Format bytes: ``512B``, ``5.5K``, ``1.2M``."""
     if count < 1024:
         return f"{count}B"
-    size = float(count)
-    for unit in _UNITS:
-        size /= 1024
-        if size < 1024 or unit == _UNITS[-1]:
-            break
-    return f"{size:.1f}{unit}"
+    power = min((count.bit_length() - 1) // 10, len(_UNITS))
+    return f"{count / 1024**power:.1f}{_UNITS[power - 1]}"
 
 
 def _around(text: str, position: int, new: str) -> str:
