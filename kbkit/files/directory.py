@@ -45,14 +45,15 @@ class Directory:
     def __init__(self, path: Path, fd: int | None) -> None:
         self._path = path
         self._fd = fd
+        self._dir_fd_option: dict[str, Any] = {} if fd is None else {"dir_fd": fd}
 
     @classmethod
     def open(cls, path: Path) -> Directory:
-        return cls(path, _open(path, path, None))
+        return cls(path, _open(path, path.as_posix(), {}))
 
     def child(self, name: str, label: str) -> Directory:
         path = self._path / name
-        return Directory(path, _open(self._at(name), Path(label), self._fd))
+        return Directory(path, _open(self._at(name), label, self._dir_fd_option))
 
     def __enter__(self) -> Self:
         return self
@@ -64,10 +65,6 @@ class Directory:
 
     def _at(self, name: str) -> Path | str:
         return name if self._fd is not None else self._path / name
-
-    @property
-    def _dir_fd_option(self) -> dict[str, Any]:
-        return {"dir_fd": self._fd} if self._fd is not None else {}
 
     def scan(self) -> Iterator[os.DirEntry[str]]:
         """Iterate over entries, including symbolic links, in any order."""
@@ -237,9 +234,7 @@ def _is_folder(label: str) -> str:
     return f"{label}: is a folder; list it, or read a file in it"
 
 
-def _open(path: Path | str, display_path: Path, fd: int | None) -> int | None:
-    label = display_path.as_posix()
-    options: dict[str, Any] = {"dir_fd": fd} if fd is not None else {}
+def _open(path: Path | str, label: str, options: dict[str, Any]) -> int | None:
     try:
         if RELATIVE:
             return os.open(path, _DIRECTORY, **options)
@@ -304,7 +299,22 @@ class Trash:
 
     def list_items(self) -> list[Kept]:
         """List items, the last first; incomplete ones are left out."""
-        return sorted(self._iter_items(), key=lambda item: item.deleted.id, reverse=True)
+        items = []
+        for name in sorted(self._folder.names(), reverse=True):
+            if name.startswith("."):
+                continue
+            try:
+                with self._folder.child(name, name) as item_folder:
+                    if item_folder.stat(_ITEM) is None:
+                        continue
+                    note = json.loads(item_folder.read(_ABOUT, name)[0])
+                time = datetime.fromisoformat(note["deleted_at"])
+                deleted = DeletedFile(name, str(note["path"]), FileKind(note["kind"]), time)
+                created = {str(key): int(at) for key, at in note["created"].items()}
+            except (errors.FilesError, ValueError, KeyError, TypeError, AttributeError):
+                continue  # not written by this module
+            items.append(Kept(deleted, created))
+        return items
 
     def find(self, path: str) -> Kept:
         """Find the item last deleted at a path, or of an id."""
@@ -329,18 +339,3 @@ class Trash:
             if name != _IGNORE:
                 self._folder.remove(name)
         return count
-
-    def _iter_items(self) -> Iterator[Kept]:
-        for name in self._folder.names():
-            if name.startswith("."):
-                continue
-            try:
-                with self._folder.child(name, name) as item_folder:
-                    if item_folder.stat(_ITEM) is None:
-                        continue
-                    note = json.loads(item_folder.read(_ABOUT, name)[0])
-                time = datetime.fromisoformat(note["deleted_at"])
-                deleted = DeletedFile(name, str(note["path"]), FileKind(note["kind"]), time)
-                yield Kept(deleted, {str(key): int(at) for key, at in note["created"].items()})
-            except (errors.FilesError, ValueError, KeyError, TypeError, AttributeError):
-                continue  # not written by this module
