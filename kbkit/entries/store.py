@@ -224,11 +224,7 @@ class EntryStore(FileStore):
                 folder.remove(self._name(folder, parts))
             for end in range(len(parts) - 1, 1, -1):
                 with self._folder(parts[: end - 1]) as folder:
-                    name = self._name(folder, parts[:end])
-                    with folder.child(name, join_parts(parts[:end])) as inner:
-                        if inner.names():
-                            return
-                    folder.remove(name)
+                    folder.remove_empty(self._name(folder, parts[:end]))
 
 
 @contextmanager
