@@ -51,15 +51,12 @@ _RULES: tuple[tuple[str, str], ...] = (
         r"[\"'](?=[^\"'\s]{0,200}[0-9])(?=[^\"'\s]{0,200}[A-Za-z])[^\"'\s<>{}$]{16,200}[\"']",
     ),
 )
-_ANY = [(kind, re.compile(rule)) for kind, rule in _RULES]
 
 
 def find_credential(data: bytes) -> tuple[str, int] | None:
     """Return kind and line (from 1) of a file's first likely key or password."""
     text = data.decode("latin-1")  # keys are ASCII, whatever else a file holds
-    matches = [
-        (match.start(), kind) for kind, rule in _ANY if (match := rule.search(text)) is not None
-    ]
+    matches = [(match.start(), kind) for kind, rule in _RULES if (match := re.search(rule, text))]
     if not matches:
         return None
     at, kind = min(matches)
