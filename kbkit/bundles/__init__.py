@@ -20,6 +20,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -193,21 +194,16 @@ class BundleReader:
             return
         partial = b""
         number = 0
-        for block in self.blocks(name):
+        for block in chain(self.blocks(name), [b"\n"]):  # the last line may have no end
             *lines, partial = (partial + block).split(b"\n")
             if len(partial) > _MAX_LENGTH:
                 raise self._bad(f"{name}: line {number + 1:,} is too long")
-            for line in lines:
+            for line in filter(None, lines):
                 number += 1
-                yield self._row(name, number, line)
-        if partial:
-            yield self._row(name, number + 1, partial)
-
-    def _row(self, name: str, number: int, line: bytes) -> Any:
-        try:
-            return json.loads(line)
-        except (ValueError, RecursionError):
-            raise self._bad(f"{name}: line {number:,} is not JSON") from None
+                try:
+                    yield json.loads(line)
+                except (ValueError, RecursionError):
+                    raise self._bad(f"{name}: line {number:,} is not JSON") from None
 
     def names(self, folder: str) -> list[str]:
         return sorted(n.partition("/")[2] for n in self._infos if n.startswith(f"{folder}/"))

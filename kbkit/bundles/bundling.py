@@ -64,15 +64,15 @@ class Placement:
             yield
             return
         self.stores.require_home()
+        members = self.bundle.manifest.members
         with self._folders[FILES].hold_lock(), self._folders[ENTRIES].hold_lock():
             for folder, store in self._folders.items():
                 for name in names[folder]:
                     if _missing(store, folder, name):
                         self.placed.append(f"{folder}/{name}")
-                    elif not self._is_same(folder, name):
+                    elif not _holds(store.root / name, members[f"{folder}/{name}"].sha256):
                         self.kept.append(f"{folder}/{name}")
             journal = self.stores.folder / bundled.JOURNAL
-            members = self.bundle.manifest.members
             digests = {name: members[name].sha256 for name in self.placed}
             try:
                 if self.placed:
@@ -109,13 +109,6 @@ class Placement:
         except errors.FilesError as error:
             raise errors.BundleError(f"{error}; nothing was changed") from error
 
-    def _is_same(self, folder: str, name: str) -> bool:
-        path = self.stores.folder / folder / name
-        if path.is_symlink() or not path.is_file():
-            return False
-        digest = self.bundle.manifest.members[f"{folder}/{name}"].sha256
-        return hashlib.sha256(path.read_bytes()).hexdigest() == digest
-
 
 def settle(stores: Stores) -> None:
     """Remove files of an incomplete restoration, if it was not committed."""
@@ -144,13 +137,19 @@ def settle_alone(stores: Stores) -> None:
 
 def _remove(folder: Path, place: str, digest: str) -> None:
     path = folder / place
-    if path.is_symlink() or hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+    if not _holds(path, digest):
         return
     path.unlink()
     for ancestor in list(path.parents):
         if ancestor.parent == folder:
             return
         ancestor.rmdir()
+
+
+def _holds(path: Path, digest: str) -> bool:
+    if path.is_symlink() or not path.is_file():
+        return False
+    return hashlib.sha256(path.read_bytes()).hexdigest() == digest
 
 
 def _missing(store: FileStore, folder: str, name: str) -> bool:
