@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from kbkit.errors import ConfigError, ImpossibleError, RecipeError, TrustError
 from kbkit.models.documents import variables
-from kbkit.paths import bytes_of
+from kbkit.paths import bytes_of, split_glob
 from kbkit.recipes.base import AnyAnnotation as AnyAnnotation
 from kbkit.recipes.base import ExpandSpec as ExpandSpec
 from kbkit.recipes.base import LanguageModelSpec as LanguageModelSpec
@@ -209,9 +209,6 @@ def _line(mapping: YamlMapping, problem: RecipeProblem) -> int:
     return line
 
 
-_MAGIC = re.compile(r"[*?\[{]")
-
-
 def demands(recipe: Recipe) -> list[str]:
     """List what a recipe needs trust for, one line each.
 
@@ -272,11 +269,10 @@ def _code_demands(recipe: Recipe) -> Iterator[str]:
 
 def _is_outside(recipe: Recipe, path: str, *, glob: bool = False) -> bool:
     folder = recipe.path.parent.resolve()
-    parts = Path(path).parts
-    if ".." in parts:
+    if ".." in Path(path).parts:
         return True
-    end = next((n for n, part in enumerate(parts) if glob and _MAGIC.search(part)), len(parts))
+    start = split_glob(Path(path).as_posix())[0] if glob else path
     try:
-        return not folder.joinpath(*parts[:end]).resolve().is_relative_to(folder)
+        return not (folder / start).resolve().is_relative_to(folder)
     except (OSError, RuntimeError, ValueError):  # links in a circle
         return True

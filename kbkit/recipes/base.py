@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from ipaddress import ip_address
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
 
 import pydantic
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
@@ -185,11 +185,6 @@ class Spec(BaseModel):
             kind = type(self)
             lines = [f"{kind.__name__}: {problem}" for problem in find_problems(error, kind)]
             raise ConfigError("\n".join(lines)) from None
-
-    @classmethod
-    def defaults(cls) -> Self:
-        """Return the defaults, without building pydantic's validator."""
-        return cls.model_construct()
 
     @pydantic.model_validator(mode="before")
     @classmethod

@@ -290,26 +290,26 @@ class KnowledgeBaseSpec(base.VersionedSpec):
 
     language: str = "english"
     """Language of its text, for stemming and stop words (a Snowball name)."""
-    chunking: ChunkingSpec = ChunkingSpec.defaults()
+    chunking: ChunkingSpec = ChunkingSpec.model_construct()
     """Splitting of documents."""
-    embedding: AnyEmbedding = AutoEmbedding.defaults()
+    embedding: AnyEmbedding = AutoEmbedding.model_construct()
     """Embedding of chunks."""
     summary_embedding: ModelEmbedding | None = None
     """Embedding of document summaries; by default MiniLM for English, else `multilingual` if its
     extra is installed, else `static`."""
-    retrieval: RetrievalSpec = RetrievalSpec.defaults()
+    retrieval: RetrievalSpec = RetrievalSpec.model_construct()
     """Ranking of search."""
     expand: base.ExpandSpec | None = None
     """A language model that describes documents; none by default."""
-    annotation: base.AnyAnnotation = base.RulesAnnotation.defaults()
+    annotation: base.AnyAnnotation = base.RulesAnnotation.model_construct()
     """Annotator, and additional names: `rules`, `none`, or a mapping."""
-    graph: GraphSpec = GraphSpec.defaults()
+    graph: GraphSpec = GraphSpec.model_construct()
     """Relations read from documents."""
-    learning: LearningSpec = LearningSpec.defaults()
+    learning: LearningSpec = LearningSpec.model_construct()
     """Learning from ratings."""
-    storage: StorageSpec = StorageSpec.defaults()
+    storage: StorageSpec = StorageSpec.model_construct()
     """Storage of derived data."""
-    site: SiteSpec = SiteSpec.defaults()
+    site: SiteSpec = SiteSpec.model_construct()
     """Content of the exported site."""
 
     def with_embedding(self, embedding: AnyEmbedding) -> KnowledgeBaseSpec:
