@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import difflib
-import hashlib
 import inspect
 import re
 from collections.abc import Mapping
@@ -20,7 +19,7 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from kbkit.errors import ConfigError
 from kbkit.models import EntityType, License
 from kbkit.models.licenses import NAME_LENGTH
-from kbkit.models.values import check_match, fault_reason
+from kbkit.models.values import fault_reason
 from kbkit.paths import compile_glob
 
 if TYPE_CHECKING:
@@ -241,19 +240,6 @@ def check_license(stated: str) -> str:
 
 LicenseName = Annotated[str, AfterValidator(check_license)]
 """Name or address of a license."""
-
-
-class VersionedSpec(Spec):
-    """A spec with a version."""
-
-    @property
-    def version(self) -> str:
-        """Hash of the values, for ``if_match``."""
-        return hashlib.blake2b(self.model_dump_json().encode(), digest_size=16).hexdigest()
-
-    def check_version(self, expected: str | None) -> None:
-        """Raise `VersionConflictError` if the version differs; ``None`` matches any."""
-        check_match("the spec", expected, self.version)
 
 
 class LanguageModelSpec(Spec):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
 from pathlib import Path
@@ -11,6 +12,7 @@ import pydantic
 from pydantic import Field, StrictBool, field_validator, model_validator
 
 from kbkit.models.licenses import TEXT_LENGTH
+from kbkit.models.values import check_match
 from kbkit.recipes import base
 from kbkit.recipes.sources import AnySource
 
@@ -285,7 +287,7 @@ class SiteSpec(base.Spec):
     """Questions on the home page with their answers; by default the golden ones."""
 
 
-class KnowledgeBaseSpec(base.VersionedSpec):
+class KnowledgeBaseSpec(base.Spec):
     """Settings of a knowledge base, independent of its sources."""
 
     language: str = "english"
@@ -311,6 +313,15 @@ class KnowledgeBaseSpec(base.VersionedSpec):
     """Storage of derived data."""
     site: SiteSpec = SiteSpec.model_construct()
     """Content of the exported site."""
+
+    @property
+    def version(self) -> str:
+        """Hash of the values, for ``if_match``."""
+        return hashlib.blake2b(self.model_dump_json().encode(), digest_size=16).hexdigest()
+
+    def check_version(self, expected: str | None) -> None:
+        """Raise `VersionConflictError` if the version differs; ``None`` matches any."""
+        check_match("the spec", expected, self.version)
 
     def with_embedding(self, embedding: AnyEmbedding) -> KnowledgeBaseSpec:
         """Return the settings with another embedder, and its default weight unless one is given."""
