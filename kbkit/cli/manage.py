@@ -191,8 +191,7 @@ def expand(
     remove: bool = False,
     input_price: Price = 0.0,
     output_price: Price = 0.0,
-    as_json: bool = False,
-) -> None:
+) -> Done:
     """Let a language model describe each document.
 
     Args:
@@ -202,11 +201,10 @@ def expand(
     """
     documents_ = ws[name].documents
     if remove:
-        terminal.say(f"deleted text by models about {pluralize(documents_.unexpand())}")
-        return
+        count = documents_.unexpand()
+        return Done(count, f"deleted text by models about {pluralize(count)}")
     report = documents_.expand(llm, questions=questions, estimate=True)
-    if not as_json or not estimate:
-        _say_price(report, input_price, output_price)
+    _say_price(report, input_price, output_price)
     if report.documents and not estimate:
         if not yes:
             typer.confirm("Send them?", abort=True, err=True)
@@ -214,8 +212,7 @@ def expand(
             report = documents_.expand(llm, questions=questions, on_progress=on_progress)
         terminal.say(f"{report.model} wrote of {pluralize(report.written)}")
         _say_failed(report.failed)
-    if as_json:
-        terminal.print_json(report)
+    return Done(report, "")
 
 
 @command(app)
@@ -227,8 +224,7 @@ def annotate(
     yes: bool = False,
     input_price: Price = 0.0,
     output_price: Price = 0.0,
-    as_json: bool = False,
-) -> None:
+) -> Done:
     """Annotate new chunks as the recipe says."""
     annotations = ws[name].annotations
     report = annotations.make(estimate=True)
@@ -248,8 +244,7 @@ def annotate(
         _say_failed(report.failed)
     elif not report.chunks:
         terminal.say("nothing to send")
-    if as_json:
-        terminal.print_json(report)
+    return Done(report, "")
 
 
 def _say_price(
