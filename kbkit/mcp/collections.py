@@ -211,10 +211,10 @@ def _collection_name(tools: Tools, name: str) -> str:
 
 
 def _check_name(tools: Tools, name: str) -> str:
-    names = tools.kbs(name) if name else None
-    if not names:
+    if not name:
         raise NotFoundError("collection_name: is empty")
-    return names[0]
+    tools.kbs(name)  # raises for another's
+    return name
 
 
 _ID_TOKENS = 120
