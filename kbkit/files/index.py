@@ -232,12 +232,11 @@ class FileIndex(FolderIndex):
             for document_id in ids.values():
                 writing.delete_document(transaction, kb.id, document_id)
             names = indexed_files.names(transaction, [*notes, *removed])
-            indexed_files.forget(transaction, removed)
-            indexed_files.note(transaction, records)
-            indexed_files.put_names(transaction, {path: note.names for path, note in notes.items()})
-            indexed_files.put_links(transaction, {path: note.links for path, note in notes.items()})
-            names.update(*(note.names for note in notes.values()))
-            names.update(link.key for note in notes.values() for link in note.links)
+            indexed_files.forget(transaction, [*notes, *removed])
+            names_of = {path: note.names for path, note in notes.items()}
+            links = [link for note in notes.values() for link in note.links]
+            indexed_files.note(transaction, records, names_of, links)
+            names.update(*names_of.values(), (link.key for link in links))
             self._resolve(transaction, names)
         if stale_uris:
             self._stores.vectors.apply(kb.id)

@@ -86,13 +86,21 @@ def records_of(transaction: Transaction, paths: Collection[str]) -> dict[str, Fi
     return {row[0]: FileRecord(*row) for row in transaction.execute(query)}
 
 
-def note(transaction: Transaction, new_records: Sequence[FileRecord]) -> None:
+def note(
+    transaction: Transaction,
+    new_records: Sequence[FileRecord],
+    names_of: Mapping[str, Iterable[str]],
+    links: Iterable[Link],
+) -> None:
     transaction.put(files, [record._asdict() for record in new_records])
+    names = [{"path": path, "key": key} for path, keys in names_of.items() for key in keys]
+    transaction.insert(file_names, names)
+    transaction.insert(file_links, [link._asdict() for link in links])
 
 
 def forget(transaction: Transaction, paths: Sequence[str]) -> None:
     for table in (files, file_names, file_links):
-        _remove(transaction, table, paths)
+        transaction.delete(table, transaction.is_in(table.c.path, paths))
 
 
 def move(transaction: Transaction, kb_id: str, paths: Mapping[str, str]) -> None:
@@ -126,18 +134,6 @@ def names(transaction: Transaction, paths: Sequence[str]) -> set[str]:
 def paths_by_name(transaction: Transaction, keys: Collection[str]) -> dict[str, list[str]]:
     query = sa.select(file_names.c.key, file_names.c.path)
     return transaction.grouped(query.where(transaction.is_in(file_names.c.key, keys)))
-
-
-def put_names(transaction: Transaction, keys_of: Mapping[str, Iterable[str]]) -> None:
-    _remove(transaction, file_names, list(keys_of))
-    rows = [{"path": path, "key": key} for path, keys in keys_of.items() for key in set(keys)]
-    transaction.insert(file_names, rows)
-
-
-def put_links(transaction: Transaction, links_of: Mapping[str, Iterable[Link]]) -> None:
-    _remove(transaction, file_links, list(links_of))
-    rows = [link._asdict() for links in links_of.values() for link in links]
-    transaction.insert(file_links, rows)
 
 
 def links_by_key(transaction: Transaction, keys: Collection[str]) -> list[Link]:
@@ -209,10 +205,6 @@ def pages(transaction: Transaction, kb_id: str) -> list[PageRow]:
     columns = (documents.c.uri, size, documents.c.fetched_at, documents.c.content_hash)
     query = sa.select(*columns).where(*alive(kb_id))
     return [PageRow(*row) for row in transaction.execute(query.order_by(documents.c.uri))]
-
-
-def _remove(transaction: Transaction, table: sa.Table, paths: Sequence[str]) -> None:
-    transaction.delete(table, transaction.is_in(table.c.path, paths))
 
 
 PRIOR_VOTES, PRIOR_SCORE = 5, 3.0
