@@ -21,6 +21,7 @@ from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base import KnowledgeBase, handle_of
 from kbkit.models import EntrySource, EntryStatus, EntrySyncReport, Problem, Progress, Vote
 from kbkit.models.files import ENTRIES, SyncReport
+from kbkit.models.values import TargetKind
 from kbkit.runtime.progress import OnProgress
 from kbkit.stores.catalog import indexed_files, knowledge_bases, ratings, writing
 from kbkit.stores.catalog.indexed_files import EntryRecord
@@ -73,22 +74,20 @@ class EntryIndex(FolderIndex):
         changes = report.added, report.updated, report.removed
         return EntrySyncReport(*changes, tuple(reported), len(records) - len(problems))
 
-    def _new_votes(self, records: Mapping[str, EntryRecord]) -> dict[str, list[tuple[int, Vote]]]:
+    def _new_votes(self, records: Mapping[str, EntryRecord]) -> dict[str, dict[int, Vote]]:
         slugs = {each.document_id: slug for slug, each in records.items() if each.document_id}
-        if not slugs:
-            return {}
-        votes_by_document = self.look_up(indexed_files.document_ratings, ENTRIES, slugs)
-        return {slugs[document_id]: votes for document_id, votes in votes_by_document.items()}
+        votes_of = self.look_up(ratings.votes, ENTRIES, TargetKind.DOCUMENT, slugs.keys())
+        return {slugs[document_id]: votes for document_id, votes in votes_of.items()}
 
     def _level(self, on_progress: OnProgress | None, stop: Stop) -> SyncReport:
         kb = self.knowledge_base()
         for slug, votes in self._new_votes(self.records()).items():
             try:
-                self.add_votes(slug, [vote for _, vote in votes])
+                self.add_votes(slug, list(votes.values()))
             except FilesError:
                 continue  # retried once the folder is valid
             with self.database.write() as transaction:
-                for rating_id, _ in votes:
+                for rating_id in votes:
                     ratings.remove(transaction, kb.id, rating_id)
         changed, deleted = _changes(self.records(), self.store.states(lambda slug, why: None))
         report, before = SyncReport(), handle_of(kb).row().version

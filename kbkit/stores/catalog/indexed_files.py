@@ -12,7 +12,7 @@ from kbkit.models import Target, TargetKind, Vote
 from kbkit.models.files import FILES
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.catalog import ratings as rating_log
-from kbkit.stores.catalog.database import Condition, Transaction, alive, byte_length, containing
+from kbkit.stores.catalog.database import Transaction, alive, byte_length, containing
 from kbkit.stores.catalog.schema import chunks, documents, ratings
 from kbkit.stores.catalog.workspace_schema import (
     entries,
@@ -299,48 +299,21 @@ def rename_document(transaction: Transaction, kb_id: str, slug: str, to: str) ->
     knowledge_bases.touch(transaction, kb_id)
 
 
-def votes(transaction: Transaction, kb_id: str, entry_id: str) -> list[Vote]:
-    """Return the votes for an entry in the rating log, in order."""
-    query = sa.select(ratings.c.created_at, ratings.c.rater, ratings.c.score)
-    query = query.where(*_votes_for(kb_id, entry_id)).order_by(ratings.c.id)
-    return [Vote(*row) for row in transaction.execute(query)]
-
-
-def _votes_for(kb_id: str, entry_id: str) -> tuple[Condition, ...]:
-    of_entry = ratings.c.target_type == TargetKind.ENTRY.value
-    return ratings.c.kb_id == kb_id, ratings.c.target == entry_id, of_entry
-
-
 def put_votes(transaction: Transaction, kb_id: str, entry_id: str, now: Sequence[Vote]) -> None:
     """Replace an entry's votes in the log with those of its folder.
 
     New votes are appended. If earlier votes were removed or inserted, all are written again,
     because search uses the last vote of each rater.
     """
-    logged = votes(transaction, kb_id, entry_id)
+    target = Target(TargetKind.ENTRY, entry_id)
+    votes = rating_log.votes(transaction, kb_id, target.kind, [entry_id]).get(entry_id, {})
+    logged = list(votes.values())
     if logged == list(now):
         return
     if logged != list(now[: len(logged)]):
-        transaction.delete(ratings, *_votes_for(kb_id, entry_id))
+        transaction.delete(ratings, transaction.is_in(ratings.c.id, votes))
         logged = []
-    rating_log.add_votes(transaction, kb_id, Target(TargetKind.ENTRY, entry_id), now[len(logged) :])
-
-
-def document_ratings(
-    transaction: Transaction, kb_id: str, document_ids: Iterable[str]
-) -> dict[str, list[tuple[int, Vote]]]:
-    query = sa.select(
-        ratings.c.target, ratings.c.id, ratings.c.created_at, ratings.c.rater, ratings.c.score
-    ).where(
-        ratings.c.kb_id == kb_id,
-        transaction.is_in(ratings.c.target, list(document_ids)),
-        ratings.c.target_type == TargetKind.DOCUMENT.value,
-        ratings.c.query == "",
-    )
-    by_document: dict[str, list[tuple[int, Vote]]] = {}
-    for target, rating_id, *vote in transaction.execute(query.order_by(ratings.c.id)):
-        by_document.setdefault(target, []).append((rating_id, Vote(*vote)))
-    return by_document
+    rating_log.add_votes(transaction, kb_id, target, now[len(logged) :])
 
 
 def list_learned(transaction: Transaction) -> Mapping[str, Any]:

@@ -81,6 +81,18 @@ def list_ratings(
     return [_rating(row) for row in transaction.execute(query)]
 
 
+def votes(
+    transaction: Transaction, kb_id: str, kind: TargetKind, targets: Collection[str]
+) -> dict[str, dict[int, Vote]]:
+    """Return ratings of a kind that name no query, by target and id, oldest first."""
+    votes_of: dict[str, dict[int, Vote]] = {}
+    for each in list_ratings(transaction, kb_id, targets):
+        if each.target.kind is kind and not each.query:
+            vote = Vote(each.created_at, each.rater, each.score)
+            votes_of.setdefault(each.target.id, {})[each.id] = vote
+    return votes_of
+
+
 def _rating(row: sa.Row[Any]) -> Rating:
     values = dict(row._mapping)
     target = Target(TargetKind(values.pop("target_type")), values.pop("target"))
