@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
@@ -36,18 +36,6 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class QueryGraph:
-    """The graph of a knowledge base for a query.
-
-    Attributes:
-        naming: Returns ``chunks.seq`` of the chunks that mention entities, by row.
-    """
-
-    table: GraphTable
-    naming: Callable[[Collection[int]], Mapping[int, Sequence[int]]]
-
-
-@dataclass(frozen=True, slots=True)
 class EncodedQuery:
     """A query for the retrievers of one knowledge base.
 
@@ -72,7 +60,7 @@ class EncodedQuery:
     limit: int
     filters: Filters
     text: str = ""
-    graph: QueryGraph | None = None
+    graph: GraphTable | None = None
     pages: bool = True
     summary: Future[QueryVector] | None = None
     summary_embedder: str = ""

@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.embedding import Vector
-from kbkit.models import Mode
+from kbkit.models import Entity, Mode
 from kbkit.retrieval.candidates import (
     EncodedQuery,
     Mask,
-    QueryGraph,
     Rows,
     Scores,
     TermCounts,
@@ -294,7 +293,7 @@ class GraphScores:
 
 def graph_scores(
     query: str,
-    graph: QueryGraph,
+    graph: GraphTable,
     chunks: SegmentedSnapshot,
     starts: Scores,
     frequency: Callable[[str], int],
@@ -308,13 +307,13 @@ def graph_scores(
     gained: dict[str, float] = {}
     for index in np.argsort(-starts, kind="stable")[:_STARTS].tolist():
         if starts[index] > 0:
-            for document_id, weight in graph.table.linked.get(chunks.document_ids[index], ()):
+            for document_id, weight in graph.linked.get(chunks.document_ids[index], ()):
                 gained[document_id] = gained.get(document_id, 0.0) + float(starts[index]) * weight
     scores = np.zeros(len(chunks.document_ids))
     if gained:
         scores = np.array([gained.get(document_id, 0.0) for document_id in chunks.document_ids])
-    entities = entities_in(query, graph.table, frequency)
-    weights = _entities(entities, graph.table, len(chunks))
+    entities = entities_in(query, graph, frequency)
+    weights = _entities(entities, graph, len(chunks))
     max_share = max((entity.share for entity in entities), default=0.0)
     return GraphScores(normalise(scores), _chunks(weights, graph, chunks, max_share))
 
@@ -338,34 +337,34 @@ def document_starts(
     return normalise(scores) ** _STEEPNESS
 
 
-def _entities(entities: Sequence[NamedEntity], graph: GraphTable, chunks: int) -> dict[int, float]:
-    weights: dict[int, float] = {}
-    for row, _, share in entities:
-        weight = share * _rarity(graph, row, chunks)
-        weights[row] = weights.get(row, 0.0) + weight
-        followed = graph.related.get(row, ())[:_RELATIONS]
+def _entities(entities: Sequence[NamedEntity], graph: GraphTable, chunks: int) -> dict[str, float]:
+    weights: dict[str, float] = {}
+    for entity, _, share in entities:
+        weight = share * _rarity(entity, chunks)
+        weights[entity.id] = weights.get(entity.id, 0.0) + weight
+        followed = graph.related.get(entity.id, ())[:_RELATIONS]
         total = sum(relation.weight for relation in followed)
         for relation in followed:
-            other = relation.target if relation.source == row else relation.source
-            weights[other] = weights.get(other, 0.0) + _HOP * weight * relation.weight / total
+            other = relation.target if relation.source.id == entity.id else relation.source
+            weights[other.id] = weights.get(other.id, 0.0) + _HOP * weight * relation.weight / total
     return weights
 
 
-def _rarity(graph: GraphTable, row: int, chunks: int) -> float:
-    count = graph.entities[row].chunks
+def _rarity(entity: Entity, chunks: int) -> float:
+    count = entity.chunks
     return float(np.log(1 + (chunks - count + 0.5) / (count + 0.5)))
 
 
 def _chunks(
-    weights: Mapping[int, float], graph: QueryGraph, chunks: SegmentedSnapshot, limit: float
+    weights: Mapping[str, float], graph: GraphTable, chunks: SegmentedSnapshot, limit: float
 ) -> dict[int, float]:
     if not weights or not len(chunks):
         return {}
     scores, naming = np.zeros(len(chunks)), graph.naming(weights)
-    for row, weight in weights.items():
-        gain = weight * _rarity(graph.table, row, len(chunks))
-        defining = graph.table.definitions.get(row, ())
-        for seqs, factor in ((naming[row], 1.0), (defining, _DEFINITION)):
+    for id_, weight in weights.items():
+        gain = weight * _rarity(graph.entities[id_], len(chunks))
+        defining = graph.definitions.get(id_, ())
+        for seqs, factor in ((naming[id_], 1.0), (defining, _DEFINITION)):
             # leaves out chunks that are deleted or from another knowledge base
             scores[places_in(chunks.seqs, np.array(seqs, np.int64))[1]] += factor * gain
     rows = np.flatnonzero(scores)

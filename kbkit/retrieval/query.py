@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from kbkit.embedding import Embedder, Vector
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.errors import ConfigError, EmbedderError, EmbedderUnreachableError, KbkitError
-from kbkit.models import Chunk, Filters, Mode
+from kbkit.models import Chunk, Entity, Filters, Mode
 from kbkit.models.reports import MAX_QUERY_LENGTH
 from kbkit.recipes import RetrievalSpec
 from kbkit.runtime.validation import check_integer, check_text
@@ -110,13 +110,13 @@ _EDGES = ".,:;!?\"'`“”‘’«»()[]{}<>"
 
 
 class NamedEntity(NamedTuple):
-    """An entity that a query names, by its row in a `GraphTable`.
+    """An entity that a query names.
 
     Attributes:
         share: Probability that the words mean it, 0 to 1: *times* rarely means ``times()``.
     """
 
-    row: int
+    entity: Entity
     words: int
     share: float
 
@@ -127,17 +127,17 @@ def entities_in(
     """Return the entities that a query names; the longest of overlapping names."""
     words = query.split()[:_WORDS]
     used_places: set[int] = set()
-    entities: dict[int, NamedEntity] = {}
+    entities: dict[str, NamedEntity] = {}
     for (start, end), text in spans(words):
-        row = graph.rows.get(entity_id(text))
-        if row is None or not used_places.isdisjoint(range(start, end)):
+        entity = graph.entities.get(entity_id(text))
+        if entity is None or not used_places.isdisjoint(range(start, end)):
             continue
         used_places.update(range(start, end))
         share = 1.0
         if end - start == 1 and text == words[start].rstrip(".,:;!?") and text.islower():
-            share = min(1.0, graph.entities[row].chunks / max(1, frequency(text)))
-        if row not in entities or entities[row].share < share:
-            entities[row] = NamedEntity(row, end - start, share)
+            share = min(1.0, entity.chunks / max(1, frequency(text)))
+        if entity.id not in entities or entities[entity.id].share < share:
+            entities[entity.id] = NamedEntity(entity, end - start, share)
     return list(entities.values())
 
 

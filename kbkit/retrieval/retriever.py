@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from kbkit.errors import EmbedderError, NotFoundError
 from kbkit.models import Chunk, Document, Filters, Mode, RatingTotal
 from kbkit.models.reports import fold_query
 from kbkit.recipes import KnowledgeBaseSpec, StaticEmbedding
-from kbkit.retrieval.candidates import Candidates, EncodedQuery, FilterMasks, Mask, QueryGraph
+from kbkit.retrieval.candidates import Candidates, EncodedQuery, FilterMasks, Mask
 from kbkit.retrieval.corpora import SnapshotCorpus, find_candidates
 from kbkit.retrieval.encoder_fitting import LearnedQuestions
 from kbkit.retrieval.fusion import Scores, hits_needed, rating_prior
@@ -213,8 +212,7 @@ class Retriever:
                 state.row, retrieval, query.mode, query.text, terms
             )
         if query.mode is Mode.HYBRID and retrieval.graph_weight:
-            table = self.graph()
-            graph = QueryGraph(table, partial(self.stores.graphs.naming, table))
+            graph = self.graph()
         encoded = EncodedQuery(
             terms=terms,
             language=language,

@@ -19,7 +19,7 @@ from kbkit.retrieval.searching import ask, hit_of, search
 from kbkit.runtime.validation import check_integer, explain_calls
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.catalog.database import Database
-from kbkit.stores.catalog.graph_tables import EntityRow, GraphTable
+from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.stores import Stores
 from kbkit.text.markdown.structure import plain_text
 
@@ -241,11 +241,7 @@ class WorkspaceSearches(ABC):
 class _Match(NamedTuple):
     kb: str
     graph: GraphTable
-    row: int
-
-    @property
-    def entity(self) -> EntityRow:
-        return self.graph.entities[self.row]
+    entity: models.Entity
 
 
 def _entity_facts(
@@ -260,10 +256,10 @@ def _entity_facts(
     for kb, retriever in retrievers.items():
         graph = retriever.graph()
         for mention in entities_in(query, graph, retriever.frequency):
-            entity = graph.entities[mention.row]
+            entity = mention.entity
             if mention.share >= _MIN_SHARE and entity.chunks:
                 lengths.setdefault(entity.id, mention.words)
-                by_entity.setdefault(entity.id, []).append(_Match(kb, graph, mention.row))
+                by_entity.setdefault(entity.id, []).append(_Match(kb, graph, entity))
     counts = {id_: sum(m.entity.chunks for m in group) for id_, group in by_entity.items()}
     order = sorted(by_entity, key=lambda id_: (-lengths[id_], counts[id_], id_))
     groups = [by_entity[id_] for id_ in order[: _CANDIDATES * limit]]
@@ -281,7 +277,7 @@ def _definitions(
         [
             (seq, match.kb)
             for match in group
-            for seq in match.graph.definitions.get(match.row, ())[:_PLACES]
+            for seq in match.graph.definitions.get(match.entity.id, ())[:_PLACES]
         ]
         for group in groups
     ]
@@ -315,12 +311,12 @@ def _relations(group: Sequence[_Match]) -> list[str]:
     pairs = {
         relation.id: (relation, match.graph)
         for match in group
-        for relation in match.graph.related.get(match.row, ())[:RELATIONS]
+        for relation in match.graph.related.get(match.entity.id, ())[:RELATIONS]
     }
     best = sorted(pairs.values(), key=lambda pair: (-pair[0].weight, pair[0].id))[:RELATIONS]
     return [
-        f"{graph.entities[relation.source].name} {relation.name} "
-        f"{graph.entities[relation.target].name}"
+        f"{graph.entities[relation.source.id].name} {relation.name} "
+        f"{graph.entities[relation.target.id].name}"
         for relation, graph in best
     ]
 

@@ -138,9 +138,9 @@ def test_graph_table_is_read_again_after_changes(workspace, kb):
     workspace.graph.undo()
     assert "needs" in names()
     workspace.graph.delete(workspace.graph.relations(name="needs")[0])
-    before = len(handle.graph().rows)
+    before = len(handle.graph().entities)
     kb.add("More", "# fill_all\n\n`fill_all` fills.\n", source=f"{BASE}more.html")
-    assert len(handle.graph().rows) > before
+    assert len(handle.graph().entities) > before
     kb.documents.delete(f"{BASE}more.html")
 
 

@@ -5,9 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from kbkit.models import Entity, Target, TargetKind
 from kbkit.retrieval import document_scores as retriever
 from kbkit.retrieval.query import entities_in
-from kbkit.stores.catalog.graph_tables import EntityRow, GraphTable, RelationRow
+from kbkit.stores.catalog.graph_tables import GraphTable
+from kbkit.stores.catalog.relations import Edge
 from kbkit.stores.catalog.subjects import entity_id
 
 pytestmark = pytest.mark.local
@@ -17,14 +19,19 @@ CHUNKS = {"pool": 3, "heavy": 0}
 
 
 def table(names=NAMES, relations=()):
-    entities = [EntityRow(entity_id(name), name, "", "", (), CHUNKS.get(name, 1)) for name in names]
-    rows = {each.id: row for row, each in enumerate(entities)}
-    return GraphTable(entities, rows, relations, {}, ())
+    entities = [Entity(entity_id(name), name, "", chunks=CHUNKS.get(name, 1)) for name in names]
+    return GraphTable(None, {each.id: each for each in entities}, relations, {}, ())
+
+
+def relation(number, source, name, target, weight):
+    ends = (Target(TargetKind.ENTITY, entity_id(end)) for end in (source, target))
+    source, target = ends
+    return Edge(number, source, name, target, weight)
 
 
 def named(query, frequency=lambda word: 10):
     entities = entities_in(query, table(), frequency)
-    return [(NAMES[each.row], each.words, each.share) for each in entities]
+    return [(each.entity.name, each.words, each.share) for each in entities]
 
 
 @pytest.mark.parametrize(
@@ -61,20 +68,22 @@ def test_share_of_a_plain_word_is_that_of_chunks_with_the_entity():
 
 
 def test_entity_named_twice_counts_by_its_longest_name():
-    graph = replace(table(), rows={entity_id("pool opener"): 1, entity_id("opener"): 1})
+    graph = table()
+    opener = graph.entities[entity_id("pool opener")]
+    graph = replace(graph, entities={opener.id: opener, entity_id("opener"): opener})
     (entity,) = entities_in("`opener` is the pool opener", graph, lambda word: 1)
-    assert (entity.row, entity.words) == (1, 2)
+    assert (entity.entity, entity.words) == (opener, 2)
 
 
 def test_strongest_relations_of_named_entities_count_half_in_all():
-    names = ("pool", *(f"x{n}" for n in range(11)))
-    relations = [RelationRow(n, 0, "is", n, 1.0 if n < 10 else 0.5) for n in range(1, 10)]
-    relations += [RelationRow(10, 10, "of", 0, 0.5), RelationRow(11, 0, "is", 11, 0.1)]
+    names = ("pool", *(f"x{n}" for n in range(1, 12)))
+    relations = [relation(n, "pool", "is", f"x{n}", 1.0) for n in range(1, 10)]
+    relations += [relation(10, "x10", "of", "pool", 0.5), relation(11, "pool", "is", "x11", 0.1)]
     graph = table(names, relations)
     weights = retriever._entities(entities_in("`pool`", graph, lambda word: 1), graph, 100)
     whole = math.log(1 + (100 - 3 + 0.5) / 3.5)
-    assert weights[0] == pytest.approx(whole)
-    assert weights[1] == pytest.approx(0.5 * whole / 9.5)
-    assert weights[10] == pytest.approx(0.25 * whole / 9.5)
-    assert 11 not in weights
+    assert weights[entity_id("pool")] == pytest.approx(whole)
+    assert weights[entity_id("x1")] == pytest.approx(0.5 * whole / 9.5)
+    assert weights[entity_id("x10")] == pytest.approx(0.25 * whole / 9.5)
+    assert entity_id("x11") not in weights
     assert sum(weights.values()) == pytest.approx(1.5 * whole)

@@ -8,13 +8,13 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from kbkit.models import TargetKind
+from kbkit.models import Entity, TargetKind
 from kbkit.stores.catalog import entities, relations
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.relations import Edge
@@ -29,52 +29,31 @@ from kbkit.stores.catalog.workspace_schema import (
 _ENTITY, _DOCUMENT = TargetKind.ENTITY, TargetKind.DOCUMENT
 
 
-class EntityRow(NamedTuple):
-    """An entity; `description` only if a person wrote it."""
-
-    id: str
-    name: str
-    type: str
-    description: str
-    aliases: tuple[str, ...]
-    chunks: int
-
-
-class RelationRow(NamedTuple):
-    """A relation; `source` and `target` are rows of entities."""
-
-    id: int
-    source: int
-    name: str
-    target: int
-    weight: float
-
-
 @dataclass(frozen=True, eq=False)
 class GraphTable:
     """Entities in a knowledge base and their relations.
 
     Attributes:
-        rows: Row of each entity by id, and by the ids of its aliases.
+        entities: By id, also by the ids of aliases; `description` only if a person wrote it, and
+            `chunks` in this knowledge base.
         relations: Strongest first; includes all relations made by hand.
-        definitions: ``chunks.seq`` of defining chunks, by entity row.
-        links: Source id, target id and weight of links between documents.
-        naming: ``chunks.seq`` of mentioning chunks by entity row, filled by `GraphTables.naming`.
+        definitions: ``chunks.seq`` of defining chunks, by entity id.
+        links: Links between documents.
     """
 
-    entities: Sequence[EntityRow]
-    rows: Mapping[str, int]
-    relations: Sequence[RelationRow]
-    definitions: Mapping[int, Sequence[int]]
-    links: Sequence[tuple[str, str, float]]
-    naming: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    database: Database
+    entities: Mapping[str, Entity]
+    relations: Sequence[Edge]
+    definitions: Mapping[str, Sequence[int]]
+    links: Sequence[Edge]
+    _naming: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     @cached_property
-    def related(self) -> Mapping[int, Sequence[RelationRow]]:
-        """Relations by entity row, strongest first."""
-        by_end: dict[int, list[RelationRow]] = {}
+    def related(self) -> Mapping[str, Sequence[Edge]]:
+        """Relations by entity id, strongest first."""
+        by_end: dict[str, list[Edge]] = {}
         for relation in self.relations:
-            for end in {relation.source, relation.target}:
+            for end in {relation.source.id, relation.target.id}:
                 by_end.setdefault(end, []).append(relation)
         return by_end
 
@@ -84,19 +63,35 @@ class GraphTable:
 
         A weight is divided by the square root of all weights at the linked document.
         """
-        outgoing: dict[str, float] = {}
-        incoming: dict[str, float] = {}
-        for source, target, weight in self.links:
-            outgoing[source] = outgoing.get(source, 0.0) + weight
-            incoming[target] = incoming.get(target, 0.0) + weight
+        outgoing: defaultdict[str, float] = defaultdict(float)
+        incoming: defaultdict[str, float] = defaultdict(float)
+        links = [(edge.source.id, edge.target.id, edge.weight) for edge in self.links]
+        for source, target, weight in links:
+            outgoing[source] += weight
+            incoming[target] += weight
         by_document: dict[str, list[tuple[str, float]]] = {}
-        for source, target, weight in self.links:
+        for source, target, weight in links:
             by_document.setdefault(source, []).append((target, weight / incoming[target] ** 0.5))
             by_document.setdefault(target, []).append((source, weight / outgoing[source] ** 0.5))
         return by_document
 
+    def naming(self, ids: Collection[str]) -> Mapping[str, Sequence[int]]:
+        """Return ``chunks.seq`` of mentioning chunks by entity id, read once for each entity."""
+        missing = set(ids) - self._naming.keys()
+        if missing:
+            roots = {id_: one.id for id_, one in self.entities.items() if one.id in missing}
+            table = annotation_subjects.c
+            query = sa.select(table.subject_id, table.chunk_seq)
+            chunks_of: dict[str, set[int]] = {id_: set() for id_ in missing}
+            with self.database.read() as transaction:
+                mentions = query.where(transaction.is_in(table.subject_id, list(roots)))
+                for subject_id, seq in transaction.execute(mentions):
+                    chunks_of[roots[subject_id]].add(seq)
+            self._naming.update({id_: tuple(sorted(seqs)) for id_, seqs in chunks_of.items()})
+        return self._naming
 
-def read(transaction: Transaction, kb_id: str) -> GraphTable:
+
+def read(transaction: Transaction, database: Database, kb_id: str) -> GraphTable:
     edges: defaultdict[tuple[TargetKind, TargetKind], list[Edge]] = defaultdict(list)
     for edge in relations.edges(transaction, kb_ids=[kb_id]):
         edges[edge.source.kind, edge.target.kind].append(edge)
@@ -106,42 +101,25 @@ def read(transaction: Transaction, kb_id: str) -> GraphTable:
     for id_, count in chunk_counts(transaction, IS_ENTITY, chunks.c.kb_id == kb_id).items():
         counts[aliases.get(id_, id_)] += count
     ids = {*counts, *(end.id for edge in entity_edges for end in (edge.source, edge.target))}
-    entity_rows = [
-        EntityRow(
-            entity.id,
-            entity.name,
-            entity.type,
-            entity.description if entity.by_hand else "",
-            entity.aliases,
-            counts[entity.id],
+    by_id = {
+        entity.id: replace(
+            entity,
+            description=entity.description if entity.by_hand else "",
+            chunks=counts[entity.id],
         )
         for entity in entities.entities_of(transaction, sorted(ids), counted=False)
-    ]
-    rows = {entity.id: row for row, entity in enumerate(entity_rows)}
-    rows |= {alias: rows[root] for alias, root in aliases.items() if root in rows}
-    defining = [edge for edge in edges[_ENTITY, _DOCUMENT] if edge.name == "defined_in"]
-    return GraphTable(
-        entities=entity_rows,
-        rows=rows,
-        relations=[
-            RelationRow(edge.id, rows[edge.source.id], edge.name, rows[edge.target.id], edge.weight)
-            for edge in entity_edges
-        ],
-        definitions=_definitions(transaction, defining, rows),
-        links=[(e.source.id, e.target.id, e.weight) for e in edges[_DOCUMENT, _DOCUMENT]],
-    )
-
-
-def _definitions(
-    transaction: Transaction, defining: Sequence[Edge], rows: Mapping[str, int]
-) -> dict[int, list[int]]:
-    row_of = {edge.id: rows[edge.source.id] for edge in defining if edge.source.id in rows}
-    table = relation_evidence.c
-    query = sa.select(table.relation_id, table.chunk_seq).order_by(table.chunk_seq)
-    definitions: dict[int, list[int]] = {}
-    for id_, seq in transaction.execute(query.where(transaction.is_in(table.relation_id, row_of))):
-        definitions.setdefault(row_of[id_], []).append(seq)
-    return definitions
+    }
+    by_id |= {alias: by_id[root] for alias, root in aliases.items() if root in by_id}
+    defined_in = {
+        edge.id: edge.source.id for edge in edges[_ENTITY, _DOCUMENT] if edge.name == "defined_in"
+    }
+    evidence = relation_evidence.c
+    query = sa.select(evidence.relation_id, evidence.chunk_seq).order_by(evidence.chunk_seq)
+    definitions: dict[str, list[int]] = {}
+    defining = query.where(transaction.is_in(evidence.relation_id, defined_in))
+    for relation_id, seq in transaction.execute(defining):
+        definitions.setdefault(defined_in[relation_id], []).append(seq)
+    return GraphTable(database, by_id, entity_edges, definitions, edges[_DOCUMENT, _DOCUMENT])
 
 
 _LONG = 0.04
@@ -189,7 +167,7 @@ class GraphTables:
 
     def _read(self, transaction: Transaction, kb_id: str, changes: int) -> GraphTable:
         began = time.thread_time()
-        graph = read(transaction, kb_id)
+        graph = read(transaction, self.database, kb_id)
         took = time.thread_time() - began
         due = time.monotonic() + _PAUSE * took if took > _LONG else 0.0
         self._cache[kb_id] = _CachedGraph(graph, changes, _last_edit(transaction), due)
@@ -199,21 +177,6 @@ class GraphTables:
         with suppress(Exception):  # deleted meanwhile, or the process ends
             changes = self.database.changes()
             self.database.look_up(self._read, kb_id, changes)
-
-    def naming(self, graph: GraphTable, rows: Collection[int]) -> Mapping[int, Sequence[int]]:
-        """Return ``chunks.seq`` of mentioning chunks by entity row, read once for each row."""
-        missing = set(rows) - graph.naming.keys()
-        if missing:
-            ids = {id_: row for id_, row in graph.rows.items() if row in missing}
-            table = annotation_subjects.c
-            query = sa.select(table.subject_id, table.chunk_seq)
-            chunks_of: dict[int, set[int]] = {row: set() for row in missing}
-            with self.database.read() as transaction:
-                mentions = query.where(transaction.is_in(table.subject_id, list(ids)))
-                for subject_id, seq in transaction.execute(mentions):
-                    chunks_of[ids[subject_id]].add(seq)
-            graph.naming.update({row: tuple(sorted(seqs)) for row, seqs in chunks_of.items()})
-        return graph.naming
 
 
 def _last_edit(transaction: Transaction) -> int | None:
