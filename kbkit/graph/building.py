@@ -9,15 +9,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.graph import extraction
 from kbkit.ingest.cutting import document_id
-from kbkit.models import EntityType, StatedRelation
+from kbkit.models import EntityType
 from kbkit.recipes import GraphSpec
 from kbkit.stores.catalog import (
     chunk_annotations,
@@ -30,7 +29,7 @@ from kbkit.stores.catalog import (
 )
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.graph import ChunkPlace, ChunkRelation, DefinedName
-from kbkit.stores.catalog.subjects import SubjectName, entity_id
+from kbkit.stores.catalog.subjects import entity_id
 from kbkit.stores.stores import Stores
 from kbkit.text.markdown.structure import plain_text
 
@@ -47,85 +46,15 @@ _BOILERPLATE = 4  # a heading of this many documents is not a definition
 _DEFINITION_WEIGHT = 1_000  # the type in a definition outweighs the types in mentions
 
 
-@dataclass(slots=True)
-class _State:
-    places: list[ChunkPlace]
-    mentions: dict[int, list[str]]
-    names: dict[str, str]
-    gazetteer: list[tuple[str, DefinedName]]
-    documents: Mapping[str, extraction.DocumentNames]
-    digests: Mapping[int, str]
-    version: int
-    curated: Mapping[str, str]
-    aliases: Mapping[SubjectName, str]
-    stated: Mapping[int, Sequence[StatedRelation]]
-    spec: GraphSpec
-    current_digests: dict[int, str] = field(default_factory=dict)
-
-    @property
-    def defined_names(self) -> dict[str, str]:
-        return {id_: each.name for names in self.documents.values() for id_, each in names.named}
-
-
 def build(database: Database, kb_id: str, *, stop: Callable[[], bool] = lambda: False) -> int:
     """Derive relations and entities from the annotated documents; continue an interrupted run."""
-    state = _load(database, kb_id)
-    stale = [
-        place
-        for place in state.places
-        if state.digests.get(place.seq) != state.current_digests[place.seq]
-    ]
-    uris = {document.facts.uri: id_ for id_, document in state.documents.items()}
-    for start in range(0, len(stale), _BATCH):
+    current = _Build(database, kb_id)
+    for start in range(0, len(current.stale), _BATCH):
         if stop():
             return start
-        batch = stale[start : start + _BATCH]
-        texts = database.look_up(graph.texts, [place.seq for place in batch])
-        facts: list[ChunkRelation] = []
-        for place in batch if state.spec.build else ():
-            if place.seq in texts:
-                entities = {id_: state.names[id_] for id_ in state.mentions.get(place.seq, ())}
-                stated = state.stated.get(place.seq, ())
-                section = extraction.Section(place, texts[place.seq], entities, stated)
-                document = state.documents[place.document_id]
-                facts += extraction.facts_of(section, document, uris, partial(document_id, kb_id))
-        with database.write() as transaction:
-            knowledge_bases.get_by_id(transaction, kb_id)
-            digests = {place.seq: state.current_digests[place.seq] for place in batch}
-            graph_writing.put(transaction, kb_id, digests, facts)
-    _store_derived(database, kb_id, state)
-    return len(stale)
-
-
-def _store_derived(database: Database, kb_id: str, state: _State) -> None:
-    """Store derived data that changed; compare before each write, so that writes are short."""
-    write = partial(knowledge_bases.write_in_batches, database, kb_id)
-    sections: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
-    for place in state.places if state.spec.build else ():
-        sections[place.document_id, place.heading_path].append(place.seq)
-    together = extraction.co_occurrence(
-        list(sections.values()), state.mentions, state.names, state.spec
-    )
-    removed, added = database.look_up(graph_writing.co_occurrence_changes, kb_id, together)
-    write(removed, graph_writing.drop_evidence)
-    write(added, graph_writing.add_evidence)
-    entities = _descriptions(database, state)
-    with database.read() as transaction:
-        unsettled = graph_writing.unsettled_ids(transaction)
-        changed = graph_writing.differing_entities(transaction, kb_id, entities)
-    write(unsettled, graph_writing.settle)
-    defined = state.defined_names
-
-    def put_entities(transaction: Transaction, ids: Sequence[str]) -> None:
-        names = [extraction.entity_name(defined[id_]) for id_ in ids if id_ in defined]
-        graph_writing.put_entities(transaction, kb_id, entities, ids, names)
-
-    write(changed, put_entities)
-    with database.read() as transaction:
-        alias_changes = graph_writing.alias_changes(transaction, state.aliases)
-        is_noted = graph.built_version(transaction, kb_id) == state.version
-    write(list(alias_changes.items()), graph_writing.put_aliases)
-    write([] if is_noted else [(kb_id, state.version)], graph.note_built)
+        current.read(current.stale[start : start + _BATCH])
+    current.store_derived()
+    return len(current.stale)
 
 
 def build_waiting(
@@ -148,106 +77,161 @@ def build_small(stores: Stores, kb_id: str) -> None:
         build_waiting(stores, [kb_id])
 
 
-def _load(database: Database, kb_id: str) -> _State:
-    exists = database.look_up(graph.built_version, kb_id) is not None
-    knowledge_bases.write_in_batches(database, kb_id, [] if exists else [kb_id], graph.begin)
-    with database.read() as transaction:
-        config = knowledge_bases.get_by_id(transaction, kb_id).config
-        facts = graph.document_facts(transaction, kb_id)
-        links = indexed_files.linked_documents(transaction, kb_id)
-        recipe_names = config.get("annotation", {}).get("names", ())
-        state = _State(
-            graph.places(transaction, kb_id),
-            graph.mentions(transaction, kb_id),
-            graph.entity_names(transaction),
-            [(entity_id(name.name), name) for name in graph.given_names(transaction, kb_id)],
-            {},
-            graph.digests(transaction, kb_id),
-            graph.version(transaction, kb_id),
-            {entry["name"]: entry["type"] for entry in recipe_names},
-            {
-                extraction.entity_name(alias): entity_id(entry["name"])
-                for entry in recipe_names
-                for alias in entry["aliases"]
-            },
-            chunk_annotations.stated_relations(transaction, kb_id),
-            GraphSpec.model_validate(config.get("graph", {})),
-        )
-    defined = _definitions(state, facts.values())
-    state.documents = {
-        id_: extraction.DocumentNames(facts[id_], defined.get(id_, ()), links.get(id_, {}))
-        for id_ in sorted(facts)
-    }
-    new_names = {id_: name for id_, name in state.defined_names.items() if id_ not in state.names}
-    knowledge_bases.write_in_batches(
-        database, kb_id, list(map(extraction.entity_name, new_names.values())), subjects.add
-    )
-    state.names |= new_names
-    of_documents = {id_: _source_names(document) for id_, document in state.documents.items()}
-    for place in state.places:
-        lines = [*state.mentions.get(place.seq, ())]
-        lines += [f"{a.source} {a.name} {a.target}" for a in state.stated.get(place.seq, ())]
-        lines += [] if state.spec.build else ["not built"]
-        text = "\n".join([str(extraction.REVISION), *lines, "", of_documents[place.document_id]])
-        digest = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
-        state.current_digests[place.seq] = digest
-    return state
+class _Build:
+    """A build of one graph.
+
+    Attributes:
+        stale: Places of the chunks to read.
+    """
+
+    def __init__(self, database: Database, kb_id: str) -> None:
+        self._database = database
+        self._kb_id = kb_id
+        self._write = partial(knowledge_bases.write_in_batches, database, kb_id)
+        exists = database.look_up(graph.built_version, kb_id) is not None
+        self._write([] if exists else [kb_id], graph.begin)
+        with database.read() as transaction:
+            config = knowledge_bases.get_by_id(transaction, kb_id).config
+            self._recipe_names = config.get("annotation", {}).get("names", ())
+            self._spec = GraphSpec.model_validate(config.get("graph", {}))
+            self._places = graph.places(transaction, kb_id)
+            self._mentions = graph.mentions(transaction, kb_id)
+            self._names = graph.entity_names(transaction)
+            given_names = graph.given_names(transaction, kb_id)
+            facts = graph.document_facts(transaction, kb_id)
+            links = indexed_files.linked_documents(transaction, kb_id)
+            old_digests = graph.digests(transaction, kb_id)
+            self._version = graph.version(transaction, kb_id)
+            self._stated = chunk_annotations.stated_relations(transaction, kb_id)
+        self._gazetteer = [(entity_id(name.name), name) for name in given_names]
+        defined = self._definitions(facts.values())
+        self._documents = {
+            id_: extraction.DocumentNames(facts[id_], defined.get(id_, ()), links.get(id_, {}))
+            for id_ in sorted(facts)
+        }
+        named = [pair for document in self._documents.values() for pair in document.named]
+        self._defined_names = {id_: extraction.entity_name(name.name) for id_, name in named}
+        added = {id_: each for id_, each in self._defined_names.items() if id_ not in self._names}
+        self._write(list(added.values()), subjects.add)
+        self._names |= {id_: each.name for id_, each in added.items()}
+        source_names = {id_: _source_names(each) for id_, each in self._documents.items()}
+        self._digests = {
+            place.seq: self._digest(place.seq, source_names[place.document_id])
+            for place in self._places
+        }
+        changed = dict(self._digests.items() - old_digests.items())
+        self.stale = [place for place in self._places if place.seq in changed]
+
+    def _digest(self, seq: int, source_names: str) -> str:
+        lines = [str(extraction.REVISION), *self._mentions.get(seq, ())]
+        lines += [f"{a.source} {a.name} {a.target}" for a in self._stated.get(seq, ())]
+        lines += [] if self._spec.build else ["not built"]
+        text = "\n".join([*lines, "", source_names])
+        return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+
+    def read(self, batch: Sequence[ChunkPlace]) -> None:
+        uris = {document.facts.uri: id_ for id_, document in self._documents.items()}
+        texts = self._database.look_up(graph.texts, [place.seq for place in batch])
+        facts, new_id = list[ChunkRelation](), partial(document_id, self._kb_id)
+        for place in batch if self._spec.build else ():
+            if place.seq in texts:
+                entities = {id_: self._names[id_] for id_ in self._mentions.get(place.seq, ())}
+                stated = self._stated.get(place.seq, ())
+                section = extraction.Section(place, texts[place.seq], entities, stated)
+                document = self._documents[place.document_id]
+                facts += extraction.facts_of(section, document, uris, new_id)
+        with self._database.write() as transaction:
+            knowledge_bases.get_by_id(transaction, self._kb_id)
+            digests = {place.seq: self._digests[place.seq] for place in batch}
+            graph_writing.put(transaction, self._kb_id, digests, facts)
+
+    def store_derived(self) -> None:
+        """Store derived data that changed; compare before each write, so that writes are short."""
+        by_section: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
+        for place in self._places if self._spec.build else ():
+            by_section[place.document_id, place.heading_path].append(place.seq)
+        sections = list(by_section.values())
+        facts = extraction.co_occurrence(sections, self._mentions, self._names, self._spec)
+        with self._database.read() as transaction:
+            removed, added = graph_writing.co_occurrence_changes(transaction, self._kb_id, facts)
+        self._write(removed, graph_writing.drop_evidence)
+        self._write(added, graph_writing.add_evidence)
+        entities = self._descriptions()
+        with self._database.read() as transaction:
+            unsettled = graph_writing.unsettled_ids(transaction)
+            changed = graph_writing.differing_entities(transaction, self._kb_id, entities)
+        self._write(unsettled, graph_writing.settle)
+
+        def put_entities(transaction: Transaction, ids: Sequence[str]) -> None:
+            names = [self._defined_names[id_] for id_ in ids if id_ in self._defined_names]
+            graph_writing.put_entities(transaction, self._kb_id, entities, ids, names)
+
+        self._write(changed, put_entities)
+        aliases = {
+            extraction.entity_name(alias): entity_id(entry["name"])
+            for entry in self._recipe_names
+            for alias in entry["aliases"]
+        }
+        with self._database.read() as transaction:
+            alias_changes = graph_writing.alias_changes(transaction, aliases)
+            is_noted = graph.built_version(transaction, self._kb_id) == self._version
+        self._write(list(alias_changes.items()), graph_writing.put_aliases)
+        self._write([] if is_noted else [(self._kb_id, self._version)], graph.note_built)
+
+    def _definitions(
+        self, documents: Iterable[graph.DocumentFacts]
+    ) -> dict[str, list[tuple[str, DefinedName]]]:
+        """Return the definitions of each document.
+
+        Headings of several documents (*See also*) and headings that are not names define nothing. A
+        title that ends with an identifier (*Apache Module mod_ssl*) defines the identifier.
+        """
+        mentioned = {id_ for ids in self._mentions.values() for id_ in ids}
+        defining = [
+            (id_, name)
+            for id_, name in self._gazetteer
+            if name.defines and (name.confirmed or id_ in mentioned)
+        ]
+        counts = Counter(id_ for id_, name in defining if name.type is EntityType.TERM)
+        of_documents: defaultdict[str, list[tuple[str, DefinedName]]] = defaultdict(list)
+        for id_, name in defining:
+            if counts[id_] < _BOILERPLATE:
+                of_documents[name.document_id].append((id_, name))
+        defined = {id_ for id_, _ in defining}
+        types = {id_: name.type for id_, name in self._gazetteer}
+        for document in documents:
+            word = document.title.rpartition(" ")[2]
+            id_ = entity_id(word)
+            if _IDENTIFIER.fullmatch(word) and id_ in mentioned and id_ not in defined:
+                type_ = types.get(id_, EntityType.SYMBOL)
+                name = DefinedName(document.id, word, type_, defines=True)
+                of_documents[document.id].append((id_, name))
+        return of_documents
+
+    def _descriptions(self) -> dict[str, tuple[str, str]]:
+        curated = {entry["name"]: entry["type"] for entry in self._recipe_names}
+        types: defaultdict[str, Counter[EntityType]] = defaultdict(Counter)
+        for id_, name in self._gazetteer:
+            types[id_][name.type] += _DEFINITION_WEIGHT if name.defines else 1
+        defining: dict[str, int] = {}
+        for place in self._places:
+            for owner in self._documents[place.document_id].owners(place):
+                defining.setdefault(owner, place.seq)
+        ids = {id_ for ids in self._mentions.values() for id_ in ids} | defining.keys()
+        texts = self._database.look_up(graph.texts, sorted(defining.values()))
+        described: dict[str, tuple[str, str]] = {}
+        for id_ in sorted(ids):
+            counts = types.get(id_) or Counter({EntityType.NAME: 1})
+            top_type = max(counts, key=lambda kind: (counts[kind], kind.value))
+            type_ = curated.get(self._names.get(id_, ""), top_type.value)
+            described[id_] = (type_, first_sentence(texts.get(defining.get(id_, -1), "")))
+        return described
 
 
 def _source_names(document: extraction.DocumentNames) -> str:
     names = [f"{id_} {name.anchor} {name.type}" for id_, name in document.named]
     links = [f"[[{name}]] {end}" for name, end in sorted(document.links.items())]
     return "\n".join(names + links)
-
-
-def _definitions(
-    state: _State, documents: Iterable[graph.DocumentFacts]
-) -> dict[str, list[tuple[str, DefinedName]]]:
-    """Return the definitions of each document.
-
-    Headings of several documents (*See also*) and headings that are not names define nothing. A
-    title that ends with an identifier (*Apache Module mod_ssl*) defines the identifier.
-    """
-    mentioned = {id_ for ids in state.mentions.values() for id_ in ids}
-    defining = [
-        (id_, name)
-        for id_, name in state.gazetteer
-        if name.defines and (name.confirmed or id_ in mentioned)
-    ]
-    counts = Counter(id_ for id_, name in defining if name.type is EntityType.TERM)
-    of_documents: defaultdict[str, list[tuple[str, DefinedName]]] = defaultdict(list)
-    for id_, name in defining:
-        if counts[id_] < _BOILERPLATE:
-            of_documents[name.document_id].append((id_, name))
-    defined = {id_ for id_, _ in defining}
-    types = {id_: name.type for id_, name in state.gazetteer}
-    for document in documents:
-        word = document.title.rpartition(" ")[2]
-        id_ = entity_id(word)
-        if _IDENTIFIER.fullmatch(word) and id_ in mentioned and id_ not in defined:
-            type_ = types.get(id_, EntityType.SYMBOL)
-            name = DefinedName(document.id, word, type_, defines=True, anchor="", confirmed=True)
-            of_documents[document.id].append((id_, name))
-    return of_documents
-
-
-def _descriptions(database: Database, state: _State) -> dict[str, tuple[str, str]]:
-    types: defaultdict[str, Counter[EntityType]] = defaultdict(Counter)
-    for id_, name in state.gazetteer:
-        types[id_][name.type] += _DEFINITION_WEIGHT if name.defines else 1
-    defining: dict[str, int] = {}
-    for place in state.places:
-        for owner in state.documents[place.document_id].owners(place):
-            defining.setdefault(owner, place.seq)
-    ids = {id_ for mentioned in state.mentions.values() for id_ in mentioned} | defining.keys()
-    texts = database.look_up(graph.texts, sorted(defining.values()))
-    described: dict[str, tuple[str, str]] = {}
-    for id_ in sorted(ids):
-        counts = types.get(id_) or Counter({EntityType.NAME: 1})
-        top_type = max(counts, key=lambda kind: (counts[kind], kind.value))
-        type_ = state.curated.get(state.names.get(id_, ""), top_type.value)
-        described[id_] = (type_, first_sentence(texts.get(defining.get(id_, -1), "")))
-    return described
 
 
 def first_sentence(markdown: str) -> str:

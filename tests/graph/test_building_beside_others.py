@@ -117,7 +117,7 @@ def test_others_can_write_while_a_build_reads(workspace, kb, tmp_path, monkeypat
         for name in names:
             beside(getattr(building, module), name)
     for name in ("_descriptions", "_definitions"):
-        beside(building, name)
+        beside(building._Build, name)
     build(kb)
     assert set(calls) >= {*reads["graph_writing"], *reads["graph"], "_descriptions", "facts_of"}
 

@@ -63,8 +63,8 @@ class DefinedName(NamedTuple):
     name: str
     type: EntityType
     defines: bool
-    anchor: str
-    confirmed: bool
+    anchor: str = ""
+    confirmed: bool = True
 
 
 class DocumentFacts(NamedTuple):
