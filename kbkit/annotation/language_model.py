@@ -9,11 +9,12 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, TypeAdapter, ValidationError
 
 from kbkit.annotation import Passage
 from kbkit.annotation.gazetteer import NameGazetteer
@@ -63,31 +64,50 @@ TASK = Template(" ".join(_TASK.split())).substitute(
 _RELATION = re.compile(r"[a-z][a-z0-9_]{1,39}")
 
 
-def _as_list(value: Any) -> Any:
-    if value is None:
-        return []
-    return [value] if isinstance(value, str) else value
+def _first_values(value: Any) -> Any:
+    if isinstance(value, list):
+        return value[:NAMES]
+    if isinstance(value, str):
+        return [value]
+    return [] if value is None else value
 
 
-_Names = Annotated[list[str], BeforeValidator(_as_list)]
+def _distinct(lines: list[str]) -> list[str]:
+    return list(dict.fromkeys(filter(None, lines)))
+
+
+_First, _Distinct = BeforeValidator(_first_values), AfterValidator(_distinct)
+_Name = Annotated[str, AfterValidator(partial(plain_line, length=NAME_LENGTH))]
+_PlainLine = AfterValidator(partial(plain_line, length=STATEMENT_LENGTH))
+_Names = Annotated[list[_Name], _First, _Distinct]
+_Lines = Annotated[list[Annotated[str, _PlainLine]], _First, _Distinct]
 
 
 class _Relation(BaseModel):
-    source: str
-    name: str
-    target: str
+    source: _Name
+    name: Annotated[str, AfterValidator(lambda name: "_".join(name.lower().split()))]
+    target: _Name
+
+
+def _triples(relations: list[_Relation]) -> list[list[str]]:
+    valid = (each for each in relations if _RELATION.fullmatch(each.name))
+    return [[each.source, each.name, each.target] for each in valid]
+
+
+def _quote(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()[: 4 * STATEMENT_LENGTH]
 
 
 class _Statement(BaseModel):
-    normalized_text: Annotated[str, Field(min_length=1)]
-    quote: str = ""
+    normalized_text: Annotated[str, Field(min_length=1), _PlainLine]
+    quote: Annotated[str, AfterValidator(_quote)] = ""
     frame: StatementType | None = None
     domains: _Names = []
     entities: _Names = []
-    problems: _Names = []
-    resolutions: _Names = []
+    problems: _Lines = []
+    resolutions: _Lines = []
     contexts: _Names = []
-    relations: Annotated[list[_Relation], BeforeValidator(_as_list)] = []
+    relations: Annotated[list[_Relation], _First, AfterValidator(_triples)] = []
     confidence: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.5
 
 
@@ -127,9 +147,9 @@ def read(answer: str, numbers: Sequence[int]) -> tuple[dict[int, list[Any]], lis
         except (ValidationError, RecursionError) as error:
             wrong.append(f"passage {number}: {_problems(error)}")
             continue
-        cleaned = [clean for statement in statements if (clean := _clean(statement))][:STATEMENTS]
-        if cleaned:
-            by_number.setdefault(number, cleaned)
+        telling = [dict(each) for each in statements if each.normalized_text][:STATEMENTS]
+        if telling:
+            by_number.setdefault(number, telling)
         else:
             wrong.append(f"passage {number}: its statements say nothing")
     text = " ".join(wrong)
@@ -202,8 +222,7 @@ def annotations_of(
 def bare(passage: Passage) -> list[dict[str, Any]]:
     text = plain_text(passage.chunk.text).encode("utf-8", "replace").decode()
     line = plain(text)[:STATEMENT_LENGTH] or passage.chunk.text.strip()[:STATEMENT_LENGTH]
-    statement = _Statement.model_construct(normalized_text=line, confidence=0.0)
-    return [statement.model_dump(mode="json")]
+    return [dict(_Statement.model_construct(normalized_text=line, confidence=0.0))]
 
 
 def _format_passage(passage: Passage) -> str:
@@ -221,30 +240,6 @@ def _problems(error: ValidationError | RecursionError) -> str:
         f"{'.'.join(map(str, fault['loc']))}: {fault_reason(fault)}" for fault in error.errors()[:3]
     ]
     return plain("; ".join(errors))[:300]
-
-
-def _clean(statement: _Statement) -> dict[str, Any]:
-    """Return a valid statement as JSON values; empty without content."""
-    line = plain_line(statement.normalized_text, STATEMENT_LENGTH)
-    if not line:
-        return {}
-    names: dict[str, list[str]] = {}
-    for kind in ("domains", "entities", "contexts", "problems", "resolutions"):
-        limit = STATEMENT_LENGTH if kind in ("problems", "resolutions") else NAME_LENGTH
-        lines = (plain_line(item, limit) for item in getattr(statement, kind)[:NAMES])
-        names[kind] = list(dict.fromkeys(filter(None, lines)))
-    return {
-        "normalized_text": line,
-        "quote": statement.quote.encode("utf-8", "replace").decode()[: 4 * STATEMENT_LENGTH],
-        "frame": statement.frame.value if statement.frame else None,
-        "confidence": statement.confidence,
-        "relations": [
-            [plain_line(item.source, NAME_LENGTH), name, plain_line(item.target, NAME_LENGTH)]
-            for item in statement.relations[:NAMES]
-            if _RELATION.fullmatch(name := "_".join(item.name.lower().split()))
-        ],
-        **names,
-    }
 
 
 def _span(text: str, quote: str) -> tuple[int, int]:
