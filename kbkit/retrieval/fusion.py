@@ -389,19 +389,11 @@ class _CorpusBM25(BM25Okapi):  # type: ignore[misc]
         lengths: Sequence[int],
         statistics: CorpusStatistics,
     ) -> None:
-        self._lengths = lengths
-        self._statistics = statistics
-        super().__init__(counts, k1=K1, b=B)
-
-    def _initialize(self, corpus: Sequence[Mapping[str, int]]) -> Mapping[str, int]:
-        self.doc_freqs = corpus
-        self.corpus_size = len(corpus)
-        self.doc_len = self._lengths
-        self.avgdl = self._statistics.average_length
-        return self._statistics.document_frequencies
-
-    def _calc_idf(self, nd: Mapping[str, int]) -> None:
-        self.idf = {term: self._statistics.idf(term) for term in nd}
+        # not the constructor of the base class, which would count the words
+        self.k1, self.b = K1, B
+        self.corpus_size, self.doc_freqs, self.doc_len = len(counts), counts, lengths
+        self.avgdl = statistics.average_length
+        self.idf = {term: statistics.idf(term) for term in statistics.document_frequencies}
 
 
 def bm25_scores(

@@ -131,18 +131,18 @@ def _order_ranked(
     pools: Sequence[CandidatePool], weights: Sequence[Weights], limit: int
 ) -> list[RankedCandidate]:
     counts = [pool.candidates.ranked for pool in pools]
-    parts = [slice(0, count) for count in counts]
-    features = _features(pools, parts)
+    features = _features(pools, counts)
     fused = fuse(features, Weights.of_each(weights, counts))
+    totals = np.split(fused.total, np.cumsum(counts)[:-1])
     duplicates = [
-        mark_duplicates(pool.candidates.vectors[part], total, pool.retrieval.duplicates)
-        for pool, part, total in zip(pools, parts, _split(fused.total, parts), strict=True)
+        mark_duplicates(pool.candidates.vectors[:count], total, pool.retrieval.duplicates)
+        for pool, count, total in zip(pools, counts, totals, strict=True)
     ]  # by pool, because vectors of different embedders are not comparable
     limits = np.repeat([pool.retrieval.per_document for pool in pools], counts)
     factors = discounts(fused.total, features.documents, np.concatenate(duplicates), limits)
     fused = fused.multiply(factors)
     order = np.argsort(-fused.total, kind="stable")
-    return _rank_parts(pools, parts, fused, order[fused.common[order]][:limit].tolist())
+    return _rank(pools, counts, fused, order[fused.common[order]][:limit].tolist())
 
 
 def _fill_up(
@@ -153,9 +153,8 @@ def _fill_up(
     Pools take turns, each with its best first; scores decrease.
     """
     counts = [len(pool.candidates.seqs) for pool in pools]
-    parts = [slice(0, count) for count in counts]
     repeated = Weights.of_each(weights, counts)
-    fused = fuse(_features(pools, parts), replace(repeated, document=0.0))
+    fused = fuse(_features(pools, counts), replace(repeated, document=0.0))
     # Only chunks with a score of their own: document scores would add unrelated chunks up to any
     # limit.
     common, turns, start = np.asarray(fused.scores["dense"] + fused.scores["lexical"] > 0), [], 0
@@ -168,32 +167,24 @@ def _fill_up(
     scores *= 1 - 1e-9 * np.arange(1, len(order) + 1)  # more than rounding errors
     factors = np.zeros(len(common))
     factors[order] = scores / fused.total[order]
-    return _rank_parts(pools, parts, fused.multiply(factors), order)
+    return _rank(pools, counts, fused.multiply(factors), order)
 
 
-def _rank_parts(
-    pools: Sequence[CandidatePool], parts: Sequence[slice], fused: Fused, order: Sequence[int]
+def _rank(
+    pools: Sequence[CandidatePool], counts: Sequence[int], fused: Fused, order: Sequence[int]
 ) -> list[RankedCandidate]:
-    starts = np.cumsum([0] + [part.stop - part.start for part in parts])
-    candidates = []
-    for i in order:
-        pool_index = int(np.searchsorted(starts, i, "right")) - 1
-        row = parts[pool_index].start + i - int(starts[pool_index])
-        candidates.append(RankedCandidate(pools[pool_index], row, fused.parts(i)))
-    return candidates
+    places = [(pool, i) for pool, count in zip(pools, counts, strict=True) for i in range(count)]
+    return [RankedCandidate(*places[i], fused.parts(i)) for i in order]
 
 
-def _features(pools: Sequence[CandidatePool], parts: Sequence[slice]) -> Features:
-    sliced = list(zip(pools, parts, strict=True))
+def _features(pools: Sequence[CandidatePool], counts: Sequence[int]) -> Features:
     numbers: dict[str, int] = {}
-    documents = [
-        numbers.setdefault(document_id, len(numbers))
-        for pool, part in sliced
-        for document_id in pool.candidates.document_ids[part]
-    ]
-    columns = [
-        {name: values[part] for name, values in pool.columns.items()} for pool, part in sliced
-    ]
+    documents: list[int] = []
+    columns = []
+    for pool, count in zip(pools, counts, strict=True):
+        ids = pool.candidates.document_ids[:count]
+        documents += [numbers.setdefault(id_, len(numbers)) for id_ in ids]
+        columns.append({name: values[:count] for name, values in pool.columns.items()})
     return Features.join(columns, np.array(documents, np.int64))
 
 
@@ -202,11 +193,6 @@ def mark_duplicates(vectors: Matrix, scores: Scores, threshold: float) -> NDArra
     repeated = np.zeros(len(scores), np.bool_)
     repeated[best] = near_duplicates(vectors[best], threshold)
     return repeated
-
-
-def _split(scores: Scores, parts: Sequence[slice]) -> list[Scores]:
-    ends = np.cumsum([part.stop - part.start for part in parts])
-    return np.split(scores, ends[:-1])
 
 
 _T = TypeVar("_T")

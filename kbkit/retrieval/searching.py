@@ -138,16 +138,10 @@ def _hits(
     measured: bool = False,
 ) -> list[Hit]:
     """Return hits of ranked candidates; deleted chunks are left out."""
-    chunks_by_pool = [
-        retriever.chunks([candidate.seq for candidate in ranked if candidate.pool is pool])
-        for retriever, pool in zip(retrievers, pools, strict=True)
-    ]
-    by_pool = {id(pool): chunks for pool, chunks in zip(pools, chunks_by_pool, strict=True)}
-    return [
-        _hit(candidate, *by_pool[id(candidate.pool)][candidate.seq], measured=measured)
-        for candidate in ranked
-        if candidate.seq in by_pool[id(candidate.pool)]
-    ]
+    found: dict[int, tuple[Chunk, Document]] = {}
+    for retriever, pool in zip(retrievers, pools, strict=True):
+        found |= retriever.chunks([each.seq for each in ranked if each.pool is pool])
+    return [_hit(each, *found[each.seq], measured=measured) for each in ranked if each.seq in found]
 
 
 def _hit(
