@@ -28,9 +28,6 @@ def table(rng, *, together=True):
         owners=owners,
         lengths=lengths,
         document_ids=[str(i) for i in range(number)],
-        sizes=np.bincount(owners, minlength=number),
-        average_length=float(lengths.mean()),
-        document_lengths=np.bincount(owners, lengths, number).astype(np.int64),
     )
 
 

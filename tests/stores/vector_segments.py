@@ -22,7 +22,6 @@ def _no_terms(number):
 def segment(vectors, start, *, owners):
     """A segment with a chunk for each vector, of the documents that own them."""
     number, documents = len(vectors), int(owners[-1]) + 1
-    sizes = np.bincount(owners)
     return Segment(
         Snapshot(
             embedder="e",
@@ -32,12 +31,9 @@ def segment(vectors, start, *, owners):
             headings=np.zeros(number, np.int32),
             document_ids=[f"d{start + i}" for i in range(documents)],
             titles=[""] * documents,
-            sizes=sizes,
             heading_texts=("",),
             heading_terms=_no_terms(1),
             title_terms=_no_terms(documents),
-            average_length=1.0,
-            document_lengths=sizes,
             ids=[f"c{start + i}" for i in range(number)],
             vectors=vectors,
             terms=[],

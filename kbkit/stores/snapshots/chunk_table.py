@@ -9,6 +9,7 @@ import os
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -20,7 +21,7 @@ Score = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 """Returns one score per vector."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, for cached properties
 class ChunkTable:
     """The chunks of a knowledge base by ``seq``, without terms and vectors.
 
@@ -28,7 +29,6 @@ class ChunkTable:
         seqs: ``chunks.seq``, shape ``(n,)``, ascending.
         owners: Index into `document_ids` for each chunk, shape ``(n,)``.
         lengths: Number of terms of each chunk, shape ``(n,)``.
-        sizes: Number of chunks of each document.
         cache: Cache of searches.
     """
 
@@ -36,25 +36,24 @@ class ChunkTable:
     owners: NDArray[np.int32]
     lengths: NDArray[np.int32]
     document_ids: Sequence[str]
-    sizes: NDArray[np.int64]
-    average_length: float
-    document_lengths: NDArray[np.int64]
     cache: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.seqs)
 
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of chunks of each document."""
+        return np.bincount(self.owners, minlength=len(self.document_ids))
 
-def owner_columns(
-    owners: NDArray[np.int32], lengths: NDArray[np.int32], documents: int
-) -> dict[str, Any]:
-    return {
-        "owners": owners,
-        "lengths": lengths,
-        "sizes": np.bincount(owners, minlength=documents),
-        "average_length": float(lengths.mean()) if len(lengths) else 0.0,
-        "document_lengths": np.bincount(owners, lengths, documents).astype(np.int64),
-    }
+    @cached_property
+    def average_length(self) -> float:
+        return float(self.lengths.mean()) if len(self) else 0.0
+
+    @cached_property
+    def document_lengths(self) -> NDArray[np.int64]:
+        counts = np.bincount(self.owners, self.lengths, len(self.document_ids))
+        return counts.astype(np.int64)
 
 
 PART = ".part"

@@ -16,7 +16,6 @@ from kbkit.stores.catalog import corpus, outbox, summaries
 from kbkit.stores.catalog.database import Transaction, unpack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.reading import heading_text
-from kbkit.stores.snapshots.chunk_table import owner_columns
 from kbkit.stores.snapshots.segments import (
     DocumentNumbers,
     Segment,
@@ -102,7 +101,8 @@ def chunk_columns(
             np.repeat(np.arange(len(seqs)), np.array(per_chunk, np.int64)),
             np.array(counts, np.uint16),
         ),
-        **owner_columns(np.array(owners, np.int32), np.array(lengths, np.int32), len(titles)),
+        "owners": np.array(owners, np.int32),
+        "lengths": np.array(lengths, np.int32),
     }
 
 
@@ -210,10 +210,8 @@ def merge_segments(segments: Sequence[Segment]) -> Snapshot:
     term_ids, rows, counts = map(np.concatenate, zip(*posted, strict=True))
     used = np.bincount(term_ids, minlength=len(terms)) > 0
     renumbered = np.cumsum(used) - 1
-    document_numbers = {local: i for i, local in enumerate(documents)}
+    document_numbers = {id_: i for i, id_ in enumerate(documents)}
     heading_numbers = {text: i for i, text in enumerate(headings)}
-    owner = np.array([document_numbers[local] for local in chain(*owners)], np.int32)
-    lengths = np.concatenate([s.snapshot.lengths[k] for s, k in zip(segments, live, strict=True)])
     snapshots = [segment.snapshot for segment in segments]
     titles = [snapshots[i].titles[local] for i, local in documents.values()]
 
@@ -229,6 +227,8 @@ def merge_segments(segments: Sequence[Segment]) -> Snapshot:
     return Snapshot(
         embedder=snapshots[-1].embedder,
         seqs=np.concatenate([s.seqs[k] for s, k in zip(snapshots, live, strict=True)]),
+        owners=np.array([document_numbers[id_] for id_ in chain(*owners)], np.int32),
+        lengths=np.concatenate([s.lengths[k] for s, k in zip(snapshots, live, strict=True)]),
         ids=[s.ids[i] for s, k in zip(snapshots, live, strict=True) for i in k.tolist()],
         headings=np.array([heading_numbers[text] for text in chain(*heads)], np.int32),
         vectors=np.concatenate([s.vectors[k] for s, k in zip(snapshots, live, strict=True)]),
@@ -238,7 +238,6 @@ def merge_segments(segments: Sequence[Segment]) -> Snapshot:
         title_terms=lists("title_terms", documents.values()),
         heading_terms=lists("heading_terms", headings.values()),
         **_posting_columns(terms, term_ids, rows, counts),
-        **owner_columns(owner, lengths, len(documents)),
     )
 
 

@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from threading import RLock
+from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
-from kbkit.stores.snapshots.chunk_table import ChunkTable, Score, owner_columns
+from kbkit.stores.snapshots.chunk_table import ChunkTable, Score
 from kbkit.stores.snapshots.snapshot import Postings, Snapshot
 
 
@@ -88,16 +88,15 @@ class DocumentNumbers:
 
     ids: list[str] = field(default_factory=list)
     _numbers: dict[str, int] = field(default_factory=dict)
-    _of_snapshots: dict[int, tuple[Snapshot, NDArray[np.int32]]] = field(default_factory=dict)
-    _mutex: RLock = field(default_factory=RLock)
+    _mutex: Lock = field(default_factory=Lock)
 
     def of(self, snapshot: Snapshot) -> NDArray[np.int32]:
-        with self._mutex:
-            cached = self._of_snapshots.get(id(snapshot))
-            if cached is None:
-                cached = snapshot, self.of_ids(snapshot.document_ids)
-                self._of_snapshots[id(snapshot)] = cached
-            return cached[1]
+        cached: tuple[DocumentNumbers, NDArray[np.int32]] | None
+        cached = snapshot.cache.get("document numbers")
+        if cached is None or cached[0] is not self:
+            cached = self, self.of_ids(snapshot.document_ids)
+            snapshot.cache["document numbers"] = cached
+        return cached[1]
 
     def add(self, segments: Sequence[Segment]) -> None:
         """Number the documents of segments in their order."""
@@ -111,11 +110,6 @@ class DocumentNumbers:
                     self._numbers[id_] = len(self.ids)
                     self.ids.append(id_)
             return np.array([self._numbers[id_] for id_ in ids], np.int32)
-
-    def forget(self, segments: Sequence[Segment]) -> None:
-        alive = {id(segment.snapshot) for segment in segments}
-        with self._mutex:
-            self._of_snapshots = {k: v for k, v in self._of_snapshots.items() if k in alive}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +127,7 @@ class SnapshotState:
         return cls(row.version, row.embedder, row.summaries_version, row.summary_embedder, removed)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SegmentedSnapshot(ChunkTable):
     """Segments as one snapshot: their rows in order, without removed ones.
 
@@ -280,13 +274,12 @@ def join_segments(
         owners.append(placed[i][snapshot.owners[live]])
         seqs.append(snapshot.seqs[live])
         lengths.append(snapshot.lengths[live])
-    numbers.forget(parts)
-    owner, length = np.concatenate(owners), np.concatenate(lengths)
     return SegmentedSnapshot(
         state=state,
         seqs=np.concatenate(seqs),
         document_ids=numbers.ids[:count],
-        **owner_columns(owner, length, count),
+        owners=np.concatenate(owners),
+        lengths=np.concatenate(lengths),
         segments=parts,
         numbers=numbers,
         summaries=tuple(summaries),

@@ -109,7 +109,7 @@ class MappedTexts(Sequence[str]):
         return iter(self._data.tobytes().decode().split("\0")[:-1])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Snapshot(ChunkTable):
     """A chunk table with terms and vectors.
 
@@ -189,18 +189,7 @@ class Snapshot(ChunkTable):
         return self.rows[part], self.counts[part]
 
 
-_ARRAYS = (
-    "seqs",
-    "owners",
-    "lengths",
-    "headings",
-    "vectors",
-    "sizes",
-    "starts",
-    "rows",
-    "counts",
-    "document_lengths",
-)
+_ARRAYS = ("seqs", "owners", "lengths", "headings", "vectors", "starts", "rows", "counts")
 _TEXTS = ("ids", "document_ids", "titles", "heading_texts", "terms")
 _LISTS = ("title_terms", "heading_terms")
 
@@ -213,9 +202,7 @@ def save(snapshot: Snapshot, path: Path) -> None:
         tensors[f"{name}.starts"], tensors[f"{name}.values"] = lists.starts, lists.values
     for name in _TEXTS:
         tensors[name] = _pack_texts(getattr(snapshot, name))
-    length = repr(snapshot.average_length)
-    metadata = {"format": _FORMAT, "embedder": snapshot.embedder, "average_length": length}
-    write_arrays(path, tensors, metadata)
+    write_arrays(path, tensors, {"format": _FORMAT, "embedder": snapshot.embedder})
 
 
 def save_summaries(
@@ -255,8 +242,7 @@ def load(path: Path) -> Snapshot | None:
         for name in _TEXTS:
             values[name] = MappedTexts(values[name])
         values["document_ids"] = list(values["document_ids"])  # every search reads them
-        length = float(metadata["average_length"])
-        return Snapshot(embedder=metadata["embedder"], average_length=length, **values)
+        return Snapshot(embedder=metadata["embedder"], **values)
     except (OSError, KeyError, TypeError, ValueError, IndexError, RecursionError):
         return None
 
