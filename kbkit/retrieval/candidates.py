@@ -58,7 +58,6 @@ class EncodedQuery:
     mode: Mode
     size: int
     limit: int
-    filters: Filters
     text: str = ""
     graph: GraphTable | None = None
     pages: bool = True
@@ -259,22 +258,18 @@ class FilterMasks:
         until = -1 if filters == lasting else changes
         key = (row.version, until, filters)
         with self._mutex:
-            mask = self._made.get(key)
-            if mask is not None:
+            if key in self._made:
                 self._made.move_to_end(key)
-        if mask is None:
-            mask = filter_mask(transaction, row, chunks, filters, totals)
-            self._keep(key, mask)
-        return mask
-
-    def _keep(self, key: tuple[int, int, Filters], mask: Mask) -> None:
+                return self._made[key]
+        mask = filter_mask(transaction, row, chunks, filters, totals)
         mask.flags.writeable = False
         with self._mutex:
-            if any(key[0] > cached[0] for cached in self._made):  # drop masks of older versions
+            if any(row.version > version for version, *_ in self._made):
                 self._made.clear()
             self._made[key] = mask
-            while len(self._made) > _KEPT:
+            if len(self._made) > _KEPT:
                 self._made.popitem(last=False)
+        return mask
 
 
 def filter_mask(

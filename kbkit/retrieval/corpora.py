@@ -33,9 +33,9 @@ from kbkit.retrieval.candidates import (
 from kbkit.retrieval.document_scores import (
     DocumentScores,
     SummaryScores,
+    best_keys,
     document_starts,
     graph_scores,
-    learned_rows,
     learned_scores,
 )
 from kbkit.retrieval.fusion import K1, CorpusStatistics, impacts, length_norms
@@ -206,7 +206,8 @@ class ChunkWords:
                 probe = passing if probe is None and len(passing) >= limit else probe
                 for sample in (passing,) if probe is None or probe is passing else (passing, probe):
                     floor = max(floor, _lowest_of_best(scores[sample], limit))
-        rows_above = self._above(scores, floor, gain)
+        cut = (floor - gain) - _SLACK * (floor + gain)
+        rows_above = self._filter(np.flatnonzero(scores >= cut if cut > 0 else scores > 0))
         while remaining:
             term = remaining.pop(0)
             gain -= gains.pop(0)
@@ -222,10 +223,6 @@ class ChunkWords:
         exact = self.of(rows_above)
         top = top_indices(exact, limit)
         return rows_above[top], exact[top]
-
-    def _above(self, scores: NDArray[np.float32], floor: float, gain: float) -> Rows:
-        cut = (floor - gain) - _SLACK * (floor + gain)
-        return self._filter(np.flatnonzero(scores >= cut if cut > 0 else scores > 0))
 
     def _filter(self, rows: Rows) -> Rows:
         return rows if self.mask is None else rows[self.mask[rows]]
@@ -291,21 +288,18 @@ def find_candidates(
             chunks, documents, starting, corpus.cosines(starting), words.of(starting)
         )
         graph = graph_scores(query.text, query.graph, chunks, starts, frequency)
-    related = None if graph is None else graph.documents
-    extra = [
-        documents.best_rows(
-            chunks,
-            corpus.cosines,
-            words.of,
-            float(scores.max(initial=0.0)),
-            mask=mask,
-            related=related,
-        ),
-        learned_rows(learned, chunks, mask),
-    ]
-    if graph is not None:
-        extra.append(graph.rows(mask))
-    merged, ranked = merge_candidates(dense, lexical, size, np.concatenate(extra))
+    best = documents.best_rows(
+        chunks,
+        corpus.cosines,
+        words.of,
+        float(scores.max(initial=0.0)),
+        mask=mask,
+        related=None if graph is None else graph.documents,
+    )
+    learned_rows = places_in(chunks.seqs, best_keys(learned))[1]
+    others = np.concatenate([best, learned_rows, best_keys(graph.chunks if graph else {})])
+    others = others if mask is None else others[mask[others]]
+    merged, ranked = merge_candidates(dense, lexical, size, others)
     owners = chunks.owners[merged]
     title, heading = chunks.coverage(merged, query.terms)
     term_count = max(1, len(query.terms))

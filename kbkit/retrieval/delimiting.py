@@ -170,11 +170,9 @@ class Excerpt:
 
     def joins(self, other: Excerpt) -> bool:
         """Whether another excerpt overlaps this one or is adjacent to it."""
-        is_same = (self.hit.kb, self.chunks[0].document_id) == (
-            other.hit.kb,
-            other.chunks[0].document_id,
-        )
-        return is_same and self._start <= other._end + _GAP and other._start <= self._end + _GAP
+        first, second = sorted((self, other), key=lambda each: each.chunks[0].start)
+        end = max(chunk.end for chunk in first.chunks)
+        return first._document == second._document and second.chunks[0].start <= end + _GAP
 
     def join(self, other: Excerpt) -> Excerpt:
         by_id = {chunk.id: chunk for chunk in (*self.chunks, *other.chunks)}
@@ -182,12 +180,8 @@ class Excerpt:
         return replace(self, chunks=tuple(chunks))
 
     @property
-    def _start(self) -> int:
-        return min(chunk.start for chunk in self.chunks)
-
-    @property
-    def _end(self) -> int:
-        return max(chunk.end for chunk in self.chunks)
+    def _document(self) -> tuple[str, str]:
+        return self.hit.kb, self.hit.chunk.document_id
 
 
 def excerpts(hits: Iterable[Hit], limit: int) -> list[Excerpt]:

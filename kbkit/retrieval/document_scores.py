@@ -228,10 +228,6 @@ def _rows_of(documents: ChunkDocuments, indexes: Rows) -> Rows:
     return np.sort(np.concatenate([np.zeros(0, np.int64), *parts]))
 
 
-_MAX_LEARNED = 30
-"""Maximum candidates from learned questions."""
-
-
 def learned_scores(query: EncodedQuery, documents: DocumentScores) -> dict[int, float]:
     questions = query.questions
     if questions is None:
@@ -246,13 +242,13 @@ def learned_scores(query: EncodedQuery, documents: DocumentScores) -> dict[int, 
     )
 
 
-def learned_rows(
-    learned: Mapping[int, float], chunks: SegmentedSnapshot, mask: Mask | None
-) -> Rows:
-    best_seqs = sorted(learned, key=lambda seq: (-learned[seq], seq))[:_MAX_LEARNED]
-    seqs = np.array(best_seqs, np.int64)
-    rows = places_in(chunks.seqs, seqs)[1]
-    return rows if mask is None else rows[mask[rows]]
+_MAX_CHUNKS = 30
+"""Maximum candidates from learned questions, and by entities."""
+
+
+def best_keys(scores: Mapping[int, float]) -> Rows:
+    best = sorted(scores, key=lambda key: (-scores[key], key))[:_MAX_CHUNKS]
+    return np.array(best, np.int64)
 
 
 _STARTS = 20
@@ -269,8 +265,6 @@ _HOP = 0.5
 """Weight of related entities, relative to 1 for entities in the query."""
 _RELATIONS = 10
 """Number of strongest relations to follow from an entity."""
-_MAX_CHUNKS = 30
-"""Maximum candidates by entities."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,11 +278,6 @@ class GraphScores:
         by_entities = np.array([self.chunks.get(row, 0.0) for row in chosen.tolist()])
         combined = self.documents[owners] + _MENTION_SHARE * by_entities
         return np.asarray(combined / (1 + _MENTION_SHARE), np.float64)
-
-    def rows(self, mask: Mask | None) -> Rows:
-        best_rows = sorted(self.chunks, key=lambda row: (-self.chunks[row], row))[:_MAX_CHUNKS]
-        rows = np.array(best_rows, np.int64)
-        return rows if mask is None else rows[mask[rows]]
 
 
 def graph_scores(

@@ -195,8 +195,7 @@ class LearnedQuestions:
         texts: Questions, as `fold_query` returns them.
         lengths: Number of terms of each question.
         postings: Indexes of questions by term.
-        which: Index of the question of each pair of question and chunk.
-        seqs: ``chunks.seq`` of each pair.
+        seqs: ``chunks.seq`` of the chunks that each question was rated for.
         embedder: Fingerprint of the embedder of `vectors`.
         vectors: Vectors of the questions, or zeros; shape ``(questions, dimensions)``.
     """
@@ -204,8 +203,7 @@ class LearnedQuestions:
     texts: Sequence[str]
     lengths: NDArray[np.int64]
     postings: Mapping[str, NDArray[np.int64]]
-    which: NDArray[np.int64]
-    seqs: NDArray[np.int64]
+    seqs: Sequence[Sequence[int]]
     embedder: str
     vectors: Matrix
 
@@ -219,7 +217,6 @@ class LearnedQuestions:
         for number, values in enumerate(terms):
             for term in values:
                 postings.setdefault(term, []).append(number)
-        pairs = [(number, seq) for number, seqs in enumerate(questions.values()) for seq in seqs]
         dimensions = next((len(vector) for vector in embedded.vectors.values()), 0)
         none = np.zeros(dimensions, np.float32)
         vectors = np.array([embedded.vectors.get(text, none) for text in questions], np.float32)
@@ -227,8 +224,7 @@ class LearnedQuestions:
             texts=tuple(questions),
             lengths=np.array([len(values) for values in terms], np.int64),
             postings={term: np.array(values, np.int64) for term, values in postings.items()},
-            which=np.array([number for number, _ in pairs], np.int64),
-            seqs=np.array([seq for _, seq in pairs], np.int64),
+            seqs=tuple(questions.values()),
             embedder=embedded.embedder,
             vectors=vectors.reshape(len(terms), dimensions),
         )
@@ -262,9 +258,9 @@ class LearnedQuestions:
             similarity[self.texts.index(but)] = 0.0
         strength = np.clip((similarity - _ALIKE) / (1 - _ALIKE), 0.0, 1.0)
         scored: dict[int, float] = {}
-        for pair in np.flatnonzero(strength[self.which] > 0).tolist():
-            seq, value = int(self.seqs[pair]), float(strength[self.which[pair]])
-            scored[seq] = max(scored.get(seq, 0.0), value)
+        for number in np.flatnonzero(strength).tolist():
+            for seq in self.seqs[number]:
+                scored[seq] = max(scored.get(seq, 0.0), float(strength[number]))
         return scored
 
 

@@ -128,7 +128,6 @@ class Retriever:
             mode=query.mode,
             size=state.spec.retrieval.candidates,
             limit=query.limit + 1,
-            filters=query.filters,
         )
         return _pool(state, query, encoded, "", self._candidates(state, snapshot, encoded, mask))
 
@@ -220,7 +219,6 @@ class Retriever:
             mode=query.mode,
             size=retrieval.candidates,
             limit=hits_needed(retrieval.postprocessors, query.limit),
-            filters=query.filters,
             text=query.text,
             graph=graph,
             summary=summary,

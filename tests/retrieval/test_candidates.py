@@ -17,8 +17,10 @@ from kbkit.models import Filters, Mode, SourceDocument
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.candidates import EncodedQuery, filter_mask, top_indices
 from kbkit.retrieval.corpora import SnapshotCorpus, find_candidates
+from kbkit.retrieval.encoder_fitting import LearnedQuestions
 from kbkit.retrieval.query import encode_for_summaries
 from kbkit.stores.catalog import knowledge_bases, outbox, ratings
+from kbkit.stores.catalog.ratings import QuestionVectors
 from kbkit.stores.catalog.schema import chunks
 from kbkit.stores.snapshots.making import make
 from kbkit.stores.vector_index import NearestIds
@@ -66,10 +68,10 @@ def view(kb):
         )
 
 
-def encode(view, query, mode=Mode.HYBRID, size=100, limit=10, filters=None):
+def encode(view, query, mode=Mode.HYBRID, size=100, limit=10):
     vector = None if mode is Mode.LEXICAL else view.embed(query)
     terms = tuple(analyzer().query_terms(query))
-    return EncodedQuery(terms, "english", vector, mode, size, limit, filters or Filters())
+    return EncodedQuery(terms, "english", vector, mode, size, limit)
 
 
 class Closed:
@@ -154,6 +156,17 @@ def test_few_candidates_are_the_best_of_each_retriever(view, query, monkeypatch)
     for mode in (Mode.DENSE, Mode.LEXICAL):
         one = by_snapshot_of(view, encode(view, query, mode, 5, 1))
         assert one.ranked == len(one.seqs) <= 5
+
+
+def test_learned_chunks_that_exist_and_pass_become_candidates(view):
+    rated = [5, 2]
+    seqs = [0, *view.searched.seqs[rated].tolist()]  # the first is deleted
+    learned = LearnedQuestions.of({"oven": seqs}, QuestionVectors("", {}), "english")
+    encoded = replace(encode(view, "oven", Mode.LEXICAL), terms=("oven",), questions=learned)
+    encoded = replace(encoded, pages=False, size=0, limit=0)
+    assert by_scan_of(view, encoded).seqs.tolist() == sorted(seqs[1:])
+    mask = np.arange(len(view.searched)) != rated[1]
+    assert by_scan_of(view, encoded, mask).seqs.tolist() == [seqs[1]]
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -258,7 +271,7 @@ def test_filtered_candidates_are_all_candidates_that_pass(kb, view, query):
     whole = by_scan_of(view, encode(view, query, limit=10**6))
     totals = ratings.totals(view.connection, kb.id)
     mask = filter_mask(view.connection, view.row, view.searched, filters, totals)
-    encoded = encode(view, query, limit=10**6, filters=filters)
+    encoded = encode(view, query, limit=10**6)
     candidates = by_snapshot_of(view, encoded, mask)
     passing = {d.id for d in kb.documents if d.uri in uris}
     expected = [

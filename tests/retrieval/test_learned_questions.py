@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from kbkit.retrieval import document_scores as documents
+from kbkit.retrieval.document_scores import best_keys
 from kbkit.retrieval.encoder_fitting import _ALIKE, LearnedQuestions
 from kbkit.stores.catalog.ratings import QuestionVectors
-from tests.retrieval.test_words import table
 
 pytestmark = pytest.mark.local
 
@@ -55,13 +54,7 @@ def test_scores_of_questions_by_meaning():
     assert questions({}, {}).scores(TEA, vector) == {}
 
 
-def test_best_learned_chunks_become_candidates():
-    chunks = table(np.random.default_rng(0))  # seqs from 1 on
-    few = {5: 0.2, 3: 0.9, 10**9: 1.0}
-    assert documents.learned_rows(few, chunks, None).tolist() == [2, 4]
-    mask = np.arange(len(chunks)) != 2
-    assert documents.learned_rows(few, chunks, mask).tolist() == [4]
+def test_best_learned_chunks_are_few():
     many = {seq: 0.5 + 0.5 * (seq == 99) for seq in range(1, 100)}
-    rows = documents.learned_rows(many, chunks, None).tolist()
-    assert rows == [98, *range(29)]
-    assert documents.learned_rows({}, chunks, None).tolist() == []
+    assert best_keys(many).tolist() == [99, *range(1, 30)]
+    assert best_keys({}).tolist() == []

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from kbkit.models import Filters, Mode
+from kbkit.models import Mode
 from kbkit.retrieval import document_scores as documents
 from kbkit.retrieval.candidates import EncodedQuery, cosines
 from kbkit.retrieval.document_scores import SummaryScores
@@ -60,7 +60,6 @@ def scored(snapshot, vector, mask=None):
         Mode.DENSE,
         10,
         10,
-        Filters(),
         summary=SimpleNamespace(result=lambda: QueryVector(vector=vector)),
         summary_embedder="summaries",
     )
