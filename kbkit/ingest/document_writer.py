@@ -29,7 +29,7 @@ from kbkit.stores.catalog.corpus import CHUNK
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.runs import Visit
-from kbkit.stores.catalog.writing import ChunkChanges, NewDocument, StoredVersion, Touch
+from kbkit.stores.catalog.writing import NewDocument, StoredVersion, Touch
 from kbkit.stores.stores import IndexWriter
 from kbkit.text.analysis import REVISION
 
@@ -76,24 +76,6 @@ class _Pending:
     seen: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    """Documents that are cut and embedded, but not stored yet.
-
-    Attributes:
-        before: Stored versions by id, which must not change before storing.
-        vectors: Packed vectors by hash of their text.
-        pending: Whether some vectors are kept as pending ones until chunks have them.
-    """
-
-    same: list[tuple[Document, Origin]]
-    new: list[tuple[Document, Origin]]
-    before: Mapping[str, StoredVersion]
-    cut: list[NewDocument]
-    vectors: Mapping[str, bytes]
-    pending: bool
-
-
 class DocumentWriter(Batch):
     """Stores documents; the end of its ``with`` block stores the last ones."""
 
@@ -132,7 +114,7 @@ class DocumentWriter(Batch):
         while waiting:
             versions = self._destination.stores.database.look_up(writing.stored_versions, waiting)
             unchanged, changed = self._split_by_change(waiting, versions)
-            if self._store(self._prepare(unchanged, changed, versions)):
+            if self._store(unchanged, changed, versions):
                 break  # otherwise documents or embedder changed meanwhile: try again
 
     def _without_deleted(
@@ -168,12 +150,13 @@ class DocumentWriter(Batch):
                 changed.append((document, replace(entry.origin, labels=labels)))
         return unchanged, changed
 
-    def _prepare(
+    def _store(
         self,
         unchanged: list[tuple[Document, Origin]],
         changed: list[tuple[Document, Origin]],
         versions: Mapping[str, StoredVersion],
-    ) -> _Prepared:
+    ) -> bool:
+        """Cut, embed and store documents; ``False`` if they or the embedder changed meanwhile."""
         with self._counters.time_stage("chunk"):
             new_documents, texts = self._cut(changed)
         texts = self._to_embed(new_documents, texts)
@@ -181,7 +164,40 @@ class DocumentWriter(Batch):
             self._give_way()
         with self._counters.time_stage("embed"):
             vectors, pending = self._embed(texts)
-        return _Prepared(unchanged, changed, versions, new_documents, vectors, pending)
+        kb_id, fingerprint = self._destination.kb_id, self._destination.embedder.fingerprint
+        database = self._destination.stores.database
+        with self._counters.time_stage("store"), database.write() as transaction:
+            if new_documents:
+                row = knowledge_bases.get_by_id(transaction, kb_id)
+                if row.embedder != fingerprint:
+                    self._reopen(row)
+                    return False
+                ids = [document.id for document, _ in changed]
+                current = writing.stored_versions(transaction, ids)
+                if any(current.get(known_as) != versions.get(known_as) for known_as in ids):
+                    return False
+            changes = writing.replace_documents(transaction, kb_id, new_documents, vectors)
+            writing.forget_deleted(transaction, kb_id, [document.uri for document, _ in changed])
+            if pending:
+                corpus.remove_pending(transaction, kb_id, fingerprint, vectors)
+            touches = [
+                Touch(document.id, document.state, document.fetched_at, origin.run_id)
+                for document, origin in unchanged
+            ]
+            writing.touch_documents(transaction, touches)
+            _record(transaction, [origin for _, origin in (*unchanged, *changed)])
+        for document, _ in unchanged:
+            self._counters.count(document.id, "same")
+        self._counters.read(document.id for document, _ in (*unchanged, *changed))
+        for document, _ in changed:
+            version = versions.get(document.id)
+            is_new = version is None or version.state is DocumentState.GONE
+            self._counters.count(document.id, "new" if is_new else "changed")
+        self._counters.counts["chunks_added"] += changes.added
+        self._counters.counts["chunks_removed"] += changes.removed
+        if self._follower is not None:
+            self._follower.note_stored(changes.added)
+        return True
 
     def _embed(self, texts: Mapping[str, str]) -> tuple[dict[str, bytes], bool]:
         """Return vectors of texts, and whether some of them are kept as pending ones."""
@@ -211,53 +227,6 @@ class DocumentWriter(Batch):
         # a conflict: another process changes it
         with self._counters.time_stage("embed"), suppress(ConflictError):
             self._destination = replace(self._destination, embedder=give_way(), give_way=None)
-
-    def _store(self, prepared: _Prepared) -> bool:
-        database = self._destination.stores.database
-        with self._counters.time_stage("store"), database.write() as transaction:
-            changes = self._enter(transaction, prepared)
-        if changes is not None:
-            self._count(prepared, changes)
-        return changes is not None
-
-    def _enter(self, transaction: Transaction, prepared: _Prepared) -> ChunkChanges | None:
-        """Store documents; ``None`` if they or the embedder changed meanwhile."""
-        kb_id, embedder = self._destination.kb_id, self._destination.embedder
-        unchanged, changed = prepared.same, prepared.new
-        if prepared.cut:
-            row = knowledge_bases.get_by_id(transaction, kb_id)
-            if row.embedder != embedder.fingerprint:
-                self._reopen(row)
-                return None
-            ids = [document.id for document, _ in changed]
-            current = writing.stored_versions(transaction, ids)
-            if any(current.get(known_as) != prepared.before.get(known_as) for known_as in ids):
-                return None
-        changes = writing.replace_documents(transaction, kb_id, prepared.cut, prepared.vectors)
-        writing.forget_deleted(transaction, kb_id, [document.uri for document, _ in changed])
-        if prepared.pending:
-            corpus.remove_pending(transaction, kb_id, embedder.fingerprint, prepared.vectors)
-        touches = [
-            Touch(document.id, document.state, document.fetched_at, origin.run_id)
-            for document, origin in unchanged
-        ]
-        writing.touch_documents(transaction, touches)
-        _record(transaction, [origin for _, origin in (*unchanged, *changed)])
-        return changes
-
-    def _count(self, prepared: _Prepared, changes: ChunkChanges) -> None:
-        unchanged, changed = prepared.same, prepared.new
-        for document, _ in unchanged:
-            self._counters.count(document.id, "same")
-        self._counters.read(document.id for document, _ in (*unchanged, *changed))
-        for document, _ in changed:
-            version = prepared.before.get(document.id)
-            is_new = version is None or version.state is DocumentState.GONE
-            self._counters.count(document.id, "new" if is_new else "changed")
-        self._counters.counts["chunks_added"] += changes.added
-        self._counters.counts["chunks_removed"] += changes.removed
-        if self._follower is not None:
-            self._follower.note_stored(changes.added)
 
     def _cut(
         self, changed: Sequence[tuple[Document, Origin]]
