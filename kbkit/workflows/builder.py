@@ -146,75 +146,64 @@ def build(
         # the lock also covers machines that share only the database
         locks, task = stores_of(workspace).locks, f"building {recipe.name}"
         stack.enter_context(locks.hold(f"build-{recipe.name}", wait=0, task=task))
-        return _build(
-            recipe,
-            questions,
-            workspace,
-            site=site,
-            expand_all=expand_all,
-            on_progress=notify,
-            stop=stop,
-        )
+        start = time.perf_counter()
+        _log.info("builds %s in %s", recipe.path, workspace.path)
+        kb, report, seconds = _sync(recipe, questions, workspace, notify, stop)
+        evaluation = expansion = exported = None
+        if recipe.expand is not None and not report.interrupted:
+            began = time.perf_counter()
+            expansion = kb.documents.expand(estimate=True)
+            notify(Progress("expand", 0, expansion.documents, str(expansion)))
+            if expansion.documents and (expand_all or expansion.documents <= recipe.expand.limit):
+                expansion = kb.documents.expand(on_progress=notify, stop=stop)
+            seconds["expand"] = time.perf_counter() - began
+        if questions and not report.interrupted:
+            began = time.perf_counter()
+            evaluation = kb.feedback.evaluate(questions, on_progress=notify)
+            seconds["evaluate"] = time.perf_counter() - began
+        if site and not report.interrupted:
+            exported = kb.export(on_progress=notify)
+            seconds.update(exported.seconds)
+        seconds["total"] = time.perf_counter() - start
+        seconds = {stage: round(value, 2) for stage, value in seconds.items()}
+        _log.info("built %s: %s", recipe.name, seconds)
+        places = (exported.folder, exported.site) if exported else (None, None)
+        return BuildReport(kb.info(), report, evaluation, *places, seconds, expansion)
 
 
-def _build(
+def _sync(
     recipe: Recipe,
     questions: tuple[Question, ...],
     workspace: Workspace,
-    *,
-    site: bool,
-    expand_all: bool,
     on_progress: OnProgress,
     stop: Callable[[], bool],
-) -> BuildReport:
-    start = time.perf_counter()
-    _log.info("builds %s in %s", recipe.path, workspace.path)
+) -> tuple[KnowledgeBase, IngestReport, dict[str, float]]:
+    """Create or configure the knowledge base and read its sources; return seconds by stage, too."""
     config = recipe.spec
     if questions and not config.site.questions:
         site_spec = config.site.model_copy(update={"questions": questions})
         config = config.model_copy(update={"site": site_spec})
-    config_report = IngestReport()
+    before = IngestReport()
     if recipe.name in workspace:
         kb = workspace[recipe.name]
-        config_report = kb.configure(
+        before = kb.configure(
             config, description=recipe.description, on_progress=on_progress, stop=stop
         )
     else:
         kb = workspace.create(recipe.name, description=recipe.description, spec=config)
     report = kb.sync(recipe.sources, base=recipe.path.parent, on_progress=on_progress, stop=stop)
+    stages = {**before.seconds, **report.seconds}
+    seconds = {
+        stage: before.seconds.get(stage, 0) + report.seconds.get(stage, 0) for stage in stages
+    }
     report = replace(
         report,
-        chunks_embedded=report.chunks_embedded + config_report.chunks_embedded,
-        chunks_added=report.chunks_added + config_report.chunks_added,
-        chunks_removed=report.chunks_removed + config_report.chunks_removed,
-        interrupted=report.interrupted or config_report.interrupted,
+        chunks_embedded=report.chunks_embedded + before.chunks_embedded,
+        chunks_added=report.chunks_added + before.chunks_added,
+        chunks_removed=report.chunks_removed + before.chunks_removed,
+        interrupted=report.interrupted or before.interrupted,
     )
-    seconds = dict(config_report.seconds)
-    for stage, value in report.seconds.items():
-        seconds[stage] = seconds.get(stage, 0) + value
-    evaluation = expansion = folder = site_folder = None
-    if not report.interrupted and recipe.expand is not None:
-        began = time.perf_counter()
-        expansion = kb.documents.expand(estimate=True)
-        on_progress(Progress("expand", 0, expansion.documents, str(expansion)))
-        if expansion.documents and (expand_all or expansion.documents <= recipe.expand.limit):
-            expansion = kb.documents.expand(on_progress=on_progress, stop=stop)
-        seconds["expand"] = time.perf_counter() - began
-    if not report.interrupted:
-        if questions:
-            began = time.perf_counter()
-            evaluation = kb.feedback.evaluate(questions, on_progress=on_progress)
-            seconds["evaluate"] = time.perf_counter() - began
-        if site:
-            began = time.perf_counter()
-            exported = kb.export(on_progress=on_progress)
-            folder, site_folder = exported.folder, exported.site
-            seconds.update(exported.seconds)
-            seconds.setdefault("site", time.perf_counter() - began)
-    seconds["total"] = time.perf_counter() - start
-    seconds = {stage: round(value, 2) for stage, value in seconds.items()}
-    _log.info("built %s: %s", recipe.name, seconds)
-    return BuildReport(kb.info(), report, evaluation, folder, site_folder, seconds, expansion)
+    return kb, report, seconds
 
 
 _POLL = 0.5  # seconds between checks for a missing folder
