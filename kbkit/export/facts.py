@@ -240,6 +240,14 @@ def writing(folder: Path, content: str) -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def intact(path: Path, advice: str = "export again") -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, LookupError, AttributeError, TypeError) as error:
+        raise ExportError(f"{path}: damaged ({error}); {advice}") from error
+
+
 MANIFEST = ".kbkit-export.json"
 """Name of the manifest; MkDocs ignores names with a leading dot."""
 
@@ -268,7 +276,9 @@ class Manifest:
     def read(cls, directory: Path) -> Manifest:
         """Read the manifest of a folder; an empty one if there is none."""
         path = directory / MANIFEST
-        try:
+        with intact(path, "remove the folder and export again"):
+            if not path.exists():
+                return cls("", "")
             values = json.loads(path.read_text(encoding="utf-8"))
             if values.pop("format") != _FORMAT:
                 raise ExportError(
@@ -276,12 +286,6 @@ class Manifest:
                     "export into a new folder, or upgrade kbkit"
                 )
             manifest = from_dict(cls, values)
-        except FileNotFoundError:
-            return cls("", "")
-        except (OSError, ValueError, LookupError, AttributeError, TypeError) as error:
-            raise ExportError(
-                f"{path}: damaged ({error}); remove the folder and export again"
-            ) from error
         for page in (*manifest.files, *manifest.documents.values()):
             if page.startswith("/") or "\\" in page or ".." in page.split("/"):
                 raise ExportError(f"{path}: names {page!r}, which is outside the folder")

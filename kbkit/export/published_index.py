@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from kbkit.embedding import Vector
 from kbkit.errors import ExportError
+from kbkit.export.facts import intact
 from kbkit.export.index_packing import (
     Integers,
     decode_nibbles,
@@ -353,12 +354,9 @@ class PublishedIndex:
 
     def _shard(self, name: str) -> Mapping[str, Any]:
         if name not in self._shards:
-            try:
-                self._shards[name] = decode_shard((self.folder / f"{name}.js").read_bytes())
-            except (OSError, ValueError) as error:
-                raise ExportError(
-                    f"{self.folder / name}.js: cannot be read ({error}); export again"
-                ) from error
+            path = self.folder / f"{name}.js"
+            with intact(path):
+                self._shards[name] = decode_shard(path.read_bytes())
             self.read.append(name)
         return self._shards[name]
 

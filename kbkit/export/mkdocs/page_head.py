@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.embedding.models import Layer, ModelWeights, minilm_vocabulary, minilm_weights
-from kbkit.errors import ExportError
-from kbkit.export.facts import asset, bundle_modules
+from kbkit.export.facts import asset, bundle_modules, intact
 from kbkit.export.index_packing import encode_call
 from kbkit.export.pages.outline import GRAPH_DATA
 
@@ -144,7 +143,9 @@ def graph_scripts(export: Path, address: Callable[[str], str | None]) -> dict[st
     relations, and is loaded on demand.
     """
     path = export / GRAPH_DATA
-    try:
+    if not path.exists():
+        return {}
+    with intact(path):
         values = json.loads(path.read_text(encoding="utf-8"))
         values["documents"] = [[title, address(page) or ""] for title, page in values["documents"]]
         nodes, edges, pictured = values["nodes"], values["edges"], values.pop("pictured")
@@ -152,10 +153,6 @@ def graph_scripts(export: Path, address: Callable[[str], str | None]) -> dict[st
         further = {"nodes": nodes[pictured:], "edges": edges[inside:]}
         values |= {"nodes": nodes[:pictured], "edges": edges[:inside]}
         values["further"] = inside < len(edges)
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        raise ExportError(f"{path}: damaged ({error}); export again") from error
     data = encode_call("kbkitGraph", [values]), encode_call("kbkitFurther", [further])
     name = hashlib.blake2b(b"".join(data), digest_size=5).hexdigest()
     return dict(zip((f"{name}.js", f"{name}/further.js"), data, strict=True))

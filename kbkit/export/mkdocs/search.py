@@ -16,8 +16,8 @@ import numpy as np
 
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.embedding.static import StaticEmbedder, word_encoder
-from kbkit.errors import EmbedderError, ExportError
-from kbkit.export.facts import Manifest
+from kbkit.errors import EmbedderError
+from kbkit.export.facts import Manifest, intact
 from kbkit.export.index_packing import decode_shard, decode_varints, encode_shard
 from kbkit.export.index_terms import IndexContent, IndexedChunk, IndexedDocument, IndexedSummaries
 from kbkit.export.index_writer import DESCRIPTOR, FOLDER, index_folder, write_index
@@ -74,10 +74,8 @@ class SiteSearch:
             if not (docs / prefix / FOLDER / DESCRIPTOR).is_file():
                 continue
             folder = index_folder(docs / prefix)
-            try:
+            with intact(folder):
                 search.cores.append(decode_shard((folder / "core.js").read_bytes()))
-            except (OSError, ValueError) as error:
-                raise ExportError(f"{folder}: damaged ({error}); export again") from error
             base = _base(prefix)
             names = {"name": prefix if prefix != "." else manifest.kb, "title": manifest.title}
             search.kbs.append({**names, "base": base, "folder": f"{base}{FOLDER}/{folder.name}"})

@@ -15,7 +15,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from kbkit.errors import ConflictError, ExportError
-from kbkit.export.facts import MANIFEST, Facts, Manifest, write_changed, write_file, writing
+from kbkit.export.facts import MANIFEST, Facts, Manifest, intact, write_changed, write_file, writing
 from kbkit.export.pages.document_page import (
     DOCUMENTS,
     FULL_TEXT,
@@ -240,16 +240,13 @@ def _json(values: Any) -> str:
 def read_documents(directory: Path) -> dict[str, Any]:
     """Read `documents.json` of a folder; empty for older exports."""
     path = directory / DOCUMENTS
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+    values: dict[str, Any] = {"documents": []}
+    with intact(path):
+        if path.exists():
+            values = json.loads(path.read_text(encoding="utf-8"))
         if not all(isinstance(document["page"], str) for document in values["documents"]):
             raise ValueError("a page is not a text")
-    except FileNotFoundError:
-        return {"documents": []}
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        raise ExportError(f"{path}: damaged ({error}); export again") from error
-    documents: dict[str, Any] = values
-    return documents
+    return values
 
 
 def full_text(documents: Iterable[Document], outline: SiteOutline) -> str:
