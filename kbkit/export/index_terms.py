@@ -17,14 +17,8 @@ from numpy.typing import NDArray
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.embedding.models import distribution_file
 from kbkit.errors import ExportError
+from kbkit.export import index_packing as packing
 from kbkit.export.facts import asset
-from kbkit.export.index_packing import (
-    LEVELS,
-    Integers,
-    QuantizedVectors,
-    encode_nibbles,
-    encode_varints,
-)
 from kbkit.extras import missing
 from kbkit.models import SubjectKind
 from kbkit.recipes import RetrievalSpec
@@ -80,8 +74,8 @@ class IndexedVectors:
     name: str
     kind: str
     prefix: str
-    quantized: QuantizedVectors
-    numbers: Integers
+    quantized: packing.QuantizedVectors
+    numbers: packing.Integers
     total: int
     encoder: FittedEncoder
 
@@ -92,7 +86,7 @@ class IndexedSubject:
 
     kind: SubjectKind
     name: str
-    rows: Integers
+    rows: packing.Integers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,7 +97,7 @@ class IndexedAnnotations:
         masks: Statement types of each chunk, as bits in the order of `StatementType`.
     """
 
-    masks: Integers
+    masks: packing.Integers
     subjects: Sequence[IndexedSubject]
 
 
@@ -122,7 +116,7 @@ class IndexContent:
     title: str
     language: str
     snapshot: Snapshot
-    rows: Integers
+    rows: packing.Integers
     prior: NDArray[np.float64]
     documents: Sequence[IndexedDocument]
     chunks: Sequence[IndexedChunk]
@@ -146,9 +140,9 @@ _POSTING = 3  # bytes of most postings
 def quantize_rows(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], list[int]]:
     """Quantize rows with a scale each, in units of 1 / `UNIT`; 0 for rows of zeros."""
     largest = np.abs(matrix).max(axis=1, initial=0.0).astype(np.float64)
-    scales = np.ceil(largest / LEVELS * UNIT).astype(np.int64)
+    scales = np.ceil(largest / packing.LEVELS * UNIT).astype(np.int64)
     steps = np.where(scales > 0, scales, 1)[:, None] / UNIT
-    values = np.clip(np.round(matrix / steps), -LEVELS, LEVELS).astype(np.int8)
+    values = np.clip(np.round(matrix / steps), -packing.LEVELS, packing.LEVELS).astype(np.int8)
     return values, scales.tolist()
 
 
@@ -181,11 +175,11 @@ def term_shards(
         }
         for key, (vectors, scales) in tables.items():
             values[f"{key}s"] = scales[part].tolist()
-            values[f"{key}v"] = encode_nibbles(vectors[part][scales[part] > 0])
+            values[f"{key}v"] = packing.encode_nibbles(vectors[part][scales[part] > 0])
         yield names[start], values
 
 
-def split_by_size(sizes: Integers, limit: int) -> list[int]:
+def split_by_size(sizes: packing.Integers, limit: int) -> list[int]:
     """Return the starts of groups of consecutive items below a total size, and the end."""
     starts, remaining = [], -1
     for number, size in enumerate(sizes.tolist()):
@@ -213,7 +207,7 @@ class Postings:
         before = np.append(0, np.cumsum(is_indexed[snapshot.rows]))
         self.counts = np.diff(before[snapshot.starts])
 
-    def encode(self, numbers: Integers) -> str:
+    def encode(self, numbers: packing.Integers) -> str:
         """Encode the postings of some terms.
 
         Two varints per posting: the distance in chunks, and ``4 * (count - 1)``, plus 1 if the term
@@ -234,16 +228,16 @@ class Postings:
         steps = np.diff(rows, prepend=0)
         first = np.flatnonzero(np.diff(order, prepend=-1))
         steps[first] = rows[first]
-        return encode_varints(np.stack([steps, marks], axis=1).reshape(-1))
+        return packing.encode_varints(np.stack([steps, marks], axis=1).reshape(-1))
 
 
-def _sorted_keys(lists: Lists) -> Integers:
+def _sorted_keys(lists: Lists) -> packing.Integers:
     owners = np.repeat(np.arange(len(lists)), np.diff(lists.starts))
     return np.sort(lists.values.astype(np.int64) * (len(lists) + 1) + owners)
 
 
 def _contains(
-    sorted_keys: Integers, lists: Lists, owners: NDArray[np.int32], terms: Integers
+    sorted_keys: packing.Integers, lists: Lists, owners: NDArray[np.int32], terms: packing.Integers
 ) -> NDArray[np.bool_]:
     keys = terms * (len(lists) + 1) + owners
     if not len(sorted_keys):
@@ -253,8 +247,8 @@ def _contains(
 
 
 def _term_vectors(
-    encoder: FittedEncoder, quantized: QuantizedVectors, terms: Sequence[str]
-) -> tuple[NDArray[np.int8], Integers]:
+    encoder: FittedEncoder, quantized: packing.QuantizedVectors, terms: Sequence[str]
+) -> tuple[NDArray[np.int8], packing.Integers]:
     """Project the query encoder's row of each term, with its scale; 0 for unknown terms."""
     scales = np.zeros(len(terms), np.int64)
     row_of = {term: row for row, term in enumerate(encoder.terms)}

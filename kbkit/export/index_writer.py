@@ -35,29 +35,9 @@ from typing import Any
 import numpy as np
 
 from kbkit.errors import ExportError
+from kbkit.export import index_packing as packing
+from kbkit.export import index_terms
 from kbkit.export.facts import write_changed, writing
-from kbkit.export.index_packing import (
-    OCTET,
-    SUMMARIES,
-    QuantizedVectors,
-    encode_nibbles,
-    encode_shard,
-    encode_varints,
-    quantize,
-    to_base64,
-)
-from kbkit.export.index_terms import (
-    IndexContent,
-    IndexedAnnotations,
-    IndexedDocument,
-    IndexedSubject,
-    IndexedVectors,
-    quantize_rows,
-    split_by_size,
-    stemmer_source,
-    term_shards,
-    utf16_key,
-)
 from kbkit.models import StatementType, SubjectKind
 
 SUBJECT_BYTES = 8_000
@@ -68,7 +48,7 @@ KINDS = tuple(SubjectKind)
 _OVERHEAD = 12  # bytes of a subject
 
 
-def frame_counts(annotations: IndexedAnnotations) -> dict[str, int]:
+def frame_counts(annotations: index_terms.IndexedAnnotations) -> dict[str, int]:
     """Count chunks by statement type, the most frequent first."""
     counts = Counter[str]()
     for place, frame in enumerate(StatementType):
@@ -76,44 +56,48 @@ def frame_counts(annotations: IndexedAnnotations) -> dict[str, int]:
     return {frame: count for frame, count in counts.most_common() if count}
 
 
-def annotation_shards(annotations: IndexedAnnotations) -> Iterator[tuple[str, bytes]]:
+def annotation_shards(annotations: index_terms.IndexedAnnotations) -> Iterator[tuple[str, bytes]]:
     ordered = sorted(
-        annotations.subjects, key=lambda each: (utf16_key(each.name.lower()), each.name, each.kind)
+        annotations.subjects,
+        key=lambda each: (index_terms.utf16_key(each.name.lower()), each.name, each.kind),
     )
     # names that differ in case stay in one shard
     groups = [list(members) for _, members in groupby(ordered, key=lambda each: each.name.lower())]
     sizes = [sum(map(_size, group)) for group in groups]
-    starts = split_by_size(np.array(sizes, np.int64), SUBJECT_BYTES)
+    starts = index_terms.split_by_size(np.array(sizes, np.int64), SUBJECT_BYTES)
     for number, (start, end) in enumerate(pairwise(starts)):
         part = [subject for group in groups[start:end] for subject in group]
-        yield f"s/{number}", encode_shard(_shard(part))
+        yield f"s/{number}", packing.encode_shard(_shard(part))
     commonest = sorted(
-        annotations.subjects, key=lambda each: (-len(each.rows), utf16_key(each.name), each.kind)
+        annotations.subjects,
+        key=lambda each: (-len(each.rows), index_terms.utf16_key(each.name), each.kind),
     )
     values = {
         "frames": [frame.value for frame in StatementType],
-        "f": encode_varints(annotations.masks),
+        "f": packing.encode_varints(annotations.masks),
         "firsts": [groups[start][0].name.lower() for start in starts[:-1]],
         "kinds": [kind.value for kind in KINDS],
         "top": [
             [each.name, KINDS.index(each.kind), len(each.rows)] for each in commonest[:COMMONEST]
         ],
     }
-    yield "a", encode_shard(values)
+    yield "a", packing.encode_shard(values)
 
 
-def _size(subject: IndexedSubject) -> int:
+def _size(subject: index_terms.IndexedSubject) -> int:
     gaps = np.diff(subject.rows, prepend=0)
     packed = len(gaps) + int((gaps > 127).sum() + (gaps > 16_383).sum())
     return _OVERHEAD + len(subject.name) + packed * 4 // 3
 
 
-def _shard(subjects: Sequence[IndexedSubject]) -> Mapping[str, Any]:
+def _shard(subjects: Sequence[index_terms.IndexedSubject]) -> Mapping[str, Any]:
     return {
         "m": [each.name for each in subjects],
         "d": [KINDS.index(each.kind) for each in subjects],
         "n": [len(each.rows) for each in subjects],
-        "p": encode_varints(np.concatenate([np.diff(each.rows, prepend=0) for each in subjects])),
+        "p": packing.encode_varints(
+            np.concatenate([np.diff(each.rows, prepend=0) for each in subjects])
+        ),
     }
 
 
@@ -136,7 +120,7 @@ TEXT_BYTES = 8_000
 _DRAFT = ".draft"  # MkDocs ignores names with a leading dot
 
 
-def write_index(content: IndexContent, directory: Path, state: str = "") -> Path:
+def write_index(content: index_terms.IndexContent, directory: Path, state: str = "") -> Path:
     """Replace the index of an export if it changed.
 
     Returns:
@@ -163,7 +147,7 @@ def is_written(directory: Path, state: str) -> bool:
     return _read_descriptor(directory / FOLDER).get("state") == state != ""
 
 
-def _write_shards(content: IndexContent, folder: Path) -> str:
+def _write_shards(content: index_terms.IndexContent, folder: Path) -> str:
     digest = hashlib.blake2b(digest_size=8)
     for kind in ("t", "v", "c", "x", "s"):
         (folder / kind).mkdir(parents=True)
@@ -198,61 +182,68 @@ def _read_descriptor(top: Path) -> dict[str, Any]:
     return values if complete else {}
 
 
-def _shards(content: IndexContent) -> Iterator[tuple[str, bytes]]:
+def _shards(content: index_terms.IndexContent) -> Iterator[tuple[str, bytes]]:
     parts = list(_quantize(content))
     firsts = []
-    for number, (first, values) in enumerate(term_shards(content, parts)):
+    for number, (first, values) in enumerate(index_terms.term_shards(content, parts)):
         firsts.append(first)
-        yield f"t/{number}", encode_shard(values)
+        yield f"t/{number}", packing.encode_shard(values)
     for part in parts:
         yield from _vector_shards(part)
     of_model = (part for part in parts if part.encoder.embedder == content.model)
     if axes := {part.name: _axes(part.quantized) for part in of_model}:
-        yield "m", encode_shard(axes)
+        yield "m", packing.encode_shard(axes)
     texts = np.array([len(chunk.text) for chunk in content.chunks], np.int64)
-    places = split_by_size(texts, TEXT_BYTES)
+    places = index_terms.split_by_size(texts, TEXT_BYTES)
     yield from _text_shards(content, places)
     if content.annotations is not None:
         yield from annotation_shards(content.annotations)
-    yield "core", encode_shard(_core(content, parts, firsts=firsts, places=places))
+    yield "core", packing.encode_shard(_core(content, parts, firsts=firsts, places=places))
     chunk_texts = (f"{chunk.heading}\n{chunk.text}" for chunk in content.chunks)
     titles = (document.title for document in content.documents)
-    yield "stem", stemmer_source(content.language, chain(titles, chunk_texts)).encode()
+    yield "stem", index_terms.stemmer_source(content.language, chain(titles, chunk_texts)).encode()
 
 
-def _quantize(content: IndexContent) -> Iterator[IndexedVectors]:
+def _quantize(content: index_terms.IndexContent) -> Iterator[index_terms.IndexedVectors]:
     if content.encoder is not None:
-        vectors, total = quantize(content.snapshot.vectors, content.rows), len(content.rows)
-        yield IndexedVectors("vectors", "v", "", vectors, np.arange(total), total, content.encoder)
+        vectors, total = packing.quantize(content.snapshot.vectors, content.rows), len(content.rows)
+        yield index_terms.IndexedVectors(
+            "vectors", "v", "", vectors, np.arange(total), total, content.encoder
+        )
     if (summaries := content.summaries) is not None:
         numbers = np.flatnonzero(summaries.vectors.any(axis=1))
         if len(numbers):
-            vectors, total = quantize(summaries.vectors, numbers, SUMMARIES), len(content.documents)
-            yield IndexedVectors("summaries", "c", "c", vectors, numbers, total, summaries.encoder)
+            vectors, total = (
+                packing.quantize(summaries.vectors, numbers, packing.SUMMARIES),
+                len(content.documents),
+            )
+            yield index_terms.IndexedVectors(
+                "summaries", "c", "c", vectors, numbers, total, summaries.encoder
+            )
 
 
-def _axes(vectors: QuantizedVectors) -> dict[str, Any]:
+def _axes(vectors: packing.QuantizedVectors) -> dict[str, Any]:
     axes = vectors.projection.T
-    steps = np.abs(axes).max(axis=1) / OCTET
+    steps = np.abs(axes).max(axis=1) / packing.OCTET
     values = np.round(axes / np.where(steps > 0, steps, 1)[:, None]).astype(np.int8)
-    return {"v": to_base64(values), "s": [round(float(step), 7) for step in steps]}
+    return {"v": packing.to_base64(values), "s": [round(float(step), 7) for step in steps]}
 
 
-def _vector_shards(part: IndexedVectors) -> Iterator[tuple[str, bytes]]:
+def _vector_shards(part: index_terms.IndexedVectors) -> Iterator[tuple[str, bytes]]:
     vectors = part.quantized
     order = np.argsort(vectors.clusters, kind="stable")
     clusters = np.split(order, np.cumsum(np.bincount(vectors.clusters))[:-1])
     for number, rows in enumerate(clusters):
         values = {
-            "r": encode_varints(np.diff(part.numbers[rows], prepend=0)),
-            "v": encode_nibbles(vectors.values[rows]),
+            "r": packing.encode_varints(np.diff(part.numbers[rows], prepend=0)),
+            "v": packing.encode_nibbles(vectors.values[rows]),
         }
-        yield f"{part.kind}/{number}", encode_shard(values)
+        yield f"{part.kind}/{number}", packing.encode_shard(values)
 
 
 def _core(
-    content: IndexContent,
-    parts: Sequence[IndexedVectors],
+    content: index_terms.IndexContent,
+    parts: Sequence[index_terms.IndexedVectors],
     *,
     firsts: Sequence[str],
     places: Sequence[int],
@@ -273,53 +264,57 @@ def _core(
         "settings": {name: getattr(content.retrieval, field) for name, field in SETTINGS.items()},
         "chunks": len(content.rows),
         "average": float(lengths.mean()) if len(lengths) else 0.0,
-        "lengths": encode_varints(lengths),
-        "sizes": encode_varints([document.chunks for document in documents]),
+        "lengths": packing.encode_varints(lengths),
+        "sizes": packing.encode_varints([document.chunks for document in documents]),
         "kinds": kinds,
-        "kind": encode_varints([kinds.index(kind) for kind in types]),
+        "kind": packing.encode_varints([kinds.index(kind) for kind in types]),
         "tags": tags,
         "tag": [[numbers[tag] for tag in document.tags] for document in documents] if tags else [],
-        "days": encode_varints([max(0, document.day) for document in documents]),
+        "days": packing.encode_varints([max(0, document.day) for document in documents]),
         "stale": [number for number, document in enumerate(documents) if document.stale],
         "ratings": [[n, round(d.rating, 2)] for n, d in enumerate(documents) if d.rating],
         "prior": [[row, round(float(content.prior[row]), 4)] for row in rated.tolist()],
         "indexes": [number for number, document in enumerate(documents) if document.is_index],
         "firsts": " ".join(firsts),
-        "texts": encode_varints(np.diff(places)),
+        "texts": packing.encode_varints(np.diff(places)),
     }
     if content.annotations is not None:
         values["frames"] = frame_counts(content.annotations)
     return values | {part.name: _about_vectors(part, content.model) for part in parts}
 
 
-def _about_vectors(part: IndexedVectors, model: str) -> dict[str, Any]:
+def _about_vectors(part: index_terms.IndexedVectors, model: str) -> dict[str, Any]:
     """Describe vectors for the core; numbers of clusters start at 1, 0 is none."""
     vectors, embedder = part.quantized, part.encoder.embedder
     clusters = np.zeros(part.total, np.int64)
     clusters[part.numbers] = vectors.clusters + 1
-    centroids, steps = quantize_rows(vectors.centroids)
+    centroids, steps = index_terms.quantize_rows(vectors.centroids)
     return {
         "dimensions": vectors.values.shape[1],
         "scales": [round(float(scale), 7) for scale in vectors.scales],
-        "clusters": encode_varints(clusters),
-        "centroids": encode_nibbles(centroids),
+        "clusters": packing.encode_varints(clusters),
+        "centroids": packing.encode_nibbles(centroids),
         "steps": steps,
         **({"embedder": embedder} if part.name == "summaries" else {}),
         "model": embedder == model,
     }
 
 
-def _text_shards(content: IndexContent, places: Sequence[int]) -> Iterator[tuple[str, bytes]]:
+def _text_shards(
+    content: index_terms.IndexContent, places: Sequence[int]
+) -> Iterator[tuple[str, bytes]]:
     owners = np.repeat(
         np.arange(len(content.documents)), [document.chunks for document in content.documents]
     ).tolist()
     for number, (start, end) in enumerate(pairwise(places)):
         part = slice(start, end)
-        pages: Mapping[int, IndexedDocument] = {n: content.documents[n] for n in owners[part]}
+        pages: Mapping[int, index_terms.IndexedDocument] = {
+            n: content.documents[n] for n in owners[part]
+        }
         values = {
             "x": content.chunks[part],
             "d": [
                 [n, page.path, page.label or page.title, page.section] for n, page in pages.items()
             ],
         }
-        yield f"x/{number}", encode_shard(values)
+        yield f"x/{number}", packing.encode_shard(values)

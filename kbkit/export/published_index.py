@@ -24,25 +24,13 @@ from numpy.typing import NDArray
 
 from kbkit.embedding import Vector
 from kbkit.errors import ExportError
+from kbkit.export import index_packing as packing
 from kbkit.export.facts import intact
-from kbkit.export.index_packing import (
-    Integers,
-    decode_nibbles,
-    decode_shard,
-    decode_varints,
-    from_base64,
-)
 from kbkit.export.index_terms import UNIT, utf16_key
 from kbkit.export.index_writer import FORMAT, SETTINGS, index_folder
 from kbkit.models import Mode
 from kbkit.recipes import RetrievalSpec
-from kbkit.retrieval.candidates import (
-    Candidates,
-    TermCounts,
-    merge_candidates,
-    places_in,
-    top_indices,
-)
+from kbkit.retrieval import candidates
 from kbkit.retrieval.document_scores import DocumentScores, SummaryScores
 from kbkit.retrieval.fusion import CorpusStatistics, impacts, length_norms
 from kbkit.retrieval.ranking import PHRASED, CandidatePool, phrases_first, phrases_in, rank
@@ -99,7 +87,7 @@ class Near(NamedTuple):
         vectors: Unit vectors, zeros for unread ones; shape ``(n, dimensions)``.
     """
 
-    rows: Integers
+    rows: packing.Integers
     cosines: NDArray[np.float64]
     vectors: NDArray[np.float32]
 
@@ -120,9 +108,11 @@ class IndexVectors:
         self._rows, self._kind, self._shard = rows, kind, shard
         self._scales = np.array(metadata.get("scales", ()))
         # -1 without a vector
-        self._clusters = decode_varints(metadata["clusters"]) - 1 if metadata else np.full(rows, -1)
+        self._clusters = (
+            packing.decode_varints(metadata["clusters"]) - 1 if metadata else np.full(rows, -1)
+        )
         steps = np.array(metadata.get("steps", ()))
-        centroids = decode_nibbles(metadata.get("centroids", ""), max(1, self.dimensions))
+        centroids = packing.decode_nibbles(metadata.get("centroids", ""), max(1, self.dimensions))
         self._centroids = centroids * (steps / UNIT)[:, None]
 
     @property
@@ -130,10 +120,10 @@ class IndexVectors:
         return np.asarray(self._clusters >= 0)
 
     def project(self, vector: Vector, axes: Mapping[str, Any]) -> NDArray[np.float64]:
-        values = from_base64(axes["v"]).view(np.int8).reshape(-1, len(vector))
+        values = packing.from_base64(axes["v"]).view(np.int8).reshape(-1, len(vector))
         return np.asarray(values @ vector * np.array(axes["s"]))
 
-    def near(self, query: NDArray[np.float64], best: Integers, read: Clusters) -> Near:
+    def near(self, query: NDArray[np.float64], best: packing.Integers, read: Clusters) -> Near:
         vectors = np.zeros((self._rows, self.dimensions), np.float32)
         if not query.any():
             return Near(np.zeros(0, np.int64), np.zeros(self._rows), vectors)
@@ -149,7 +139,9 @@ class IndexVectors:
             parts.append(rows)
         return Near(np.sort(np.concatenate(parts)), cosines, vectors)
 
-    def _to_read(self, cosines: NDArray[np.float64], best: Integers, limits: Clusters) -> list[int]:
+    def _to_read(
+        self, cosines: NDArray[np.float64], best: packing.Integers, limits: Clusters
+    ) -> list[int]:
         weights = np.zeros(len(cosines))
         for position, row in enumerate(best[:FIRST].tolist()):
             if self._clusters[row] >= 0:
@@ -164,14 +156,14 @@ class IndexVectors:
                 chosen.append(number)
         return chosen
 
-    def _cluster(self, number: int) -> tuple[Integers, NDArray[np.float64]]:
+    def _cluster(self, number: int) -> tuple[packing.Integers, NDArray[np.float64]]:
         values = self._shard(f"{self._kind}/{number}")
-        steps = decode_nibbles(values["v"], self.dimensions)
-        return np.cumsum(decode_varints(values["r"])), steps * self._scales
+        steps = packing.decode_nibbles(values["v"], self.dimensions)
+        return np.cumsum(packing.decode_varints(values["r"])), steps * self._scales
 
 
 class _Term(NamedTuple):
-    rows: Integers
+    rows: packing.Integers
     counts: NDArray[np.uint16]
     in_title: NDArray[np.bool_]
     in_heading: NDArray[np.bool_]
@@ -235,13 +227,15 @@ class PublishedIndex:
         size = min(columns.retrieval.candidates, columns.chunks)
         scores = self._lexical(terms, statistics)
         matching = np.flatnonzero(scores)
-        lexical = matching[top_indices(scores[matching], size)]
+        lexical = matching[candidates.top_indices(scores[matching], size)]
         embedded = list(terms.values())[:ASKED]
         query_vector = sum((term.vector for term in embedded), np.zeros(self._vectors.dimensions))
         if vector is not None and self._vectors.modelled:
             query_vector = self._vectors.project(vector, self._shard("m")["vectors"])
         nearest = self._vectors.near(query_vector, lexical, _OF_CHUNKS)
-        dense = nearest.rows[top_indices(nearest.cosines[nearest.rows].astype(np.float32), size)]
+        dense = nearest.rows[
+            candidates.top_indices(nearest.cosines[nearest.rows].astype(np.float32), size)
+        ]
         documents = self._documents(terms, embedded, vector)
         best = documents.best_rows(
             columns,
@@ -250,24 +244,24 @@ class PublishedIndex:
             float(scores.max(initial=0.0)),
             mask=None,
         )
-        chosen, ranked = merge_candidates(dense, lexical, size, best)
+        chosen, ranked = candidates.merge_candidates(dense, lexical, size, best)
         term_count = max(1, len(query_terms))
         counts: list[dict[str, int]] = [{} for _ in chosen]
         title, heading = np.zeros(len(chosen)), np.zeros(len(chosen))
         for name, term in terms.items():
-            places, postings = places_in(term.rows, chosen)
+            places, postings = candidates.places_in(term.rows, chosen)
             for i, count in zip(places.tolist(), term.counts[postings].tolist(), strict=True):
                 counts[i][name] = count
             title[places] += term.in_title[postings]
             heading[places] += term.in_heading[postings]
         owners = columns.owners[chosen]
         which, pages, summary = documents.of_candidates(columns, owners)
-        candidates = Candidates(
+        found = candidates.Candidates(
             seqs=chosen,
             ranked=ranked,
             document_ids=[str(owner) for owner in owners.tolist()],
             vectors=nearest.vectors[chosen],
-            words=TermCounts(counts, columns.lengths[chosen].tolist(), statistics),
+            words=candidates.TermCounts(counts, columns.lengths[chosen].tolist(), statistics),
             pages=pages,
             which=which,
             embedder=documents.summaries.embedder,
@@ -286,9 +280,9 @@ class PublishedIndex:
             language=columns.language,
             retrieval=columns.retrieval,
             terms=query_terms,
-            candidates=candidates,
+            candidates=found,
             columns={
-                **candidates.features(query_terms),
+                **found.features(query_terms),
                 "rating": columns.prior[chosen],
                 "index": columns.indexes[owners],
             },
@@ -334,7 +328,7 @@ class PublishedIndex:
             return None
         place = names.index(term)
         start, count = sum(values["n"][:place]), values["n"][place]
-        pairs = decode_varints(values["p"]).reshape(-1, 2)[start : start + count]
+        pairs = packing.decode_varints(values["p"]).reshape(-1, 2)[start : start + count]
         return _Term(
             rows=np.cumsum(pairs[:, 0]),
             counts=(pairs[:, 1] // 4 + 1).astype(np.uint16),
@@ -356,7 +350,7 @@ class PublishedIndex:
         if name not in self._shards:
             path = self.folder / f"{name}.js"
             with intact(path):
-                self._shards[name] = decode_shard(path.read_bytes())
+                self._shards[name] = packing.decode_shard(path.read_bytes())
             self.read.append(name)
         return self._shards[name]
 
@@ -370,8 +364,8 @@ class _Columns:
         )
         self.chunks: int = core["chunks"]
         self.average: float = core["average"]
-        self.lengths = decode_varints(core["lengths"])
-        self.sizes = decode_varints(core["sizes"])
+        self.lengths = packing.decode_varints(core["lengths"])
+        self.sizes = packing.decode_varints(core["sizes"])
         self.owners = np.repeat(np.arange(len(self.sizes)), self.sizes)
         self.document_lengths = np.bincount(
             self.owners, self.lengths, minlength=len(self.sizes)
@@ -383,7 +377,7 @@ class _Columns:
         self.indexes = np.zeros(len(self.sizes))
         self.indexes[np.array(core["indexes"], np.int64)] = 1
         self.firsts = [utf16_key(first) for first in core["firsts"].split()]
-        self.texts = [0, *np.cumsum(decode_varints(core["texts"])).tolist()]
+        self.texts = [0, *np.cumsum(packing.decode_varints(core["texts"])).tolist()]
         self.summary_embedder: str = core.get("summaries", {}).get("embedder", "")
 
 
@@ -392,5 +386,5 @@ def _row(values: Mapping[str, Any], kind: str, place: int, width: int) -> NDArra
     if not scales or not scales[place]:
         return np.zeros(width)
     row = sum(scale > 0 for scale in scales[:place])
-    steps = decode_nibbles(values[f"{kind}v"], width)[row]
+    steps = packing.decode_nibbles(values[f"{kind}v"], width)[row]
     return np.asarray(steps * (scales[place] / UNIT))
