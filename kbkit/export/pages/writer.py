@@ -16,29 +16,9 @@ from filelock import FileLock, Timeout
 
 from kbkit.errors import ConflictError, ExportError
 from kbkit.export.facts import MANIFEST, Facts, Manifest, intact, write_changed, write_file, writing
-from kbkit.export.pages.document_page import (
-    DOCUMENTS,
-    FULL_TEXT,
-    IMAGES,
-    about_page,
-    charts,
-    document_page,
-    figures_page,
-    fill_template,
-    label_of,
-)
+from kbkit.export.pages import document_page as pages
 from kbkit.export.pages.home_page import graph_pages, home_page, list_pages, navigation
-from kbkit.export.pages.outline import (
-    ABOUT,
-    BROWSE,
-    FIGURES,
-    GRAPH,
-    GRAPH_DATA,
-    HOME,
-    SiteOutline,
-    make_outline,
-    read_entries,
-)
+from kbkit.export.pages.outline import ABOUT, FIGURES, SiteOutline, make_outline, read_entries
 from kbkit.export.pages.paths import LinkMap
 from kbkit.models import Document, DocumentState, ExportReport, KnowledgeBaseInfo, License, Progress
 from kbkit.models.values import plain, without_controls
@@ -74,22 +54,22 @@ def export_pages(
         outline = make_outline(
             site.title or info.name, read_entries(documents, before), facts, before, directory
         )
-        pictures = charts(outline)
+        pictures = pages.charts(outline)
         lists = {
             **pictures,
             **home_page(info, outline),
             **list_pages(outline),
-            FIGURES: figures_page(info, outline, sorted(pictures)),
-            ABOUT: about_page(info, outline),
-            DOCUMENTS: documents_json(info, outline),
+            FIGURES: pages.figures_page(info, outline, sorted(pictures)),
+            ABOUT: pages.about_page(info, outline),
+            pages.DOCUMENTS: documents_json(info, outline),
             **graph_pages(outline),
         }
         image_names = sorted({name for entry in outline.entries.values() for name in entry.images})
         archives = {download.path: download.read for download in facts.downloads.values()}
-        paths = {*outline.paths.values(), *lists, FULL_TEXT, *archives}
-        paths |= {f"{IMAGES}/{name}" for name in image_names}
-        for path in (HOME, BROWSE, FIGURES, ABOUT, GRAPH, GRAPH_DATA, DOCUMENTS, FULL_TEXT):
-            if path in paths and path not in before.files and (directory / path).exists():
+        paths = {*outline.paths.values(), *lists, pages.FULL_TEXT, *archives}
+        paths |= {f"{pages.IMAGES}/{name}" for name in image_names}
+        for path in sorted(paths.difference(before.files)):
+            if (directory / path).exists():
                 raise ExportError(
                     f"{directory / path}: not written by kbkit; "
                     "choose an empty folder for the export"
@@ -104,9 +84,9 @@ def export_pages(
         for count, (path, text) in enumerate(_texts(documents, outline, lists), 1):
             written += write_changed(directory / path, text)
             on_progress(Progress("export", count, len(paths) - 1, path))
-        write_changed(directory / FULL_TEXT, full_text(documents, outline))
+        write_changed(directory / pages.FULL_TEXT, full_text(documents, outline))
         for name in image_names:  # names depend on content, so existing files are current
-            target = directory / IMAGES / name
+            target = directory / pages.IMAGES / name
             if target.exists():
                 continue
             if (data := images(name)) is not None:
@@ -167,7 +147,7 @@ def _texts(
             continue
         path = outline.paths[document.uri]
         dead: list[str] = []
-        yield path, document_page(document, entry, outline, links, dead=dead)
+        yield path, pages.document_page(document, entry, outline, links, dead=dead)
         if dead:
             _log.warning(
                 "%s: links that lead nowhere: %s", document.uri, ", ".join(dead[:_MAX_LOGGED])
@@ -239,7 +219,7 @@ def _json(values: Any) -> str:
 
 def read_documents(directory: Path) -> dict[str, Any]:
     """Read `documents.json` of a folder; empty for older exports."""
-    path = directory / DOCUMENTS
+    path = directory / pages.DOCUMENTS
     values: dict[str, Any] = {"documents": []}
     with intact(path):
         if path.exists():
@@ -270,7 +250,7 @@ def full_text(documents: Iterable[Document], outline: SiteOutline) -> str:
     if omitted := len(outline.entries) - len(parts):
         head += (
             f"> The first {len(parts):,} of {len(outline.entries):,} documents; "
-            f"the other {omitted:,} would make this file too long. {DOCUMENTS} lists all.\n"
+            f"the other {omitted:,} would make this file too long. {pages.DOCUMENTS} lists all.\n"
         )
     return "".join([head, *parts])
 
@@ -287,19 +267,19 @@ def publish_documents(directory: Path, site: Path, address: Callable[[str], str 
     for document in values["documents"]:
         document["url"] = address(document["page"])
     site.mkdir(parents=True, exist_ok=True)
-    (site / DOCUMENTS).write_text(_json(values), encoding="utf-8")
+    (site / pages.DOCUMENTS).write_text(_json(values), encoding="utf-8")
     kinds: dict[str, list[dict[str, Any]]] = {}
     for document in values["documents"][:INDEX_SIZE]:
         if document["url"]:
             kinds.setdefault(document["type"], []).append(document)
-    index = fill_template(
+    index = pages.fill_template(
         "llms.txt.j2",
         **values,
         licenses=_licenses(values["documents"]),
         kinds=kinds,
         most=INDEX_SIZE,
-        full_text=FULL_TEXT,
-        documents_json=DOCUMENTS,
+        full_text=pages.FULL_TEXT,
+        documents_json=pages.DOCUMENTS,
     )
     (site / INDEX).write_text(f"{index}\n", encoding="utf-8", errors="replace")
 
@@ -307,6 +287,6 @@ def publish_documents(directory: Path, site: Path, address: Callable[[str], str 
 def _licenses(documents: list[dict[str, Any]]) -> list[str]:
     counts = Counter(License.of(document).label for document in documents)
     none = counts.pop("", 0)
-    labels = [f"{label_of(name)} ({number:,})" for name, number in counts.most_common(LICENSES)]
+    labels = [f"{name} ({number:,})" for name, number in counts.most_common(LICENSES)]
     labels += [f"{len(counts) - LICENSES:,} others"] if len(counts) > LICENSES else []
     return [*labels, f"none ({none:,})"] if none else labels
