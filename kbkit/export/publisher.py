@@ -19,17 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.errors import EmbedderError
-from kbkit.export import ExportReport, build_site, export_pages, write_project, write_standalone
-from kbkit.export.facts import (
-    Download,
-    ExampleQuestion,
-    Facts,
-    GraphFacts,
-    Manifest,
-    RelatedPassage,
-    SiteSection,
-    SourceFacts,
-)
+from kbkit.export import build_site, export_pages, facts, write_project, write_standalone
 from kbkit.export.graph_facts import GraphView, entity_mentions, graph_facts, look_at_graph
 from kbkit.export.index_content import index_content, index_state, to_fit
 from kbkit.export.index_terms import check_stemmers
@@ -39,7 +29,7 @@ from kbkit.export.pages.home_page import unchanged_pages
 from kbkit.export.pages.paths import safe_name
 from kbkit.export.pages.writer import remove_pages
 from kbkit.feedback.evaluation_set import is_page
-from kbkit.models import Document, Progress, RatingTotal
+from kbkit.models import Document, ExportReport, Progress, RatingTotal
 from kbkit.models.files import BUILT_IN, ENTRIES, FILES
 from kbkit.recipes import Question
 from kbkit.retrieval.encoder_fitting import is_outdated
@@ -63,14 +53,14 @@ Attachments = Callable[[str], Mapping[str, bytes]]
 _DATE = (1980, 1, 1, 0, 0, 0)  # fixed, so that equal files give equal archives
 
 
-def downloads(documents: Mapping[str, str], attachments: Attachments) -> dict[str, Download]:
+def downloads(documents: Mapping[str, str], attachments: Attachments) -> dict[str, facts.Download]:
     links = {}
     for document_id, uri in documents.items():
         if files := attachments(uri):
             sizes = tuple((path, len(data)) for path, data in sorted(files.items()))
             name, kind = safe_name(uri), "an Agent Skill as ZIP" if "SKILL.md" in files else "ZIP"
             read = partial(_archive, name, attachments, uri)
-            links[document_id] = Download(f"{FOLDER}/{name}.zip", sizes, read, kind)
+            links[document_id] = facts.Download(f"{FOLDER}/{name}.zip", sizes, read, kind)
     return links
 
 
@@ -141,7 +131,7 @@ class Publisher:
     fit: Callable[[EncoderTarget], object]
     model: bool | None = None
     graph: bool | None = None
-    sections: Sequence[SiteSection] = ()
+    sections: Sequence[facts.SiteSection] = ()
     attachments: Attachments | None = None
 
     def export(
@@ -179,7 +169,7 @@ class Publisher:
                 site = site.model_copy(update={"title": row.name.capitalize()})
             if project is not None:
                 write_project(project, info, site)
-            facts = gather_facts(
+            gathered = gather_facts(
                 transaction, self.kb_id, make(transaction, row), site.questions, graph
             )
             documents = StoredDocuments(transaction, self.kb_id)
@@ -196,7 +186,7 @@ class Publisher:
                 on_progress,
                 images=self.stores.images.read,
                 facts=replace(
-                    facts,
+                    gathered,
                     sections=self.sections,
                     downloads=archives,
                     best=[entry.slug for entry in entries],
@@ -207,7 +197,7 @@ class Publisher:
         on_progress(Progress("index", 1, 1, "search index"))
         return replace(report, seconds=seconds)
 
-    def _graph(self, folder: Path) -> GraphView | GraphFacts | None:
+    def _graph(self, folder: Path) -> GraphView | facts.GraphFacts | None:
         """Return the graph for its page, if any, or the folder's existing files if current."""
         with self.stores.database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, self.kb_id)
@@ -217,7 +207,7 @@ class Publisher:
             return None
         state = f"{version('kbkit')} {graph_state} {site.title or row.name}"
         if pages := unchanged_pages(folder, state):
-            return GraphFacts(state=state, pages=pages)
+            return facts.GraphFacts(state=state, pages=pages)
         return look_at_graph(self.stores, row.name, state)
 
     def _fit(self, on_progress: OnProgress) -> dict[str, float]:
@@ -238,7 +228,7 @@ class Publisher:
     def _write_index(self, folder: Path) -> dict[str, float]:
         """Write the search index of exported pages, or remove it without chunks."""
         start = time.perf_counter()
-        manifest = Manifest.read(folder)
+        manifest = facts.Manifest.read(folder)
         arguments = (self.stores, self.kb_id, manifest)
         state = index_state(*arguments, model=self.model)
         if not is_written(folder, state):
@@ -255,7 +245,7 @@ def section_folder(project: Path, kb: str) -> Path:
 
 
 def withdraw(folder: Path, kb: str) -> None:
-    if Manifest.read(folder).kb == kb:
+    if facts.Manifest.read(folder).kb == kb:
         remove_index(folder)
         remove_pages(folder, kb)
 
@@ -272,8 +262,8 @@ def gather_facts(
     kb_id: str,
     snapshot: Snapshot,
     questions: Sequence[Question] = (),
-    graph: GraphView | GraphFacts | None = None,
-) -> Facts:
+    graph: GraphView | facts.GraphFacts | None = None,
+) -> facts.Facts:
     index_ids = corpus.indexes(transaction, kb_id)
     numbers = {document_id: number for number, document_id in enumerate(snapshot.document_ids)}
     mentions = entity_mentions(transaction, kb_id, snapshot)
@@ -283,7 +273,7 @@ def gather_facts(
     scores = {
         (r.target.id, r.rater, r.query): r.score for r in ratings.list_ratings(transaction, kb_id)
     }
-    return Facts(
+    return facts.Facts(
         related=related_passages(transaction, snapshot),
         ratings=_ratings(ratings.totals(transaction, kb_id), snapshot),
         scores=Counter(scores.values()),
@@ -299,13 +289,13 @@ def gather_facts(
 
 def _examples(
     transaction: Transaction, snapshot: Snapshot, questions: Sequence[Question]
-) -> list[ExampleQuestion]:
+) -> list[facts.ExampleQuestion]:
     if not questions:
         return []
     uris = list(reading.uris_of(transaction, snapshot.document_ids).values())
     uris.sort(key=lambda uri: (len(uri), uri))  # a suffix probably means the shortest address
     return [
-        ExampleQuestion(
+        facts.ExampleQuestion(
             question.question,
             tuple(uri for suffix in question.relevant for uri in uris if is_page(uri, suffix)),
         )
@@ -315,7 +305,7 @@ def _examples(
 
 def related_passages(
     transaction: Transaction, snapshot: Snapshot
-) -> dict[str, tuple[RelatedPassage, ...]]:
+) -> dict[str, tuple[facts.RelatedPassage, ...]]:
     """Return the nearest passages of other documents, by document id.
 
     Compares the means of the documents' chunk vectors, minus the mean of all chunks. The passage is
@@ -354,16 +344,16 @@ def _nearest(means: NDArray[np.float32]) -> Iterator[tuple[int, int]]:
 
 def _passages(
     transaction: Transaction, snapshot: Snapshot, chosen: list[tuple[int, int, int]]
-) -> dict[str, tuple[RelatedPassage, ...]]:
+) -> dict[str, tuple[facts.RelatedPassage, ...]]:
     seqs = sorted({int(snapshot.seqs[row]) for _, _, row in chosen})
     places = reading.places_of(transaction, seqs)
     uris = reading.uris_of(transaction, {snapshot.document_ids[other] for _, other, _ in chosen})
     headings = list(snapshot.heading_texts)
-    by_document: dict[str, list[RelatedPassage]] = {}
+    by_document: dict[str, list[facts.RelatedPassage]] = {}
     for number, other, row in chosen:
         anchor, passage = places.get(int(snapshot.seqs[row]), ("", ""))
         uri, heading = uris[snapshot.document_ids[other]], headings[int(snapshot.headings[row])]
-        related = RelatedPassage(uri, anchor, heading, passage)
+        related = facts.RelatedPassage(uri, anchor, heading, passage)
         by_document.setdefault(snapshot.document_ids[number], []).append(related)
     return {document: tuple(passages) for document, passages in by_document.items()}
 
@@ -385,7 +375,7 @@ def _ratings(totals_by_target: ratings.Totals, snapshot: Snapshot) -> dict[str, 
     }
 
 
-def _source(transaction: Transaction, row: runs.SourceRow) -> SourceFacts:
+def _source(transaction: Transaction, row: runs.SourceRow) -> facts.SourceFacts:
     history = runs.history(transaction, row.kb_id)
     ended = [(end, report) for source, _, end, report in history if end and source == row.id]
     # a refresh measures changed pages only, so take the run that measured most
@@ -396,4 +386,4 @@ def _source(transaction: Transaction, row: runs.SourceRow) -> SourceFacts:
     )
     day = ended[0][0].date().isoformat() if ended else ""
     fidelity = {kind: (int(retained), int(total)) for kind, (retained, total) in measured.items()}
-    return SourceFacts(row.type, row.place, day, fidelity)
+    return facts.SourceFacts(row.type, row.place, day, fidelity)

@@ -21,13 +21,7 @@ from kbkit.models import DocumentType, License, SourceDocument
 from kbkit.recipes import OpenApiSource
 from kbkit.sources import DiskPlace, Outcome, SourceContext, SourceEvent
 from kbkit.sources.markdown.lines import inline_markdown
-from kbkit.sources.openapi.operations import (
-    MAX_EXAMPLE_LENGTH,
-    Operation,
-    Operations,
-    addresses_of,
-    how_of,
-)
+from kbkit.sources.openapi import operations as endpoints
 from kbkit.sources.openapi.schemas import Node, References, Schemas, decode_description, read_text
 from kbkit.sources.page_templates import fill_template
 from kbkit.sources.untrusted import load_values
@@ -105,7 +99,7 @@ class ApiDescription:
         self._name = self._info.text("title") or uri.rpartition("/")[2] or "API"
         self._schemas = Schemas()
         servers = _servers(self._root, self._uri)
-        self._operations = Operations(self._root, self._schemas, servers)
+        self._operations = endpoints.Operations(self._root, self._schemas, servers)
 
     def problems(self) -> list[str]:
         """Return broken references; complete after all documents."""
@@ -168,7 +162,7 @@ class ApiDescription:
             {key: value for key, value in metadata.items() if value},
         )
 
-    def _overview(self, operations: list[Operation]) -> str:
+    def _overview(self, operations: list[endpoints.Operation]) -> str:
         info = self._info
         facts = [("Version", info.text("version"))]
         facts.append(("Description format", f"OpenAPI {self._root.text('openapi')}"))
@@ -188,8 +182,8 @@ class ApiDescription:
             described=described,
             tags=list(filter(None, dict.fromkeys([*described, *operation_tags]))),
             security=self._operations.security,
-            how=how_of,
-            addresses=addresses_of,
+            how=endpoints.how_of,
+            addresses=endpoints.addresses_of,
         )
 
     def _schema_page(self, name: str, schema: Node) -> str:
@@ -197,14 +191,14 @@ class ApiDescription:
         excluded = ("description", "title")
         remaining = {key: inner for key, inner in schema.members.items() if key not in excluded}
         example = self._schemas.example(schema)
-        example_json = json.dumps(example, ensure_ascii=False, indent=2)[:MAX_EXAMPLE_LENGTH]
+        example_json = json.dumps(example, ensure_ascii=False, indent=2)
         return fill_template(
             "schema.md.j2",
             name=name,
             schema=schema,
             kind=self._schemas.summary(replace(schema, value=remaining, name="")),
             fields=self._schemas.lines(replace(schema, ref=ref)),
-            example=None if example is None else example_json,
+            example=None if example is None else example_json[: endpoints.MAX_EXAMPLE_LENGTH],
         )
 
 
