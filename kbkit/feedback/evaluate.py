@@ -12,17 +12,15 @@ from numpy.typing import NDArray
 
 from kbkit.embedding import Matrix
 from kbkit.feedback import evaluation_set as sets
-from kbkit.feedback.evaluation_report import Evaluation, MissingPage, QueryResult, Unit, compare
-from kbkit.feedback.judgements import Judgements
+from kbkit.feedback.evaluation_report import Evaluation, MissingPage, QueryResult, Unit
 from kbkit.feedback.statistics import DEPTH, Ranking, Values, measure
 from kbkit.models import Mode, Progress
-from kbkit.recipes import Question, RetrievalSpec
+from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.fusion import Features, discounts, fuse, normalise
-from kbkit.retrieval.query import Query, check_mode, check_retrieval
+from kbkit.retrieval.query import Query
 from kbkit.retrieval.ranking import CandidatePool, document_factors, mark_duplicates, weights_of
 from kbkit.retrieval.searching import search
-from kbkit.runtime.progress import OnProgress, ignore, progress_bar
-from kbkit.runtime.validation import check_integer
+from kbkit.runtime.progress import OnProgress, ignore
 from kbkit.stores.catalog import corpus, reading
 
 _MAX_NOTES = 10
@@ -75,43 +73,6 @@ def _nearest(page: str, uris: Sequence[str]) -> str:
     return next((uri for uri in uris if uri.rpartition("/")[2] == name), "")
 
 
-MAX_K = 100
-"""Maximum `k` of recall."""
-
-
-def evaluate(
-    kb: sets.Searchable,
-    ground_truth: Sequence[Question] | Judgements,
-    *,
-    mode: str | Mode,
-    retrieval: RetrievalSpec | None,
-    against: str | Mode | RetrievalSpec | Evaluation | None,
-    k: int,
-    on_progress: OnProgress | None = None,
-) -> Evaluation:
-    """Measure search; see `KnowledgeBase.evaluate`."""
-    k = check_integer("k", k, 1, MAX_K)
-    queries = sets.evaluation_set(kb, ground_truth)
-    runs = [(mode, retrieval)]
-    if isinstance(against, RetrievalSpec):
-        runs.append((mode, against))
-    elif against is not None and not isinstance(against, Evaluation):
-        runs.append((check_mode(against, "against"), retrieval))
-    checked = []
-    for run_mode, settings in runs:
-        label = str(run_mode) if settings is None else f"{run_mode}, other settings"
-        spec = kb.spec.retrieval if settings is None else check_retrieval(settings)
-        checked.append((check_mode(run_mode), spec, label))
-    with progress_bar(on_progress) as report:
-        evaluation, *baselines = [_measure(kb, queries, run, k, report) for run in checked]
-    if isinstance(against, Evaluation):
-        baselines.append(against)
-    missing = missing_pages(kb, queries)
-    notes = (*missing_notes(missing), *evaluation.notes)
-    evaluation = replace(evaluation, missing=missing, notes=notes)
-    return compare(evaluation, baselines[0]) if baselines else evaluation
-
-
 def to_ranking(query: sets.EvaluationQuery, names: Sequence[str], unit: Unit) -> Ranking:
     items: list[str | None] = []
     for name in names:
@@ -121,13 +82,14 @@ def to_ranking(query: sets.EvaluationQuery, names: Sequence[str], unit: Unit) ->
     return Ranking(tuple(query.gains.values()), found)
 
 
-def _measure(
+def measure_run(
     kb: sets.Searchable,
     queries: sets.EvaluationSet,
     run: tuple[Mode, RetrievalSpec, str],
     k: int,
     report: OnProgress,
 ) -> Evaluation:
+    """Measure a mode with settings, under a label."""
     mode, retrieval, label = run
     rows = []
     for number, query in enumerate(queries, 1):

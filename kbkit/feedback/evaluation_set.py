@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from kbkit.errors import ImpossibleError
 from kbkit.feedback.evaluation_report import Unit
 from kbkit.feedback.judgements import Judgements
-from kbkit.feedback.judging import MAX_LIMIT, Candidate, JudgingPool
-from kbkit.models import Hit, KnowledgeBaseInfo, Mode, Rating
-from kbkit.models.reports import fold_query, latest_scores_of
+from kbkit.models import KnowledgeBaseInfo
+from kbkit.models.reports import fold_query
 from kbkit.models.values import Several
 from kbkit.recipes import KnowledgeBaseSpec, Question, RetrievalSpec, check_questions
-from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import Retriever
-from kbkit.retrieval.searching import search
-from kbkit.runtime.validation import check_integer, check_text
 from kbkit.stores.catalog import corpus
 
 _POINTER = "#/"
@@ -150,62 +145,3 @@ def is_page(uri: str, suffix: str) -> bool:
         host = _HOST.match(uri)
         return (uri[host.end() :] if host else f"/{uri}") == suffix
     return uri == suffix or uri.endswith("/" + suffix) or uri.endswith(":" + suffix)
-
-
-_FURTHER_HITS = 100
-"""Hits after the first `limit`, from which the `unshown` ones are sampled."""
-
-
-def pool(
-    kb: Searchable,
-    query: str,
-    *,
-    limit: int,
-    unshown: int,
-    seed: int,
-    ratings: Iterable[Rating],
-    rater: str,
-) -> JudgingPool:
-    """Return the candidates of every mode for a query; see `KnowledgeBase.pool`."""
-    limit = check_integer("limit", limit, 1, MAX_LIMIT)
-    unshown = check_integer("unshown", unshown, 0, MAX_LIMIT)
-    seed = check_integer("seed", seed, 0, 2**63 - 1)
-    query, rater = check_text("query", query), check_text("rater", rater)
-    # ratings must not change which candidates are judged; evaluations ignore them too
-    retrieval = without_ratings(kb.spec.retrieval)
-    hits: dict[str, Hit] = {}
-    found_by: dict[str, list[str]] = {}
-    further: list[Hit] = []
-    for mode in Mode:
-        hybrid = mode is Mode.HYBRID and unshown > 0
-        hit_limit = limit + _FURTHER_HITS if hybrid else limit
-        results = search([kb.retriever], Query.of(query, hit_limit, mode, retrieval=retrieval))
-        further += results[limit:]
-        for hit in results[:limit]:
-            hits.setdefault(hit.chunk.id, hit)
-            found_by.setdefault(hit.chunk.id, []).append(mode.value)
-    shuffled = _shuffle((hit.chunk.id for hit in further), seed, query)
-    remaining = {hit.chunk.id: hit for hit in further if hit.chunk.id not in hits}
-    for chunk_id in [id_ for id_ in shuffled if id_ in remaining][:unshown]:
-        hits[chunk_id] = remaining[chunk_id]
-    scores = latest_scores_of(ratings, query)
-    candidates = tuple(
-        Candidate(
-            hit=hits[chunk_id],
-            found_by=tuple(found_by.get(chunk_id, ())),
-            score=scores.get(chunk_id, {}).get(rater),
-            raters=len(scores.get(chunk_id, ())),
-        )
-        for chunk_id in _shuffle(hits, seed, query, rater)
-    )
-    return JudgingPool(query, candidates)
-
-
-def _shuffle(ids: Iterable[str], seed: int, query: str, rater: str = "") -> list[str]:
-    """Return ids in a random order that is stable when ids are added or removed."""
-    start = f"{seed}\n{fold_query(query)}\n{rater}\n".encode("utf-8", "replace")
-
-    def key(chunk_id: str) -> bytes:
-        return hashlib.sha256(start + chunk_id.encode()).digest()
-
-    return sorted(ids, key=key)

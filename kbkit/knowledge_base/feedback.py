@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from kbkit.errors import NotFoundError
-from kbkit.feedback.evaluate import evaluate
-from kbkit.feedback.evaluation_report import Evaluation
-from kbkit.feedback.evaluation_set import pool
+from kbkit.feedback.evaluate import measure_run, missing_notes, missing_pages
+from kbkit.feedback.evaluation_report import Evaluation, compare
+from kbkit.feedback.evaluation_set import evaluation_set, without_ratings
 from kbkit.feedback.judgements import Judgements, Queries, load_queries
-from kbkit.feedback.judging import JudgingPool, JudgingRound
+from kbkit.feedback.judging import MAX_LIMIT, Candidate, JudgingPool, JudgingRound
 from kbkit.feedback.statistics import Agreement, agreement
 from kbkit.feedback.tune import tune
 from kbkit.feedback.tune_report import TuneReport
 from kbkit.frames import ratings_frame
 from kbkit.knowledge_base.handle import Handle, Items
 from kbkit.knowledge_base.ingestion import Ingestion
-from kbkit.models import Mode, Rating, RatingTotal, Target
-from kbkit.models.reports import MAX_QUERY_LENGTH, fold_query
+from kbkit.models import Hit, Mode, Rating, RatingTotal, Target
+from kbkit.models.reports import MAX_QUERY_LENGTH, fold_query, latest_scores_of
 from kbkit.recipes import Question, RetrievalSpec
-from kbkit.runtime.progress import OnProgress
+from kbkit.retrieval.query import Query, check_mode, check_retrieval
+from kbkit.retrieval.searching import search
+from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.runtime.validation import check_integer, check_text, explain_calls, is_integer
 from kbkit.stores.catalog import corpus, knowledge_bases, ratings
 
@@ -32,6 +35,10 @@ if TYPE_CHECKING:
 
 _LARGEST_ID = 2**63 - 1
 """Largest integer of SQLite."""
+_MAX_K = 100
+"""Maximum `k` of recall."""
+_FURTHER_HITS = 100
+"""Hits after the first `limit`, from which the `unshown` ones are sampled."""
 
 
 @explain_calls
@@ -198,15 +205,26 @@ class Feedback:
         queries = self.judgements() if questions is None else questions
         if wait:
             self._ingestion.improving.improve(on_progress=on_progress)
-        return evaluate(
-            self._handle,
-            queries,
-            mode=mode,
-            retrieval=retrieval,
-            against=against,
-            k=k,
-            on_progress=on_progress,
-        )
+        kb, k = self._handle, check_integer("k", k, 1, _MAX_K)
+        known = evaluation_set(kb, queries)
+        runs = [(mode, retrieval)]
+        if isinstance(against, RetrievalSpec):
+            runs.append((mode, against))
+        elif against is not None and not isinstance(against, Evaluation):
+            runs.append((check_mode(against, "against"), retrieval))
+        checked = []
+        for run_mode, settings in runs:
+            label = str(run_mode) if settings is None else f"{run_mode}, other settings"
+            spec = kb.spec.retrieval if settings is None else check_retrieval(settings)
+            checked.append((check_mode(run_mode), spec, label))
+        with progress_bar(on_progress) as report:
+            evaluation, *baselines = [measure_run(kb, known, run, k, report) for run in checked]
+        if isinstance(against, Evaluation):
+            baselines.append(against)
+        missing = missing_pages(kb, known)
+        notes = (*missing_notes(missing), *evaluation.notes)
+        evaluation = replace(evaluation, missing=missing, notes=notes)
+        return compare(evaluation, baselines[0]) if baselines else evaluation
 
     def tune(
         self,
@@ -261,11 +279,40 @@ class Feedback:
             ConfigError: The query is empty, or a number is out of range.
             EmbedderError: The embedder failed.
         """
-        rater = rater or self._handle.resources.settings.rater
-        rated = iter(self._ratings)
-        return pool(
-            self._handle, query, limit=limit, unshown=unshown, seed=seed, ratings=rated, rater=rater
+        limit = check_integer("limit", limit, 1, MAX_LIMIT)
+        unshown = check_integer("unshown", unshown, 0, MAX_LIMIT)
+        seed = check_integer("seed", seed, 0, 2**63 - 1)
+        rater = check_text("rater", rater or self._handle.resources.settings.rater)
+        query = check_text("query", query)
+        # ratings must not change which candidates are judged; evaluations ignore them too
+        retrieval = without_ratings(self._handle.spec.retrieval)
+        hits: dict[str, Hit] = {}
+        found_by: dict[str, list[str]] = {}
+        further: list[Hit] = []
+        for mode in Mode:
+            hybrid = mode is Mode.HYBRID and unshown > 0
+            hit_limit = limit + _FURTHER_HITS if hybrid else limit
+            parsed = Query.of(query, hit_limit, mode, retrieval=retrieval)
+            results = search([self._handle.retriever], parsed)
+            further += results[limit:]
+            for hit in results[:limit]:
+                hits.setdefault(hit.chunk.id, hit)
+                found_by.setdefault(hit.chunk.id, []).append(mode.value)
+        shuffled = _shuffle((hit.chunk.id for hit in further), seed, query)
+        remaining = {hit.chunk.id: hit for hit in further if hit.chunk.id not in hits}
+        for chunk_id in [id_ for id_ in shuffled if id_ in remaining][:unshown]:
+            hits[chunk_id] = remaining[chunk_id]
+        scores = latest_scores_of(self._ratings, query)
+        candidates = tuple(
+            Candidate(
+                hit=hits[chunk_id],
+                found_by=tuple(found_by.get(chunk_id, ())),
+                score=scores.get(chunk_id, {}).get(rater),
+                raters=len(scores.get(chunk_id, ())),
+            )
+            for chunk_id in _shuffle(hits, seed, query, rater)
         )
+        return JudgingPool(query, candidates)
 
     def judging(
         self, queries: Queries, *, limit: int = 10, unshown: int = 5, seed: int = 0, rater: str = ""
@@ -299,3 +346,9 @@ class Feedback:
         the largest differences.
         """
         return agreement(self._ratings)
+
+
+def _shuffle(ids: Iterable[str], seed: int, query: str, rater: str = "") -> list[str]:
+    """Return ids in a random order that is stable when ids are added or removed."""
+    start = f"{seed}\n{fold_query(query)}\n{rater}\n".encode("utf-8", "replace")
+    return sorted(ids, key=lambda id_: hashlib.sha256(start + id_.encode()).digest())
