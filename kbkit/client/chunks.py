@@ -60,7 +60,6 @@ class ChunksCalls(documents.CollectionCalls[Chunk]):
 
     _noun = "chunks"
     _kind = Chunk
-    _path = f"{BASE}/chunks"
 
     @every(f"{BASE}/chunks")
     def list(self, *, after: Behind = ("", -1), limit: int | None = None) -> builtins.list[Chunk]:
@@ -103,7 +102,6 @@ class RatingsCalls(documents.CollectionCalls[Rating]):
 
     _noun = "ratings"
     _kind = Rating
-    _path = f"{BASE}/ratings"
 
     @every(f"{BASE}/ratings")
     def list(
@@ -157,7 +155,6 @@ class SourcesCalls(documents.CollectionCalls[SourceInfo]):
 
     _noun = "sources"
     _kind = SourceInfo
-    _path = f"{BASE}/sources"
 
     @call(f"POST {BASE}/sources", names={"source": "sources"})
     def add(

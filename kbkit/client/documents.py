@@ -32,7 +32,7 @@ class CollectionCalls(Generic[T]):
 
     _noun: str
     _kind: type[T]
-    _path: str
+    _path = f"{declared.BASE}/{{self._noun}}"
     """Lists all items."""
     _base: Named
     _count: Any

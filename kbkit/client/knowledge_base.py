@@ -293,14 +293,10 @@ class RemoteFeedback(FeedbackCalls, calls.Blocking):
         from kbkit.feedback.judgements import load_queries
         from kbkit.feedback.judging import JudgingRound
 
+        texts = load_queries(queries)
+        rater = check_text("rater", rater) or self._rater()
         return JudgingRound(
-            self,
-            self._ratings,
-            load_queries(queries),
-            limit=limit,
-            unshown=unshown,
-            seed=seed,
-            rater=check_text("rater", rater) or self._rater(),
+            self, self._ratings, texts, limit=limit, unshown=unshown, seed=seed, rater=rater
         )
 
 
