@@ -132,8 +132,8 @@ pages = table(
     reference("source_id", "sources.id", primary_key=True),
     sa.Column("url", sa.String, primary_key=True),
     reference("run_id", "runs.id"),
-    *required(depth=Int64, etag=sa.String, last_modified=sa.String, links=Json(list)),
-    *required(document_uri=sa.String),
+    *required(depth=Int64, etag=sa.String, last_modified=sa.String),
+    *required(links=Json(list), document_uri=sa.String),
     sa.Column("location", sa.String, nullable=False, server_default=""),
     sa.Column("canonical", sa.String, nullable=False, server_default=""),
     *required(outcome=sa.String, reason=sa.Text, visited_at=UtcDateTime),
@@ -198,10 +198,9 @@ chunks = table(
     # the search
     *required(text=sa.Text, heading_path=Json(list), anchor=sa.String),
     sa.Column("page", Int64),
-    # analyzer terms of title, heading path and text, joined by spaces
-    *required(terms=sa.Text, length=Int64),
-    # hash of the embedder's input; equal hashes mean equal vectors
-    sa.Column("embed_hash", sa.String, nullable=False),
+    # analyzer terms of title, heading path and text, joined by spaces, and their number; hash of
+    # the embedder's input: equal hashes mean equal vectors
+    *required(terms=sa.Text, length=Int64, embed_hash=sa.String),
     sa.Index("chunks_by_document", "document_id", "position"),
     sa.Index("chunks_by_kb", "kb_id", "seq", "length"),
     sa.Index("chunks_by_embed_hash", "kb_id", "embed_hash"),
@@ -273,11 +272,8 @@ summaries = table(
     # the next ingest adds missing summaries
     reference("document_id", "documents.id", primary_key=True),
     reference("kb_id", "knowledge_bases.id"),
-    sa.Column("text", sa.Text, nullable=False),
-    # revision of the summary format
-    sa.Column("revision", Int64, nullable=False),
-    # hash of the embedder's input
-    sa.Column("embed_hash", sa.String, nullable=False),
+    # revision of the summary format; hash of the embedder's input
+    *required(text=sa.Text, revision=Int64, embed_hash=sa.String),
     sa.Index("summaries_by_kb", "kb_id"),
     # first `summaries_version` of the knowledge base with this row
     sa.Column("version", Int64, nullable=False, server_default="0"),
@@ -302,10 +298,8 @@ expansions = table(
     # text by a language model, part of the summary while the document's text is unchanged
     reference("document_id", "documents.id", primary_key=True),
     reference("kb_id", "knowledge_bases.id"),
-    # hash of the title and content that the model read
-    sa.Column("text_hash", sa.String, nullable=False),
-    # name of the model and revision of the prompt
-    *required(model=sa.String, summary=sa.Text, questions=Json(list)),
+    # hash of the title and content that the model read; its name and revision of the prompt
+    *required(text_hash=sa.String, model=sa.String, summary=sa.Text, questions=Json(list)),
     sa.Index("expansions_by_kb", "kb_id"),
 )
 
@@ -315,10 +309,8 @@ question_vectors = table(
     # of them are learned, and for which chunks
     reference("kb_id", "knowledge_bases.id", primary_key=True),
     sa.Column("question", sa.Text, primary_key=True),
-    # fingerprint of the embedder
-    sa.Column("embedder", sa.String, nullable=False),
-    # float16, little endian
-    sa.Column("vector", sa.LargeBinary, nullable=False),
+    # fingerprint of the embedder; float16, little endian
+    *required(embedder=sa.String, vector=sa.LargeBinary),
 )
 
 
@@ -326,17 +318,10 @@ def _encoders(name: str) -> sa.Table:
     return table(
         name,
         reference("kb_id", "knowledge_bases.id", primary_key=True),
-        sa.Column("embedder", sa.String, nullable=False),
-        sa.Column("fitted_at", UtcDateTime, nullable=False),
         # knowledge_bases.version and the number of chunks when it was fitted
-        sa.Column("version", Int64, nullable=False),
-        sa.Column("chunks", Int64, nullable=False),
-        # joined by spaces
-        sa.Column("terms", sa.Text, nullable=False),
-        # float16, little endian, one row per term
-        sa.Column("vectors", sa.LargeBinary, nullable=False),
-        # choice and quality of the fit
-        sa.Column("report", Json(dict), nullable=False),
+        *required(embedder=sa.String, fitted_at=UtcDateTime, version=Int64, chunks=Int64),
+        # joined by spaces; float16, little endian, one row per term; choice and quality of the fit
+        *required(terms=sa.Text, vectors=sa.LargeBinary, report=Json(dict)),
     )
 
 

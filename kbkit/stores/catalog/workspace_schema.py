@@ -38,10 +38,8 @@ annotations = table(
     reference("kb_id", "knowledge_bases.id"),
     # character offsets in the chunk
     *required(start=Int64, end=Int64, normalized_text=sa.Text),
-    # empty if the type of statement is unknown
-    *required(frame=sa.String, confidence=sa.Float),
-    # fingerprint of the annotator
-    sa.Column("annotator", sa.String, nullable=False),
+    # empty if the type of statement is unknown; fingerprint of the annotator
+    *required(frame=sa.String, confidence=sa.Float, annotator=sa.String),
     # JSON: source, name and target of each relation; empty without relations
     sa.Column("relations", sa.Text, nullable=False, server_default=""),
     sa.Index("annotations_by_frame", "kb_id", "frame", "chunk_seq"),
@@ -52,12 +50,10 @@ statement_vectors = table(
     # chunks whose vectors were made from annotations; all others are made from the text
     reference("chunk_seq", "chunks.seq", primary_key=True),
     reference("kb_id", "knowledge_bases.id"),
-    # name of the input in the recipe; empty if the annotations changed since
-    sa.Column("text", sa.String, nullable=False),
-    # hash of the embedder's input; replaces `chunks.embed_hash`
-    sa.Column("embed_hash", sa.String, nullable=False),
-    # version of the knowledge base in which the chunk got the vector
-    sa.Column("version", Int64, nullable=False),
+    # name of the input in the recipe, empty if the annotations changed since; hash of the
+    # embedder's input, which replaces `chunks.embed_hash`; version of the knowledge base in which
+    # the chunk got the vector
+    *required(text=sa.String, embed_hash=sa.String, version=Int64),
     sa.Index("statement_vectors_by_kb", "kb_id", "text"),
 )
 
@@ -73,9 +69,8 @@ subjects = table(
     "subjects",
     # derived from kind and key, so that all workspaces have the same ids
     sa.Column("id", sa.String, primary_key=True),
-    sa.Column("kind", sa.String, nullable=False),
-    # the normalized name
-    *required(key=sa.Text, name=sa.Text),
+    # key: the normalized name
+    *required(kind=sa.String, key=sa.Text, name=sa.Text),
     # the main name of this alias
     sa.Column("alias_of", sa.String, sa.ForeignKey("subjects.id", ondelete="SET NULL")),
     sa.UniqueConstraint("kind", "key"),
@@ -148,9 +143,8 @@ merges = table(
     # decisions by people whether two entities are the same
     reference("kept_id", "subjects.id", primary_key=True),
     reference("merged_id", "subjects.id", primary_key=True),
-    sa.Column("applied", sa.Boolean, nullable=False),
-    # ids of the merged entity's aliases, which became aliases of the kept one
-    *required(moved=Json(list), made_by=sa.String, decided_at=UtcDateTime),
+    # moved: ids of the merged entity's aliases, which became aliases of the kept one
+    *required(applied=sa.Boolean, moved=Json(list), made_by=sa.String, decided_at=UtcDateTime),
     sa.Index("merges_by_merged", "merged_id"),
 )
 
@@ -160,9 +154,8 @@ graph_edits = table(
     sa.Column("id", Int64, primary_key=True, autoincrement=True),
     # readable description
     *required(what=sa.Text, made_by=sa.String, made_at=UtcDateTime, before=Json(object)),
-    *required(after=Json(object)),
     # built_graphs.version of each knowledge base at that time
-    sa.Column("built", Json(dict), nullable=False),
+    *required(after=Json(object), built=Json(dict)),
     sa.Index("graph_edits_by_person", "made_by", "id"),
 )
 
@@ -177,10 +170,9 @@ entries = table(
     *required(document_id=sa.String, title=sa.Text, description=sa.Text, tags=Json(list)),
     *required(category=sa.Text, status=sa.String, average=sa.Float, votes=Int64, source=sa.String),
     *required(origin_task_id=sa.Text, created_at=UtcDateTime, updated_at=UtcDateTime),
-    # digest of the content, without votes
-    sa.Column("version", sa.String, nullable=False),
-    # fault of skill.yaml; the columns above then keep their last valid values
-    sa.Column("problem", sa.Text, nullable=False),
+    # digest of the content, without votes; fault of skill.yaml: the columns above then keep their
+    # last valid values
+    *required(version=sa.String, problem=sa.Text),
     # digest of names, sizes and times of the files when they were read; time of the last change
     # and of the reading, in nanoseconds
     *required(stamp=sa.String, changed=sa.BigInteger, seen=sa.BigInteger),
@@ -191,9 +183,8 @@ learned_folders = table(
     "learned_folders",
     # output folders of tasks by a digest of their content, so that each is learned once
     sa.Column("folder", sa.Text, primary_key=True),
-    *required(digest=sa.String, slug=sa.String),
-    # why nothing was learned
-    sa.Column("problem", sa.Text, nullable=False),
+    # problem: why nothing was learned
+    *required(digest=sa.String, slug=sa.String, problem=sa.Text),
 )
 
 
@@ -202,9 +193,8 @@ files = table(
     sa.Column("path", sa.Text, primary_key=True),
     # state of the file when its documents were stored; times in nanoseconds
     *required(size=sa.BigInteger, changed=sa.BigInteger, status_changed=sa.BigInteger),
-    *required(digest=sa.String),
-    # when the state was read: times do not show a later change in the same tick of the clock
-    *required(seen=sa.BigInteger, created=sa.BigInteger),
+    # seen: when the state was read; times do not show a later change in the same tick of the clock
+    *required(digest=sa.String, seen=sa.BigInteger, created=sa.BigInteger),
     # URIs of the documents; none for files that are not searched
     sa.Column("uris", Json(list), nullable=False),
 )
@@ -222,9 +212,8 @@ file_links = table(
     # links of a file: as written, the normalized name, and the path to which it currently leads
     sa.Column("path", sa.Text, primary_key=True),
     sa.Column("target", sa.Text, primary_key=True),
-    sa.Column("key", sa.Text, nullable=False),
-    # empty if the file does not exist
-    sa.Column("leads_to", sa.Text, nullable=False),
+    # leads_to: empty if the file does not exist
+    *required(key=sa.Text, leads_to=sa.Text),
     sa.Index("file_links_by_key", "key"),
     sa.Index("file_links_by_end", "leads_to"),
 )
@@ -233,10 +222,9 @@ tokens = table(
     "tokens",
     # the public part
     sa.Column("id", sa.String, primary_key=True),
-    sa.Column("name", sa.String, nullable=False),
-    # SHA-256 of the whole token; with 256 random bits no slow hash is needed
-    *required(digest=sa.String, scope=sa.String),
-    # names of knowledge bases; empty for all
+    # SHA-256 of the whole token: with 256 random bits no slow hash is needed; names of knowledge
+    # bases, empty for all
+    *required(name=sa.String, digest=sa.String, scope=sa.String),
     *required(kbs=Json(list), created_at=UtcDateTime),
     sa.Column("expires_at", UtcDateTime),
     sa.Column("used_at", UtcDateTime),
