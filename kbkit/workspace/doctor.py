@@ -117,16 +117,6 @@ class Doctor:
             self._report(part, "", lines, "fix the file, or move it out of the folder")
 
 
-def rebuild(stores: Stores, names: Iterable[str]) -> list[str]:
-    rebuilt = []
-    for name in names:
-        row = stores.database.look_up(knowledge_bases.get, name)
-        stores.snapshots.rebuild(row.id)
-        stores.vectors.rebuild(row.id)
-        rebuilt.append(name)
-    return rebuilt
-
-
 _COUNTED = ("new", "changed", "same", "gone", "fetched", "failed", "skipped", "chunks_embedded")
 
 

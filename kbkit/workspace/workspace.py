@@ -368,9 +368,12 @@ class Workspace(WorkspaceSearches):
             NotFoundError: There is no such knowledge base.
             StoreUnreachableError: A vector server is unreachable; pending data stays searchable.
         """
-        from kbkit.workspace.doctor import rebuild
-
-        return rebuild(self._stores, builtins.list(self) if names is None else names)
+        rebuilt = builtins.list(self if names is None else names)
+        for name in rebuilt:
+            kb_id = self._stores.database.look_up(knowledge_bases.get, name).id
+            self._stores.snapshots.rebuild(kb_id)
+            self._stores.vectors.rebuild(kb_id)
+        return rebuilt
 
     def runs(self, names: Iterable[str] | None = None) -> builtins.list[models.Run]:
         """List runs of sources with time, duration and outcome, the last first.
