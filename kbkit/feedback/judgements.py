@@ -59,10 +59,11 @@ def _grade_of(text: str, where: str) -> int:
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}; name a file that can be read") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not UTF-8 text (byte {error.start}); save it so") from error
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise ConfigError(
+            f"{str(path)[:200]}: {why}; name a file of UTF-8 text, or give queries as a list"
+        ) from None
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             yield number, line
@@ -264,7 +265,7 @@ def load_queries(source: Queries) -> tuple[str, ...]:
 
 def _texts(source: Queries) -> list[str]:
     if isinstance(source, (str, Path)) and Path(source).suffix.lower() not in _QUESTION_FILES:
-        return _read_lines(Path(source))
+        return [line for _, line in _lines(Path(source)) if not line.lstrip().startswith("#")]
     if isinstance(source, (str, Path, Recipe)):
         source = load_ground_truth(source)
     if isinstance(source, Judgements):
@@ -277,15 +278,3 @@ def _texts(source: Queries) -> list[str]:
         query.question if isinstance(query, Question) else check_text("query", query)
         for query in source
     ]
-
-
-def _read_lines(path: Path) -> list[str]:
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, ValueError) as error:
-        why = error.strerror or "no file" if isinstance(error, OSError) else "not UTF-8 text"
-        raise ConfigError(
-            f"{str(path)[:200]}: cannot be read as a file of queries ({why}); give a list of "
-            "texts, or a file with one query a line"
-        ) from None
-    return [line for line in lines if not line.lstrip().startswith("#")]
