@@ -246,13 +246,13 @@ def load_encoder(
     if row is None:
         return None
     terms = tuple(row.terms.split(" ")) if row.terms else ()
-    values = np.frombuffer(row.vectors, "<f2") if len(row.vectors) % 2 == 0 else None
-    if values is None or not terms or len(values) % len(terms):
+    try:
+        vectors = np.frombuffer(row.vectors, "<f2").reshape(len(terms), -1).astype(np.float32)
+    except ValueError:
         raise WorkspaceError(
             f"the stored query encoder is damaged ({len(terms)} terms, {len(row.vectors)} bytes); "
             "fit it again"
-        )
-    vectors = values.reshape(len(terms), -1).astype(np.float32)
+        ) from None
     return EncoderRow(EncoderState(**{name: row._mapping[name] for name in _STATE}), terms, vectors)
 
 
