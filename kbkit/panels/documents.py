@@ -127,7 +127,7 @@ class DocumentsPanel(ReadingPanel):
                 restored = documents.undelete(document.id)
                 return f"Restored: {title}" if restored else f"The next refresh reads {title}"
 
-            self._push_undo(f"deleting {title}", restore)
+            self._undo.append((f"deleting {title}", restore))
             self._after_change(f"Deleted: {title}")
 
     # Controls, tree and document
@@ -182,7 +182,7 @@ class DocumentsPanel(ReadingPanel):
             kb.ratings.delete(rating.id)
             return "Undone: the rating"
 
-        self._push_undo("rating", restore)
+        self._undo.append(("rating", restore))
         self._after_change(f"Saved: {pluralize(score, 'star')}", topic="ratings")
 
     # Changes elsewhere

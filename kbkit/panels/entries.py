@@ -220,7 +220,7 @@ class EntriesPanel(EditingPanel):
                 self._entries.update(slug, **old_values, if_match=changed.version)
                 return f"Undone: {before.title} is as before"
 
-            self._push_undo(f"changing {before.title}", restore)
+            self._undo.append((f"changing {before.title}", restore))
         return self._after_change(f"Saved: {changed.title}", slug)
 
     def _do_write(self, message: Message) -> Answer:
@@ -237,7 +237,7 @@ class EntriesPanel(EditingPanel):
             self._entries.update(slug, files={path: before}, if_match=changed.version)
             return f"Undone: {path} is as before"
 
-        self._push_undo(f"{'deleting' if text is None else 'writing'} {path}", restore)
+        self._undo.append((f"{'deleting' if text is None else 'writing'} {path}", restore))
         return self._after_change(f"{'Deleted' if text is None else 'Stored'}: {path}", slug)
 
     def _do_delete(self, message: Message) -> Answer:

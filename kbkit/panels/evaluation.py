@@ -15,6 +15,7 @@ from kbkit.errors import ConfigError, KbkitError
 from kbkit.feedback.evaluation_report import Evaluation, QueryResult
 from kbkit.feedback.evaluation_set import EvaluationQuery, is_page, query_of
 from kbkit.feedback.judgements import GroundTruth, Judgements, load_ground_truth
+from kbkit.feedback.statistics import DEPTH
 from kbkit.models import Hit, Mode, Progress
 from kbkit.models.values import pluralize
 from kbkit.panels import controls, render
@@ -25,8 +26,6 @@ from kbkit.recipes import Question, RetrievalSpec
 if TYPE_CHECKING:
     import pandas as pd
 
-DEPTH = 10
-"""Hits of a list; the depth of nDCG@10."""
 _ENOUGH_JUDGED = 0.8
 """Share of judged hits among the first ten below which a note warns."""
 _BINS = np.arange(-21, 22, 2) / 20

@@ -196,7 +196,7 @@ class FilesPanel(ReadingPanel):
                 self._files.delete(path)
             return f"Undone: {path} is as before"
 
-        self._push_undo(f"saving {path}", restore)
+        self._undo.append((f"saving {path}", restore))
         return {**self._after_change(f"Saved: {path}", info.path), "version": info.version}
 
     def _do_create(self, message: Message) -> Answer:
@@ -222,7 +222,7 @@ class FilesPanel(ReadingPanel):
             self._files.move(info.path, source)
             return f"Undone: moved back to {source}"
 
-        self._push_undo(f"moving {source}", restore)
+        self._undo.append((f"moving {source}", restore))
         return self._after_change(f"Moved: {source} to {info.path}", opened, reveal=info.path)
 
     def _do_delete(self, message: Message) -> Answer:

@@ -162,15 +162,12 @@ class EditingPanel(Panel):
                 self._reread()
                 self.publish("documents")
 
-    def _push_undo(self, what: str, restore: Callable[[], str]) -> None:
-        self._undo.append((what, restore))
-
     def _after_create(self, store: Any, path: str, title: str) -> Answer:
         def remove() -> str:
             store.delete(path)
             return f"Undone: {path} is in the trash"
 
-        self._push_undo(f"creating {title}", remove)
+        self._undo.append((f"creating {title}", remove))
         return self._after_change(f"Created: {title}", path)
 
     def _after_delete(self, store: Any, path: str, title: str = "") -> Answer:
@@ -181,7 +178,7 @@ class EditingPanel(Panel):
             store.undelete(deleted.id)
             return f"Restored: {title}"
 
-        self._push_undo(f"deleting {title}", restore)
+        self._undo.append((f"deleting {title}", restore))
         return self._after_change(f"Deleted: {title}. Undo restores it")
 
     @property
