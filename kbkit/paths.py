@@ -1,4 +1,4 @@
-"""Paths: globs for addresses, files and filters, and opening regular files only.
+"""Paths: globs for addresses, files and filters, walking, and opening regular files only.
 
 Leading and trailing slashes of a path are ignored. In a pattern
 
@@ -21,7 +21,7 @@ import fnmatch
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
@@ -122,6 +122,28 @@ def _match(names: list[str], pattern: Names) -> bool:
         else:
             return False
     return all(part is None for part in pattern[index:])
+
+
+_TOOLS = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
+
+
+def walk(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Yield files below a folder by relative path; skip linked, hidden and tools' folders."""
+    # an explicit stack, since folders may be nested deeper than Python's recursion limit
+    stack = _entries(folder)
+    while stack:
+        entry = stack.pop()
+        if not entry.is_dir(follow_symlinks=False):
+            yield Path(entry.path), Path(entry.path).relative_to(folder).as_posix()
+        elif not entry.name.startswith(".") and entry.name not in _TOOLS:
+            stack += _entries(entry.path)
+
+
+def _entries(folder: Path | str) -> list[os.DirEntry[str]]:
+    try:
+        return sorted(os.scandir(folder), key=lambda entry: entry.name, reverse=True)
+    except OSError:
+        return []
 
 
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)

@@ -17,7 +17,7 @@ from kbkit.client.declared import BASE, KNOWLEDGE, LONG, call, reads_nothing
 from kbkit.client.work import OnProgress, Stop, job, job_request, result_of, run_job, unpack
 from kbkit.errors import ConfigError, SourceError
 from kbkit.models.values import from_dict, to_json
-from kbkit.paths import matches, place_name, split_glob
+from kbkit.paths import matches, place_name, split_glob, walk
 from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseSpec, only_sources, split_sources
 
 if TYPE_CHECKING:
@@ -74,30 +74,21 @@ def _find_files(path: str, base: Path) -> tuple[Path, list[Path]]:
     if not full.is_dir():
         start, pattern = split_glob(path.replace(os.sep, "/"))
         root = base / Path(start).expanduser()
-    paths = []
-    if root.is_dir() and (pattern or full.is_dir()):
-        paths = [
-            file
-            for file in _walk(root)
-            if not pattern or matches(file.relative_to(root).as_posix(), (pattern,))
-        ]
+    folder = root.resolve()
+    paths = [
+        file
+        for file, inside in walk(root)
+        if not file.name.startswith(".")
+        and (not pattern or matches(inside, (pattern,)))
+        and file.is_file()
+        and file.resolve().is_relative_to(folder)
+    ]
     if not paths:
         raise SourceError(
             f"{path}: no such file or folder, and no file matches it as a glob "
             f"(relative paths start at {base.resolve()})"
         )
     return root, paths
-
-
-def _walk(root: Path) -> Iterator[Path]:
-    inside = root.resolve()
-    for folder, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            path = Path(folder, name)
-            is_inside = not name.startswith(".") and path.resolve().is_relative_to(inside)
-            if is_inside and path.is_file():
-                yield path
 
 
 def _document(document: Any) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from urllib.parse import quote
 from kbkit.errors import SourceError
 from kbkit.models import DocumentType, PageRecord, SourceDocument
 from kbkit.models.documents import Navigation
-from kbkit.paths import bytes_of, matches, split_glob
+from kbkit.paths import bytes_of, matches, split_glob, walk
 from kbkit.recipes import FilesSource
 from kbkit.sources import DiskPlace, Outcome, SourceContext, SourceEvent
 from kbkit.sources.formats import MULTIPLE, FileParser, ParsedFile, belongs, done, format_of
@@ -27,28 +27,6 @@ from kbkit.sources.parts import MAX_BYTES, Part, detect, title_from_name
 from kbkit.sources.untrusted import UnreadableError, load_values
 from kbkit.text.markdown.extensions import resolve_wiki_links
 from kbkit.text.markdown.structure import slug
-
-_TOOLS = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
-
-
-def walk(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield files below a folder by relative path; skip linked, hidden and tools' folders."""
-    # an explicit stack, since folders may be nested deeper than Python's recursion limit
-    stack = _entries(folder)
-    while stack:
-        entry = stack.pop()
-        if not entry.is_dir(follow_symlinks=False):
-            yield Path(entry.path), Path(entry.path).relative_to(folder).as_posix()
-        elif not entry.name.startswith(".") and entry.name not in _TOOLS:
-            stack += _entries(entry.path)
-
-
-def _entries(folder: Path | str) -> list[os.DirEntry[str]]:
-    try:
-        return sorted(os.scandir(folder), key=lambda entry: entry.name, reverse=True)
-    except OSError:
-        return []
-
 
 _DEEPEST = 20  # levels of sections
 _MAX_ENTRIES = 20_000  # pages

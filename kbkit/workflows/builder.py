@@ -19,12 +19,11 @@ from kbkit.knowledge_base import KnowledgeBase, handle_of
 from kbkit.models import Expansion, IngestReport, KnowledgeBaseInfo, Progress
 from kbkit.models.ingest_report import seconds_line
 from kbkit.models.values import Value
-from kbkit.paths import matches, split_glob
+from kbkit.paths import matches, split_glob, walk
 from kbkit.recipes import Question, Recipe, golden_questions, load_recipe, require_trust
 from kbkit.runtime.engine import LOCAL
 from kbkit.runtime.language_models import open_llm
 from kbkit.runtime.progress import OnProgress, ignore, progress_bar
-from kbkit.sources.files import walk
 from kbkit.workspace import Workspace, stores_of
 
 if TYPE_CHECKING:

@@ -16,13 +16,12 @@ from urllib.parse import unquote, urlsplit
 from kbkit.errors import FetchError, SourceError
 from kbkit.models import Progress
 from kbkit.models.values import plain
-from kbkit.paths import matches
+from kbkit.paths import matches, walk
 from kbkit.recipes import FetchSpec
 from kbkit.runtime.config import Settings
 from kbkit.runtime.progress import OnProgress, ignore
 from kbkit.sources import Outcome, SourceContext
 from kbkit.sources.decode import decode
-from kbkit.sources.files import walk
 from kbkit.sources.formats import FORMATS
 from kbkit.sources.html import Element, links, parse, plain_text
 from kbkit.sources.html.extract import NEEDS_BROWSER, extract, is_shell
