@@ -7,79 +7,17 @@ import hmac
 import re
 import secrets
 import threading
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from typing import NamedTuple
 
-from kbkit.errors import ConfigError, ForbiddenError, NotFoundError, TokenError
+from kbkit.errors import ConfigError, NotFoundError, TokenError
 from kbkit.models import TokenInfo
 from kbkit.models.files import BUILT_IN
+from kbkit.models.ingest_report import ALL, Caller, Scope
 from kbkit.runtime.validation import check_member
 from kbkit.stores.catalog import runs
 from kbkit.workspace import Workspace, stores_of
-
-
-class Scope(StrEnum):
-    """Scope of a token; each includes those before it."""
-
-    READ = "read"
-    WRITE = "write"
-    ADMIN = "admin"
-
-    @property
-    def implied(self) -> frozenset[Scope]:
-        scopes = list(Scope)
-        return frozenset(scopes[: scopes.index(self) + 1])
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Caller of a server, with the rights of a token."""
-
-    name: str
-    """Name of the token; ``""`` if none is needed."""
-    scopes: frozenset[Scope]
-    kbs: tuple[str, ...] = ()
-    """Allowed knowledge bases; empty for all. May include ``files`` and ``entries``."""
-
-    def require(self, scope: Scope) -> None:
-        if scope not in self.scopes:
-            raise ForbiddenError(
-                f"this needs the scope {scope.value}; the token {self.name!r} has "
-                f"{', '.join(each.value for each in Scope if each in self.scopes) or 'none'}",
-                scope.value,
-            )
-
-    def require_kb(self, name: str) -> None:
-        if self.kbs and name not in self.kbs:
-            raise ForbiddenError(
-                f"the token {self.name!r} is not for {name!r}, but for {', '.join(self.kbs)}"
-            )
-
-    def require_all_kbs(self) -> None:
-        if self.kbs:
-            raise ForbiddenError(
-                f"this needs the whole workspace, but the token {self.name!r} is only for "
-                f"{', '.join(self.kbs)}"
-            )
-
-    def restrict(self, kbs: Sequence[str] | None) -> list[str] | None:
-        """Return the allowed knowledge bases among the requested ones; ``None`` for all."""
-        if kbs is None:
-            return list(self.kbs) or None
-        for name in kbs:
-            self.require_kb(name)
-        return list(kbs)
-
-    def visible(self, names: Iterable[str]) -> list[str]:
-        return [name for name in names if not self.kbs or name in self.kbs]
-
-
-ALL = Caller("", frozenset(Scope))
-"""A caller with all rights."""
-
 
 PREFIX = "kbkit_"
 TOKEN = re.compile(r"kbkit_[0-9a-f]{12}_[A-Za-z0-9_-]{43}")
@@ -99,8 +37,9 @@ class NewToken(NamedTuple):
 class Tokens:
     """The tokens of a workspace; safe to use from several threads."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, *, open_to_all: bool = False) -> None:
         self._workspace = workspace
+        self._open = open_to_all
         self._database = stores_of(workspace).database
         self._lock = threading.Lock()
         self._cache: dict[bytes, tuple[int, TokenInfo]] = {}
@@ -148,6 +87,19 @@ class Tokens:
             self._has_tokens = changes, bool(self._database.look_up(runs.list_tokens))
         return self._has_tokens[1]
 
+    def caller(self, token: str | None) -> Caller:
+        """Return who may call a server with a token or, while none exists, without one."""
+        if token is not None:
+            return self.check(token)
+        # stays closed after the last token is revoked
+        self._open = self._open and not self.any()
+        if self._open:
+            return ALL
+        raise TokenError(
+            "a token is needed: create one with `kbkit token create`, and send it as "
+            "Authorization: Bearer TOKEN"
+        )
+
     def check(self, token: str) -> Caller:
         digest = _digest(token)
         changes = self._database.changes()  # before the lookup, so that no revocation is missed
@@ -183,26 +135,6 @@ class Tokens:
             used, self._used = self._used, {}
         if used:
             self._database.commit(runs.note_uses, used)
-
-
-class Access:
-    """Decides who may call a server."""
-
-    def __init__(self, tokens: Tokens, *, open_to_all: bool) -> None:
-        self._tokens = tokens
-        self._open = open_to_all
-
-    def caller(self, token: str | None) -> Caller:
-        if token is not None:
-            return self._tokens.check(token)
-        # stays closed after the last token is revoked
-        self._open = self._open and not self._tokens.any()
-        if self._open:
-            return ALL
-        raise TokenError(
-            "a token is needed: create one with `kbkit token create`, and send it as "
-            "Authorization: Bearer TOKEN"
-        )
 
 
 def _digest(token: str) -> bytes:

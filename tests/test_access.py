@@ -6,8 +6,9 @@ import pytest
 import sqlalchemy as sa
 
 import kbkit
-from kbkit.access import ALL, TOKEN, Access, Caller, Scope, Tokens
+from kbkit.access import TOKEN, Tokens
 from kbkit.errors import ConfigError, ConflictError, ForbiddenError, NotFoundError, TokenError
+from kbkit.models.ingest_report import ALL, Caller, Scope
 from kbkit.stores.catalog.workspace_schema import tokens as table
 from kbkit.workspace import stores_of
 
@@ -91,8 +92,8 @@ def test_invalid_token_options_are_refused(tokens, options, error, message):
         tokens.revoke("x")
 
 
-def test_access_stays_closed_after_the_last_revocation(tokens):
-    access = Access(tokens, open_to_all=True)
+def test_access_stays_closed_after_the_last_revocation(workspace, tokens):
+    access = Tokens(workspace, open_to_all=True)
     assert access.caller(None) == ALL
     tokens.create("ann")
     with pytest.raises(TokenError, match="a token is needed"):
@@ -101,7 +102,7 @@ def test_access_stays_closed_after_the_last_revocation(tokens):
     with pytest.raises(TokenError, match="a token is needed"):
         access.caller(None)
     with pytest.raises(TokenError):
-        Access(tokens, open_to_all=False).caller(None)
+        Tokens(workspace).caller(None)
 
 
 def test_caller_is_limited_to_scope_and_knowledge_bases():

@@ -16,6 +16,7 @@ from kbkit.mcp.submissions import GivenDocument, LongWork
 from kbkit.mcp.tools import Limit, Tools
 from kbkit.models import Document, IngestReport, Problem
 from kbkit.models.files import BUILT_IN
+from kbkit.models.ingest_report import Scope
 from kbkit.models.values import pluralize
 from kbkit.retrieval.delimiting import cut, one_line
 
@@ -75,7 +76,7 @@ class DeletedDocuments(TypedDict):
 
 
 def add(tools: Tools) -> None:
-    @tools.write(AddedDocuments, destructive=False, idempotent=False, scope="admin")
+    @tools.write(AddedDocuments, destructive=False, idempotent=False, scope=Scope.ADMIN)
     def create_kb_collection(
         *,
         collection_name: CollectionName,
@@ -137,7 +138,7 @@ def add(tools: Tools) -> None:
             },
         )
 
-    @tools.write(DroppedCollection, destructive=True, idempotent=False, scope="admin")
+    @tools.write(DroppedCollection, destructive=True, idempotent=False, scope=Scope.ADMIN)
     def drop_kb_collection(*, collection_name: CollectionName) -> Reply:
         """Move a collection to the trash, from which a person can restore it."""
         tools.workspace.delete(_collection_name(tools, collection_name))

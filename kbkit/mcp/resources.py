@@ -113,8 +113,7 @@ class ResourceHandlers:
 
         slug, _, path = address.removeprefix(SKILLS).partition("/")
         try:
-            if current_caller.get().kbs:
-                raise NotFoundError("this token is for some knowledge bases alone")
+            current_caller.get().require_all_kbs()
             files = skill_of(self._tools.workspace.entries, slug)
             if path not in files:
                 names = ", ".join(sorted(files))[:300]

@@ -20,9 +20,11 @@ from mcp.shared.message import SessionMessage
 from pydantic import AnyUrl, ValidationError
 
 from kbkit import __version__
+from kbkit.errors import ForbiddenError
 from kbkit.mcp import USUAL_TOKENS, check_sets, collections, core, entries, files, graph, resources
 from kbkit.mcp.replies import shorten
-from kbkit.mcp.tools import LOCAL, ToolCaller, Tools, current_caller, explain_error, reason
+from kbkit.mcp.tools import Tools, current_caller, explain_error, reason
+from kbkit.models.ingest_report import ALL, Caller
 from kbkit.models.values import valid_values
 
 if TYPE_CHECKING:
@@ -80,7 +82,7 @@ class WorkspaceServer(MCPServer[Any]):
     """Lists and runs the tools that a caller may use; errors are short."""
 
     def __init__(
-        self, tools: Tools, caller: Callable[[ServerRequestContext[Any, Any]], ToolCaller]
+        self, tools: Tools, caller: Callable[[ServerRequestContext[Any, Any]], Caller]
     ) -> None:
         super().__init__(
             name="kbkit",
@@ -137,7 +139,7 @@ class WorkspaceServer(MCPServer[Any]):
             if isinstance(answer, mcp_types.CallToolResult) and _size(answer) > limit:
                 raise ToolError(f"{name}: the answer does not fit; ask with a larger max_tokens")
             return answer
-        except ToolError as error:
+        except (ToolError, ForbiddenError) as error:
             limit = max(limit, _MIN_ERROR_TOKENS)
             raise ToolError(explain_error(name, error, self._declared, limit)) from error
 
@@ -223,7 +225,7 @@ def server(
     allow_write: bool = False,
     max_tokens: int = USUAL_TOKENS,
     roots: Sequence[Path] = (),
-    caller: Callable[[ServerRequestContext[Any, Any]], ToolCaller] | None = None,
+    caller: Callable[[ServerRequestContext[Any, Any]], Caller] = lambda _: ALL,
     searches: Any = None,
 ) -> WorkspaceServer:
     """Return an MCP server, which opens its workspace on first use."""
@@ -232,4 +234,4 @@ def server(
     for name in sets:
         declare, of_kbs = SETS[name]
         collected.add(declare, of_kbs=of_kbs)
-    return WorkspaceServer(collected, caller or (lambda _: LOCAL))
+    return WorkspaceServer(collected, caller)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
 from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field, ValidationError
@@ -20,17 +19,16 @@ from typing_extensions import TypedDict
 
 from kbkit.errors import KbkitError, PathOutsideError
 from kbkit.mcp import MIN_TOKENS, USUAL_TOKENS, replies
+from kbkit.models.ingest_report import ALL, Caller, Scope
 from kbkit.models.values import fault_reason
 from kbkit.runtime.validation import check_integer
 
 if TYPE_CHECKING:
-    from kbkit.access import Caller
     from kbkit.mcp.replies import Budget, Reply
     from kbkit.models import KnowledgeBaseInfo
     from kbkit.workspace import Workspace
 
 
-Scope = Literal["read", "write", "admin"]
 Cursor = Annotated[str, Field(description="next_cursor of the previous answer.")]
 Limit = Annotated[int, Field(ge=1, le=50)]
 MaxTokens = Annotated[
@@ -44,17 +42,7 @@ MaxTokens = Annotated[
 Score = Annotated[int, Field(ge=1, le=5)]
 
 
-@dataclass(frozen=True, slots=True)
-class LocalCaller:
-    """The person who started the server on this machine; may use all its tools."""
-
-    scopes: Collection[str] = ("read", "write", "admin")
-    kbs: Collection[str] = ()
-
-
-ToolCaller: TypeAlias = "Caller | LocalCaller"
-LOCAL = LocalCaller()
-current_caller: ContextVar[ToolCaller] = ContextVar("current_caller", default=LOCAL)
+current_caller: ContextVar[Caller] = ContextVar("current_caller", default=ALL)
 """Caller of the current message."""
 
 
@@ -73,20 +61,13 @@ class Declared:
     scope: Scope
     of_kbs: bool
 
-    def allows(self, caller: ToolCaller) -> bool:
+    def allows(self, caller: Caller) -> bool:
         return self.scope in caller.scopes and (self.of_kbs or not caller.kbs)
 
-    def check(self, caller: ToolCaller) -> None:
-        if self.scope not in caller.scopes:
-            has = ", ".join(sorted(caller.scopes)) or "none"
-            raise ToolError(
-                f"{self.tool.name}: needs the scope {self.scope!r}; this token has {has}"
-            )
-        if not self.allows(caller):
-            raise ToolError(
-                f"{self.tool.name}: this token is for the knowledge bases "
-                f"{', '.join(sorted(caller.kbs or ()))} alone"
-            )
+    def check(self, caller: Caller) -> None:
+        caller.require(self.scope)
+        if not self.of_kbs:
+            caller.require_all_kbs()
 
 
 @dataclass
@@ -118,10 +99,10 @@ class Tools:
         hints = ToolAnnotations(
             read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
         )
-        return lambda function: self._declare(function, shape, hints, "read")
+        return lambda function: self._declare(function, shape, hints, Scope.READ)
 
     def write(
-        self, shape: type, *, destructive: bool, idempotent: bool, scope: Scope = "write"
+        self, shape: type, *, destructive: bool, idempotent: bool, scope: Scope = Scope.WRITE
     ) -> Callable[[_Tool], _Tool]:
         """Declare a tool that changes something; read-only servers withhold it."""
         hints = ToolAnnotations(
@@ -192,20 +173,12 @@ class Tools:
 
     def kbs(self, kb_name: str) -> list[str] | None:
         """Return the knowledge bases to search; ``None`` for all."""
-        allowed = current_caller.get().kbs
-        if not kb_name:
-            return sorted(allowed) if allowed else None
-        if allowed and kb_name not in allowed:
-            raise ToolError(
-                f"{kb_name[:80]}: this token is for the knowledge bases "
-                f"{', '.join(sorted(allowed))} alone"
-            )
-        return [kb_name]
+        return current_caller.get().restrict([kb_name] if kb_name else None)
 
     def list(self) -> list[KnowledgeBaseInfo]:
         """List the knowledge bases that the caller may see."""
-        allowed = current_caller.get().kbs
-        return [info for info in self.workspace.list() if not allowed or info.name in allowed]
+        infos = {info.name: info for info in self.workspace.list()}
+        return [infos[name] for name in current_caller.get().visible(infos)]
 
     def rooted_path(self, path: str) -> tuple[Path, Path]:
         """Resolve a path, and return it with its allowed root."""
@@ -254,7 +227,7 @@ def reason(error: BaseException) -> str:
     return replies.problem_text(cause or error, MAX_TOKENS)
 
 
-def explain_error(name: str, error: ToolError, declared: Mapping[str, Declared], limit: int) -> str:
+def explain_error(name: str, error: Exception, declared: Mapping[str, Declared], limit: int) -> str:
     """Explain a failed call within a number of tokens."""
     cause, limit = error.__cause__, min(limit, MAX_TOKENS)
     if isinstance(cause, ValidationError):

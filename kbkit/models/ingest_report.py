@@ -1,13 +1,14 @@
-"""Progress and reports of ingests, and the jobs of a server."""
+"""Progress and reports of ingests, and the jobs and callers of a server."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from kbkit.errors import ForbiddenError
 from kbkit.models.documents import DocumentInfo
 from kbkit.models.reports import Improvement
 from kbkit.models.values import Problem, Value, by_reason
@@ -283,3 +284,63 @@ class TokenInfo(Value):
     created_at: datetime
     expires_at: datetime | None = None
     used_at: datetime | None = None
+
+
+class Scope(StrEnum):
+    """Scope of a token; each includes those before it."""
+
+    READ = "read"
+    WRITE = "write"
+    ADMIN = "admin"
+
+    @property
+    def implied(self) -> frozenset[Scope]:
+        scopes = list(Scope)
+        return frozenset(scopes[: scopes.index(self) + 1])
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Caller of a server, with the rights of a token."""
+
+    name: str
+    """Name of the token; ``""`` if none is needed."""
+    scopes: frozenset[Scope]
+    kbs: tuple[str, ...] = ()
+    """Allowed knowledge bases; empty for all. May include ``files`` and ``entries``."""
+
+    def require(self, scope: Scope) -> None:
+        if scope not in self.scopes:
+            raise ForbiddenError(
+                f"this needs the scope {scope.value}; the token {self.name!r} has "
+                f"{', '.join(each.value for each in Scope if each in self.scopes) or 'none'}",
+                scope.value,
+            )
+
+    def require_kb(self, name: str) -> None:
+        if self.kbs and name not in self.kbs:
+            raise ForbiddenError(
+                f"the token {self.name!r} is not for {name!r}, but for {', '.join(self.kbs)}"
+            )
+
+    def require_all_kbs(self) -> None:
+        if self.kbs:
+            raise ForbiddenError(
+                f"this needs the whole workspace, but the token {self.name!r} is only for "
+                f"{', '.join(self.kbs)}"
+            )
+
+    def restrict(self, kbs: Sequence[str] | None) -> list[str] | None:
+        """Return the allowed knowledge bases among the requested ones; ``None`` for all."""
+        if kbs is None:
+            return list(self.kbs) or None
+        for name in kbs:
+            self.require_kb(name)
+        return list(kbs)
+
+    def visible(self, names: Iterable[str]) -> list[str]:
+        return [name for name in names if not self.kbs or name in self.kbs]
+
+
+ALL = Caller("", frozenset(Scope))
+"""A caller with all rights."""

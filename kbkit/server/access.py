@@ -8,10 +8,10 @@ from typing import Annotated, Any
 from fastapi import Depends, Path, Request, Security
 from fastapi.security import HTTPBearer, SecurityScopes
 
-from kbkit.access import ALL, Scope
-from kbkit.access import Caller as AccessCaller
 from kbkit.errors import NotFoundError
 from kbkit.knowledge_base import KnowledgeBase
+from kbkit.models.ingest_report import ALL, Scope
+from kbkit.models.ingest_report import Caller as AccessCaller
 from kbkit.server.jobs import Jobs
 from kbkit.workspace import Workspace
 from kbkit.workspace.processes import SearchProcesses

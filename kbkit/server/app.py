@@ -17,7 +17,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute
 
 from kbkit import __version__
-from kbkit.access import Access, Tokens
+from kbkit.access import Tokens
 from kbkit.runtime.web_server import is_loopback
 from kbkit.server.jobs import Jobs
 from kbkit.server.middleware import CHECK_TEXTS, Metrics, Middleware
@@ -65,7 +65,8 @@ def application(
 ) -> FastAPI:
     """Return the ASGI application of a workspace; the caller closes the workspace."""
     settings = settings or ServerSettings()
-    tokens, jobs, metrics = Tokens(workspace), Jobs(workspace), Metrics()
+    tokens = Tokens(workspace, open_to_all=is_loopback(settings.host))
+    jobs, metrics = Jobs(workspace), Metrics()
     stores = stores_of(workspace)
     searches = searches or SearchProcesses(workspace, settings.search_processes)
 
@@ -113,9 +114,8 @@ def application(
     for part in parts:
         app.router.routes.extend(part.routes)
     _describe(app)
-    access = Access(tokens, open_to_all=is_loopback(settings.host))
     app.add_middleware(
-        Middleware, access=access, settings=settings, metrics=metrics, closing=closing
+        Middleware, tokens=tokens, settings=settings, metrics=metrics, closing=closing
     )
     if settings.allow_origins:
         app.add_middleware(

@@ -15,9 +15,9 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from kbkit.access import Caller
 from kbkit.mcp.server import server
 from kbkit.models import Context, Hits
+from kbkit.models.ingest_report import Caller
 from kbkit.models.values import from_dict
 from kbkit.server.app import MountedApp
 from kbkit.server.responses import MEDIA_TYPE, problem

@@ -24,9 +24,10 @@ from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from kbkit.access import TOKEN, Access, Caller
+from kbkit.access import TOKEN, Tokens
 from kbkit.errors import ArgumentError, ForbiddenError, KbkitError, LimitError, TokenError
 from kbkit.models import JobState
+from kbkit.models.ingest_report import Caller
 from kbkit.server.jobs import Jobs
 from kbkit.server.responses import METADATA, missing_token_header, problem, problem_of, takes_basic
 from kbkit.server.settings import ServerSettings
@@ -92,7 +93,7 @@ class Middleware:
     """Checks host, token, rate and size of requests before the application."""
 
     app: ASGIApp
-    access: Access
+    tokens: Tokens
     settings: ServerSettings
     metrics: Metrics
     closing: threading.Event
@@ -140,7 +141,7 @@ class Middleware:
             return Caller("", frozenset())
         try:
             token = _token(headers, basic=takes_basic(scope))
-            caller = self.access.caller(token)
+            caller = self.tokens.caller(token)
         except TokenError:
             self._rates.take(f"address {peer}")  # slow down guesses
             raise

@@ -1,6 +1,6 @@
 """Permissions of callers by scopes and knowledge bases."""
 
-from dataclasses import dataclass
+from types import SimpleNamespace
 
 import pytest
 from anyio.from_thread import start_blocking_portal
@@ -9,15 +9,8 @@ from mcp.shared.exceptions import MCPError
 
 import kbkit
 from kbkit.mcp.server import server
+from kbkit.models.ingest_report import ALL, Caller, Scope
 from tests.mcp.agents import Agent
-
-
-@dataclass
-class Caller:
-    """The permissions of a token."""
-
-    scopes: tuple[str, ...] = ("read", "write", "admin")
-    kbs: tuple[str, ...] = ()
 
 
 @pytest.fixture(scope="module")
@@ -32,13 +25,15 @@ def workspace(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def caller():
-    """The caller that the server sees; tests change it."""
-    return Caller()
+    """Holds the caller that the server sees; tests change it."""
+    return SimpleNamespace(now=ALL)
 
 
 @pytest.fixture(scope="module")
 def agent(workspace, caller):
-    served = server(lambda: workspace, tools=("all",), allow_write=True, caller=lambda _: caller)
+    served = server(
+        lambda: workspace, tools=("all",), allow_write=True, caller=lambda _: caller.now
+    )
     client = Client(served)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(client):
         yield Agent(portal, client)
@@ -47,9 +42,9 @@ def agent(workspace, caller):
 @pytest.fixture
 def limited(caller):
     """A caller of one knowledge base."""
-    caller.kbs = ("open",)
+    caller.now = Caller("ann", ALL.scopes, ("open",))
     yield
-    caller.kbs = ()
+    caller.now = ALL
 
 
 @pytest.mark.usefixtures("limited")
@@ -62,7 +57,7 @@ def test_caller_of_one_knowledge_base_sees_no_other(agent):
         "kbkit://kb/files/plans/a.md",
         "skill://set-the-table/SKILL.md",
     ):
-        with pytest.raises(MCPError, match="alone"):
+        with pytest.raises(MCPError, match="for open"):
             agent.run("read_resource", address)
     text = agent.run("get_prompt", "how_to_use").messages[0].content.text
     for word in ("secret", "plans", "graph_entities", "memory"):
@@ -72,7 +67,7 @@ def test_caller_of_one_knowledge_base_sees_no_other(agent):
 
 
 def test_caller_without_read_scope_reads_nothing(agent, caller):
-    caller.scopes = ("write",)
+    caller.now = Caller("ann", frozenset({Scope.WRITE}))
     try:
         for method, arguments in (
             ("list_resources", ()),
@@ -83,4 +78,4 @@ def test_caller_without_read_scope_reads_nothing(agent, caller):
             with pytest.raises(MCPError, match="needs the scope 'read'"):
                 agent.run(method, *arguments)
     finally:
-        caller.scopes = ("read", "write", "admin")
+        caller.now = ALL

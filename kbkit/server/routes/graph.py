@@ -10,7 +10,6 @@ from fastapi import Depends, Path, Query
 from pydantic import BaseModel, Field, StrictFloat, StrictInt
 
 from kbkit import models
-from kbkit.access import Caller as AccessCaller
 from kbkit.errors import VersionConflictError
 from kbkit.graph.graph import Graph
 from kbkit.server.access import READ, WRITE, Caller, WorkspaceOf
@@ -114,7 +113,7 @@ def limit_field(description: str) -> Any:
     return Query(description=description, ge=1, le=_MAX)
 
 
-def _values(body: Any, caller: AccessCaller) -> dict[str, Any]:
+def _values(body: Any, caller: Caller) -> dict[str, Any]:
     return {**dict(body), "by": body.by or caller.name}
 
 

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 from fastapi import File, Form, Response, UploadFile
 from pydantic import Field, StrictBool
 
-from kbkit.access import Caller as AccessCaller
 from kbkit.errors import ConfigError, ImpossibleError
 from kbkit.files.paths import join_parts, parts_of
 from kbkit.models import DocumentType, ImportReport
@@ -166,7 +165,7 @@ def import_files(
 
 
 def _source(
-    caller: AccessCaller, values: Mapping[str, Any], body: _Import, *, uploaded: bool = False
+    caller: Caller, values: Mapping[str, Any], body: _Import, *, uploaded: bool = False
 ) -> dict[str, Any]:
     arguments = {
         **values,

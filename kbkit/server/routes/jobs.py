@@ -13,7 +13,6 @@ from anyio import to_thread
 from fastapi import Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from kbkit.access import Caller as AccessCaller
 from kbkit.models import Health, Job, Run
 from kbkit.server.access import ADMIN, WRITE, Caller, JobsOf, WorkspaceOf
 from kbkit.server.jobs import Jobs
@@ -102,11 +101,11 @@ async def follow_job(job_id: JobId, jobs: JobsOf, caller: Caller, request: Reque
     )
 
 
-def _may_see(caller: AccessCaller, job: Job) -> bool:
+def _may_see(caller: Caller, job: Job) -> bool:
     return not caller.kbs or (bool(job.kbs) and set(job.kbs) <= set(caller.kbs))
 
 
-def _visible_job(jobs: Jobs, caller: AccessCaller, job_id: str) -> Job:
+def _visible_job(jobs: Jobs, caller: Caller, job_id: str) -> Job:
     job = jobs.get(job_id)
     if not _may_see(caller, job):
         raise unknown_job(job_id)  # the same as for one that never existed

@@ -7,14 +7,13 @@ from typing import Annotated, Any
 from fastapi import Response
 from pydantic import BaseModel, Field, StrictBool, StrictFloat, StrictInt
 
-from kbkit.access import Caller as AccessCaller
-from kbkit.access import Scope
 from kbkit.errors import ImpossibleError
 from kbkit.feedback.evaluation_report import Evaluation
 from kbkit.feedback.judgements import Judgement
 from kbkit.feedback.tune_report import TuneReport
 from kbkit.models import Answer, Context, Hits, Mode
 from kbkit.models.hits import HitDict
+from kbkit.models.ingest_report import Scope
 from kbkit.recipes import Question, RetrievalSpec
 from kbkit.retrieval.context import MIN_TOKENS
 from kbkit.server import parameters
@@ -37,7 +36,7 @@ class Asked(parameters.Body):
     kbs: parameters.KbNames = None
     filters: parameters.FiltersField = None
 
-    def arguments(self, caller: AccessCaller) -> dict[str, Any]:
+    def arguments(self, caller: Caller) -> dict[str, Any]:
         """Return the arguments of the method in Python."""
         if self.kb is not None and self.kbs is not None:
             raise ImpossibleError("kb and kbs: give one of the two")

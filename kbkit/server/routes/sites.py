@@ -15,11 +15,11 @@ from jinja2 import Environment, PackageLoader
 from pydantic import BaseModel, Field, StrictBool
 
 from kbkit import __version__
-from kbkit.access import Scope
 from kbkit.errors import ImpossibleError, NotFoundError, WorkspaceError
 from kbkit.knowledge_base import handle_of
 from kbkit.models import SiteArchive
 from kbkit.models.files import ENTRIES, FILES
+from kbkit.models.ingest_report import Scope
 from kbkit.server.access import WRITE, Caller, JobsOf, Kb, SearchesOf, WorkspaceOf
 from kbkit.server.parameters import Options
 from kbkit.server.responses import MCP, METADATA, Wait, base_url, problem

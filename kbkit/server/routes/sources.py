@@ -11,10 +11,9 @@ from pydantic import Field, GetJsonSchemaHandler, StrictBool, TypeAdapter
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from kbkit.access import Caller as AccessCaller
-from kbkit.access import Scope
 from kbkit.errors import ConfigError, ForbiddenError, ImpossibleError
 from kbkit.models import ImportReport, Improvement, SourceInfo
+from kbkit.models.ingest_report import Scope
 from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseSpec, parse_source
 from kbkit.server.access import ADMIN, WRITE, Caller, Kb
 from kbkit.server.parameters import MAX, Body, Options, PagingOf
@@ -99,7 +98,7 @@ class SourceChange(Body):
     """Options as in a recipe; null restores the default."""
 
 
-def check_source(caller: AccessCaller, source: AnySource) -> None:
+def check_source(caller: Caller, source: AnySource) -> None:
     """Refuse paths on the server; packages, plugins, browsers, private addresses need admin."""
     if getattr(source, "path", None):
         raise ForbiddenError(
@@ -112,7 +111,7 @@ def check_source(caller: AccessCaller, source: AnySource) -> None:
         caller.require(Scope.ADMIN)
 
 
-def _check_sources(values: Sequence[dict[str, Any]], caller: AccessCaller) -> list[AnySource]:
+def _check_sources(values: Sequence[dict[str, Any]], caller: Caller) -> list[AnySource]:
     sources = [parse_source(each) for each in values]
     for source in sources:
         check_source(caller, source)
@@ -207,7 +206,7 @@ def remove_source(
     kb.sources.remove(source, keep_documents=keep_documents, if_match=expected)
 
 
-def redact(source: SourceInfo, caller: AccessCaller) -> SourceInfo:
+def redact(source: SourceInfo, caller: Caller) -> SourceInfo:
     """Hide paths of the server from all but admins."""
     if Scope.ADMIN in caller.scopes:
         return source

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from kbkit.errors import ConflictError, NotFoundError, ReusedKeyError, WorkspaceError
 from kbkit.models import Job, JobError, JobState, PageRecord, Progress, TokenInfo
+from kbkit.models.ingest_report import Scope
 from kbkit.models.values import check_match, from_dict
 from kbkit.stores.catalog.database import DAMAGED, Database, Transaction, alive
 from kbkit.stores.catalog.schema import documents, pages, runs, sources
@@ -312,7 +313,6 @@ def _job(row: sa.Row[Any]) -> Job:
         raise WorkspaceError(f"the job {row.id} cannot be read; {DAMAGED}") from error
 
 
-_SCOPES = frozenset({"read", "write", "admin"})
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -352,6 +352,6 @@ def note_uses(transaction: Transaction, used: Mapping[str, datetime]) -> None:
 
 
 def _token_info(row: sa.Row[Any]) -> TokenInfo:
-    if row.scope not in _SCOPES or not _DIGEST.fullmatch(row.digest):
+    if row.scope not in tuple(Scope) or not _DIGEST.fullmatch(row.digest):
         raise WorkspaceError(f"the token {row.id} cannot be read; {DAMAGED}")
     return from_dict(TokenInfo, dict(row._mapping))
