@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import dataclass
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -14,18 +12,18 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+from kbkit.errors import ArgumentError
 from kbkit.mcp.server import server
 from kbkit.models import Context, Hits
 from kbkit.models.ingest_report import Caller
 from kbkit.models.values import from_dict
 from kbkit.server.app import MountedApp
-from kbkit.server.responses import MEDIA_TYPE, problem
+from kbkit.server.responses import MCP, MEDIA_TYPE, problem
 from kbkit.server.settings import ServerSettings
 from kbkit.workspace import Workspace
 from kbkit.workspace.processes import SearchProcesses
-
-PATH = "/mcp"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,24 +46,19 @@ def mcp_part(
         tools=settings.tools,
         allow_write=settings.allow_write,
         max_tokens=settings.max_tokens,
-        caller=lambda context: caller_of(context.request),
+        caller=lambda context: context.request.state.caller,
         searches=_ProcessSearches(searches),
     )
     # the middleware has checked Host and Origin
     unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     mcp_server.streamable_http_app(
-        streamable_http_path=PATH,
+        streamable_http_path=MCP,
         transport_security=unchecked,
         max_request_body_size=settings.max_body,
     )
     manager = mcp_server.session_manager
     endpoint = _Endpoint(manager.handle_request)
-    return MountedApp([Route(path, endpoint) for path in (PATH, f"{PATH}/")], manager.run)
-
-
-def caller_of(request: Any) -> Caller:
-    caller: Caller = request.state.caller
-    return caller
+    return MountedApp([Route(path, endpoint) for path in (MCP, f"{MCP}/")], manager.run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +86,7 @@ _TOO_LARGE = (
 
 def http_protocol() -> type[asyncio.Protocol]:
     """Return uvicorn's faster installed protocol, with a time limit for headers."""
-    base: Any
-    if find_spec("httptools") is not None:
-        base = import_module("uvicorn.protocols.http.httptools_impl").HttpToolsProtocol
-    else:
-        base = import_module("uvicorn.protocols.http.h11_impl").H11Protocol
+    base: Any = AutoHTTPProtocol
 
     class Protocol(base):  # type: ignore[misc]
         """Closes connections that do not complete their headers in time."""
@@ -126,7 +115,7 @@ def http_protocol() -> type[asyncio.Protocol]:
             super().connection_lost(exc)
 
         def send_400_response(self, msg: str) -> None:
-            answer = problem("this is not valid HTTP", 400)
+            answer = problem("this is not valid HTTP", 400, ArgumentError)
             head = f"HTTP/1.1 400 Bad Request\r\nContent-Type: {MEDIA_TYPE}\r\n"
             head += f"Content-Length: {len(answer.body)}\r\nConnection: close\r\n\r\n"
             self.transport.write(head.encode() + bytes(answer.body))

@@ -25,7 +25,14 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kbkit.access import TOKEN, Tokens
-from kbkit.errors import ArgumentError, ForbiddenError, KbkitError, LimitError, TokenError
+from kbkit.errors import (
+    ArgumentError,
+    ForbiddenError,
+    KbkitError,
+    LimitError,
+    ServerError,
+    TokenError,
+)
 from kbkit.models import JobState
 from kbkit.models.ingest_report import Caller
 from kbkit.server.jobs import Jobs
@@ -123,7 +130,7 @@ class Middleware:
                     raise
                 if exchange.refusal is None:
                     log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
-                    answer = problem("the server failed; its log says why", 500)
+                    answer = problem("the server failed; its log says why", 500, ServerError)
                     await answer(scope, exchange.receive, exchange.send)
             if exchange.refusal is not None and not exchange.started:
                 await self._refuse(exchange.refusal, scope, exchange)

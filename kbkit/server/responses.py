@@ -8,7 +8,8 @@ import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from operator import attrgetter
-from typing import Annotated, Any, Generic, NamedTuple, TypeVar
+from types import MappingProxyType, NoneType
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar, get_args, get_origin
 
 from fastapi import Depends, FastAPI, Header, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -60,7 +61,7 @@ IfMatch = Annotated[str | None, Depends(_unquote)]
 
 T = TypeVar("T")
 
-
+_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 _VERSIONS: dict[Any, Callable[[Any], str]] = {
     DocumentInfo: attrgetter("content_hash"),
     DocumentPart: attrgetter("document.content_hash"),
@@ -87,23 +88,25 @@ class Paged(NamedTuple, Generic[T]):
     cursor: str | None
 
 
-def answer(
-    value: Any, status: int = 200, *, version: str = "", headers: Mapping[str, str] | None = None
-) -> Response:
-    """Return a JSON response, with an ``ETag`` if the type has a version."""
-    if type(value) in _VERSIONS:
-        version = _VERSIONS[type(value)](value)
-    all_headers = {**(headers or {}), **({"ETag": quote_version(version)} if version else {})}
-    body = value.model_dump(mode="json") if isinstance(value, BaseModel) else to_json(value)
-    return JSONResponse(body, status, all_headers)
+class Created(NamedTuple, Generic[T]):
+    """A new resource, and its path."""
+
+    value: T
+    location: str
+
+
+def answer(value: Any, status: int = 200, headers: Mapping[str, str] = _NO_HEADERS) -> Response:
+    """Return a JSON response: a list as a page, and an ``ETag`` if the type has a version."""
+    if version := _VERSIONS.get(type(value), lambda _: "")(value):
+        headers = {**headers, "ETag": quote_version(version)}
+    if isinstance(value, list | tuple):
+        values, cursor = value if isinstance(value, Paged) else (value, None)
+        value = {"data": values, "next_cursor": cursor}
+    return JSONResponse(to_json(value), status, headers)
 
 
 def json_answer(body: bytes) -> Response:
     return Response(body, media_type=JSONResponse.media_type)
-
-
-def page(values: Sequence[Any], cursor: str | None = None, status: int = 200) -> Response:
-    return answer({"data": [to_json(value) for value in values], "next_cursor": cursor}, status)
 
 
 def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -138,14 +141,21 @@ COMMON_RESPONSES = error_responses(400, 401, 403, 408, 409, 413, 429) | {
 
 
 def document_responses(
-    kind: Any = None, status: int = 200, *, many: bool = False, description: str = ""
+    result: Any, status: int, description: str = "Done"
 ) -> dict[int | str, dict[str, Any]]:
-    """Document the responses of a route (its ``responses=``)."""
-    response: dict[str, Any] = {"description": description or "Done"}
-    if kind is not None:
-        shape: Any = shape_of(kind) if hasattr(kind, "to_dict") else kind
+    """Document the responses of a route (its ``responses=``) by the type of its result."""
+    kind, arguments = get_origin(result), get_args(result)
+    if kind is Created:
+        return document_responses(arguments[0], status)
+    if NoneType in arguments:
+        return document_responses(arguments[0], 200) | document_responses(NoneType, 204)
+    many = kind in (list, tuple, Paged)
+    item = arguments[0] if many else result
+    response: dict[str, Any] = {"description": description}
+    if item not in (NoneType, Response):
+        shape: Any = shape_of(item) if hasattr(item, "to_dict") else item
         response["model"] = Page[shape] if many else shape
-    if kind in _VERSIONS and not many:
+    if item in _VERSIONS and not many:
         response["headers"] = {
             "ETag": {"schema": {"type": "string"}, "description": "Its version."}
         }
@@ -188,30 +198,20 @@ _WITHOUT_VALUE = frozenset({"missing", "extra_forbidden", "json_invalid", "strin
 """Types of faults without a value to show: the fields are wrong, or the body is."""
 
 # The first class that matches decides.
-_STATUS: dict[type[errors.KbkitError], int] = {
-    errors.VersionConflictError: 412,
-    errors.LimitError: 413,
-    errors.TokenError: 401,
-    **dict.fromkeys((errors.ConflictError, errors.MissingExtraError, errors.ReusedKeyError), 409),
-    **dict.fromkeys((errors.NotFoundError, errors.InvalidPathError), 404),
-    **dict.fromkeys((errors.EntryFormatError, errors.SecretsError), 422),
-    **dict.fromkeys(
-        (errors.ForbiddenError, errors.ForbiddenAddressError, errors.ReadOnlyPathError), 403
-    ),
-    **dict.fromkeys((errors.ConfigError, errors.InvalidNameError), 400),
-    errors.WorkspaceError: 503,
-    **dict.fromkeys(  # the request is valid, but something that it depends on failed
-        (
-            errors.FilesError,
-            errors.SourceError,
-            errors.ExportError,
-            errors.EmbedderError,
-            errors.PostprocessorError,
-            errors.LanguageModelError,
-        ),
-        409,
-    ),
-}
+_STATUSES = (
+    (errors.VersionConflictError, 412),
+    (errors.LimitError, 413),
+    (errors.TokenError, 401),
+    (errors.ConflictError | errors.MissingExtraError | errors.ReusedKeyError, 409),
+    (errors.NotFoundError | errors.InvalidPathError, 404),
+    (errors.EntryFormatError | errors.SecretsError, 422),
+    (errors.ForbiddenError | errors.ForbiddenAddressError | errors.ReadOnlyPathError, 403),
+    (errors.ConfigError | errors.InvalidNameError, 400),
+    (errors.WorkspaceError, 503),
+    # the request is valid, but something that it depends on failed
+    (errors.FilesError | errors.SourceError | errors.ExportError, 409),
+    (errors.EmbedderError | errors.PostprocessorError | errors.LanguageModelError, 409),
+)
 
 
 class ProblemDetails(BaseModel):
@@ -227,30 +227,21 @@ class ProblemDetails(BaseModel):
     )
 
 
-def status_of(error: errors.KbkitError) -> int:
-    if getattr(error, "retry_after", 0):
-        return 429
-    return next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
-
-
 def problem(
     detail: str,
     status: int,
-    error: type[errors.KbkitError] | None = None,
+    error: type[errors.KbkitError],
     *,
     attributes: Mapping[str, Any] | None = None,
-    headers: Mapping[str, str] | None = None,
+    headers: Mapping[str, str] = _NO_HEADERS,
 ) -> JSONResponse:
-    kind = error or (errors.NotFoundError if status == 404 else errors.ArgumentError)
-    if status >= 500 and error is None:
-        kind = errors.ServerError
-    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", kind.__name__.removesuffix("Error")).lower()
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", error.__name__.removesuffix("Error")).lower()
     details = ProblemDetails(
         type=f"urn:kbkit:problem:{name}",
         title=HTTPStatus(status).phrase,
         status=status,
         detail=detail,
-        error=kind.__name__,
+        error=error.__name__,
         attributes=dict(attributes or {}),
     )
     content = details.model_dump()
@@ -260,11 +251,12 @@ def problem(
 
 
 def problem_of(error: errors.KbkitError) -> JSONResponse:
-    status, headers = status_of(error), {}
+    status = next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
+    headers = {}
     if status >= 500:
         log.error("%s: %s", type(error).__name__, error)
     if isinstance(error, errors.LimitError) and error.retry_after:
-        headers["Retry-After"] = str(error.retry_after)
+        status, headers["Retry-After"] = 429, str(error.retry_after)
     return problem(str(error), status, type(error), attributes=vars(error), headers=headers)
 
 
@@ -304,6 +296,7 @@ def add_handlers(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     def of_http(request: Request, error: HTTPException) -> JSONResponse:
         detail, headers = error.detail, dict(error.headers or {})
+        kind = errors.NotFoundError if error.status_code == 404 else errors.ArgumentError
         if isinstance(error.__cause__, ValueError | RecursionError):
             detail = f"body: is not JSON ({error.__cause__})"
         elif error.status_code == 404:
@@ -313,4 +306,4 @@ def add_handlers(app: FastAPI) -> None:
             path = getattr(request.scope.get("route"), "path_format", "")
             if methods := request.app.openapi()["paths"].get(path):
                 headers["Allow"] = ", ".join(sorted(map(str.upper, methods)))
-        return problem(detail, error.status_code, headers=headers)
+        return problem(detail, error.status_code, kind, headers=headers)

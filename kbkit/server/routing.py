@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial, wraps
 from inspect import iscoroutinefunction, signature
 from types import NoneType
-from typing import Annotated, Any, Generic, NamedTuple, TypeVar, get_args, get_origin
+from typing import Annotated, Any, TypeVar, get_origin
 
 from fastapi import APIRouter, Depends, Header, Request, Response
 from fastapi import Body as BodyParameter
@@ -23,21 +23,13 @@ from kbkit.models import Job, JobError, JobState
 from kbkit.models.values import did_you_mean
 from kbkit.server.access import READ, Caller, JobsOf, WorkspaceOf
 from kbkit.server.parameters import Options
-from kbkit.server.responses import Paged, answer, document_responses, error_responses, page
+from kbkit.server.responses import Created, answer, document_responses, error_responses
 from kbkit.server.tasks import store_uploads
 
-T = TypeVar("T")
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 _WAIT_SECONDS = 20.0
 """Seconds to wait for the result of a job before returning the job."""
-
-
-class Created(NamedTuple, Generic[T]):
-    """A new resource, and its path."""
-
-    value: T
-    location: str
 
 
 async def _check_query(request: Request) -> None:
@@ -77,7 +69,7 @@ class Routes:
         status: int = 200,
         model: Any = None,
         work: Any = None,
-        responses: Mapping[int | str, dict[str, Any]] | None = None,
+        responses: dict[int | str, dict[str, Any]] | None = None,
         **options: Any,
     ) -> Callable[[Handler], Handler]:
         """Declare a route.
@@ -90,12 +82,9 @@ class Routes:
             hints = typing.get_type_hints(handler, include_extras=True)
             result = hints.pop("return")
             code = {NoneType: 204, Created: 201}.get(get_origin(result) or result, status)
-            described = dict(responses or {})
-            if not described:
-                described = _describe_responses(work or model or result, code)
-                described |= (
-                    document_responses(Job, 202, description="The job continues") if work else {}
-                )
+            described = responses or document_responses(work or model or result, code)
+            if work:
+                described |= document_responses(Job, 202, "The job continues")
             versions = () if method == "GET" else (412,)
             self.router.add_api_route(
                 path,
@@ -112,29 +101,13 @@ class Routes:
         return register
 
 
-def _describe_responses(result: Any, status: int) -> dict[int | str, dict[str, Any]]:
-    kind, arguments = get_origin(result), get_args(result)
-    if kind in (list, tuple, Paged):
-        return document_responses(arguments[0], status, many=True)
-    if kind is Created:
-        return _describe_responses(arguments[0], status)
-    if NoneType in arguments:
-        return document_responses(arguments[0]) | document_responses(status=204)
-    return document_responses(None if result in (NoneType, Response) else result, status)
-
-
 def _endpoint(handler: Callable[..., Any], status: int, hints: Mapping[str, Any]) -> Any:
     if iscoroutinefunction(handler):
+        return handler  # a response
 
-        @wraps(handler)
-        async def endpoint(**arguments: Any) -> Response:
-            return _response(await handler(**arguments), status)
-
-    else:
-
-        @wraps(handler)
-        def endpoint(**arguments: Any) -> Response:
-            return _response(handler(**arguments), status)
+    @wraps(handler)
+    def endpoint(**arguments: Any) -> Response:
+        return _response(handler(**arguments), status)
 
     declared = signature(handler)
     parameters = [
@@ -159,10 +132,8 @@ def _response(value: Any, status: int) -> Response:
     if value is None:
         return Response(status_code=204)
     if isinstance(value, Created):
-        return answer(value.value, status, headers={"Location": value.location})
-    if isinstance(value, Paged):
-        return page(value.values, value.cursor, status)
-    return page(value, None, status) if isinstance(value, list | tuple) else answer(value, status)
+        return answer(value.value, status, {"Location": value.location})
+    return answer(value, status)
 
 
 def _digest(values: Any) -> str:
@@ -223,8 +194,8 @@ class Worker:
         if job.state is JobState.CANCELLED:
             raise ConflictError(f"the job {job.id} was cancelled; its work so far is kept")
         if job.state is JobState.DONE:
-            return answer(job.result, headers=headers)
-        return answer(job, 202, headers={**headers, "Location": f"/api/jobs/{job.id}"})
+            return answer(job.result, 200, headers)
+        return answer(job, 202, {**headers, "Location": f"/api/jobs/{job.id}"})
 
 
 Work = Annotated[Worker, Depends(Worker)]

@@ -14,8 +14,8 @@ from kbkit.models.ingest_report import Scope
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec
 from kbkit.server import parameters
 from kbkit.server.access import ADMIN, WRITE, Caller, Kb, KbPath, WorkspaceOf, base_of, holder_of
-from kbkit.server.responses import IfMatch, Paged, Wait, answer
-from kbkit.server.routing import Created, Routes, Work
+from kbkit.server.responses import Created, IfMatch, Paged, Wait, answer
+from kbkit.server.routing import Routes, Work
 
 routes = Routes("/api/knowledge", "knowledge bases")
 

@@ -17,9 +17,9 @@ from kbkit.models.files import ENTRIES
 from kbkit.retrieval.context import MIN_TOKENS
 from kbkit.server.access import READ, WRITE, Caller, WorkspaceOf
 from kbkit.server.parameters import NOT_BLANK, WHOLE, Body
-from kbkit.server.responses import IfMatch
+from kbkit.server.responses import Created, IfMatch
 from kbkit.server.routes.files import Undelete
-from kbkit.server.routing import Created, Routes
+from kbkit.server.routing import Routes
 from kbkit.server.uploads import Content, RevisionOf, file_response, file_responses
 
 _MAX = 1_000_000

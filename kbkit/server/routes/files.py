@@ -20,7 +20,7 @@ from kbkit.models import DeletedFile, FileInfo, FileLink, FileTree, SyncReport
 from kbkit.models.files import FILES
 from kbkit.server.access import WRITE, Caller, WorkspaceOf
 from kbkit.server.parameters import Body
-from kbkit.server.responses import IfMatch, Page, answer, page
+from kbkit.server.responses import IfMatch, Page, answer
 from kbkit.server.routing import Routes
 from kbkit.server.uploads import RevisionOf, file_response, file_responses
 
@@ -211,9 +211,9 @@ def read_file(
     if form is Form.NUMBERED:
         return Response(files.view(path, lines), media_type="text/plain")
     if form is Form.LINKS:
-        return page(files.links(path))
+        return answer(files.links(path))
     if form is Form.BACKLINKS:
-        return page(files.backlinks(path))
+        return answer(files.backlinks(path))
     try:
         with files.open(path) as file:
             data = file.read()

@@ -14,8 +14,8 @@ from kbkit.errors import VersionConflictError
 from kbkit.graph.graph import Graph
 from kbkit.server.access import READ, WRITE, Caller, WorkspaceOf
 from kbkit.server.parameters import NOT_BLANK, WHOLE, Body, Cursor, Options, Paging
-from kbkit.server.responses import IfMatch, Paged
-from kbkit.server.routing import Created, Routes
+from kbkit.server.responses import Created, IfMatch, Paged
+from kbkit.server.routing import Routes
 
 _MAX_NAME = 500
 _MAX = 100_000
