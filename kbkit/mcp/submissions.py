@@ -7,7 +7,8 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Required
 
@@ -80,7 +81,7 @@ class Submission:
 def read(documents: Any, tools: Tools, work: LongWork) -> Submission:
     """Parse submitted documents; stores nothing."""
     submission = Submission()
-    for item in _items(documents, lambda line: _exists(line, tools)):
+    for item in _items(documents, tools):
         if isinstance(item, SourceDocument):
             submission.add(item)
         else:
@@ -93,23 +94,17 @@ def read(documents: Any, tools: Tools, work: LongWork) -> Submission:
     return submission
 
 
-def _exists(line: str, tools: Tools) -> bool:
-    if len(line) > _MAX_PATH_LENGTH or " " in line:
-        return False
-    try:
-        tools.rooted_path(line)
-    except PathOutsideError:
-        return False
-    return True
-
-
-def _items(documents: Any, exists: Callable[[str], bool]) -> Iterator[SourceDocument | str]:
+def _items(documents: Any, tools: Tools) -> Iterator[SourceDocument | str]:
     if isinstance(documents, str):
-        if _LIST.match(documents):
-            documents = _parse_json(documents)
-        else:
-            yield from _text_documents(documents, "documents", exists)
+        if not _LIST.match(documents):
+            yield from _text_documents(documents, "documents", tools)
             return
+        try:
+            documents = json.loads(documents)
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(
+                f"documents: begins like a JSON list but is not valid ({error})"
+            ) from None
     if isinstance(documents, Mapping):
         documents = [documents]
     if not isinstance(documents, list):
@@ -117,32 +112,20 @@ def _items(documents: Any, exists: Callable[[str], bool]) -> Iterator[SourceDocu
     for number, item in enumerate(documents):
         name = f"documents[{number}]"
         if isinstance(item, str):
-            yield from _text_documents(item, name, exists)
+            yield from _text_documents(item, name, tools)
         elif isinstance(item, Mapping):
             yield _object_document(item, name)
         else:
             raise ConfigError(f"{name}: is neither a text nor an object with content")
 
 
-def _parse_json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        cause = f" ({error})" if isinstance(error, ValueError) else " (nested too deeply)"
-        raise ConfigError(
-            f"documents: begins like a JSON list but is not valid{cause[:200]}"
-        ) from None
-
-
-def _text_documents(
-    text: str, name: str, exists: Callable[[str], bool]
-) -> Iterator[SourceDocument | str]:
+def _text_documents(text: str, name: str, tools: Tools) -> Iterator[SourceDocument | str]:
     """Iterate over the document of a text, or over the paths on its lines."""
     text = without_nul(text)
     if not text.strip():
         raise ConfigError(f"{name}: is empty")
     lines = [line.strip() for line in text.strip().splitlines()]
-    if all(_is_path(line) or exists(line) for line in lines):
+    if all(_is_path(line, tools) for line in lines):
         yield from lines
     elif len(lines) == 1 and _ADDRESS.fullmatch(lines[0]):
         raise ConfigError(
@@ -190,10 +173,14 @@ def _text_uri(text: str) -> str:
     return f"text:{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
 
 
-def _is_path(line: str) -> bool:
+def _is_path(line: str, tools: Tools) -> bool:
     if len(line) > _MAX_PATH_LENGTH or _ADDRESS.fullmatch(line):
         return False
-    return bool(_PATH.fullmatch(line) or _FILE_NAME.fullmatch(line))
+    if _PATH.fullmatch(line) or _FILE_NAME.fullmatch(line):
+        return True
+    with suppress(PathOutsideError):
+        return " " not in line and bool(tools.rooted_path(line))
+    return False
 
 
 def _read_files(path: str, tools: Tools, work: LongWork, submission: Submission) -> None:
