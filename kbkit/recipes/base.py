@@ -19,7 +19,7 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from kbkit.errors import ConfigError
 from kbkit.models import EntityType, License
 from kbkit.models.licenses import NAME_LENGTH
-from kbkit.models.values import fault_reason
+from kbkit.models.values import did_you_mean, fault_reason
 from kbkit.paths import compile_glob
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _problem(item: Any, kind: Any) -> RecipeProblem:
     meant = ""
     if error_type == "extra_forbidden":
         keys = [name for model in models for name in model.model_fields]
-        message = "unknown key" + _nearest(str(location[-1]), keys)
+        message = f"unknown key; {did_you_mean(str(location[-1]).lower(), keys)}"
         meant = _likeliest(str(location[-1]), keys)
     elif error_type == "union_tag_not_found":
         tags = [str(model.model_fields["type"].default) for model in models]
@@ -94,7 +94,7 @@ def _problem(item: Any, kind: Any) -> RecipeProblem:
         context = item["ctx"]
         value = str(context.get("tag", data))[:_MAX_LENGTH]
         choices = _QUOTED.findall(context.get("expected_tags") or context["expected"])
-        message = f"{value!r} is unknown{_nearest(value, choices)}"
+        message = f"{value!r} is unknown; {did_you_mean(value.lower(), choices)}"
     elif error_type in ("too_short", "string_too_short") and not data:
         message = f"is empty; give at least {item['ctx']['min_length']}"
     elif error_type in ("model_type", "model_attributes_type"):
@@ -106,12 +106,6 @@ def _problem(item: Any, kind: Any) -> RecipeProblem:
 
 def _likeliest(word: str, choices: list[str]) -> str:
     return next(iter(difflib.get_close_matches(word[:_MAX_LENGTH].lower(), choices, n=1)), "")
-
-
-def _nearest(word: str, choices: list[str]) -> str:
-    if close := _likeliest(word, choices):
-        return f"; did you mean {close!r}?"
-    return f"; there are {', '.join(choices)}" if choices else ""
 
 
 def _field(
