@@ -39,8 +39,7 @@ class _Waiting:
         call = getattr(self._files, name)
 
         def wait(*args: Any, **kwargs: Any) -> Any:
-            future = asyncio.run_coroutine_threadsafe(call(*args, **kwargs), self._loop)
-            return future.result()
+            return asyncio.run_coroutine_threadsafe(call(*args, **kwargs), self._loop).result()
 
         return wait
 
