@@ -13,8 +13,7 @@ from kbkit import models
 from kbkit.client.calls import Awaited, Blocking, RemoteObject, Steps, steps
 from kbkit.client.declared import LONG, call
 from kbkit.entries.folders import check_slug, read_knowledge
-from kbkit.errors import NotTextError
-from kbkit.files.memory_tool import MemoryAnswer, MemoryTool
+from kbkit.files.memory_tool import MemoryAnswer, MemoryTool, decode
 from kbkit.files.paths import parts_of
 from kbkit.runtime.validation import check_integer
 
@@ -82,12 +81,7 @@ class FilesCalls(RemoteObject):
     def read(self, path: str) -> Steps[str]:
         """Read the text of a file."""
         file = yield from FilesCalls.open(self, path)
-        try:
-            return file.read().decode()
-        except UnicodeDecodeError:
-            raise NotTextError(
-                f"{path}: is not UTF-8 text; open it in the folder of the files"
-            ) from None
+        return decode(path, file.read())
 
     @call(f"GET {_FILE}?as=raw")
     def open(self, path: FilePath) -> BinaryIO:

@@ -13,7 +13,7 @@ from typing import BinaryIO
 from kbkit.errors import ConfigError, IsFolderError, MissingPathError, NotTextError
 from kbkit.files.folder import Item, Stored, time_of, version
 from kbkit.files.index import FileIndex, saying_done
-from kbkit.files.memory_tool import MemoryTool, insert_lines, number_lines, replace_part
+from kbkit.files.memory_tool import MemoryTool, decode, insert_lines, number_lines, replace_part
 from kbkit.files.paths import join_parts, parts_of
 from kbkit.files.shown import MAX as MAX_FOLDERS
 from kbkit.files.shown import ROOT, ShownKnowledgeBases, prompt
@@ -117,7 +117,7 @@ class Files:
         if parts := self._kb_parts(path):
             return self._shown.read(parts)
         stored = self._store.read(path)
-        return _decode(stored.path, stored.data)
+        return decode(stored.path, stored.data)
 
     def open(self, path: str) -> BinaryIO:
         """Open a file as a binary file; used as a ``with`` block.
@@ -385,7 +385,7 @@ class Files:
     def _edit(self, path: str, edit: Callable[[str], str], if_match: str | None) -> FileInfo:
 
         def change(before: bytes | None) -> bytes:
-            return _bytes(path, edit(_decode(path, before or b"")))
+            return _bytes(path, edit(decode(path, before or b"")))
 
         return self._update_index(self._store.change(path, change, old=True, if_match=if_match))
 
@@ -455,15 +455,6 @@ def _bytes(path: str, content: str) -> bytes:
         return content.encode()
     except UnicodeEncodeError:
         raise NotTextError(f"{path}: the text has characters that Unicode does not") from None
-
-
-def _decode(path: str, data: bytes) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        raise NotTextError(
-            f"{path}: is not UTF-8 text; open it in the folder of the files"
-        ) from None
 
 
 def _with_newline(data: bytes) -> bytes:

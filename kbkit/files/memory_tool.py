@@ -18,18 +18,22 @@ from kbkit import errors
 from kbkit.models import FileTree
 
 
+def decode(path: str, data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise errors.NotTextError(
+            f"{path}: is not UTF-8 text; open it in the folder of the files"
+        ) from None
+
+
 def lines_of(text: str) -> list[str]:
-    lines = text.split("\n")
-    if not lines[-1]:
-        lines.pop()
-    return lines
+    return text.removesuffix("\n").split("\n") if text else []
 
 
 def number_lines(text: str, lines: Sequence[int] | None = None) -> str:
     all_lines = lines_of(text)
-    first, last = 1, len(all_lines)
-    if lines is not None:
-        first, last = _range(lines, len(all_lines))
+    first, last = (1, len(all_lines)) if lines is None else _range(lines, len(all_lines))
     selected = all_lines[first - 1 : last]
     return "\n".join(f"{number:6}\t{line}" for number, line in enumerate(selected, first))
 
@@ -340,9 +344,8 @@ def _around(text: str, position: int, new: str) -> str:
 
 
 def _text(arguments: Mapping[str, Any], name: str, default: str | None = None) -> str:
-    value = arguments.get(name, default)
-    if value is None and default is not None:
-        value = default
+    value = arguments.get(name)
+    value = default if value is None else value
     if not isinstance(value, str):
         raise _RefusedError(f"Error: `{name}` is missing: give a text")
     return value
