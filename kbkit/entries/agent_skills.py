@@ -134,15 +134,33 @@ def _is_skill(place: Path) -> bool:
 
 def read_skill_folder(place: Path) -> Skill:
     files = read_folder(place)
-    name = next((each for each in _FILES if each in files), FILE)
-    path = place / name
-    if name not in files:
-        raise EntryFormatError(f"{path}: is not a readable file")
-    with located(f"{path}: "):
-        mapping, body = _parse_skill(files.pop(name))
-        title = _check_name(mapping, place.name)
-        values, extra = _values(mapping, title)
-    return _entry(title, values, extra, files, body)
+    file = next((each for each in _FILES if each in files), FILE)
+    if file not in files:
+        raise EntryFormatError(f"{place / file}: is not a readable file")
+    with located(f"{place / file}: "):
+        mapping, body = _parse_skill(files.pop(file))
+        name = _check_name(mapping, place.name)
+        values, extra = _values(mapping, name)
+    pairs = tuple((new, old) for old, new in _FOLDERS)
+    metadata = dict(extra.get("metadata", {}))
+    is_long = metadata.pop("prompt", "") == _LONG and _LONG in files
+    entry: dict[str, bytes] = {}
+    renamed: dict[str, str] = {}
+    for path, data in files.items():
+        if is_long and path == _LONG:
+            continue
+        target = README if path == _README and README not in files else _rename_path(path, pairs)
+        if target in entry or target.casefold() in (NAME, PROMPT, VOTES):
+            target = f"references/{path}"
+        entry[target] = data
+        renamed[path] = target
+    prompt = _with_names(_text(files[_LONG]) if is_long else body.lstrip("\r\n"), renamed)
+    if prompt:
+        entry[PROMPT] = prompt.encode()
+    if README in entry:
+        entry[README] = _with_names(_text(entry[README]), renamed).encode()
+    extra = {key: value for key, value in {**extra, "metadata": metadata}.items() if value}
+    return Skill(slug_of(name) if slug_fault(name) else name, values, extra, entry)
 
 
 def _parse_skill(data: bytes) -> tuple[YamlMapping, str]:
@@ -213,35 +231,6 @@ def _values(mapping: YamlMapping, name: str) -> tuple[dict[str, Any], dict[str, 
     }
     extra["metadata"] = {key: value for key, value in {**unknown, **remaining}.items() if value}
     return values, {key: value for key, value in extra.items() if value}
-
-
-def _entry(
-    name: str,
-    values: Mapping[str, Any],
-    extra: Mapping[str, Any],
-    files: Mapping[str, bytes],
-    body: str,
-) -> Skill:
-    pairs = tuple((new, old) for old, new in _FOLDERS)
-    metadata = dict(extra.get("metadata", {}))
-    is_long = metadata.pop("prompt", "") == _LONG and _LONG in files
-    entry: dict[str, bytes] = {}
-    renamed: dict[str, str] = {}
-    for path, data in files.items():
-        if is_long and path == _LONG:
-            continue
-        target = README if path == _README and README not in files else _rename_path(path, pairs)
-        if target in entry or target.casefold() in (NAME, PROMPT, VOTES):
-            target = f"references/{path}"
-        entry[target] = data
-        renamed[path] = target
-    prompt = _with_names(_text(files[_LONG]) if is_long else body.lstrip("\r\n"), renamed)
-    if prompt:
-        entry[PROMPT] = prompt.encode()
-    if README in entry:
-        entry[README] = _with_names(_text(entry[README]), renamed).encode()
-    extra_values = {key: value for key, value in {**extra, "metadata": metadata}.items() if value}
-    return Skill(name if not slug_fault(name) else slug_of(name), values, extra_values, entry)
 
 
 def entry_files(
