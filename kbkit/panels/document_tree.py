@@ -43,9 +43,7 @@ class DocumentTree:
 
     def __init__(self, documents: Iterable[Document]) -> None:
         self.documents = {document.id: document for document in documents}
-        self._root = _Folder("", "")
-        self._folders = {"": self._root}
-        _insert(self._folders, self.documents.values())
+        self._folders = _folders_of(self.documents.values())
 
     def __len__(self) -> int:
         return len(self.documents)
@@ -83,12 +81,12 @@ class DocumentTree:
             name = f"{document.title} {document.uri}".casefold()
             if all(word in name for word in words):
                 hits.append(document)
-        root = _Folder("", "")
-        _insert({"": root}, hits[:MAX_FOUND])
+        root = _folders_of(hits[:MAX_FOUND])[""]
         return list(_rows(root, expanded=True)), len(hits)
 
 
-def _insert(folders: dict[str, _Folder], documents: Iterable[Document]) -> None:
+def _folders_of(documents: Iterable[Document]) -> dict[str, _Folder]:
+    folders = {"": _Folder("", "")}
     for document in documents:
         folder = folders[""]
         folder.count += 1
@@ -99,6 +97,7 @@ def _insert(folders: dict[str, _Folder], documents: Iterable[Document]) -> None:
             folder = folders[key]
             folder.count += 1
         folder.documents.append(document)
+    return folders
 
 
 def _ancestor_keys(parts: tuple[str, ...]) -> list[str]:

@@ -83,7 +83,8 @@ class DocumentsPanel(ReadingPanel):
             self.type_box, self.tags_box, self.back_button, self.delete_button
         )
         self._view = TreeView(
-            self, {"children": self._send_rows, "select": self._select, "look": self._on_look}
+            self,
+            {"children": self._send_rows, "select": self._select, "look": lambda _: self._look()},
         )
         self._text = DocumentView(self, {"follow": self._follow, "rate": self._rate})
         left = widgets.VBox([self._view]).add_class("kbkit-documents-left")
@@ -187,10 +188,6 @@ class DocumentsPanel(ReadingPanel):
 
     # Changes elsewhere
 
-    def _on_look(self, _content: Mapping[str, Any]) -> None:
-        if self._selector.name:
-            self._look()
-
     def _update(self, topic: Topic) -> None:
         if topic == "ratings":
             self._show_text()
@@ -198,7 +195,7 @@ class DocumentsPanel(ReadingPanel):
             self._reread()
 
     def _revision(self) -> object:
-        return handle_of(self._selector.find()).revision()
+        return handle_of(self._selector.find()).revision() if self._selector.name else None
 
     def _reread(self, opened: str = "", *, reveal: str = "") -> None:
         if self._selector.offer():
@@ -215,9 +212,8 @@ class DocumentsPanel(ReadingPanel):
 
     def _list(self) -> None:
         documents: list[Document] = []
-        self._seen = None
+        self._seen = self._revision()
         if self._selector.name:
-            self._seen = self._revision()
             documents = self._selector.find().documents.list()
         self._tree = DocumentTree(documents)
         self._version += 1
