@@ -158,7 +158,8 @@ class Folder:
         parts = parts_of(path)
         if parts and collision_key(parts[0]) in self._reserved:
             raise errors.ReadOnlyPathError(
-                f"{join_parts(parts)}: shows a knowledge base and is not a file"
+                f"{join_parts(parts)}: everything below {parts[0]} shows knowledge bases and is "
+                "read-only; write elsewhere, and change a knowledge base by its own methods"
             )
         return parts
 

@@ -156,13 +156,7 @@ class FileStore(Folder):
                     continue  # deleted meanwhile
 
     def _writable(self, path: str) -> tuple[str, ...]:
-        try:
-            parts = self._parts(path)
-        except errors.ReadOnlyPathError as error:
-            raise errors.ReadOnlyPathError(
-                f"{path}: everything below {parts_of(path)[0]} shows knowledge bases and is "
-                "read-only; write elsewhere, and change a knowledge base by its own methods"
-            ) from error
+        parts = self._parts(path)
         if not parts:
             raise errors.InvalidPathError("this is the root of the files; name a path in it")
         return parts
