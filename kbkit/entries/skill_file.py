@@ -166,8 +166,6 @@ def _decode(data: bytes) -> str:
 def _first(error: ValidationError) -> tuple[tuple[str | int, ...], str]:
     """Return the path and the reason of the first wrong value."""
     first = error.errors(include_url=False)[0]
-    if first["type"] == "model_type":
-        return first["loc"], "must be a mapping"
     return first["loc"], fault_reason(first)
 
 

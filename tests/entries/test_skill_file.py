@@ -199,7 +199,7 @@ def test_wrong_vote_is_reported_with_its_line(line, reason):
         ("title: a\nstatus: done\n", (2, 9), "'active', 'draft' or 'deprecated'"),
         ("title: a\ncreated_at: soon\n", (2, 13), "a time"),
         ("tags: {a: b}\n", (1, 7), "list of words"),
-        ("rating: 5\n", (1, 9), "must be a mapping"),
+        ("rating: 5\n", (1, 9), "is not a mapping"),
         ("rating:\n  votes:\n  - {score: 9, timestamp: 2026-01-01}\n", (3, 13), "equal to 5"),
         ("rating:\n  votes:\n  - {score: true, timestamp: 2026-01-01}\n", (3, 13), "integer"),
         ("rating:\n  votes:\n  - {score: 4, timestamp: now}\n", (3, 27), "a time"),
