@@ -10,6 +10,7 @@ from pydantic import Field, WrapValidator
 from typing_extensions import TypedDict
 
 from kbkit.errors import ConflictError, NotFoundError
+from kbkit.mcp import submissions
 from kbkit.mcp.core import Passages, search_page
 from kbkit.mcp.replies import Budget, Reply, listing, short
 from kbkit.mcp.submissions import GivenDocument, LongWork
@@ -94,13 +95,10 @@ def add(tools: Tools) -> None:
         *, collection_name: CollectionName, documents: DocumentsArgument, context: Context[Any, Any]
     ) -> Reply:
         """Add documents to a collection, searchable at once; the same source is replaced."""
-        from kbkit.mcp import submissions
-        from kbkit.mcp.submissions import store
-
         work = LongWork(context)
         kb = tools.workspace[_collection_name(tools, collection_name)]
         submission = submissions.read(documents, tools, work)
-        report = store(kb, submission.documents, work)
+        report = submissions.store(kb, submission.documents, work)
         return _added_reply(collection_name, report, submission.skipped)
 
     @tools.read(Passages)
@@ -167,7 +165,6 @@ def add(tools: Tools) -> None:
 
 def _create(tools: Tools, name: str, documents: Any, description: str, work: LongWork) -> Reply:
     """Create a collection, unless its documents cannot be stored."""
-    from kbkit.mcp import submissions
     from kbkit.recipes import check_name
 
     workspace = tools.workspace
