@@ -23,8 +23,7 @@ from kbkit.placed_yaml import YamlMapping, read_yaml
 
 FILE = "SKILL.md"
 _FILES = (FILE, FILE.lower())
-# limits of the specification
-MAX_NAME_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_COMPATIBILITY_LENGTH = 64, 1024, 500
+_LIMITS = {"name": 64, "description": 1024, "compatibility": 500}  # of the specification
 MAX_SKILLS = 1_000  # in one import
 _MAX_BODY_LENGTH = 20_000  # characters; longer instructions become a separate file
 _MAX_VALUE_LENGTH = 5_000
@@ -76,10 +75,10 @@ def skill_files(stored: StoredEntry) -> dict[str, bytes]:
 def _front_matter(stored: StoredEntry, metadata: Mapping[str, str]) -> str:
     skill = stored.skill
     extra = {key: _line(value) for key, value in skill.extra.items() if isinstance(value, str)}
-    compatibility = extra.get("compatibility", "")[:MAX_COMPATIBILITY_LENGTH].strip()
+    compatibility = extra.get("compatibility", "")[: _LIMITS["compatibility"]].strip()
     front = {
         "name": stored.slug,
-        "description": _cut(_line(skill.description) or title_of(stored), MAX_DESCRIPTION_LENGTH),
+        "description": _cut(_line(skill.description) or title_of(stored), _LIMITS["description"]),
         "license": extra.get("license", ""),
         "compatibility": compatibility,
         "allowed-tools": extra.get("allowed-tools", ""),
@@ -184,8 +183,6 @@ def _check_name(mapping: YamlMapping, folder: str) -> str:
     reason = ""
     if not name:
         reason = "is missing"
-    elif len(name) > MAX_NAME_LENGTH:
-        reason = f"has more than {MAX_NAME_LENGTH} characters"
     elif not _NAME.fullmatch(name) or name != name.lower():
         reason = "must consist of lower-case letters, digits and single hyphens"
     elif fault(name):
@@ -201,12 +198,6 @@ def _values(mapping: YamlMapping, name: str) -> tuple[dict[str, Any], dict[str, 
     description = _string(mapping, "description")
     if not description:
         raise mapping.fault(("description",), "is missing")
-    if len(description) > MAX_DESCRIPTION_LENGTH:
-        reason = f"has more than {MAX_DESCRIPTION_LENGTH:,} characters"
-        raise mapping.fault(("description",), reason)
-    if len(_string(mapping, "compatibility")) > MAX_COMPATIBILITY_LENGTH:
-        reason = f"has more than {MAX_COMPATIBILITY_LENGTH} characters"
-        raise mapping.fault(("compatibility",), reason)
     metadata = mapping.values.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise mapping.fault(("metadata",), "must be a mapping of strings")
@@ -249,9 +240,9 @@ def _string(mapping: YamlMapping, key: str) -> str:
     value = mapping.values.get(key)
     if isinstance(value, dict):
         raise mapping.fault((key,), "must be a string")
-    text = _flat(value)
-    if len(text) > _MAX_VALUE_LENGTH:
-        raise mapping.fault((key,), f"has more than {_MAX_VALUE_LENGTH:,} characters")
+    text, limit = _flat(value), _LIMITS.get(key, _MAX_VALUE_LENGTH)
+    if len(text) > limit:
+        raise mapping.fault((key,), f"has more than {limit:,} characters")
     return text
 
 
