@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 import ipywidgets as widgets
@@ -38,21 +39,16 @@ def search_rows(text: str, documents: Sequence[Document], hits: Sequence[Hit]) -
         name = f"{document.uri} {document.title}".casefold()
         if all(word in name for word in words):
             about_of.setdefault(_path_of(document.uri), document.description)
-    paths = sorted(about_of)
+    about_of = dict(sorted(about_of.items()))
     for hit in hits:
-        path = _path_of(hit.uri)
-        if path not in about_of:
-            paths.append(path)
-        about_of[path] = hit.snippet
+        about_of[_path_of(hit.uri)] = hit.snippet
     return [
         {
             "id": path,
             "name": plain(path.rpartition("/")[2], TITLE_LENGTH),
-            "about": plain(
-                f"{path.rpartition('/')[0]} · {about_of[path]}".strip(" ·"), ABOUT_LENGTH
-            ),
+            "about": plain(f"{path.rpartition('/')[0]} · {about}".strip(" ·"), ABOUT_LENGTH),
         }
-        for path in paths[:MAX_FOUND]
+        for path, about in islice(about_of.items(), MAX_FOUND)
     ]
 
 
