@@ -383,9 +383,7 @@ class Entries:
         task = _check_prompt(prompt)
         max_count = check_integer("limit", limit, 1)
         self._index.level(on_progress=lambda _: None)
-        matches = learning.find(self._index, task, max_count)
-        records = self._index.records()
-        return [info_of(records[match.slug]) for match in matches if match.slug in records]
+        return [info_of(each.record) for each in learning.find(self._index, task, max_count)]
 
     def context(
         self, prompt: str, *, limit: int | None = None, max_tokens: int = 1_000
@@ -507,8 +505,9 @@ def _check_prompt(prompt: str) -> str:
 
 def findings(entries: Entries, query: str, limit: int) -> Findings:
     entries._index.level(on_progress=lambda _: None)
-    matches = learning.find(entries._index, query, limit)
-    return Findings(facts=[ContextFact(each.slug, each.lines, kind="entry") for each in matches])
+    found = learning.find(entries._index, query, limit)
+    facts = [ContextFact(each.record.slug, each.lines, kind="entry") for each in found]
+    return Findings(facts=facts)
 
 
 def skill_of(entries: Entries, slug: str) -> dict[str, bytes]:

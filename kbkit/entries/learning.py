@@ -195,7 +195,7 @@ _MAX_FILES = 12
 class Found(NamedTuple):
     """An active entry that fits a prompt; ``lines`` show title, slug and stars; purpose; files."""
 
-    slug: str
+    record: EntryRecord
     score: float
     lines: tuple[str, ...]
 
@@ -223,7 +223,7 @@ def find(index: EntryIndex, prompt: str, limit: int) -> list[Found]:
         if score >= min_score
     }
     best = sorted(weighted, key=lambda slug: (-weighted[slug], slug))[:limit]
-    return [Found(slug, weighted[slug], _lines(index, usable[slug])) for slug in best]
+    return [Found(usable[slug], weighted[slug], _lines(index, usable[slug])) for slug in best]
 
 
 def context(index: EntryIndex, prompt: str, limit: int, tokens: int) -> Context:
@@ -238,7 +238,7 @@ def context(index: EntryIndex, prompt: str, limit: int, tokens: int) -> Context:
         if (size := count_tokens(f"{text}\n")) > remaining:
             break
         remaining -= size
-        pieces.append(ContextPiece(number, "entry", text, None, entry.slug, entry.score))
+        pieces.append(ContextPiece(number, "entry", text, None, entry.record.slug, entry.score))
     if entries and not pieces:
         raise errors.ImpossibleError(
             f"max_tokens={tokens}: too few for an entry; give twice as many"
