@@ -231,7 +231,7 @@ def refuse_link(status: os.stat_result | None, label: str) -> None:
 
 
 def _is_folder(label: str) -> str:
-    return f"{label}: is a folder; list it, or read a file in it"
+    return f"{label}: is a folder; list it, or name a file in it"
 
 
 def _open(path: Path | str, label: str, options: dict[str, Any]) -> int | None:

@@ -64,8 +64,6 @@ class FileStore(Folder):
             if existing is None and old:
                 raise missing(name, alike)
             if existing is not None:
-                if folder.is_directory(existing):
-                    raise errors.IsFolderError(f"{name}: is a folder; name a file")
                 before, _ = folder.read(existing, name)
             elif alike is not None:
                 raise errors.PathExistsError(name_taken(name, alike))
