@@ -337,18 +337,15 @@ class GraphPanel(JobPanel):
         steps = self._graph.neighbors(target, limit=_NEIGHBORS)
         hits = self._graph.passages(target)
         entity = None
+        title = item(target, hits[0].title if hits else target.id, target.kind.value)
         if target.kind is models.TargetKind.ENTITY:
             entity = self._graph.entity(target.id)
             self._seen[entity.id] = self.entity = entity
+            title = entity_item(entity)
         self._relations |= {
             step.relation.id: step.relation for step in steps if step.relation is not None
         }
         self._hits = {hit.chunk.id: hit for hit in hits}
-        if entity is not None:
-            title = entity_item(entity)
-        else:
-            name = hits[0].title if hits else target.id
-            title = item(target, name, target.kind.value)
         return details(entity, title, steps, hits)
 
     def _do_around(self, message: Mapping[str, Any]) -> Answer:
