@@ -7,7 +7,7 @@ documents, but no authors, notes of relations and questions of people.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -141,9 +141,7 @@ def graph_facts(
     )
     uris = reading.uris_of(transaction, snapshot.document_ids)
     places = _Places(uris, snapshot, mentions, definitions)
-    nodes = [
-        _node(node, entity_of.get(node.target.id), mentions, places, descriptions) for node in drawn
-    ]
+    nodes = [_drawn(node, entity_of.get(node.target.id), places, descriptions) for node in drawn]
     pictured = {
         (view.layout.nodes[edge.source].target, edge.name, view.layout.nodes[edge.target].target)
         for edge in view.layout.edges
@@ -160,15 +158,7 @@ def graph_facts(
     labels = relations.labels(transaction, list(ends - numbers.keys()))
     for target in sorted(labels, key=lambda end: (mentions.names[end.id], end.id)):
         numbers[target] = len(nodes)
-        counts = mentions.documents[target.id][1]
-        node = GraphNode(
-            name=mentions.names[target.id],
-            type=plain(labels[target][1]),
-            chunks=int(counts.sum()),
-            documents=len(counts),
-            places=places.of_entity(target.id),
-        )
-        nodes.append(node)
+        nodes.append(places.node(target.id, labels[target][1]))
     published_edges = tuple(
         GraphEdge(
             numbers[edge.source],
@@ -183,38 +173,29 @@ def graph_facts(
         tuple(nodes),
         len(drawn),
         published_edges,
-        tuple(_gaps(view.gaps, mentions, places)),
+        tuple(_gaps(view.gaps, places)),
         max(view.layout.total, len(drawn)),
         view.state,
     )
 
 
-def _node(
-    node: LayoutNode,
-    entity: Entity | None,
-    mentions: EntityMentions,
-    places: _Places,
-    descriptions: Mapping[str, str],
+def _drawn(
+    node: LayoutNode, entity: Entity | None, places: _Places, descriptions: Mapping[str, str]
 ) -> GraphNode:
     id_ = node.target.id
-    counts = mentions.documents[id_][1]
     by_hand = entity is not None and entity.by_hand
     description = entity.description if entity and by_hand else descriptions.get(id_, "")
     properties = entity.properties if entity else {}
-    return GraphNode(
-        name=mentions.names[id_],
-        type=plain(node.type),
+    return replace(
+        places.node(id_, node.type),
         x=round(node.x, 1),
         y=round(node.y, 1),
         radius=node.radius,
         description=plain(description),
-        aliases=mentions.aliases[id_][:ALIASES],
+        aliases=places.mentions.aliases[id_][:ALIASES],
         properties=tuple(
             (plain(label), plain(str(value))[:_MAX_LENGTH]) for label, value in properties.items()
         ),
-        chunks=int(counts.sum()),
-        documents=len(counts),
-        places=places.of_entity(id_),
     )
 
 
@@ -253,6 +234,16 @@ class _Places(NamedTuple):
     mentions: EntityMentions
     definitions: _Definitions
 
+    def node(self, id_: str, type_: str) -> GraphNode:
+        counts = self.mentions.documents[id_][1]
+        return GraphNode(
+            name=self.mentions.names[id_],
+            type=plain(type_),
+            chunks=int(counts.sum()),
+            documents=len(counts),
+            places=self.of_entity(id_),
+        )
+
     def of_entity(self, id_: str) -> tuple[GraphPlace, ...]:
         anchors: dict[str, str] = {}
         for document, anchor in self.definitions.get(id_, ()):
@@ -268,12 +259,14 @@ class _Places(NamedTuple):
         )
 
 
-def _gaps(gaps: Sequence[Gap], mentions: EntityMentions, places: _Places) -> Iterator[GraphGap]:
+def _gaps(gaps: Sequence[Gap], places: _Places) -> Iterator[GraphGap]:
     for gap in gaps:
         id_ = gap.target.id
         if gap.target.kind is TargetKind.DOCUMENT:
             if id_ in places.uris:
                 place = GraphPlace(places.uris[id_])
                 yield GraphGap(plain(gap.name), gap.kind.value, gap.reason, (place,))
-        elif id_ in mentions.names:
-            yield GraphGap(mentions.names[id_], gap.kind.value, gap.reason, places.of_entity(id_))
+        elif id_ in places.mentions.names:
+            yield GraphGap(
+                places.mentions.names[id_], gap.kind.value, gap.reason, places.of_entity(id_)
+            )

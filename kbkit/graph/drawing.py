@@ -300,12 +300,11 @@ def shortest_path(edges: Sequence[Edge], start: Target, end: Target) -> list[Rea
     import networkx as nx
 
     graph = nx.Graph()
+    graph.add_nodes_from((start, end))
     for edge in edges:
         data = graph.get_edge_data(edge.source, edge.target)
         if data is None or data["edge"].weight < edge.weight:
             graph.add_edge(edge.source, edge.target, edge=edge, cost=2 - edge.weight)
-    if start == end or start not in graph or end not in graph:
-        return [(start, 0, None)] if start == end else []
     try:
         _, path = nx.bidirectional_dijkstra(graph, start, end, weight="cost")
     except nx.NetworkXNoPath:

@@ -57,8 +57,8 @@ class Graph(Editing):
         super().__init__(stores, rater)
         self._stores = stores
         self._read_version = -1
-        self._layouts: dict[object, GraphLayout] = {}  # of the version last read
-        self._places: dict[object, dict[Target, Place]] = {}  # of earlier versions
+        # the last of each selection: version, layout, and places of nodes since the first
+        self._layouts: dict[Selection, tuple[int, GraphLayout, dict[Target, Place]]] = {}
 
     def entities(
         self,
@@ -267,11 +267,14 @@ class Graph(Editing):
             targets = tuple(self._target(transaction, start) for start in starts)
             ids = self._kb_ids(transaction, kbs)
             kb_ids = None if ids is None else tuple(ids)
-            key = Selection(targets, depth, _several(type), _several(relation), kb_ids, limit)
-            if key not in self._layouts:
-                before = self._places.get(key, {})
-                self._layouts[key] = drawing(transaction, key, before)
-            return self._layouts[key]
+            types, names = _several(type), _several(relation)
+            selection = Selection(targets, depth, types, names, kb_ids, limit)
+            version, layout, places = self._layouts.get(selection, (-1, GraphLayout(), {}))
+            if version != self._read_version:
+                layout = drawing(transaction, selection, places)
+                places |= {node.target: (node.x, node.y) for node in layout.nodes}
+                self._layouts[selection] = self._read_version, layout, places
+            return layout
 
     def to_json(self) -> dict[str, Any]:
         """Return all relations and their ends as JSON values (``nodes`` and ``edges``)."""
@@ -309,13 +312,6 @@ class Graph(Editing):
         if changes != self._read_version:
             build_waiting(self._stores)
             self._read_version = changes
-            if self._layouts:
-                self._places = {
-                    key: self._places.get(key, {})
-                    | {node.target: (node.x, node.y) for node in layout.nodes}
-                    for key, layout in self._layouts.items()
-                }
-                self._layouts = {}
         with self._database.read() as transaction:
             yield transaction
 
