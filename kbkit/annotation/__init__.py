@@ -18,7 +18,6 @@ from kbkit.runtime.plugins import ANNOTATORS, make
 from kbkit.runtime.progress import OnProgress
 from kbkit.stores.catalog import chunk_annotations, knowledge_bases, reading, subjects
 from kbkit.stores.catalog.database import Database, Transaction, batches
-from kbkit.text import subject_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +65,8 @@ class AnnotationMaker:
 
     def passages(self) -> list[Passage]:
         with self.database.read() as transaction:
-            find = (transaction, self.kb_id, self.annotator.fingerprint)
-            lacking = chunk_annotations.lacking(*find, chunk_annotations.count_lacking(*find))
+            fingerprint = self.annotator.fingerprint
+            lacking = chunk_annotations.lacking(transaction, self.kb_id, fingerprint)
             chunks = reading.get_chunks(transaction, lacking)
         return [Passage(chunk, document) for chunk, document in chunks.values()]
 
@@ -142,7 +141,7 @@ class AnnotationMaker:
             batch = {seq: annotations[seq] for seq in seqs[start : start + _WRITTEN]}
             with self.database.write() as transaction:
                 knowledge_bases.get_by_id(transaction, self.kb_id)
-                stored_count += chunk_annotations.put(transaction, self.kb_id, batch, subject_key)
+                stored_count += chunk_annotations.put(transaction, self.kb_id, batch)
         return stored_count
 
 

@@ -57,11 +57,7 @@ def about(stores: Stores, handles: Sequence[Handle], query: str, *, limit: int) 
     kb_ids = [handle.id for handle in handles]
     with stores.database.read() as transaction:
         subject_ids = _ids_of_name(transaction, text)
-        matches = (
-            subjects.list_subjects(transaction, ids=subject_ids, kb_ids=kb_ids)
-            if subject_ids
-            else []
-        )
+        matches = subjects.list_subjects(transaction, ids=subject_ids, kb_ids=kb_ids)
         if not matches:
             raise _no_subject(transaction, text, kb_ids)
         ids = subjects.ids_of(transaction, [subject.id for subject in matches])

@@ -29,15 +29,11 @@ def database(kb):
     return handle_of(kb).stores.database
 
 
-def key_of(kind: SubjectKind, name: str) -> str:
-    return name.casefold().strip()
-
-
 def annotate(database, kb, uri, *annotations):
     (chunk,) = kb.chunks.of(uri)
     with database.write() as transaction:
         seq = corpus.seqs_by_id(transaction, [chunk.id])[chunk.id]
-        chunk_annotations.put(transaction, kb.id, {seq: annotations}, key_of)
+        chunk_annotations.put(transaction, kb.id, {seq: annotations})
     return seq
 
 

@@ -7,7 +7,7 @@ removed and returns.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -25,6 +25,7 @@ from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.schema import chunks, documents
 from kbkit.stores.catalog.subjects import SubjectName
 from kbkit.stores.catalog.workspace_schema import annotation_subjects, annotator_answers
+from kbkit.text import subject_key
 
 _FIELDS = {
     SubjectKind.DOMAIN: "domains",
@@ -42,7 +43,9 @@ def count_lacking(transaction: Transaction, kb_id: str, annotator: str) -> int:
     return transaction.count(chunks, _lacks(kb_id, annotator))
 
 
-def lacking(transaction: Transaction, kb_id: str, annotator: str, limit: int) -> list[int]:
+def lacking(
+    transaction: Transaction, kb_id: str, annotator: str, limit: int | None = None
+) -> list[int]:
     query = sa.select(chunks.c.seq).where(_lacks(kb_id, annotator)).order_by(chunks.c.seq)
     return transaction.scalars(query.limit(limit))
 
@@ -55,10 +58,7 @@ def iter_texts(transaction: Transaction, kb_id: str, annotator: str) -> Iterator
 
 
 def put(
-    transaction: Transaction,
-    kb_id: str,
-    annotations: Mapping[int, Sequence[Annotation]],
-    key_of: Callable[[SubjectKind, str], str],
+    transaction: Transaction, kb_id: str, annotations: Mapping[int, Sequence[Annotation]]
 ) -> int:
     existing = sorted(transaction.existing(chunks.c.seq, annotations))
     remove(transaction, existing)
@@ -69,7 +69,7 @@ def put(
         for position, annotation in enumerate(annotations[seq]):
             place = {"chunk_seq": seq, "position": position}
             rows.append({**place, "kb_id": kb_id, **_values(annotation)})
-            by_id = dict(_subjects_of(annotation, key_of))
+            by_id = dict(_subjects_of(annotation))
             links += [{**place, "subject_id": subject_id} for subject_id in by_id]
             names |= by_id
     subjects.add(transaction, names.values())
@@ -206,12 +206,10 @@ def _values(annotation: Annotation) -> dict[str, Any]:
     }
 
 
-def _subjects_of(
-    annotation: Annotation, key_of: Callable[[SubjectKind, str], str]
-) -> Iterator[tuple[str, SubjectName]]:
+def _subjects_of(annotation: Annotation) -> Iterator[tuple[str, SubjectName]]:
     for kind, field in _FIELDS.items():
         for name in getattr(annotation, field):
-            if key := key_of(kind, name):
+            if key := subject_key(kind, name):
                 subject = SubjectName(kind, key, name)
                 yield subject.id, subject
 
