@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 from ahocorasick_rs import AhoCorasick
 
-from kbkit.annotation.terms import CODE, MARK, Spelling, Spellings, fold_and_mark, matches_in
+from kbkit.annotation.terms import CODE, MARK, WORDS, fold_and_mark, is_everywhere, matches_in
 from kbkit.models import EntityType, SubjectKind
 from kbkit.stores.catalog.subjects import GivenName
-from kbkit.text import subject_key
+from kbkit.text import is_identifier, singular, stop_words, subject_key
 
 MAX_NAME_LENGTH = 120
 WITNESSES = 2
@@ -49,6 +49,24 @@ _TIES = ".-/\\:@"
 _TIED = {".": ")]", "-": "- \n\t`", "/": "/.~", "\\": "\\", ":": ":", "@": ""}
 
 
+class Spelling(NamedTuple):
+    """A spelling of a name, with conditions on its context.
+
+    Attributes:
+        marked: Must look like a name: code, a link, or a call.
+        inside: Must not begin a sentence, unless it is marked.
+    """
+
+    written: str
+    name: str
+    exact: bool
+    marked: bool
+    inside: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name}\t{self.written}\t{self.exact:d}{self.marked:d}{self.inside:d}"
+
+
 class Mention(NamedTuple):
     """A known name in a text."""
 
@@ -65,7 +83,7 @@ class NameGazetteer:
     ) -> None:
         self.types: dict[str, EntityType] = {}
         """Types by name."""
-        rules = Spellings()
+        self._rules: dict[str, list[Spelling]] = {}
         curated_keys: set[str] = set()
         for name, aliases in (curated or {}).items():
             if 0 < len(name) <= MAX_NAME_LENGTH:
@@ -74,16 +92,41 @@ class NameGazetteer:
                 key = subject_key(SubjectKind.ENTITY, written)
                 if key and len(written) <= MAX_NAME_LENGTH:
                     curated_keys.add(key)
-                    rules.add(written, name, EntityType.NAME, curated=True)
+                    self._add(written, name, EntityType.NAME, curated=True)
         for key, best, spellings in _groups(names):
             if key not in curated_keys:
                 self.types[best.name] = best.type
                 for spelling, kind in spellings.items():
-                    rules.add(spelling, best.name, kind)
-        rules.add_suffixes(self.types)
-        self._rules = rules.by_fold
+                    self._add(spelling, best.name, kind)
+        self._add_suffixes()
         self._patterns = list(self._rules)
         self._automaton = AhoCorasick(self._patterns)
+
+    def _add(self, written: str, name: str, kind: EntityType, *, curated: bool = False) -> None:
+        written = written.removesuffix("()") if len(written) > 2 else written
+        for rule in _spellings_of(written, name, kind, curated):
+            fold = fold_and_mark(rule.written)
+            if MARK not in fold:
+                continue  # punctuation alone cannot be recognized in a text
+            rules = self._rules.setdefault(fold, [])
+            if rule not in rules:
+                rules.append(rule)
+                rules.sort(key=lambda one: (not one.exact, one.marked))
+
+    def _add_suffixes(self) -> None:
+        ends: defaultdict[str, set[str]] = defaultdict(set)
+        for name, kind in self.types.items():
+            parts = _dotted_parts(name) if kind in CODE else []
+            for number in range(1, len(parts)):
+                ends["".join(parts[number:])].add(name)
+        for end, names in ends.items():
+            fold = fold_and_mark(end)
+            if len(names) == 1 and fold not in self._rules and len(end) > 1:
+                (name,) = names
+                if is_identifier(end) or _is_distinct(end):
+                    self._add(end, name, self.types[name])
+                elif end[:1].isupper():
+                    self._rules[fold] = [Spelling(end, name, exact=True, marked=True)]
 
     @cached_property
     def surfaces(self) -> Mapping[str, tuple[str, ...]]:
@@ -242,3 +285,60 @@ def _groups(names: Iterable[GivenName]) -> Iterator[tuple[str, GivenName, dict[s
         needed = _MANY_WITNESSES if is_plain and best.type in CODE else WITNESSES
         if any(n.confirmed for n in group) or sum(n.documents for n in group) >= needed:
             yield key, best, {n.name: n.type for n in reliable}
+
+
+_PLAIN_WORD = re.compile(r"[^\W\d_]+")
+_COMMON = stop_words("english") | frozenset(WORDS["verbs"].split())
+_SEPARATOR = re.compile(r"(\.|::|->|#)")
+
+
+def _dotted_parts(name: str) -> list[str]:
+    """Split a dotted name after its separators."""
+    pieces = _SEPARATOR.split(name) if re.fullmatch(r"[\w.:>#-]+", name) else []
+    ends = zip(pieces[::2], [*pieces[1::2], ""], strict=False)
+    return [piece + separator for piece, separator in ends] if all(pieces[::2]) else []
+
+
+def _is_distinct(word: str) -> bool:
+    return "_" in word.strip("_") or bool(re.search(r"[a-z0-9][A-Z]|[A-Z]{2,}[a-z]{2,}", word))
+
+
+def _spellings_of(written: str, name: str, kind: EntityType, curated: bool) -> Iterator[Spelling]:
+    low = written.lower()
+    is_word = _PLAIN_WORD.fullmatch(written) is not None and written.isascii()
+    if is_word and (len(low) <= 3 or low in _COMMON):
+        # Go, C, R, make: within a sentence they are capitalized or marked
+        marked = written == low if curated else not written.isupper() or len(low) == 1
+        yield Spelling(written, name, exact=True, marked=marked, inside=True)
+        return
+    if " " not in written and (is_identifier(written) or _is_distinct(written)):
+        yield Spelling(written, name, exact=True, marked=False)
+        return
+    if kind in CODE and not curated:
+        # an ordinary word, unless it looks like a name
+        is_plain = is_word and written in {low, low.capitalize()}
+        yield Spelling(written, name, exact=True, marked=is_plain)
+        return
+    if is_word and is_everywhere(low) and not curated:
+        yield Spelling(written, name, exact=False, marked=True)
+        return
+    proper = is_word and written != low and (curated or kind is EntityType.NAME)
+    exact = written.isupper() or proper
+    if written.isupper() and is_word and not curated:
+        yield Spelling(written + "s", name, exact=True, marked=False)  # URLs
+    yield Spelling(written, name, exact=exact, marked=False)
+    if kind in {EntityType.TERM, EntityType.NAME} and written.isascii() and not exact:
+        head, space, last = written.rpartition(" ")
+        single = singular(last)
+        plural = _plural(single)
+        for form in (head + space + single, head + space + plural):
+            if form.lower() != low and len(single) > 2:
+                yield Spelling(form, name, exact=False, marked=False)
+
+
+def _plural(word: str) -> str:
+    if word.endswith("y") and word[-2:-1] not in "aeiou":
+        return word[:-1] + "ies"
+    if word.endswith(("s", "x", "z", "ch", "sh")):
+        return word + "es"
+    return word + "s"

@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from ahocorasick_rs import AhoCorasick
 
 from kbkit.models import EntityType, Name
-from kbkit.text import is_identifier, singular, stop_words
+from kbkit.text import singular, stop_words
 
 _MAX_LENGTH = 100
 _MAX_WORDS = 5
@@ -255,118 +254,3 @@ def matches_in(
 
 
 CODE = frozenset(map(EntityType, str.split("symbol flag command variable setting error file")))
-_PLAIN_WORD = re.compile(r"[^\W\d_]+")
-_VERBS = frozenset(WORDS["verbs"].split())
-
-
-class Spelling(NamedTuple):
-    """A spelling of a name, with conditions on its context.
-
-    Attributes:
-        marked: Must look like a name: code, a link, or a call.
-        inside: Must not begin a sentence, unless it is marked.
-    """
-
-    written: str
-    name: str
-    exact: bool
-    marked: bool
-    inside: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.name}\t{self.written}\t{self.exact:d}{self.marked:d}{self.inside:d}"
-
-
-class Spellings:
-    """Ways to write names.
-
-    Attributes:
-        by_fold: Spellings by folded form, the strictest first.
-    """
-
-    def __init__(self) -> None:
-        self.by_fold: dict[str, list[Spelling]] = {}
-
-    def add(self, written: str, name: str, kind: EntityType, *, curated: bool = False) -> None:
-        written = written.removesuffix("()") if len(written) > 2 else written
-        for form, rule in _forms(written, name, kind, curated):
-            fold = fold_and_mark(form)
-            if MARK not in fold:
-                continue  # punctuation alone cannot be recognized in a text
-            rules = self.by_fold.setdefault(fold, [])
-            if rule not in rules:
-                rules.append(rule)
-                rules.sort(key=lambda one: (not one.exact, one.marked))
-
-    def add_suffixes(self, types: Mapping[str, EntityType]) -> None:
-        ends: defaultdict[str, set[str]] = defaultdict(set)
-        for name, kind in types.items():
-            parts = _parts(name) if kind in CODE else []
-            for number in range(1, len(parts)):
-                ends["".join(parts[number:])].add(name)
-        for end, names in ends.items():
-            if len(names) == 1 and fold_and_mark(end) not in self.by_fold and len(end) > 1:
-                (name,) = names
-                if is_identifier(end) or _is_distinct(end):
-                    self.add(end, name, types[name])
-                elif end[:1].isupper():
-                    self.by_fold[fold_and_mark(end)] = [
-                        Spelling(end, name, exact=True, marked=True)
-                    ]
-
-
-_SEPARATOR = re.compile(r"(\.|::|->|#)")
-
-
-def _parts(name: str) -> list[str]:
-    """Split a dotted name after its separators."""
-    pieces = _SEPARATOR.split(name) if re.fullmatch(r"[\w.:>#-]+", name) else []
-    ends = zip(pieces[::2], [*pieces[1::2], ""], strict=False)
-    return [piece + separator for piece, separator in ends] if all(pieces[::2]) else []
-
-
-def _is_distinct(word: str) -> bool:
-    return "_" in word.strip("_") or bool(re.search(r"[a-z0-9][A-Z]|[A-Z]{2,}[a-z]{2,}", word))
-
-
-def _forms(
-    written: str, name: str, kind: EntityType, curated: bool
-) -> Iterator[tuple[str, Spelling]]:
-    low = written.lower()
-    is_word = _PLAIN_WORD.fullmatch(written) is not None and written.isascii()
-    if is_word and (len(low) <= 3 or low in STOP_WORDS or low in _VERBS):
-        # Go, C, R, make: within a sentence they are capitalized or marked
-        marked = written == low if curated else not written.isupper() or len(low) == 1
-        yield written, Spelling(written, name, exact=True, marked=marked, inside=True)
-        return
-    if " " not in written and (is_identifier(written) or _is_distinct(written)):
-        yield written, Spelling(written, name, exact=True, marked=False)
-        return
-    if kind in CODE and not curated:
-        # an ordinary word, unless it looks like a name
-        is_plain = is_word and written in {low, low.capitalize()}
-        yield written, Spelling(written, name, exact=True, marked=is_plain)
-        return
-    if is_word and is_everywhere(low) and not curated:
-        yield written, Spelling(written, name, exact=False, marked=True)
-        return
-    proper = is_word and written != low and (curated or kind is EntityType.NAME)
-    exact = written.isupper() or proper
-    if written.isupper() and is_word and not curated:
-        yield written + "s", Spelling(written + "s", name, exact=True, marked=False)  # URLs
-    yield written, Spelling(written, name, exact=exact, marked=False)
-    if kind in {EntityType.TERM, EntityType.NAME} and written.isascii() and not exact:
-        head, space, last = written.rpartition(" ")
-        single = singular(last)
-        plural = _plural(single)
-        for form in (head + space + single, head + space + plural):
-            if form.lower() != low and len(single) > 2:
-                yield form, Spelling(form, name, exact=False, marked=False)
-
-
-def _plural(word: str) -> str:
-    if word.endswith("y") and word[-2:-1] not in "aeiou":
-        return word[:-1] + "ies"
-    if word.endswith(("s", "x", "z", "ch", "sh")):
-        return word + "es"
-    return word + "s"
