@@ -24,18 +24,6 @@ from kbkit.stores.catalog.outbox import restart
 from kbkit.stores.catalog.runs import SourceRow
 from kbkit.text.analysis import REVISION
 
-_LOCATION_OPTIONS = {
-    "crawl": ("url",),
-    "page": ("url",),
-    "mirror": ("path", "base_url"),
-    "files": ("path",),
-    "jsonl": ("path",),
-    "parquet": ("path",),
-    "openapi": ("url", "path"),
-    "package": ("name",),
-    "plugin": ("name", "options"),
-}
-
 
 class Ingestion:
     """Ingests documents into one knowledge base, and changes its settings."""
@@ -83,9 +71,7 @@ class Ingestion:
     ) -> Iterator[SourceEvent]:
         pipeline = self.pipeline()
         for spec in specs:
-            place = next(
-                str(value) for key in _LOCATION_OPTIONS[spec.type] if (value := getattr(spec, key))
-            )
+            place = runs.location_of(spec.model_dump())
             yield from pipeline.read(open_reader(spec), place, base, stop)
 
     def sync(
@@ -195,7 +181,7 @@ class Ingestion:
         """Store a source for the next refresh; replaces one with the same location."""
         self._handle.check_own()
         spec = source.model_dump(mode="json")
-        key = runs.source_key(spec, _LOCATION_OPTIONS[source.type])
+        key = runs.source_key(spec)
         base = Path(base).absolute()
         with self._stores.database.write() as transaction:
             knowledge_bases.get_by_id(transaction, self.id)
@@ -220,7 +206,7 @@ class Ingestion:
                 return
             runs.check_version(transaction, row.id, row.version)
             spec = source.model_dump(mode="json")
-            key = runs.source_key(spec, _LOCATION_OPTIONS[source.type])
+            key = runs.source_key(spec)
             moved = spec.get("path") != row.spec.get("path")
             name = self._place_name(transaction, spec, Path(row.base), row.key) if moved else None
             runs.change_source(transaction, row, key=key, spec=spec, name=name, enabled=enabled)

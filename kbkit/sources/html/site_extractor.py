@@ -153,7 +153,6 @@ class SiteExtractor:
         self._may_start = processes is None or processes > 1
         self._waiting: deque[_Page] = deque()  # ready to be read
         self._later: list[_Page] = []  # waiting for a template
-        self._next_place = 0  # next position, if the caller gives none
         self._votes: dict[int, _Vote | None] = {}  # by place, until all earlier ones are counted
         self._counted = 0  # places whose vote is counted
         self._readable = LEARNED_FROM  # pages at lower places may be read
@@ -171,14 +170,14 @@ class SiteExtractor:
     def read(
         self, pages: Iterable[tuple[Any, str, bytes, str]], stop: Callable[[], bool] = lambda: False
     ) -> Iterator[tuple[Any, ExtractedPage]]:
-        """Read pages (`submit`'s arguments) and close; yield keys and pages.
+        """Read pages (`submit`'s first arguments) and close; yield keys and pages.
 
         Their order depends on the pages alone.
         """
         with closing(self):
-            for page in chain(pages, [None]):
+            for place, page in enumerate(chain(pages, [None])):
                 if page is not None:
-                    self.submit(*page)
+                    self.submit(*page, place=place)
                 while self.pending >= (1 if page is None else _AHEAD) and not stop():
                     if page is None and not self.busy:
                         self.settle()
@@ -186,11 +185,7 @@ class SiteExtractor:
                     if reading is not None and reading.final:
                         yield reading.key, reading.page
 
-    def submit(
-        self, key: Any, url: str, body: bytes, charset: str, *, place: int | None = None
-    ) -> None:
-        if place is None:
-            place, self._next_place = self._next_place, self._next_place + 1
+    def submit(self, key: Any, url: str, body: bytes, charset: str, *, place: int) -> None:
         self._enqueue(_Page(key, place, url, body, charset))
 
     def skip(self, place: int) -> None:

@@ -39,8 +39,7 @@ class SourceRow:
 
     @property
     def location(self) -> str:
-        names = (self.spec.get(name) for name in ("url", "path", "name"))
-        return next((str(value) for value in names if value), self.type)
+        return location_of(self.spec)
 
     @property
     def version(self) -> str:
@@ -57,9 +56,15 @@ class SourceRow:
         return (self.name or ".") if self.spec.get("path") else self.location
 
 
-def source_key(spec: Mapping[str, Any], place: tuple[str, ...]) -> str:
+def location_of(spec: Mapping[str, Any]) -> str:
+    names = (spec.get(name) for name in ("url", "path", "name"))
+    return next((str(value) for value in names if value), spec["type"])
+
+
+def source_key(spec: Mapping[str, Any]) -> str:
     """Identify a source by its type and place, so that its pages stay known if options change."""
-    text = json.dumps([spec["type"], *(spec.get(name) for name in place)])
+    place = (name for name in ("url", "path", "base_url", "name", "options") if name in spec)
+    text = json.dumps([spec["type"], *map(spec.get, place)])
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
