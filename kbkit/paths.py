@@ -26,13 +26,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
-from kbkit.errors import ConfigError
+from kbkit.errors import ConfigError, SourceError
 
 _MAX_LENGTH = 1_000
 _MAX = 64  # patterns after expansion of braces
 _BRACES = re.compile(r"\{([^{},]*(?:,[^{},]*)+)\}")
 _MAGIC = re.compile(r"[*?\[{]")
 _NONE = re.compile(r"(?!)")  # matches nothing
+_TOOLS = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
 
 Names = tuple[re.Pattern[str] | None, ...]
 """Patterns for the names of a path; ``None`` is ``**``."""
@@ -59,6 +60,52 @@ def split_glob(pattern: str) -> tuple[str, str]:
             folder = "/".join(names[:index])
             return folder or ("/" if index else ""), "/" + "/".join(names[index:])
     return pattern, ""
+
+
+def find_files(place: str, base: Path) -> tuple[Path, str, list[tuple[Path, str]]]:
+    """Find the files of a glob, a folder or a path.
+
+    Return a file or folder, the pattern below it or ``""``, and files with their relative paths,
+    without hidden ones unless the pattern names these.
+    """
+    full = base / Path(place).expanduser()
+    if full.is_file():
+        return full, "", [(full, full.name)]
+    is_folder = full.is_dir()
+    start, pattern = ("", "") if is_folder else split_glob(place.replace(os.sep, "/"))
+    root = full if is_folder else base / Path(start).expanduser()
+    dotted = pattern.rpartition("/")[2].startswith(".")
+    files = [
+        (file, inside)
+        for file, inside in walk(root)
+        if (dotted or not file.name.startswith("."))
+        and (not pattern or matches(inside, (pattern,)))
+    ]
+    if not files and not is_folder:
+        raise SourceError(
+            f"{place}: no such file or folder, and no file matches it as a glob "
+            f"(relative paths start at {base.resolve()})"
+        )
+    return root, pattern, files
+
+
+def walk(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Yield files below a folder by relative path; skip linked, hidden and tools' folders."""
+    # an explicit stack, since folders may be nested deeper than Python's recursion limit
+    stack = _entries(folder)
+    while stack:
+        entry = stack.pop()
+        if not entry.is_dir(follow_symlinks=False):
+            yield Path(entry.path), Path(entry.path).relative_to(folder).as_posix()
+        elif not entry.name.startswith(".") and entry.name not in _TOOLS:
+            stack += _entries(entry.path)
+
+
+def _entries(folder: Path | str) -> list[os.DirEntry[str]]:
+    try:
+        return sorted(os.scandir(folder), key=lambda entry: entry.name, reverse=True)
+    except OSError:
+        return []
 
 
 def absolute(path: Path) -> Path:
@@ -122,28 +169,6 @@ def _match(names: list[str], pattern: Names) -> bool:
         else:
             return False
     return all(part is None for part in pattern[index:])
-
-
-_TOOLS = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
-
-
-def walk(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield files below a folder by relative path; skip linked, hidden and tools' folders."""
-    # an explicit stack, since folders may be nested deeper than Python's recursion limit
-    stack = _entries(folder)
-    while stack:
-        entry = stack.pop()
-        if not entry.is_dir(follow_symlinks=False):
-            yield Path(entry.path), Path(entry.path).relative_to(folder).as_posix()
-        elif not entry.name.startswith(".") and entry.name not in _TOOLS:
-            stack += _entries(entry.path)
-
-
-def _entries(folder: Path | str) -> list[os.DirEntry[str]]:
-    try:
-        return sorted(os.scandir(folder), key=lambda entry: entry.name, reverse=True)
-    except OSError:
-        return []
 
 
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)

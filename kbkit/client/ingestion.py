@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
@@ -15,9 +14,9 @@ from kbkit import errors, models
 from kbkit.client.calls import Request, Steps, steps
 from kbkit.client.declared import BASE, KNOWLEDGE, LONG, call, reads_nothing
 from kbkit.client.work import OnProgress, Stop, job, job_request, result_of, run_job, unpack
-from kbkit.errors import ConfigError, SourceError
+from kbkit.errors import ConfigError
 from kbkit.models.values import from_dict, to_json
-from kbkit.paths import matches, place_name, split_glob, walk
+from kbkit.paths import find_files, place_name
 from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseSpec, only_sources, split_sources
 
 if TYPE_CHECKING:
@@ -41,11 +40,13 @@ class UploadBatch(NamedTuple):
 
 def batches(source: Mapping[str, Any], base: Path) -> Iterator[UploadBatch]:
     """Split a source on disk into uploads, without hidden files and links out of the folder."""
-    root, paths = _find_files(str(source["path"]), base)
+    root, _, found = find_files(str(source["path"]), base)
+    top = root.resolve()
+    paths = [each for each, _ in found if each.resolve().is_relative_to(top) and each.is_file()]
     name = place_name(root, base)
     files: list[tuple[str, bytes]] = []
-    skipped: list[tuple[str, str]] = []
     values = {**source, "path": name or "."}
+    skipped = [] if paths else [(values["path"], "nothing to read")]
     size, started = 0, False
     for path in paths:
         relative = PurePosixPath(name, path.relative_to(root).as_posix()).as_posix()
@@ -64,31 +65,6 @@ def batches(source: Mapping[str, Any], base: Path) -> Iterator[UploadBatch]:
         size += len(data)
     if files or skipped or not started:
         yield UploadBatch(values, files, skipped)
-
-
-def _find_files(path: str, base: Path) -> tuple[Path, list[Path]]:
-    full = base / Path(path).expanduser()
-    if full.is_file():
-        return full, [full]
-    root, pattern = full, ""
-    if not full.is_dir():
-        start, pattern = split_glob(path.replace(os.sep, "/"))
-        root = base / Path(start).expanduser()
-    folder = root.resolve()
-    paths = [
-        file
-        for file, inside in walk(root)
-        if not file.name.startswith(".")
-        and (not pattern or matches(inside, (pattern,)))
-        and file.is_file()
-        and file.resolve().is_relative_to(folder)
-    ]
-    if not paths:
-        raise SourceError(
-            f"{path}: no such file or folder, and no file matches it as a glob "
-            f"(relative paths start at {base.resolve()})"
-        )
-    return root, paths
 
 
 def _document(document: Any) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from urllib.parse import quote
 from kbkit.errors import SourceError
 from kbkit.models import DocumentType, PageRecord, SourceDocument
 from kbkit.models.documents import Navigation
-from kbkit.paths import bytes_of, matches, split_glob, walk
+from kbkit.paths import bytes_of, find_files, matches
 from kbkit.recipes import FilesSource
 from kbkit.sources import DiskPlace, Outcome, SourceContext, SourceEvent
 from kbkit.sources.formats import MULTIPLE, FileParser, ParsedFile, belongs, done, format_of
@@ -255,27 +255,14 @@ def _detect_type(uri: str, part: Part) -> DocumentType:
 
 def files_of(spec: FilesSource, base: Path) -> tuple[list[Path], Path | None]:
     """Return the files to read, and the folder that links must not lead out of."""
-    full = base / Path(spec.path).expanduser()
-    if full.is_file():
-        return [full], None
-    is_folder = full.is_dir()
-    start, pattern = ("", "") if is_folder else split_glob(spec.path.replace(os.sep, "/"))
-    folder = full if is_folder else base / Path(start).expanduser()
-    dotted = pattern.rpartition("/")[2].startswith(".")
+    root, pattern, files = find_files(spec.path, base)
+    if root.is_file():
+        return [root], None
 
-    def is_chosen(path: Path, inside: str) -> bool:
-        if path.name.startswith(".") and not dotted:
-            return False  # belongs to tools
-        if pattern:
-            return matches(inside, (pattern,))
-        # a folder means its readable files; `_category_` describes it to Docusaurus
-        is_readable = belongs(path.name) and bool(path.suffix or path.is_file())
-        return is_readable and path.stem != "_category_"
+    def is_readable(path: Path) -> bool:
+        # `_category_` describes a folder to Docusaurus
+        is_named = belongs(path.name) and path.stem != "_category_"
+        return is_named and bool(path.suffix or path.is_file())
 
-    paths = [each for each in walk(folder) if is_chosen(*each)]
-    if not paths and not is_folder:
-        raise SourceError(
-            f"{spec.path}: no such file or folder, and no file matches it as a glob "
-            f"(relative paths start at {base.resolve()})"
-        )
-    return [path for path, inside in paths if not matches(inside, spec.exclude)], folder.resolve()
+    chosen = ((path, inside) for path, inside in files if pattern or is_readable(path))
+    return [path for path, inside in chosen if not matches(inside, spec.exclude)], root.resolve()
