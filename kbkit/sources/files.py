@@ -21,7 +21,7 @@ from kbkit.models.documents import Navigation
 from kbkit.paths import bytes_of, find_files, matches
 from kbkit.recipes import FilesSource
 from kbkit.sources import DiskPlace, Outcome, SourceContext, SourceEvent
-from kbkit.sources.formats import MULTIPLE, FileParser, ParsedFile, belongs, done, format_of
+from kbkit.sources.formats import MULTIPLE, FileParser, ParsedFile, belongs, format_of
 from kbkit.sources.html.images import collect, local_reader
 from kbkit.sources.parts import MAX_BYTES, Part, detect, title_from_name
 from kbkit.sources.untrusted import UnreadableError, load_values
@@ -169,15 +169,18 @@ def _submit(parser: FileParser, path: Path, uri: str, root: Path | None) -> Futu
     try:
         format_of(path.name)
         if root is not None and not _real_path(path).is_relative_to(root):
-            return done(ParsedFile(reason="a link that leads out of the folder"))
+            raise UnreadableError("a link that leads out of the folder")
         if not path.is_file():
-            return done(ParsedFile(reason="not a file"))
+            raise UnreadableError("not a file")
         # reported sizes are wrong for some files
         return parser.submit(uri, bytes_of(path, MAX_BYTES + 1))
     except UnreadableError as error:
-        return done(ParsedFile(reason=str(error)))
+        parsed = ParsedFile(reason=str(error))
     except OSError as error:
-        return done(ParsedFile(reason=f"cannot be read ({error.strerror})", failed=True))
+        parsed = ParsedFile(reason=f"cannot be read ({error.strerror})", failed=True)
+    future: Future[ParsedFile] = Future()
+    future.set_result(parsed)
+    return future
 
 
 def _unread(uri: str, parsed: ParsedFile, context: SourceContext) -> Iterator[SourceEvent]:

@@ -147,12 +147,6 @@ class ParseTask:
         return ParsedFile(reason=reason, failed=True)
 
 
-def done(result: ParsedFile) -> Future[ParsedFile]:
-    future: Future[ParsedFile] = Future()
-    future.set_result(result)
-    return future
-
-
 class FileParser(ExitStack):
     """Reads files in child processes, started when the first file needs one."""
 
@@ -163,13 +157,9 @@ class FileParser(ExitStack):
 
     def submit(self, name: str, data: bytes) -> Future[ParsedFile]:
         """Parse a file in a child process, or here for plain text and without child processes."""
-        task = ParseTask(name, data)
-        try:
-            needed = format_of(name) in NEED_PROCESS
-        except UnreadableError as error:
-            return done(ParsedFile(reason=str(error)))
+        needed = FORMATS.get(posixpath.splitext(name)[1].lower()) in NEED_PROCESS
         workers = self._workers if needed else None
-        return (workers or self._engine.pool()).submit(task)
+        return (workers or self._engine.pool()).submit(ParseTask(name, data))
 
     @cached_property
     def _workers(self) -> WorkerPool | None:
