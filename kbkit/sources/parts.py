@@ -6,11 +6,11 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, time
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from kbkit.models import DocumentType
@@ -18,6 +18,7 @@ from kbkit.sources.markdown import commonmark
 from kbkit.sources.untrusted import UnreadableError, load_values
 from kbkit.text.markdown.structure import document_title
 
+_T = TypeVar("_T")
 MAX_BYTES = 50_000_000  # of a file
 _MAX_CHARACTERS = 40_000_000  # of Markdown from one file
 GROUP = 900  # characters of a table or list below one heading: the default chunk size
@@ -46,6 +47,21 @@ class Part:
 def check_length(size: int) -> None:
     if size > _MAX_CHARACTERS:
         raise UnreadableError(f"more than {_MAX_CHARACTERS / 1e6:g} million characters of text")
+
+
+def grouped(items: Iterable[_T], size_of: Callable[[_T], int], limit: int) -> Iterator[list[_T]]:
+    """Yield groups of consecutive items up to a total size; a larger item is alone."""
+    group: list[_T] = []
+    total = 0
+    for item in items:
+        size = size_of(item)
+        if group and total + size > limit:
+            yield group
+            group, total = [], 0
+        group.append(item)
+        total += size
+    if group:
+        yield group
 
 
 def stem(name: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 from kbkit.errors import SourceError
 from kbkit.sources.decode import decode
-from kbkit.sources.parts import GROUP, Part, one_line
+from kbkit.sources.parts import GROUP, Part, grouped, one_line
 from kbkit.sources.untrusted import UnreadableError
 from kbkit.text.markdown.writing import code_span, escape, fence
 
@@ -239,25 +239,15 @@ def _value(value: Any, level: int) -> Iterator[str]:
             yield f"{'#' * level} {_heading(key)}"
             yield from _value(inner, level + 1)
     elif isinstance(value, list) and len(whole) > GROUP:
-        group: list[Any] = []
-        first = size = 0
-        for number, inner in enumerate(value):
-            length = len(_pretty(inner))
-            if group and size + length > GROUP:
-                yield from _items(group, first, level)
-                group, first, size = [], number, 0
-            group.append(inner)
-            size += length
-        yield from _items(group, first, level)
+        first = 0
+        for group in grouped(value, lambda inner: len(_pretty(inner)), GROUP):
+            last = first + len(group) - 1
+            name = f"Items {first} to {last}" if last > first else f"Item {first}"
+            yield f"{'#' * level} {name}"
+            yield fence(_pretty(group[0] if len(group) == 1 else group), "json")
+            first = last + 1
     else:
         yield fence(whole, "json")
-
-
-def _items(group: list[Any], first: int, level: int) -> Iterator[str]:
-    last = first + len(group) - 1
-    name = f"Items {first} to {last}" if last > first else f"Item {first}"
-    yield f"{'#' * level} {name}"
-    yield fence(_pretty(group[0] if len(group) == 1 else group), "json")
 
 
 def _pretty(value: Any) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from kbkit.extras import extra
 from kbkit.sources.decode import decode
-from kbkit.sources.parts import GROUP, Part, check_length, one_line, stem
+from kbkit.sources.parts import GROUP, Part, check_length, grouped, one_line, stem
 from kbkit.sources.untrusted import Archive, UnreadableError, office
 from kbkit.text.markdown.writing import escape, pipe_table
 
@@ -30,7 +30,7 @@ _WIDE = 300  # characters of a header, above which rows are written as lists
 Row = tuple[int, list[str]]  # row number, from 1, and cells
 
 
-def write_groups(rows: Iterable[Row], spans: Spans, level: int) -> Iterator[str]:
+def write_groups(rows: Iterable[Row], spans: Spans) -> Iterator[str]:
     """Write rows in groups with headings; lines above the table come first."""
     trimmed = _trim_rows(rows)
     first = list(islice(trimmed, _LOOKED_AT))
@@ -38,20 +38,13 @@ def write_groups(rows: Iterable[Row], spans: Spans, level: int) -> Iterator[str]
     yield from (escape(" ".join(filter(None, row))) for _, row in preamble)
     if header is None:
         return
-    group: list[Row] = []
-    size = 0
-    room = _length(header) + 6 * len(header) + 30  # header, the rule below it, and a heading
-    for number, row in chain(body, trimmed):
-        length = _length(row, len(header))
-        if group and size + length + room > GROUP:
-            yield _group(header, group, level)
-            group, size = [], 0
-        group.append((number, row))
-        size += length
-    if group:
-        yield _group(header, group, level)
-    else:
-        yield pipe_table([[escape(cell) for cell in header]])
+    width = len(header)
+    room = _length(header) + 6 * width + 30  # header, the rule below it, and a heading
+    rows = chain(body, trimmed)
+    groups = grouped(rows, lambda row: _length(row[1], width), GROUP - room)
+    tables = (_group(header, group) for group in groups)
+    yield next(tables, pipe_table([list(map(escape, header))]))
+    yield from tables
 
 
 def _trim_rows(rows: Iterable[Row]) -> Iterator[Row]:
@@ -97,10 +90,6 @@ def _split_at_header(
     return rows[:top], joined, rows[top + 2 :]
 
 
-def cell_text(value: str) -> str:
-    return re.sub(r"\s+", " ", value).strip()
-
-
 def _length(row: list[str], width: int = 0) -> int:
     """Return the characters of a row in a table of at least this width."""
     return (
@@ -110,10 +99,9 @@ def _length(row: list[str], width: int = 0) -> int:
     )
 
 
-def _group(header: list[str], group: list[tuple[int, list[str]]], level: int) -> str:
+def _group(header: list[str], group: list[Row]) -> str:
     first, last = group[0][0], group[-1][0]
-    name = f"Rows {first} to {last}" if last > first else f"Row {first}"
-    title = f"{'#' * level} {name}"
+    title = f"## Rows {first} to {last}" if last > first else f"## Row {first}"
     width = max(len(header), *(len(row) for _, row in group))
     top = header + [""] * (width - len(header))
     if _length(header) <= _WIDE and _length(group[0][1]) <= GROUP:
@@ -149,10 +137,10 @@ def read_csv(data: bytes, name: str) -> list[Part]:
     csv.field_size_limit(10_000_000)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     rows = (
-        (number, [cell_text(cell) for cell in row])
+        (number, [" ".join(cell.split()) for cell in row])
         for number, row in enumerate(reader, 1 + bool(declared))
     )
-    body = "\n\n".join(write_groups(rows, {}, 2))
+    body = "\n\n".join(write_groups(rows, {}))
     content = f"# {escape(title)}\n\n{body}\n" if body else ""
     return [Part(title, content, metadata={"format": "csv"})]
 
@@ -193,7 +181,7 @@ def _workbook(data: bytes, name: str) -> Iterator[Part]:
         for sheet in sheets:
             xml = archive.read(sheet._worksheet_path)
             below, spans = _merged_cells(xml)
-            body = "\n\n".join(write_groups(_rows(sheet, below), spans, 2))
+            body = "\n\n".join(write_groups(_rows(sheet, below), spans))
             if count := len(_NO_VALUE.findall(xml)):
                 notes.append(
                     f"{sheet.title}: {count:,} formulas have no value; open the workbook in a "
@@ -240,7 +228,7 @@ def _rows(sheet: Any, below: Mapping[tuple[int, int], tuple[int, int]]) -> Itera
     for number, row in enumerate(sheet.iter_rows(), 1):
         if number > MAX_ROWS * 5:
             raise UnreadableError("a table of more rows than can be read")
-        cells = [cell_text(_cell_text(cell)) for cell in row[:MAX_COLUMNS]]
+        cells = [" ".join(_cell_text(cell).split()) for cell in row[:MAX_COLUMNS]]
         for column, cell in enumerate(cells) if below else ():
             if (number, column) in repeated:
                 repeated[number, column] = cell
