@@ -150,7 +150,7 @@ def _key(value: Any) -> str:
     return json.dumps(value)
 
 
-def parse_xml(data: bytes, *, recover: bool) -> Any:
+def parse_xml(data: bytes, *, recover: bool, huge: bool = False) -> Any:
     """Parse XML without entities, comments and outside access; ``None`` without a root."""
     from lxml import etree
 
@@ -158,7 +158,7 @@ def parse_xml(data: bytes, *, recover: bool) -> Any:
         resolve_entities=False,
         no_network=True,
         load_dtd=False,
-        huge_tree=False,
+        huge_tree=huge,
         recover=recover,
         remove_comments=True,
         remove_pis=True,

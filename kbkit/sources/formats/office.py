@@ -162,12 +162,8 @@ class Word:
 
 
 def _parse_xml(body: bytes) -> Any:
-    # `archive` excluded entities and bounded the size
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True)
-    try:
-        return etree.fromstring(body, parser)
-    except etree.XMLSyntaxError as error:
-        raise UnreadableError(f"broken: its XML cannot be read ({error})") from None
+    # `office` excluded entities and bounded the size
+    return parse_xml(body, recover=False, huge=True)
 
 
 def _run(tag: str, text: str, **attributes: str) -> Any:
