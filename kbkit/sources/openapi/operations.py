@@ -17,37 +17,6 @@ from kbkit.sources.page_templates import fill_template
 from kbkit.text.markdown.writing import code_span, escape, fence, pipe_table
 
 
-class Security:
-    """Writes security schemes and the requirements of operations."""
-
-    def __init__(self, root: Node) -> None:
-        self._required = root.get("security")
-        self.schemes = root.get("components").get("securitySchemes")
-
-    def lines(self, operation: Node) -> list[str]:
-        """Write the security requirements of an operation."""
-        lines = []
-        for requirement in self._requirements(operation):
-            parts = []
-            for name, scopes in requirement.items():
-                scheme = self.schemes.get(name)
-                names = ", ".join(code_span(str(scope.value)) for scope in scopes.parts())
-                method = f" ({how_of(scheme)})" if scheme.value else ""
-                parts.append(code_span(name) + method + (f" with {names}" if names else ""))
-            lines.append("-   " + (" and ".join(parts) or "none: it may be called without"))
-        return ["One of these:", "", *lines] if len(lines) > 1 else lines
-
-    def credentials(self, operation: Node) -> Iterator[tuple[str, str]]:
-        """Yield a header or query parameter for each scheme of the first requirement."""
-        requirements = (part.items() for part in self._requirements(operation) if part.value)
-        for name, _ in next(requirements, []):
-            yield _credentials(self.schemes.get(name))
-
-    def _requirements(self, operation: Node) -> list[Node]:
-        declared = operation.get("security")
-        return (declared if declared.value is not None else self._required).parts()
-
-
 def addresses_of(flow: Node) -> str:
     """Write the addresses of an OAuth 2 flow."""
     labels = (("authorize at", "authorizationUrl"), ("tokens at", "tokenUrl"))
@@ -121,7 +90,7 @@ class Operations:
 
     def __init__(self, root: Node, schemas: Schemas, servers: list[str]) -> None:
         self._root = root
-        self.security = Security(root)
+        self.schemes = root.get("components").get("securitySchemes")
         self._schemas = schemas
         self._servers = servers
 
@@ -152,13 +121,35 @@ class Operations:
             node=operation.node,
             table=self._table(parameters),
             call="" if webhook else self._call(operation, parameters),
-            security=self.security,
+            requirements=self._requirement_lines(operation.node),
             schemas=self._schemas,
             contents_of=self._contents,
             schema_of=_schema_of,
             methods=_methods,
             phrases=_PHRASES,
         )
+
+    def _requirement_lines(self, operation: Node) -> list[str]:
+        lines = []
+        for requirement in self._requirements(operation):
+            parts = []
+            for name, scopes in requirement.items():
+                scheme = self.schemes.get(name)
+                names = ", ".join(code_span(str(scope.value)) for scope in scopes.parts())
+                method = f" ({how_of(scheme)})" if scheme.value else ""
+                parts.append(code_span(name) + method + (f" with {names}" if names else ""))
+            lines.append("-   " + (" and ".join(parts) or "none: it may be called without"))
+        return ["One of these:", "", *lines] if len(lines) > 1 else lines
+
+    def _credentials(self, operation: Node) -> Iterator[tuple[str, str]]:
+        """Yield a header or query parameter for each scheme of the first requirement."""
+        requirements = (part.items() for part in self._requirements(operation) if part.value)
+        for name, _ in next(requirements, []):
+            yield _credentials(self.schemes.get(name))
+
+    def _requirements(self, operation: Node) -> list[Node]:
+        declared = operation.get("security")
+        return (declared if declared.value is not None else self._root.get("security")).parts()
 
     def _parameters(self, operation: Operation) -> list[Node]:
         """Return parameters of the path item and the operation; the operation's win."""
@@ -228,7 +219,7 @@ class Operations:
             elif place in ("header", "cookie"):
                 pair = f"{name}: {_text(value)}"
                 headers.append(pair if place == "header" else f"Cookie: {name}={_text(value)}")
-        for header, pair in self.security.credentials(operation.node):
+        for header, pair in self._credentials(operation.node):
             headers += filter(None, [header])
             query += filter(None, [pair])
         servers = operation.node.get("servers").parts() or operation.item.get("servers").parts()

@@ -319,14 +319,13 @@ class Schemas:
     # --- examples -----------------------------------------------------------------------------
 
     def example(self, schema: Node, leave_out: str = "") -> Any:
-        return self._example(schema, (), [_EXAMPLE_PARTS], leave_out)
+        self._parts = _EXAMPLE_PARTS
+        return self._example(schema, (), leave_out)
 
-    def _example(
-        self, schema: Node, outer: tuple[str, ...], budget: list[int], leave_out: str
-    ) -> Any:
+    def _example(self, schema: Node, outer: tuple[str, ...], leave_out: str) -> Any:
         value = schema.members
-        budget[0] -= 1
-        if not value or budget[0] < 0 or schema.ref in outer:
+        self._parts -= 1
+        if not value or self._parts < 0 or schema.ref in outer:
             return None
         if schema.ref:
             outer = (*outer, schema.ref)
@@ -337,7 +336,7 @@ class Schemas:
             return examples[0]
         for variant in (*schema.get("oneOf").parts(), *schema.get("anyOf").parts()):
             if variant.value not in ({"type": "null"}, {}):
-                return self._example(variant, outer, budget, leave_out)
+                return self._example(variant, outer, leave_out)
         types = [part for part in _as_list(value.get("type")) if part != "null"]
         kind = types[0] if types and isinstance(types[0], str) else _type_by_keys(value)
         if kind == "object" or (kind == "anything" and value.get("allOf")):
@@ -345,16 +344,16 @@ class Schemas:
                 return {}
             members = self.fields(schema)
             if not members and (extended := schema.get("allOf").parts()):
-                return self._example(extended[0], outer, budget, leave_out)
+                return self._example(extended[0], outer, leave_out)
             return {
-                member.name or "name": self._example(member.schema, outer, budget, leave_out)
+                member.name or "name": self._example(member.schema, outer, leave_out)
                 for member in members[:40]
                 if not member.schema.flag(leave_out)
             }
         if kind == "array":
             inner = None
             if len(outer) <= _EXAMPLE_DEEP:
-                inner = self._example(schema.get("items"), outer, budget, leave_out)
+                inner = self._example(schema.get("items"), outer, leave_out)
             return [] if inner is None else [inner]
         if kind in ("integer", "number"):
             least = value.get("minimum")
