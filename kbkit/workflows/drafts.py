@@ -104,38 +104,15 @@ def draft_of_site(
         linked_pages = [page for href in links(root) if (page := scope.link(href, response.url))]
         source = _source("crawl", start, allow_private)
         source |= {"limit": _LIMIT, "delay": round(robots.delay(start), 1)}
-        return _draft(root, text, scope, sitemap_pages, linked_pages, source=source)
-
-
-def title_of(root: Element) -> str:
-    page_title = next((text for part in root.iter("title") if (text := plain_text(part))), "")
-    parts = re.split(r"\s+[|—–·]\s+|\s+-\s+", page_title)
-    title = parts[-1] if _GENERIC.fullmatch(parts[0]) else parts[0]
-    if inner := _IN_BRACKETS.fullmatch(title):
-        title = inner[1]
-    if not _WORD.search(_ABOUT_DOCUMENTS.sub(" ", title)):  # "3.11 documentation" is no name
-        title = next((text for head in root.iter("h1") if (text := plain_text(head))), title)
-    return plain(title)[:80]
-
-
-def _draft(
-    root: Element,
-    html: str,
-    scope: CrawlScope,
-    sitemap_pages: Sequence[str],
-    linked_pages: Sequence[str],
-    *,
-    source: dict[str, object],
-) -> Draft:
     start = scope.start
-    generator, title = generator_of(root, html), title_of(root)
+    generator, title = generator_of(root, text), title_of(root)
     language = (root.get("lang") or "").strip().lower()[:2]
     prefix = urlsplit(scope.prefix).path
     paths = [urlsplit(page).path for page in dict.fromkeys([*sitemap_pages, *linked_pages])]
     excluded = exclusions(prefix, paths, generator, language)
     patterns = [each.pattern for each in excluded]
     remaining = [path for path in paths if not matches(path, patterns)]
-    page = extract(html, start)
+    page = extract(text, start)
     findings = [f"{'A site' if not generator else f'A site made by {generator}'}: {start}"]
     if sitemap_pages:
         source["limit"] = max(100, -(-len(remaining) * 5 // 4 // 50) * 50)
@@ -166,6 +143,17 @@ def _draft(
         attribution=page.license.attribution,
         title=title,
     )
+
+
+def title_of(root: Element) -> str:
+    page_title = next((text for part in root.iter("title") if (text := plain_text(part))), "")
+    parts = re.split(r"\s+[|—–·]\s+|\s+-\s+", page_title)
+    title = parts[-1] if _GENERIC.fullmatch(parts[0]) else parts[0]
+    if inner := _IN_BRACKETS.fullmatch(title):
+        title = inner[1]
+    if not _WORD.search(_ABOUT_DOCUMENTS.sub(" ", title)):  # "3.11 documentation" is no name
+        title = next((text for head in root.iter("h1") if (text := plain_text(head))), title)
+    return plain(title)[:80]
 
 
 def exclusions(prefix: str, paths: Sequence[str], generator: str, language: str) -> list[Exclusion]:
