@@ -43,7 +43,6 @@ class KbMagics(Magics):
     def __init__(self, shell: InteractiveShell) -> None:
         super().__init__(shell)
         self._variables = shell.user_ns
-        self.matcher: Callable[[CompletionContext], SimpleMatcherResult] | None = None
         self._opened: Workspace | None = None
         self._hits: Hits | None = None
         self._rated: Rating | None = None
@@ -95,6 +94,7 @@ class KbMagics(Magics):
             self._opened.close()
             self._opened = None
 
+    @context_matcher()  # type: ignore[untyped-decorator]
     def complete(self, context: CompletionContext) -> SimpleMatcherResult:
         match = _AT_KB.match(context.line_with_cursor[: context.cursor_position])
         if match is None:
@@ -196,13 +196,7 @@ def load(shell: InteractiveShell) -> None:
     magics = KbMagics(shell)
     shell.register_magics(magics)
     if shell.Completer is not None:
-
-        @context_matcher()  # type: ignore[untyped-decorator]
-        def complete_kb(context: CompletionContext) -> SimpleMatcherResult:
-            return magics.complete(context)
-
-        magics.matcher = complete_kb
-        shell.Completer.custom_matchers.append(complete_kb)
+        shell.Completer.custom_matchers.append(magics.complete)
 
 
 def unload(shell: InteractiveShell) -> None:
@@ -210,6 +204,6 @@ def unload(shell: InteractiveShell) -> None:
     if isinstance(magics, KbMagics):
         magics.close()
         if shell.Completer is not None:
-            shell.Completer.custom_matchers.remove(magics.matcher)
+            shell.Completer.custom_matchers.remove(magics.complete)
     for kind in ("line", "cell"):
         shell.magics_manager.magics[kind].pop("kb", None)
