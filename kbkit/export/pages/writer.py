@@ -104,10 +104,7 @@ def export_pages(
     )
 
 
-def remove_pages(directory: Path, kb: str) -> None:
-    before = Manifest.read(directory)
-    if not before.kb or before.kb != kb:
-        return
+def remove_pages(directory: Path, before: Manifest) -> None:
     with writing(directory, "the pages"):
         with _writing_pages(directory):
             for path in before.files:
