@@ -147,14 +147,9 @@ def _join_pieces(lines: list[str], starts: list[int], names: dict[int, str]) -> 
     size = 0
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         length = sum(len(line) + 1 for line in lines[start:end])
-        name = next(
-            (
-                names[n]
-                for n in range(start, min(end, start + 60))
-                if n in names and lines[n][:1].strip()
-            ),
-            "",
-        )
+        places = range(start, min(end, start + 60))
+        outermost = (names[n] for n in places if n in names and lines[n][:1].strip())
+        name = next(outermost, "")
         if merged and not name and not merged[-1][1] and size + length <= GROUP:
             size += length
             continue

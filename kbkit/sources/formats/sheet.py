@@ -92,11 +92,8 @@ def _split_at_header(
 
 def _length(row: list[str], width: int = 0) -> int:
     """Return the characters of a row in a table of at least this width."""
-    return (
-        sum(len(escape(cell)) + cell.count("|") + 3 for cell in row)
-        + 2
-        + 3 * max(0, width - len(row))
-    )
+    cells = sum(len(escape(cell)) + cell.count("|") + 3 for cell in row)
+    return cells + 2 + 3 * max(0, width - len(row))
 
 
 def _group(header: list[str], group: list[Row]) -> str:

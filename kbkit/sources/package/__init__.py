@@ -195,11 +195,7 @@ def _page(
     path: str, item: Any, methods: Sequence[tuple[str, Any]] = (), *, accessor: bool = False
 ) -> str:
     """Write the page of an object; ``""`` if nothing is documented."""
-    members = (
-        sorted(introspection.public_members(item), key=lambda pair: pair[0])
-        if item.is_module
-        else []
-    )
+    members = sorted(introspection.public_members(item)) if item.is_module else []
     if not (item.docstring or members or methods):
         return ""
     initial = item.members.get("__init__")
