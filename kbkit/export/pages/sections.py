@@ -11,7 +11,7 @@ from typing import Any
 
 from kbkit.export.pages.contents import ContentsLink, ReadingOrder, Trail, bare, introduces, rank
 from kbkit.export.pages.paths import uri_parts
-from kbkit.models.documents import Navigation
+from kbkit.models.documents import Crumb, Navigation
 from kbkit.models.values import shared_length
 
 MIN_DOCUMENTS = 3
@@ -211,24 +211,17 @@ class _Tree:
             return key[:-2] if key[-2:-1] == (_NAME,) else self._folder(key[:-1])
         navigation = self._navigation.get(uri)
         start = self._starts[self._folders[uri][:1]] if self._folders[uri] else self._top
-        if navigation is not None and navigation.breadcrumbs == () and key != start:
-            return start
-        index = (
-            None
-            if navigation is None or key == start
-            else self._by_breadcrumbs(uri, navigation, start)
-        )
-        if index is not None:
-            return self._by_contents(uri, index)
+        if navigation is not None and navigation.breadcrumbs is not None and key != start:
+            if not navigation.breadcrumbs:
+                return start
+            return self._by_contents(uri, self._by_breadcrumbs(uri, navigation.breadcrumbs, start))
         folder = self._folders[uri]
         index = self._by_contents(uri, self._folder(key[:-1]) if key == folder else folder)
         return self._families.get(uri, index) if index == folder else index
 
-    def _by_breadcrumbs(self, uri: str, place: Navigation, start: Key) -> Key | None:
-        if place.breadcrumbs is None:
-            return None
+    def _by_breadcrumbs(self, uri: str, breadcrumbs: Sequence[Crumb], start: Key) -> Key:
         key = start
-        for crumb in place.breadcrumbs:
+        for crumb in breadcrumbs:
             page = self._by_address.get(bare(crumb.uri)) if crumb.uri else None
             if page in (self._front, uri):
                 continue
