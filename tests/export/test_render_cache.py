@@ -11,7 +11,8 @@ PICTURES = {"p.svg": "<svg/>"}
 def rendered(folder, text=TEXT, links=LINKS, pictures=PICTURES, document=False, path="a.md"):
     """Return a page and whether it came from the cache."""
     pages = RenderCache(folder)
-    page = pages.render(path, text, links.get, pictures.get, {}.get, document=document)
+    finders = {"links": links.get, "pictures": pictures.get, "images": {}.get}
+    page = pages.render(path, text, finders, document=document)
     pages.close()
     return page, pages.hits == 1
 
@@ -71,7 +72,8 @@ def test_pages_are_rendered_without_a_cache(tmp_path):
 def test_concurrent_builds_do_not_block(tmp_path):
     one, other = RenderCache(tmp_path), RenderCache(tmp_path)
     for pages in (one, other):
-        pages.render("a.md", TEXT, LINKS.get, PICTURES.get, {}.get, document=False)
+        finders = {"links": LINKS.get, "pictures": PICTURES.get, "images": {}.get}
+        pages.render("a.md", TEXT, finders, document=False)
     other.close()
     one.close()
     assert rendered(tmp_path)[1]

@@ -33,7 +33,7 @@ from kbkit.export.pages.document_page import DOCUMENTS, FULL_TEXT
 from kbkit.export.pages.outline import BROWSE
 from kbkit.export.pages.paths import digest
 from kbkit.text.markdown import extensions, rendering, sanitizing
-from kbkit.text.markdown.rendering import Picture, Rendered, ResolvePage, add_date, render
+from kbkit.text.markdown.rendering import Rendered, ResolvePage, add_date, render
 
 _LIBRARIES = ("kbkit", "markdown-it-py", "nh3", "pygments")
 
@@ -48,14 +48,7 @@ class RenderCache:
         self._folder = folder
 
     def render(
-        self,
-        path: str,
-        text: str,
-        resolve: ResolvePage,
-        picture: Picture,
-        image: ResolvePage,
-        *,
-        document: bool,
+        self, path: str, text: str, finders: Mapping[str, ResolvePage], *, document: bool
     ) -> Rendered:
         """Render a page, or return it from the cache."""
         name = f"{hashlib.sha256(path.encode('utf-8', 'replace')).hexdigest()}.json"
@@ -63,7 +56,6 @@ class RenderCache:
         source = f"{self._renderer_version} {document} {text}".encode("utf-8", "replace")
         key = hashlib.blake2b(source, digest_size=16).hexdigest()
         cached = self._load(name, key)
-        finders = {"links": resolve, "pictures": picture, "images": image}
         if cached and all(
             find(href) == target
             for kind, find in finders.items()
@@ -79,7 +71,9 @@ class RenderCache:
             targets[kind][href] = found = finders[kind](href)
             return found
 
-        links, pictures, images = (partial(record, kind) for kind in finders)
+        links, pictures, images = (
+            partial(record, kind) for kind in ("links", "pictures", "images")
+        )
         page = render(text, links, document=document, picture=pictures, image=images)
         values = {"key": key, **targets, "plain": page.plain, "html": page.html, "toc": page.toc}
         if self._folder is not None:
@@ -153,9 +147,11 @@ class ExportedPage(Page):
         rendered = self.renderer.render(
             self.file.src_uri,
             self.markdown or "",
-            lambda href: _page_url(href, self.file, files),
-            lambda href: _picture(href, self.file, files, self.pictures),
-            lambda src: _image(src, self.file, files, self.images),
+            {
+                "links": lambda href: _page_url(href, self.file, files),
+                "pictures": lambda href: _picture(href, self.file, files, self.pictures),
+                "images": lambda src: _image(src, self.file, files, self.images),
+            },
             document="source" in self.meta,
         )
         plain = add_date(rendered.plain, self.checked)
