@@ -167,13 +167,8 @@ def import_files(
 def _source(
     caller: Caller, values: Mapping[str, Any], body: _Import, *, uploaded: bool = False
 ) -> dict[str, Any]:
-    arguments = {
-        **values,
-        "document_type": body.document_type,
-        "tags": body.tags,
-        "allow_private": body.allow_private,
-    }
-    source = parse_source(arguments)
+    shared = body.model_dump(include={"document_type", "tags", "allow_private"})
+    source = parse_source({**values, **shared})
     if not uploaded:
         check_source(caller, source)
         _check_address(source)
