@@ -194,9 +194,7 @@ def index_content(
         prior=rating_prior(rated),
         documents=[
             replace(
-                indexed[owner],
-                chunks=sum(1 for _ in parts),
-                label=labels[uris[indexed[owner].path]],
+                indexed[owner], chunks=len(list(parts)), label=labels[uris[indexed[owner].path]]
             )
             for owner, parts in groupby(owners)
         ],

@@ -96,11 +96,7 @@ class IndexVectors:
     """The vectors of chunks, or of summaries; `kind` is that of their shards."""
 
     def __init__(
-        self,
-        metadata: Mapping[str, Any],
-        rows: int,
-        kind: str,
-        shard: Callable[[str], Mapping[str, Any]],
+        self, metadata: dict[str, Any], rows: int, kind: str, shard: Callable[[str], dict[str, Any]]
     ) -> None:
         self.dimensions: int = metadata.get("dimensions", 0)
         self.modelled: bool = metadata.get("model", False)
@@ -184,7 +180,7 @@ class PublishedIndex:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.read: list[str] = []
-        self._shards: dict[str, Mapping[str, Any]] = {}
+        self._shards: dict[str, dict[str, Any]] = {}
         self._core = self._shard("core")
         if self._core.get("format") != FORMAT:
             raise ExportError(f"{self.folder}: an index of another version; export again")
@@ -346,7 +342,7 @@ class PublishedIndex:
         page, title = next((page, title) for n, page, title, *_ in shard["d"] if n == owner)
         return PublishedHit(self._columns.name, row, score, page, title, heading, anchor, text)
 
-    def _shard(self, name: str) -> Mapping[str, Any]:
+    def _shard(self, name: str) -> dict[str, Any]:
         if name not in self._shards:
             path = self.folder / f"{name}.js"
             with intact(path):

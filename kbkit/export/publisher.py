@@ -135,12 +135,7 @@ class Publisher:
     attachments: Attachments | None = None
 
     def export(
-        self,
-        folder: Path,
-        *,
-        build: bool = True,
-        standalone: bool = False,
-        on_progress: OnProgress = ignore,
+        self, folder: Path, *, build: bool, standalone: bool, on_progress: OnProgress
     ) -> ExportReport:
         report = self.export_pages(folder / DOCS, on_progress=on_progress, project=folder)
         report = replace(report, folder=folder)
@@ -174,6 +169,7 @@ class Publisher:
             )
             documents = StoredDocuments(transaction, self.kb_id)
             entries = indexed_files.list_entries(transaction) if self.kb_id == ENTRIES else ()
+            best = [entry.slug for entry in entries]
             archives = {}
             if self.attachments is not None:
                 uris = {document.id: document.uri for document in documents}
@@ -185,12 +181,7 @@ class Publisher:
                 site,
                 on_progress,
                 images=self.stores.images.read,
-                facts=replace(
-                    gathered,
-                    sections=self.sections,
-                    downloads=archives,
-                    best=[entry.slug for entry in entries],
-                ),
+                facts=replace(gathered, sections=self.sections, downloads=archives, best=best),
             )
         on_progress(Progress("index", 0, 1, "search index"))
         seconds = {**report.seconds, **self._fit(on_progress), **self._write_index(folder)}

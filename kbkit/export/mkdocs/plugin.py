@@ -111,9 +111,7 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
             }
             places = {posixpath.normpath(f"{prefix}/{path}"): path for path in manifest.files}
             pictures = frozenset(
-                place
-                for place in places
-                if place.endswith(".svg") and f"/{IMAGES}/" not in f"/{place}"
+                each for each in places if each.endswith(".svg") and f"/{IMAGES}/" not in f"/{each}"
             )
             for place, path in places.items():
                 file = files.get_file_from_path(place)
@@ -221,11 +219,8 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
         for prefix in self.exports:
-            publish_documents(
-                Path(config.docs_dir, prefix),
-                Path(config.site_dir, prefix),
-                partial(self._address, prefix),
-            )
+            docs, site = Path(config.docs_dir, prefix), Path(config.site_dir, prefix)
+            publish_documents(docs, site, partial(self._address, prefix))
         if self.search.kbs:
             name = html.unescape(config.site_name)
             directories = config.use_directory_urls

@@ -231,9 +231,7 @@ def guides_content(
 
 
 def _summaries(
-    titles: Mapping[str, str],
-    chunks_of: Mapping[str, Sequence[IndexedChunk]],
-    encoder: FittedEncoder,
+    titles: Mapping[str, str], chunks_of: Mapping[str, list[IndexedChunk]], encoder: FittedEncoder
 ) -> IndexedSummaries:
     texts = []
     for page, title in titles.items():

@@ -31,12 +31,7 @@ IMAGES = "images"
 
 
 def document_page(
-    document: Document,
-    entry: OutlineEntry,
-    outline: SiteOutline,
-    links: LinkMap,
-    *,
-    dead: list[str],
+    document: Document, entry: OutlineEntry, outline: SiteOutline, links: LinkMap, dead: list[str]
 ) -> str:
     """Write a document's page; relative links without a target stay, and are added to ``dead``."""
     images, path = document.images, outline.paths[entry.uri]

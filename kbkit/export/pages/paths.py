@@ -95,13 +95,8 @@ def collision_key(path: str) -> str:
 
 
 def assign_paths(
-    uris: Iterable[str],
-    folder: str,
-    *,
-    previous: Mapping[str, str] | None = None,
-    used: Iterable[str] = (),
+    uris: Iterable[str], folder: str, *, previous: Mapping[str, str] = {}, used: Iterable[str] = ()
 ) -> dict[str, str]:
-    previous = previous or {}
     keys = {collision_key(path.removesuffix(".md")) for path in used}
     paths: dict[str, str] = {}
     fresh: list[str] = []
