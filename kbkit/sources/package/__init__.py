@@ -52,14 +52,8 @@ def origin_of(name: str) -> CodeOrigin:
     package = distribution_of(name)
     if package is None:
         return CodeOrigin()
-    info = package.metadata
-    return CodeOrigin(
-        info["Name"],
-        package.version or "",
-        _declared_repository(package),
-        _license(package),
-        (info.get_all("Summary") or [""])[0],
-    )
+    place, described = _declared_repository(package), next(iter(_stated(package, "Summary")), "")
+    return CodeOrigin(package.name, package.version or "", place, _license(package), described)
 
 
 def distribution_of(name: str) -> metadata.Distribution | None:
@@ -78,20 +72,21 @@ def distribution_of(name: str) -> metadata.Distribution | None:
     return None
 
 
+def _stated(package: metadata.Distribution, key: str) -> list[str]:
+    return [str(value).strip() for value in package.metadata.get_all(key) or []]
+
+
 def _license(package: metadata.Distribution) -> License:
-    info = package.metadata
-
-    def values(key: str) -> list[str]:
-        return [str(value).strip() for value in info.get_all(key) or []]
-
     classifiers = [
         line.rpartition("::")[2].strip()
-        for line in values("Classifier")
+        for line in _stated(package, "Classifier")
         if line.startswith("License ::") and line.count("::") > 1
     ]
     # some packages state the whole license text
-    license_lines = [line.strip() for text in values("License") for line in text.split("\n")]
-    names = [*values("License-Expression"), *license_lines[:1], *classifiers]
+    license_lines = [
+        line.strip() for text in _stated(package, "License") for line in text.split("\n")
+    ]
+    names = [*_stated(package, "License-Expression"), *license_lines[:1], *classifiers]
     licenses = [License.stated(name) for name in names if not _NOTICE.match(name)]
     recognized = next((license for license in licenses if standard_name(license.name)), None)
     notice = next((line for line in license_lines if _NOTICE.match(line)), "")
@@ -102,10 +97,11 @@ def _license(package: metadata.Distribution) -> License:
 def _declared_repository(package: metadata.Distribution) -> str:
     """Return the repository in the metadata, preferably with a matching label."""
     urls: dict[str, str] = {}
-    for line in package.metadata.get_all("Project-URL") or []:
+    for line in _stated(package, "Project-URL"):
         label, _, url = line.partition(",")
         urls.setdefault(re.sub(r"[\W_]", "", label).lower(), url.strip())
-    urls.setdefault("homepage", (package.metadata.get_all("Home-page") or [""])[0])
+    for url in _stated(package, "Home-page"):
+        urls.setdefault("homepage", url)
     preferred = (urls.get(label, "") for label in _NAMES)
     return next(filter(None, map(repository, (*preferred, *urls.values()))), "")
 
