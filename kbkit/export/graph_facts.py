@@ -31,7 +31,7 @@ _MIN_MENTIONS = 2  # passages and pages that mention a main subject
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EntityMentions:
+class Mentions:
     """Mentions of entities by id, in this knowledge base only; merged entities count as one.
 
     Attributes:
@@ -62,7 +62,7 @@ class EntityMentions:
         }
 
 
-def entity_mentions(transaction: Transaction, kb_id: str, snapshot: Snapshot) -> EntityMentions:
+def entity_mentions(transaction: Transaction, kb_id: str, snapshot: Snapshot) -> Mentions:
     seqs_of = reading.mentions(transaction, kb_id)
     subjects = reading.names(transaction) if seqs_of else {}
     groups: dict[str, list[str]] = {}
@@ -84,7 +84,7 @@ def entity_mentions(transaction: Transaction, kb_id: str, snapshot: Snapshot) ->
         owners, counts = np.unique(snapshot.owners[rows], return_counts=True)
         order = np.argsort(-counts, kind="stable")
         documents[root] = owners[order].astype(np.int64), counts[order].astype(np.int64)
-    return EntityMentions(names, aliases, documents)
+    return Mentions(names, aliases, documents)
 
 
 GAPS = 20
@@ -124,11 +124,7 @@ def look_at_graph(stores: Stores, name: str, state: str = "") -> GraphView | Non
 
 
 def graph_facts(
-    transaction: Transaction,
-    kb_id: str,
-    snapshot: Snapshot,
-    view: GraphView,
-    mentions: EntityMentions,
+    transaction: Transaction, kb_id: str, snapshot: Snapshot, view: GraphView, mentions: Mentions
 ) -> GraphFacts:
     drawn = [node for node in view.layout.nodes if node.target.id in mentions.names]
     numbers = {node.target: number for number, node in enumerate(drawn)}
@@ -169,14 +165,8 @@ def graph_facts(
         )
         for edge in (*inside[:EDGES], *outside[:FURTHER])
     )
-    return GraphFacts(
-        tuple(nodes),
-        len(drawn),
-        published_edges,
-        tuple(_gaps(view.gaps, places)),
-        max(view.layout.total, len(drawn)),
-        view.state,
-    )
+    gaps, total = list(_gaps(view.gaps, places)), max(view.layout.total, len(drawn))
+    return GraphFacts(nodes, len(drawn), published_edges, gaps, total, view.state)
 
 
 def _drawn(
@@ -231,7 +221,7 @@ def _descriptions(transaction: Transaction, kb_id: str, places: _Definitions) ->
 class _Places(NamedTuple):
     uris: Mapping[str, str]
     snapshot: Snapshot
-    mentions: EntityMentions
+    mentions: Mentions
     definitions: _Definitions
 
     def node(self, id_: str, type_: str) -> GraphNode:
@@ -266,7 +256,5 @@ def _gaps(gaps: Sequence[Gap], places: _Places) -> Iterator[GraphGap]:
             if id_ in places.uris:
                 place = GraphPlace(places.uris[id_])
                 yield GraphGap(plain(gap.name), gap.kind.value, gap.reason, (place,))
-        elif id_ in places.mentions.names:
-            yield GraphGap(
-                places.mentions.names[id_], gap.kind.value, gap.reason, places.of_entity(id_)
-            )
+        elif name := places.mentions.names.get(id_):
+            yield GraphGap(name, gap.kind.value, gap.reason, places.of_entity(id_))
