@@ -235,14 +235,9 @@ def _documents(uri: str, parsed: ParsedFile) -> list[SourceDocument]:
         while part_uri in documents:
             number += 1
             part_uri = f"{uri}/{quote(part.name, safe='/ ')}-{number}"
+        kind, metadata = _detect_type(uri, part), dict(part.metadata)
         documents[part_uri] = SourceDocument(
-            part_uri,
-            part.title,
-            part.content,
-            _detect_type(uri, part),
-            part.tags,
-            dict(part.metadata),
-            note=part.note,
+            part_uri, part.title, part.content, kind, part.tags, metadata, note=part.note
         )
     return list(documents.values())
 

@@ -61,12 +61,8 @@ def read_notebook(data: bytes, name: str) -> list[Part]:
     notebook = loaded if isinstance(loaded, dict) else {}
     cells = notebook.get("cells")
     if cells is None and isinstance(notebook.get("worksheets"), list):
-        cells = [
-            cell
-            for sheet in notebook["worksheets"]
-            if isinstance(sheet, dict)
-            for cell in _list(sheet.get("cells"))
-        ]
+        sheets = [sheet for sheet in notebook["worksheets"] if isinstance(sheet, dict)]
+        cells = [cell for sheet in sheets for cell in _list(sheet.get("cells"))]
     if not isinstance(cells, list):
         raise UnreadableError("broken: not a notebook (it has no cells)")
     if len(cells) > _MAX_CELLS:

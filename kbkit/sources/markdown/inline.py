@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from html import unescape
 from typing import TYPE_CHECKING, NamedTuple
@@ -116,14 +116,10 @@ _REACH = 4_000  # maximum characters of an element
 
 
 def plain_markup(
-    text: str,
-    *,
-    notes: frozenset[str] = frozenset(),
-    components: bool = False,
-    targets: Mapping[str, str] | None = None,
+    text: str, *, notes: Collection[str] = (), components: bool, targets: Mapping[str, str] = {}
 ) -> str:
     """Convert inline markup of dialects; the blocks must be CommonMark."""
-    writer = _LineWriter(notes, components, targets or {})
+    writer = _LineWriter(notes, components, targets)
     out: list[str] = []
     at = 0
     parsed = list(blocks(text))
@@ -160,7 +156,7 @@ def heading_titles(text: str) -> dict[str, str]:
 
 
 class _LineWriter(NamedTuple):
-    notes: frozenset[str]
+    notes: Collection[str]
     components: bool
     targets: Mapping[str, str]
 
