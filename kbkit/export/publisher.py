@@ -158,7 +158,7 @@ class Publisher:
         graph = self._graph(folder)
         with self.stores.database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, self.kb_id)
-            info = knowledge_bases.describe(transaction, row)
+            info = knowledge_bases.describe(transaction, row.id)
             site = spec_of(row).site
             if self.kb_id in BUILT_IN and not site.title:
                 site = site.model_copy(update={"title": row.name.capitalize()})

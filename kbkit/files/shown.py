@@ -43,9 +43,7 @@ class ShownKnowledgeBases:
         return [row.name for row in self._rows()]
 
     def _rows(self) -> builtins.list[KnowledgeBaseRow]:
-        with self._database.read() as transaction:
-            names = knowledge_bases.names(transaction)
-            rows = [knowledge_bases.get(transaction, name) for name in names]
+        rows = self._database.look_up(knowledge_bases.rows)
         return [row for row in rows if row.id != FILES]
 
     def list(self, parts: tuple[str, ...]) -> list[FileInfo]:

@@ -172,8 +172,7 @@ class Graph(Editing):
         """
         check_integer("limit", limit, 1)
         with self._read() as transaction:
-            names = knowledge_bases.names(transaction)
-            kbs = {knowledge_bases.get(transaction, name).id: name for name in names}
+            kbs = {row.id: row.name for row in knowledge_bases.rows(transaction)}
             return _passages(transaction, kbs, self._target(transaction, target), limit)
 
     def path(self, source: Named, target: Named) -> list[Step]:

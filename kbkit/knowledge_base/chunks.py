@@ -108,7 +108,7 @@ class Chunks(Items):
         with self._database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, self._handle.id)
             sampled, vectors = corpus.sample(transaction, row.id, row.dimensions, limit, seed)
-            chunks = knowledge_bases.describe(transaction, row).chunks
+            chunks = knowledge_bases.describe(transaction, row.id).chunks
         return map_frame(sampled, vectors, chunks)
 
     def fit_query_encoder(self) -> Mapping[str, Any]:

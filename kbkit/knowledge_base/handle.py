@@ -93,10 +93,7 @@ class Handle:
         return self._spec[1]
 
     def info(self) -> KnowledgeBaseInfo:
-        with self.stores.database.read() as transaction:
-            return knowledge_bases.describe(
-                transaction, knowledge_bases.get_by_id(transaction, self.id)
-            )
+        return self.look_up(knowledge_bases.describe)
 
     def revision(self) -> tuple[int, int, int]:
         return (self.row().version, *self._cached_read(ratings.extent))
@@ -107,10 +104,9 @@ class Handle:
     def _site_state(self, transaction: Transaction, kb_id: str) -> str:
         site = self.spec.site
         options = {FILES: site.files, ENTRIES: site.entries}
-        names = knowledge_bases.names(transaction)
-        ids = [id_ for id_, is_shown in options.items() if is_shown and id_ in names]
-        rows = [knowledge_bases.get(transaction, id_) for id_ in ids if id_ != kb_id]
-        sections = [f" {row.version} {ratings.extent(transaction, row.id)}" for row in rows]
+        rows = knowledge_bases.rows(transaction)
+        shown = [row for row in rows if options.get(row.id) and row.id != kb_id]
+        sections = [f" {row.version} {ratings.extent(transaction, row.id)}" for row in shown]
         return "".join([reading.graph_state(transaction, kb_id), *sections])
 
     def site_folder(self) -> Path:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from kbkit.knowledge_base.feedback import Feedback, Ratings
     from kbkit.knowledge_base.ingestion import Ingestion
     from kbkit.knowledge_base.sources import Sources
-    from kbkit.models import ExportReport
 
 
 @explain_calls
@@ -324,7 +323,7 @@ class KnowledgeBase(Searches):
         files: bool | None = None,
         entries: bool | None = None,
         on_progress: OnProgress | None = None,
-    ) -> ExportReport:
+    ) -> models.ExportReport:
         """Write the knowledge base as a MkDocs project, and build its site.
 
         Args:
@@ -389,10 +388,9 @@ class KnowledgeBase(Searches):
             if kb_id == self.id:
                 continue
             folder = section_folder(project, kb_id)
-            with self._stores.database.read() as transaction:
-                exists = kb_id in knowledge_bases.names(transaction)
-                row = knowledge_bases.get(transaction, kb_id) if exists else None
-            if not is_included or row is None or row.id != kb_id:
+            rows = self._stores.database.look_up(knowledge_bases.rows)
+            row = next((row for row in rows if row.id == kb_id), None)
+            if not is_included or row is None:
                 withdraw(folder, kb_id)
                 continue
             section = KnowledgeBase(self._handle.resources, row)

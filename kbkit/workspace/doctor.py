@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from kbkit.errors import KbkitError
-from kbkit.models.values import Finding, Health, Run
+from kbkit.knowledge_base.handle import Handle
+from kbkit.models.values import Finding, Health, Problem, Run
 from kbkit.stores.catalog import inspection, knowledge_bases, runs
 from kbkit.stores.catalog.database import RESTORE
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
-
-if TYPE_CHECKING:
-    from kbkit.knowledge_base.handle import Handle
-    from kbkit.models import Problem
-    from kbkit.stores.stores import Stores
+from kbkit.stores.stores import Stores
 
 _RESTORE = f"{RESTORE}, or build its recipes again there"
 _REPAIR = "run `kbkit doctor --repair`"
@@ -48,9 +44,7 @@ class Doctor:
         self._report("catalog", "", faults, _REPAIR if derived else _RESTORE)
         if faults:
             return Health(tuple(self._findings))
-        with database.read() as transaction:
-            names = knowledge_bases.names(transaction)
-            rows = [knowledge_bases.get(transaction, name) for name in names]
+        rows = database.look_up(knowledge_bases.rows)
         for row in rows:
             self._examine(row)
         self._outside()

@@ -82,9 +82,8 @@ def _message(error: Exception) -> str:
 
 def misfits(transaction: Transaction) -> Iterator[str]:
     """Find values that are readable, but impossible."""
-    for row in [knowledge_bases.get(transaction, x) for x in knowledge_bases.names(transaction)]:
-        problems = (*wrong_config(row), *wrong_vectors(transaction, row))
-        for problem in problems:
+    for row in knowledge_bases.rows(transaction):
+        for problem in (*wrong_config(row), *wrong_vectors(transaction, row)):
             yield f"{row.name}: {problem}"
 
 

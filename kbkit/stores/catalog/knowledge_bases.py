@@ -148,6 +148,12 @@ _NOT_DELETED = knowledge_bases.c.deleted_at.is_(None)
 _BY_ID = sa.select(knowledge_bases).where(knowledge_bases.c.id == sa.bindparam("kb"), _NOT_DELETED)
 
 
+def rows(transaction: Transaction) -> list[KnowledgeBaseRow]:
+    """List all knowledge bases by name."""
+    query = sa.select(knowledge_bases).where(_NOT_DELETED).order_by(knowledge_bases.c.name)
+    return [KnowledgeBaseRow(**row._mapping) for row in transaction.execute(query)]
+
+
 def ids(transaction: Transaction) -> set[str]:
     return set(transaction.scalars(sa.select(knowledge_bases.c.id).where(_NOT_DELETED)))
 
@@ -214,14 +220,12 @@ _SHOWN = ["id", "name", "description", "embedder", "dimensions", "collection"]
 _SHOWN += ["created_at", "updated_at", "summary_embedder"]
 
 
-def describe(transaction: Transaction, row: KnowledgeBaseRow) -> KnowledgeBaseInfo:
-    return _figures(transaction, [row])[0]
+def describe(transaction: Transaction, kb_id: str) -> KnowledgeBaseInfo:
+    return _figures(transaction, [get_by_id(transaction, kb_id)])[0]
 
 
 def describe_all(transaction: Transaction) -> list[KnowledgeBaseInfo]:
-    query = sa.select(knowledge_bases).where(_NOT_DELETED).order_by(knowledge_bases.c.name)
-    rows = transaction.execute(query)
-    return _figures(transaction, [KnowledgeBaseRow(**row._mapping) for row in rows])
+    return _figures(transaction, rows(transaction))
 
 
 def _figures(transaction: Transaction, rows: Sequence[KnowledgeBaseRow]) -> list[KnowledgeBaseInfo]:
