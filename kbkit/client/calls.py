@@ -68,11 +68,6 @@ class Request(Generic[T]):
         values = {name: to_json(each) for name, each in self.query.items() if each is not None}
         return httpx.QueryParams(values)
 
-    @property
-    def may_repeat(self) -> bool:
-        """Whether the request may be sent again if its outcome is unknown."""
-        return self.method in ("GET", "HEAD", "PUT", "DELETE") or "Idempotency-Key" in self.headers
-
 
 class Blocking:
     """Base of clients that block until the response."""
@@ -154,6 +149,7 @@ def only_local(name: str, command: str) -> LocalOnlyError:
 ATTEMPTS = 3
 """Attempts of a repeatable request."""
 _MAX_WAIT = 30.0
+_REPEATABLE = ("GET", "HEAD", "PUT", "DELETE")
 _NOTHING: Mapping[str, Any] = {}
 _Outcome = httpx.Response | httpx.HTTPError
 
@@ -224,8 +220,9 @@ class _Base:
     def _wait(self, request: Request[Any], attempt: int, outcome: _Outcome) -> float | None:
         response = outcome if isinstance(outcome, httpx.Response) else None
         status = None if response is None else response.status_code
-        # a rate limit applies before any work
-        should_retry = status == 429 or (status in (None, 502, 503, 504) and request.may_repeat)
+        # its outcome may be unknown; a rate limit applies before any work
+        may_repeat = request.method in _REPEATABLE or "Idempotency-Key" in request.headers
+        should_retry = status == 429 or (status in (None, 502, 503, 504) and may_repeat)
         if attempt >= ATTEMPTS or not should_retry:
             return None
         # exponential backoff with jitter; needs no secure randomness

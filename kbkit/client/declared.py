@@ -139,7 +139,7 @@ def call(
                     query |= value if isinstance(value, Mapping) else {name: value}
             elif arguments or body:
                 json = json_body(**_fill(body or {}, self), **arguments)
-            headers, content = matching(version), None
+            headers, content = {} if version is None else {"If-Match": f'"{version}"'}, None
             if text:
                 headers["Content-Type"] = "text/plain; charset=utf-8"
                 content, json = arguments[text].encode(), None
@@ -242,11 +242,6 @@ def url(template: str, /, *names: Any, **named: Any) -> str:
 def stamp(changed: datetime | None) -> str:
     """Return the version of something that was last changed at a time."""
     return "unchanged" if changed is None else changed.isoformat()
-
-
-def matching(version: str | None) -> dict[str, str]:
-    """Return headers that limit a change to a version; ``None`` for any version."""
-    return {} if version is None else {"If-Match": f'"{version}"'}
 
 
 def address(path: str, owner: Any, /, **names: Any) -> tuple[str, dict[str, Any]]:
