@@ -77,14 +77,15 @@ class Copier:
 
     def _require_free_destination(self) -> None:
         with self.destination.read() as transaction:
-            mark = unfinished_mark(transaction)
-            if mark and mark != mark_of(self.address):
+            version = transaction.execute(sa.select(VERSION.c.version_num)).scalar_one()
+            unfinished = version.startswith(UNFINISHED)
+            if unfinished and version != mark_of(self.address):
                 raise ConflictError(
                     f"{self.place}: a migration of another workspace, or by another version of "
                     "kbkit, was started here and is not complete; run it again, or name an "
                     "empty place to migrate to"
                 )
-            if mark or is_empty(transaction):
+            if unfinished or not any(map(transaction.count, tables())):
                 return
             names = knowledge_bases.names(transaction)
         text = ", ".join(names[:_MAX_NAMES]) + (", ..." if len(names) > _MAX_NAMES else "")
@@ -259,11 +260,6 @@ def digest(rows_read: Iterable[Row]) -> tuple[int, str]:
     return count, hashed.hexdigest()
 
 
-def is_empty(transaction: Transaction) -> bool:
-    first = sa.select(sa.literal(1)).limit(1)
-    return not any(transaction.execute(first.select_from(table)).first() for table in tables())
-
-
 def mark(transaction: Transaction, source: str) -> None:
     transaction.execute(VERSION.update().values(version_num=mark_of(source)))
 
@@ -271,12 +267,6 @@ def mark(transaction: Transaction, source: str) -> None:
 def mark_of(source: str) -> str:
     digest = hashlib.blake2b(source.encode(), digest_size=6).hexdigest()
     return f"{UNFINISHED} {HEAD} {digest}"
-
-
-def unfinished_mark(transaction: Transaction) -> str:
-    """Return the mark of an unfinished copy; ``""`` for other catalogs."""
-    version: str = transaction.execute(sa.select(VERSION.c.version_num)).scalar_one()
-    return version if version.startswith(UNFINISHED) else ""
 
 
 def finish(transaction: Transaction) -> None:

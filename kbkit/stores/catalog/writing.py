@@ -210,7 +210,10 @@ def retire_document(transaction: Transaction, kb_id: str, document_id: str) -> C
 
 def delete_document(transaction: Transaction, kb_id: str, document_id: str) -> None:
     reading.get_document(transaction, kb_id, document_id)
-    put_in_trash(transaction, kb_id, document_id)
+    row = transaction.execute(sa.select(*_COLUMNS).where(documents.c.id == document_id)).one()
+    forget_deleted(transaction, kb_id, [row.uri])
+    values = {**row._mapping, "deleted_at": datetime.now(UTC)}
+    transaction.insert_one(deleted_documents, **values)
     retire_document(transaction, kb_id, document_id)
     transaction.delete(documents, documents.c.id == document_id)
 
@@ -329,13 +332,6 @@ class TrashedDocument:
     source_id: str | None
     document: SourceDocument
     labels: Labels
-
-
-def put_in_trash(transaction: Transaction, kb_id: str, document_id: str) -> None:
-    row = transaction.execute(sa.select(*_COLUMNS).where(documents.c.id == document_id)).one()
-    forget_deleted(transaction, kb_id, [row.uri])
-    values = {**row._mapping, "deleted_at": datetime.now(UTC)}
-    transaction.insert_one(deleted_documents, **values)
 
 
 def forget_deleted(transaction: Transaction, kb_id: str, uris: Collection[str]) -> None:
