@@ -54,12 +54,20 @@ class Improvement(Value):
 
 class _Estimate(Value):
     __slots__ = ()
+    model: str
+    characters: int
     input_tokens: int
     output_tokens: int
 
     def price(self, input_price: float, output_price: float) -> float:
         """Estimate the cost of what is left, by prices of a million tokens."""
         return (self.input_tokens * input_price + self.output_tokens * output_price) / 1e6
+
+    def _describe(self, left: str, most: str = "") -> str:
+        return (
+            f"{left} for {self.model}: {self.characters:,} characters, about "
+            f"{self.input_tokens:,} tokens in and {most}{self.output_tokens:,} out"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +94,7 @@ class Expansion(_Estimate):
     def __str__(self) -> str:
         if not self.documents:
             return f"nothing is left for {self.model}"
-        return (
-            f"{pluralize(self.documents)} for {self.model}: "
-            f"{self.characters:,} characters, about {self.input_tokens:,} tokens in and at most "
-            f"{self.output_tokens:,} out"
-        )
+        return self._describe(pluralize(self.documents), "at most ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +128,7 @@ class AnnotationReport(_Estimate):
     def __str__(self) -> str:
         if not self.chunks:
             return f"nothing is left for {self.model}"
-        return (
-            f"{pluralize(self.chunks, 'chunk')} for {self.model}: "
-            f"{self.characters:,} characters, about {self.input_tokens:,} tokens in and "
-            f"{self.output_tokens:,} out"
-        )
+        return self._describe(pluralize(self.chunks, "chunk"))
 
 
 @dataclass(frozen=True, slots=True)
