@@ -18,11 +18,10 @@ from enum import Enum, auto
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
-from uuid import uuid4
 from weakref import WeakValueDictionary
 
 from kbkit.errors import StoreUnreachableError, WorkspaceError
-from kbkit.stores.backend import CollectionError
+from kbkit.stores.backend import CollectionError, replacing
 from kbkit.stores.chroma_collections import (
     HNSW,
     OF_A_COLLECTION,
@@ -297,12 +296,8 @@ class FolderChecksums:
         text = json.dumps({"format": _FORMAT, "files": values})
         path = self.folder / _LIST
         if not path.exists() or path.read_text(encoding="utf-8") != text:
-            part = path.with_suffix(f".{uuid4().hex}.part")
-            try:
+            with replacing(path) as part:
                 part.write_text(text, encoding="utf-8")
-                part.replace(path)
-            finally:
-                part.unlink(missing_ok=True)
 
     def _files(self) -> list[str]:
         # leaves out unsaved graphs, whose files Chroma rewrites whenever it opens them

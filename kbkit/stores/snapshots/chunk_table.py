@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
+
+from kbkit.stores.backend import replacing
 
 Score = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 """Returns one score per vector."""
@@ -56,7 +57,6 @@ class ChunkTable:
         return counts.astype(np.int64)
 
 
-PART = ".part"
 CHECKED = ".checked"
 """Suffix of files that record a verified state."""
 _MARK = b"CRC2"
@@ -71,9 +71,8 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], metadata: dict[
     from safetensors.numpy import save_file
 
     path.parent.mkdir(exist_ok=True)
-    part = path.with_suffix(f".{uuid4().hex}{PART}")
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    try:
+    with replacing(path) as part:
         try:
             save_file(contiguous, part, metadata)
         except SafetensorError as error:  # contains the system's message
@@ -83,9 +82,6 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], metadata: dict[
             file.write(end)
             file.flush()
             os.fsync(file.fileno())  # on disk before the rename
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def check(path: Path) -> None:
@@ -121,10 +117,9 @@ def _check_once(path: Path) -> None:
         if record.read_text(encoding="utf-8") == stamp:
             return
     check(path)
-    with contextlib.suppress(OSError):  # the next process then verifies it again
-        part = record.with_suffix(f".{uuid4().hex}{PART}")
+    # if it cannot be written, the next process verifies it again
+    with contextlib.suppress(OSError), replacing(record) as part:
         part.write_text(stamp, encoding="utf-8")
-        part.replace(record)
 
 
 def forget_pages(array: NDArray[Any]) -> None:

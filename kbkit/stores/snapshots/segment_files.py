@@ -20,7 +20,8 @@ from uuid import uuid4
 
 import numpy as np
 
-from kbkit.stores.snapshots.chunk_table import CHECKED, PART, check
+from kbkit.stores.backend import replacing
+from kbkit.stores.snapshots.chunk_table import CHECKED, check
 from kbkit.stores.snapshots.near_chunks import scan_is_faster
 from kbkit.stores.snapshots.segments import (
     DocumentNumbers,
@@ -131,16 +132,10 @@ class SegmentFiles:
         return SummaryPart(numbers.of_ids(ids), vectors, {"file": path})
 
     def _replace(self, kb_id: str, text: str) -> None:
-        path = self.path(kb_id)
-        part = path.with_suffix(f".{uuid4().hex}{PART}")
-        try:
-            with part.open("w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+        with replacing(self.path(kb_id)) as part, part.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
 
     def read(self, kb_id: str, numbers: DocumentNumbers | None = None) -> SegmentedSnapshot | None:
         """Return the stored snapshot; ``None`` if there is none or a file is missing or damaged."""
