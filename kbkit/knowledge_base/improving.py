@@ -8,7 +8,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from kbkit.embedding import Embedder
 from kbkit.errors import ConfigError, ConflictError, EmbedderError, KbkitError, LanguageModelError
@@ -18,15 +18,13 @@ from kbkit.ingest.embedding import IngestTarget, embed_statements, reembed
 from kbkit.ingest.pipeline import Stop
 from kbkit.ingest.summaries import SummariesLeft
 from kbkit.knowledge_base.annotations import maker_of
+from kbkit.knowledge_base.handle import Handle
 from kbkit.models import Improvement, IngestReport, Progress
 from kbkit.recipes import AnyEmbedding, AutoEmbedding, KnowledgeBaseSpec, LlmAnnotation
 from kbkit.runtime.processes import run_module
 from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.stores.catalog import corpus, knowledge_bases, reading, summaries, writing
 from kbkit.stores.catalog.knowledge_bases import spec_of
-
-if TYPE_CHECKING:
-    from kbkit.knowledge_base.handle import Handle
 
 _T = TypeVar("_T")
 PROCESS = "improver"
@@ -218,7 +216,18 @@ class Improving:
         models: bool = True,
     ) -> None:
         with self._stores.locks.hold(self._lock, wait=0):
-            self._embed_all(on_progress, stop, models)
+            remaining = SummariesLeft(1)
+            while remaining.summaries and not stop():  # documents may be added meanwhile
+                remaining = self._handle.summaries.make(on_progress=on_progress, stop=stop)
+            self._handle.embed_questions()
+            self._annotate(on_progress, stop)
+            build_waiting(self._stores, stop=stop)
+            self._embed_statements(on_progress, stop)
+            if stop() or (self._awaits_choice() and not models):
+                return
+            if not self.reembed(self._handle.spec, on_progress, stop).interrupted:
+                self.fit_encoder()
+                self._stores.snapshots.save(self._handle.id)
 
     def reembed(
         self, spec: KnowledgeBaseSpec, on_progress: OnProgress | None, stop: Stop
@@ -290,17 +299,6 @@ class Improving:
                     return
         self._stores.database.commit(knowledge_bases.set_spec, row.id, spec)
 
-    def _embed_all(self, on_progress: OnProgress | None, stop: Stop, models: bool) -> None:
-        remaining = SummariesLeft(1)
-        while remaining.summaries and not stop():  # documents may be added meanwhile
-            remaining = self._handle.summaries.make(on_progress=on_progress, stop=stop)
-        self._handle.embed_questions()
-        self._annotate(on_progress, stop)
-        build_waiting(self._stores, stop=stop)
-        self._embed_statements(on_progress, stop)
-        if models or not self._awaits_choice():
-            self._embed_chunks(on_progress, stop)
-
     def _annotate(self, on_progress: OnProgress | None, stop: Stop) -> None:
         """Annotate chunks, unless a language model would get more than the recipe's limit."""
         spec = self._handle.spec.annotation
@@ -322,11 +320,6 @@ class Improving:
         embedder = self._handle.embedder(row)
         embed_statements(self._stores.database, row.id, embedder, notify=notify, stop=stop)
         self._stores.vectors.apply(row.id)
-
-    def _embed_chunks(self, on_progress: OnProgress | None, stop: Stop) -> None:
-        if not stop() and not self.reembed(self._handle.spec, on_progress, stop).interrupted:
-            self.fit_encoder()
-            self._stores.snapshots.save(self._handle.id)
 
     def _watch(self, on_progress: OnProgress | None, stop: Stop, models: bool) -> None:
         """Report the progress of another process until it is done."""
