@@ -18,11 +18,11 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -51,7 +51,7 @@ def bundle_path(place: str | Path) -> Path:
     return path
 
 
-class BundleWriter:
+class BundleWriter(AbstractContextManager["BundleWriter"]):
     """A bundle under a temporary name until it is complete."""
 
     def __init__(self, path: Path) -> None:
@@ -105,9 +105,6 @@ class BundleWriter:
         with unwritten(self.path), self._zip.open(entry, "w", force_zip64=True) as stream:
             yield stream
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, kind: object, *_: object) -> None:
         if kind is not None:
             self._zip.fp = None  # a discarded file needs no central directory
@@ -159,7 +156,7 @@ class BundleManifest(BaseModel):
     members: dict[str, _Member]
 
 
-class BundleReader:
+class BundleReader(AbstractContextManager["BundleReader"]):
     """An open bundle, checked except for its signature."""
 
     def __init__(self, path: Path, revision: str) -> None:
@@ -288,9 +285,6 @@ class BundleReader:
         return BundleError(
             f"{self.path}: {reason}; the bundle is damaged, or not from kbkit; nothing was changed"
         )
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._zip.close()

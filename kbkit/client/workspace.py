@@ -230,9 +230,6 @@ class RemoteWorkspace(WorkspaceCalls[knowledge_base.RemoteKnowledgeBase], calls.
     def __getitem__(self, name: str) -> knowledge_base.RemoteKnowledgeBase:
         return self._knowledge_base(self._find(name).name)
 
-    def __contains__(self, name: object) -> bool:
-        return name in list(self)
-
     def __iter__(self) -> Iterator[str]:
         return iter([info.name for info in self.list()])
 

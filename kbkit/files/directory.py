@@ -13,10 +13,10 @@ import secrets
 import shutil
 import stat as modes
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Self
+from typing import Any, BinaryIO, NamedTuple
 
 from kbkit import errors
 from kbkit.files.paths import collision_key, same_name
@@ -39,7 +39,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
 _NEW |= getattr(os, "O_BINARY", 0)
 
 
-class Directory:
+class Directory(AbstractContextManager["Directory"]):
     """A directory, used as a ``with`` block."""
 
     def __init__(self, path: Path, fd: int | None) -> None:
@@ -54,9 +54,6 @@ class Directory:
     def child(self, name: str, label: str) -> Directory:
         path = self._path / name
         return Directory(path, _open(self._at(name), label, self._dir_fd_option))
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         if self._fd is not None:

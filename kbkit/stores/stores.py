@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from kbkit.errors import WorkspaceError
 from kbkit.runtime.config import Settings
@@ -182,7 +182,7 @@ _STEP = 1_000
 """Chunks between two messages to the child."""
 
 
-class IndexWriter:
+class IndexWriter(contextlib.AbstractContextManager["IndexWriter"]):
     """Updates the index of a knowledge base while a block runs; saves the snapshot meanwhile.
 
     The caller applies the rest, and everything if there was little to do or the child failed.
@@ -209,9 +209,6 @@ class IndexWriter:
             assert self._child.stdin is not None
             self._child.stdin.write(b"\n")
             self._child.stdin.flush()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, kind: object, *_: object) -> None:
         if self._child is not None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from kbkit import models
 from kbkit.embedding import Embedders
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @explain_calls
-class Workspace(WorkspaceSearches):
+class Workspace(WorkspaceSearches, AbstractContextManager["Workspace"]):
     """A folder of knowledge bases, opened for this process.
 
     Several processes may open one folder at once. A workspace may be used from several threads, and
@@ -179,9 +179,6 @@ class Workspace(WorkspaceSearches):
             row = self._stores.database.look_up(knowledge_bases.get, name)
             cached = self._named_at[name] = changes, self._knowledge_base(row)
         return cached[1]
-
-    def __contains__(self, name: object) -> bool:
-        return any(each == name for each in self)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -446,9 +443,6 @@ class Workspace(WorkspaceSearches):
         """Close the workspace."""
         self._stores.close()
         self._engine.close()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -13,9 +13,9 @@ import ssl
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Self
 from urllib.parse import urljoin, urlsplit
 
 import httpcore
@@ -130,7 +130,7 @@ class Response:
     again: bool = False
 
 
-class Fetcher:
+class Fetcher(AbstractContextManager["Fetcher"]):
     """Fetches pages; safe to use from several threads."""
 
     def __init__(
@@ -163,9 +163,6 @@ class Fetcher:
                 "Accept-Encoding": "gzip, deflate",
             },
         )
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
