@@ -11,14 +11,12 @@ from kbkit.frames import sources_frame
 from kbkit.knowledge_base.handle import Handle, Items
 from kbkit.knowledge_base.ingestion import Ingestion
 from kbkit.models import SourceInfo
-from kbkit.recipes import only_sources
+from kbkit.recipes import AnySource, only_sources
 from kbkit.runtime.validation import check_text, explain_calls
 from kbkit.stores.catalog.runs import SourceRow
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from kbkit.recipes import AnySource
 
 
 @explain_calls

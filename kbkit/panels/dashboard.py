@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ipywidgets as widgets
 from traitlets import Bunch
 
+from kbkit.models import Hit
 from kbkit.panels import controls, render
 from kbkit.panels.controls import AnyBase, AnyWorkspace, KnowledgeBaseSelector, Topic
 from kbkit.panels.panel import Panel
-
-if TYPE_CHECKING:
-    from kbkit.models import Hit
 
 Tab = tuple[str, Callable[[], Any]]
 """Title of a tab, and a function that creates its content."""

@@ -13,7 +13,7 @@ import traitlets
 from kbkit import models
 from kbkit.errors import ConfigError, ConflictError, NotFoundError
 from kbkit.graph.graph import MAX_DRAWN, Graph
-from kbkit.knowledge_base import handle_of
+from kbkit.knowledge_base import KnowledgeBase, handle_of
 from kbkit.models.values import pluralize
 from kbkit.panels import controls, render
 from kbkit.panels.controls import AnyTarget, KnowledgeBaseSelector, Topic
@@ -24,7 +24,6 @@ from kbkit.text.markdown.structure import plain_text
 if TYPE_CHECKING:
     from kbkit.client.chunks import RemoteHandle
     from kbkit.client.graph import RemoteGraph
-    from kbkit.knowledge_base import KnowledgeBase
 
 
 _NAME = 160

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
 import traitlets
 
+from kbkit.feedback.judgements import Queries
+from kbkit.feedback.judging import JudgingRound
 from kbkit.panels import controls, render
 from kbkit.panels.controls import AnyBase, Topic
 from kbkit.panels.panel import JobPanel, View
-
-if TYPE_CHECKING:
-    from kbkit.feedback.judgements import Queries
-    from kbkit.feedback.judging import JudgingRound
 
 
 class JudgeView(View, module="judge.js"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -18,8 +18,6 @@ from kbkit.panels import controls, render
 from kbkit.panels.controls import MutedUpdates
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kbkit.knowledge_base import KnowledgeBase
 
 _NONE = Filters()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import ipywidgets as widgets
 from pydantic.fields import FieldInfo
@@ -13,13 +13,10 @@ from traitlets import Bunch
 from kbkit.errors import ConfigError, SourceError
 from kbkit.models import IngestReport, Problem, SourceDocument
 from kbkit.panels import controls
+from kbkit.panels.controls import AnyBase
 from kbkit.recipes import AnySource, SourceSpec, parse_source
 from kbkit.recipes.base import meanings
-
-if TYPE_CHECKING:
-    from kbkit.panels.controls import AnyBase
-    from kbkit.runtime.progress import OnProgress
-
+from kbkit.runtime.progress import OnProgress
 
 _PLACES = ("url", "path", "name", "base_url")
 _LABELS = {

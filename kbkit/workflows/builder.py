@@ -16,7 +16,7 @@ from kbkit.errors import KbkitError
 from kbkit.export import ExportReport
 from kbkit.feedback.evaluation_report import Evaluation
 from kbkit.knowledge_base import KnowledgeBase, handle_of
-from kbkit.models import Expansion, IngestReport, KnowledgeBaseInfo, Progress
+from kbkit.models import Expansion, IngestReport, KnowledgeBaseInfo, Progress, SyncReport
 from kbkit.models.ingest_report import seconds_line
 from kbkit.models.values import Value
 from kbkit.paths import matches, split_glob, walk
@@ -29,7 +29,6 @@ from kbkit.workspace import Workspace, stores_of
 if TYPE_CHECKING:
     from kbkit.entries.entries import Entries
     from kbkit.files.files import Files
-    from kbkit.models import SyncReport
 
 _log = logging.getLogger(__name__)
 
