@@ -339,8 +339,7 @@ class LlmAnnotator:
             if number not in statements
         ]
         rows = {self._key(batch[n - 1]): (batch[n - 1].chunk.id, statements[n]) for n in statements}
-        with self._database.write() as transaction:
-            chunk_annotations.put_answers(transaction, self._kb_id, rows)
+        self._database.commit(chunk_annotations.put_answers, self._kb_id, rows)
         return {key: usable for key, (_, usable) in rows.items()}
 
     def _answers(self, batch: Sequence[Passage]) -> tuple[dict[int, list[Any]], str]:

@@ -106,7 +106,7 @@ def index_state(
         totals = ratings.totals(transaction, kb_id)
         questions = _published_questions(transaction, row)
         # dates of fetches do not change the version
-        rows = list(reading.iter_listed(transaction, kb_id))
+        rows = reading.list_documents(transaction, kb_id)
         annotation_state = reading.state(transaction, kb_id)
     parts: list[object] = [version("kbkit"), row.id, row.name, row.version, row.embedder]
     parts += [row.summary_embedder, row.summaries_version]

@@ -230,8 +230,7 @@ def _first_blocks(structure: Outline) -> Sequence[Block]:
 
 def correct_shared(database: Database, kb_id: str) -> None:
     """Replace descriptions that several documents share: they describe the site, not the page."""
-    with database.read() as transaction:
-        entries = list(reading.iter_listed(transaction, kb_id))
+    entries = database.look_up(reading.list_documents, kb_id)
     lines = {document.id: _shorten(plain(first_text(document.metadata))) for document in entries}
     counts = Counter(line for line in lines.values() if line)
     shared = [

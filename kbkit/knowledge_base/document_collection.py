@@ -121,7 +121,7 @@ class DocumentCollection(Items):
         after = check_text("after", after)
         with self._database.read() as transaction:
             if not conditions and not after and not content and limit is None:
-                return list(reading.iter_listed(transaction, self._handle.id))
+                return reading.list_documents(transaction, self._handle.id)
             matching = None
             if conditions:
                 if conditions.version:

@@ -161,8 +161,7 @@ class Handle:
         return self.stores.database.look_up(chunk_annotations.summaries, chunk_ids)
 
     def _missing(self, noun: str, target: str) -> NotFoundError:
-        with self.stores.database.read() as transaction:
-            uris = [listed.uri for listed in reading.iter_listed(transaction, self.id)]
+        uris = [listed.uri for listed in self.look_up(reading.list_documents)]
         hint = did_you_mean(target, uris, "take an id from a search or a list")
         return NotFoundError(f"{self.name}: has no {noun} {target!r}; {hint}")
 

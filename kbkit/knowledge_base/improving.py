@@ -309,9 +309,8 @@ class Improving:
 
     def _embed_statements(self, on_progress: OnProgress | None, stop: Stop) -> None:
         row = self._handle.row()
-        with self._stores.database.read() as transaction:
-            if not corpus.count_lacking_vectors(transaction, row.id, row.embedded_text):
-                return
+        if not self._handle.look_up(corpus.count_lacking_vectors, row.embedded_text):
+            return
 
         def notify(done: int, total: int) -> None:
             if on_progress is not None:

@@ -192,7 +192,7 @@ class DatabaseConformance(ABC):
         with database.read() as transaction:
             seqs = corpus.chunk_seqs(transaction, kb_id).tolist()
             chunks = reading.get_chunks(transaction, [*seqs, 10**6])
-            (listed,) = reading.iter_listed(transaction, kb_id)
+            (listed,) = reading.list_documents(transaction, kb_id)
             document = reading.get_document(transaction, kb_id, "a:/d")
         assert document == new.document
         assert database.chunks([*seqs, 10**6]) == chunks
@@ -211,7 +211,7 @@ class DatabaseConformance(ABC):
             many = [*ids, *map(str, range(40_000))]
             assert len(writing.stored_versions(transaction, many)) == 600
             assert len(database.chunks(corpus.chunk_seqs(transaction, kb_id).tolist())) == 600
-            uris = [document.uri for document in reading.iter_listed(transaction, kb_id)]
+            uris = [document.uri for document in reading.list_documents(transaction, kb_id)]
             assert uris == sorted(uris)
 
     def test_summaries_follow_their_documents(self, database: Database, kb_id: str) -> None:

@@ -178,12 +178,12 @@ def get_chunks(transaction: Transaction, seqs: Sequence[int]) -> dict[int, tuple
     return passages
 
 
-def iter_listed(transaction: Transaction, kb_id: str) -> Iterator[Document]:
-    """Iterate over documents by URI; ``content`` is empty."""
+def list_documents(transaction: Transaction, kb_id: str) -> list[Document]:
+    """List documents by URI; ``content`` is empty."""
     query = sa.select(*_WITHOUT_CONTENT).where(documents.c.kb_id == kb_id)
     # sorted here, so that SQLite reads the covering index and not the texts
-    for row in sorted(transaction.execute(query), key=lambda row: row.uri):
-        yield document_of(row)
+    rows = sorted(transaction.execute(query), key=lambda row: row.uri)
+    return [document_of(row) for row in rows]
 
 
 _WITHOUT_CONTENT = [
@@ -263,7 +263,7 @@ def _version(row: Any) -> str:
 
 def tag_counts(transaction: Transaction, kb_id: str) -> dict[str, int]:
     """Count searchable documents by tag, the most frequent first."""
-    listed = iter_listed(transaction, kb_id)
+    listed = list_documents(transaction, kb_id)
     tags = (each.tags for each in listed if each.state is not DocumentState.GONE)
     counts = Counter(chain.from_iterable(tags))
     return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
