@@ -101,7 +101,7 @@ def answer(value: Any, status: int = 200, headers: Mapping[str, str] = _NO_HEADE
         headers = {**headers, "ETag": quote_version(version)}
     if isinstance(value, list | tuple):
         values, cursor = value if isinstance(value, Paged) else (value, None)
-        value = {"data": values, "next_cursor": cursor}
+        value = {"data": list(values), "next_cursor": cursor}
     return JSONResponse(to_json(value), status, headers)
 
 
