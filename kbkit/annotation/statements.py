@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from math import exp
 
 from ahocorasick_rs import AhoCorasick, MatchKind
@@ -64,10 +65,6 @@ _MIN = 1.6  # minimum score of a statement type
 _SECOND = 2.0  # minimum weight of a sentence for a separate annotation
 
 
-def _no_weights() -> dict[StatementType, float]:
-    return dict.fromkeys(StatementType, 0.0)
-
-
 @dataclass(slots=True)
 class Sentence:
     """A sentence, ``text[start:end]``, with its score of each statement type."""
@@ -75,7 +72,7 @@ class Sentence:
     start: int
     end: int
     item: int = 0
-    weights: dict[StatementType, float] = field(default_factory=_no_weights)
+    weights: defaultdict[StatementType, float] = field(default_factory=partial(defaultdict, float))
 
 
 @dataclass(slots=True)
@@ -114,7 +111,7 @@ def read(text: str, path: Sequence[str] = ()) -> Reading:
     low = _LINK_TARGET.sub(lambda target: " " * len(target[0]), fold_text(text))
     sentences = [sentence for block in prose for sentence in _sentences(text, block)]
     if not sentences or not _is_english(" ".join(low[block.start : block.end] for block in prose)):
-        return Reading([], _no_weights(), False)
+        return Reading([], {}, False)
     _weigh(low, sentences)
     return Reading(sentences, _scores(text, sentences, path), True)
 
@@ -161,7 +158,7 @@ def _weigh(low: str, sentences: list[Sentence]) -> None:
 def _scores(
     text: str, sentences: list[Sentence], path: Sequence[str]
 ) -> dict[StatementType, float]:
-    scores = _no_weights()
+    scores: dict[StatementType, float] = {}
     length = 1 + _DILUTION * (len(sentences) - 1)
     for type_ in StatementType:
         weights = sorted((s.weights[type_] for s in sentences), reverse=True)[:_TELLING]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from math import log
 from urllib.parse import unquote
@@ -66,22 +67,21 @@ _MAX_OWNERS = 2
 _MAX_REFERRED = 15  # a section with more linked names is a list of links
 
 
-@dataclass(slots=True)
 class DocumentNames:
     """A document with its defined names by entity id, and ids of linked documents by name."""
 
-    facts: DocumentFacts
-    named: Sequence[tuple[str, DefinedName]]
-    links: Mapping[str, str]
-    _by_anchor: dict[str, list[str]] = field(default_factory=dict)
-    _by_heading: dict[str, str | None] = field(default_factory=dict)
-    _ids: dict[str, DefinedName] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for id_, name in self.named:
-            self._ids.setdefault(id_, name)
-            if name.anchor:
-                self._by_anchor.setdefault(name.anchor, []).append(id_)
+    def __init__(
+        self,
+        facts: DocumentFacts,
+        named: Sequence[tuple[str, DefinedName]],
+        links: Mapping[str, str],
+    ) -> None:
+        self.facts, self.named, self.links = facts, named, links
+        self._ids = dict(reversed(named))
+        self._by_anchor: defaultdict[str, list[str]] = defaultdict(list)
+        for id_, name in named:
+            self._by_anchor[name.anchor].append(id_)
+        self.of_heading = cache(self._id_in_heading)
 
     @property
     def is_of_api(self) -> bool:
@@ -105,16 +105,11 @@ class DocumentNames:
         parents = map(self.of_heading, reversed(place.heading_path))
         return owners or [id_ for id_ in parents if id_ is not None and not self._is_term(id_)][:1]
 
-    def of_heading(self, heading: str) -> str | None:
-        """Return the id of the defined name in a heading; a term must be the whole heading."""
-        if heading not in self._by_heading:
-            self._by_heading[heading] = self._id_in_heading(heading)
-        return self._by_heading[heading]
-
     def _is_term(self, id_: str) -> bool:
         return self._ids[id_].type is EntityType.TERM
 
     def _id_in_heading(self, heading: str) -> str | None:
+        """Return the id of the defined name in a heading; a term must be the whole heading."""
         text = heading.translate(_MARKS)
         name = text.partition("(")[0].strip()
         whole = next((each for each in map(entity_id, (text, name)) if each in self._ids), None)

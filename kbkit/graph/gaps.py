@@ -71,7 +71,6 @@ class _Finder:
     def __init__(self, transaction: Transaction, kb_ids: Sequence[str]) -> None:
         self._transaction = transaction
         self._kb_ids = kb_ids
-        self._aliases = entities.aliases_of(transaction)
 
     @cached_property
     def _counted(self) -> tuple[list[Entity], Mapping[str, set[str]]]:
@@ -79,9 +78,9 @@ class _Finder:
 
     @cached_property
     def _defined(self) -> dict[str, set[str]]:
-        documents_of: dict[str, set[str]] = {}
-        for id_, documents in rows.defining_documents(self._transaction).items():
-            documents_of.setdefault(self._aliases.get(id_, id_), set()).update(documents)
+        documents_of: defaultdict[str, set[str]] = defaultdict(set)
+        for edge in edge_rows.edges(self._transaction, names=["defined_in"]):
+            documents_of[edge.source.id].add(edge.target.id)
         return documents_of
 
     def undescribed(self) -> Iterator[Gap]:
@@ -133,7 +132,8 @@ class _Finder:
 
     def unanswered(self) -> Iterator[Gap]:
         by_id = {entity.id: entity for entity in self._counted[0]}
-        by_id |= {alias: by_id[id_] for alias, id_ in self._aliases.items() if id_ in by_id}
+        aliases = entities.aliases_of(self._transaction)
+        by_id |= {alias: by_id[id_] for alias, id_ in aliases.items() if id_ in by_id}
         queries_of: defaultdict[str, list[BadQuery]] = defaultdict(list)
         for query in rows.bad_queries(self._transaction, self._kb_ids, _BAD_RATING):
             for id_ in sorted(named_in(query.query, by_id)):

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kbkit.errors import ConfigError, NotFoundError
+from kbkit.errors import NotFoundError
 from kbkit.graph import as_frame, as_json, as_networkx, write
 from kbkit.graph.building import build_waiting
 from kbkit.graph.drawing import Place, Selection, drawing, find_reachable, shortest_path
@@ -28,7 +28,7 @@ from kbkit.models import (
 )
 from kbkit.retrieval.query import distance_of
 from kbkit.retrieval.searching import hit_of
-from kbkit.runtime.validation import check_integer, check_text, explain_calls
+from kbkit.runtime.validation import check_integer, check_member, check_text, explain_calls
 from kbkit.stores.catalog import entities, graph_edits, knowledge_bases, reading, relations
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph import defining_chunks, first_chunks, named_entities
@@ -211,11 +211,7 @@ class Graph(Editing):
             NotFoundError: A knowledge base does not exist.
         """
         check_integer("limit", limit, 1)
-        try:
-            kinds = tuple(GapKind) if kind is None else (GapKind(kind),)
-        except ValueError:
-            allowed = ", ".join(GapKind)
-            raise ConfigError(f"kind={kind!r}: give one of {allowed}") from None
+        kinds = tuple(GapKind) if kind is None else (check_member("kind", kind, GapKind),)
         with self._read() as transaction:
             ids = self._kb_ids(transaction, kbs)
             ids = sorted(knowledge_bases.ids(transaction)) if ids is None else ids

@@ -56,7 +56,9 @@ def about(stores: Stores, handles: Sequence[Handle], query: str, *, limit: int) 
         raise ConfigError("the query is empty: give some words")
     kb_ids = [handle.id for handle in handles]
     with stores.database.read() as transaction:
-        subject_ids = _ids_of_name(transaction, text)
+        keys = {kind: subject_key(kind, text) for kind in models.SubjectKind}
+        names = [SubjectName(kind, key, text) for kind, key in keys.items() if key]
+        subject_ids = subjects.ids_of(transaction, [name.id for name in names])
         matches = subjects.list_subjects(transaction, ids=subject_ids, kb_ids=kb_ids)
         if not matches:
             raise _no_subject(transaction, text, kb_ids)
@@ -84,12 +86,6 @@ def about(stores: Stores, handles: Sequence[Handle], query: str, *, limit: int) 
     return models.About(
         text, tuple(matches), tuple(chunks[:limit]), tuple(documents[:limit]), entities
     )
-
-
-def _ids_of_name(transaction: Transaction, query: str) -> set[str]:
-    keys = {kind: subject_key(kind, query) for kind in models.SubjectKind}
-    ids = [SubjectName(kind, key, query).id for kind, key in keys.items() if key]
-    return subjects.ids_of(transaction, ids)
 
 
 def _no_subject(transaction: Transaction, query: str, kb_ids: Collection[str]) -> NotFoundError:

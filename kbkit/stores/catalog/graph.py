@@ -225,13 +225,6 @@ def named_entities(
     return counted, in_documents
 
 
-def defining_documents(transaction: Transaction) -> dict[str, set[str]]:
-    query = sa.select(relations.c.source_id, relations.c.target_id).where(
-        relations.c.name == "defined_in", LISTED
-    )
-    return {id_: set(ids) for id_, ids in transaction.grouped(query).items()}
-
-
 def defining_chunks(transaction: Transaction, entity_id: str, limit: int) -> list[tuple[int, str]]:
     """Return ``chunks.seq`` and knowledge base of chunks that define an entity."""
     query = (
