@@ -24,7 +24,7 @@ import typer.models
 import kbkit.cli
 import kbkit.errors
 from kbkit import recipes
-from kbkit.cli import load_commands
+from kbkit.cli import MODULE_OF, load_commands
 from kbkit.recipes import Spec
 from kbkit.recipes.base import LanguageModelSpec, _Annotation, meanings
 from kbkit.recipes.schema import _Embedding
@@ -234,6 +234,9 @@ def cli_reference() -> str:
         for prefix, command in commands
         if command.callback is not None
     }
+    order = list(MODULE_OF)
+    names = sorted(parameters, key=lambda name: (" " in name, order.index(name.split()[0])))
+    parameters = {name: parameters[name] for name in names}
     count = Counter(each for _, items, _ in parameters.values() for each in set(items))
     of_sources = {each for each in parameters["sources add"][1] if not each.argument}
     usual = {each.names: each for each, _ in reversed(count.most_common())}

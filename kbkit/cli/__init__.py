@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar, get_args, g
 import typer
 from typer.core import TyperArgument, TyperGroup, TyperOption
 from typer.main import get_group
-from typer.models import CommandInfo, TyperInfo
 
 from kbkit.cli import terminal
 from kbkit.errors import KbkitError
@@ -103,7 +102,7 @@ _MODULES = (
     ("recipes", "recipes"),
     ("publish", "token"),
 )
-_MODULE_OF = {name: module for module, names in _MODULES for name in names.split()}
+MODULE_OF = {name: module for module, names in _MODULES for name in names.split()}
 """The module of each command, in the order of the help."""
 
 
@@ -116,14 +115,14 @@ class _Commands(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in self.commands:
-            load_commands(cmd_name if cmd_name in _MODULE_OF else None)
+            load_commands(cmd_name if cmd_name in MODULE_OF else None)
             self.commands = get_group(app).commands
         return super().get_command(ctx, cmd_name)
 
     def list_commands(self, ctx: Any) -> list[str]:
         load_commands()
         self.commands = get_group(app).commands
-        return super().list_commands(ctx)
+        return list(MODULE_OF)
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; Ctrl+C at a prompt interrupts it."""
@@ -307,10 +306,8 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     annotations = {key: each for key, each in function.__annotations__.items() if key not in _GIVEN}
     holder = SimpleNamespace(__annotations__=annotations)
     hints = get_type_hints(holder, function.__globals__, include_extras=True)
-    notes = {key: get_args(hint)[-1:] for key, hint in hints.items()}
     return {
-        key: notes[key][0] if any(map(inspect.isfunction, notes[key])) else hint
-        for key, hint in hints.items()
+        key: next(filter(inspect.isfunction, get_args(hint)), hint) for key, hint in hints.items()
     }
 
 
@@ -393,15 +390,8 @@ def resumable(command: str) -> Iterator[None]:
 
 def load_commands(name: str | None = None) -> None:
     """Import the modules of all commands or of one, which registers them with `app`."""
-    for module in [_MODULE_OF[name]] if name else _MODULE_OF.values():
+    for module in [MODULE_OF[name]] if name else MODULE_OF.values():
         import_module(f"kbkit.cli.{module}")
-    names = list(_MODULE_OF)
-    for infos in (app.registered_commands, app.registered_groups):
-        infos.sort(key=lambda info: names.index(_name(info)))  # not in the order of imports
-
-
-def _name(info: CommandInfo | TyperInfo) -> str:
-    return str(info.name or getattr(info.callback, "__name__", "").replace("_", "-"))
 
 
 def ingested(report: IngestReport, name: str) -> Done:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import anyio
@@ -130,28 +130,27 @@ def application(
 
 
 def _describe(app: FastAPI) -> None:
+    @cache
     def document() -> dict[str, Any]:
-        if app.openapi_schema is None:
-            schema = get_openapi(
-                title=app.title,
-                version=app.version,
-                summary=app.summary,
-                routes=app.routes,
-                separate_input_output_schemas=app.separate_input_output_schemas,
-            )
-            schemas = schema.setdefault("components", {}).setdefault("schemas", {})
-            schemas["ProblemDetails"] = ProblemDetails.model_json_schema()
-            for path in schema["paths"].values():
-                for operation in path.values():
-                    for parameter in operation.get("parameters", ()):
-                        _remove_null(parameter["schema"])
-            _require_types(schema, schemas)
-            for name, shape in schemas.items():
-                if name.startswith("Body_"):
-                    for field in shape["properties"].values():
-                        _remove_null(field)
-            app.openapi_schema = schema
-        return app.openapi_schema
+        schema = get_openapi(
+            title=app.title,
+            version=app.version,
+            summary=app.summary,
+            routes=app.routes,
+            separate_input_output_schemas=app.separate_input_output_schemas,
+        )
+        schemas = schema["components"]["schemas"]
+        schemas["ProblemDetails"] = ProblemDetails.model_json_schema()
+        for path in schema["paths"].values():
+            for operation in path.values():
+                for parameter in operation.get("parameters", ()):
+                    _remove_null(parameter["schema"])
+        _require_types(schema, schemas)
+        for name, shape in schemas.items():
+            if name.startswith("Body_"):
+                for field in shape["properties"].values():
+                    _remove_null(field)
+        return schema
 
     app.openapi = document  # type: ignore[method-assign]  # as FastAPI's guide has it
 
