@@ -86,8 +86,7 @@ class Files:
         item = self._store.stat(path)
         if item.is_folder:
             return _info(item)
-        record = self._index.find_record(item.path)
-        return _file_info(self._store.read(path), record.created if record else None)
+        return _file_info(self._store.read(path), self._index.find_record(item.path))
 
     def tree(self, path: str = "", *, depth: int | None = None) -> FileTree:
         """Return a folder with its content; converted to text, a drawing.
@@ -392,16 +391,14 @@ class Files:
     def _update_index(self, stored: Stored) -> FileInfo:
         with saying_done(stored.path):
             self._index.level(stored.path)
-            record = self._index.find_record(stored.path)
-        return _file_info(stored, record.created if record else None)
+            return _file_info(stored, self._index.find_record(stored.path))
 
     def _info_of(self, item: Item, record: FileRecord | None) -> FileInfo:
         if item.is_folder:
             return _info(item)
-        if record is None:
-            return _file_info(self._store.read(item.path))
-        if (item.status.st_size, item.status.st_mtime_ns) != (record.size, record.changed):
-            return _file_info(self._store.read(item.path), record.created)
+        current = item.status.st_size, item.status.st_mtime_ns
+        if record is None or current != (record.size, record.changed):
+            return _file_info(self._store.read(item.path), record)
         return _info(item, record.digest, record.created)
 
     def __repr__(self) -> str:
@@ -437,7 +434,8 @@ def _info(item: Item, version: str = "", created: int | None = None) -> FileInfo
     return FileInfo(item.path, FileKind.FILE, status.st_size, created_at, changed_at, version)
 
 
-def _file_info(stored: Stored, created: int | None = None) -> FileInfo:
+def _file_info(stored: Stored, record: FileRecord | None) -> FileInfo:
+    created = None if record is None else record.created
     return _info(Item.of(stored.path, stored.status), version(stored.data), created)
 
 
