@@ -66,8 +66,7 @@ def add(tools: Tools) -> None:
     @tools.read(EntryText)
     def get_entry(*, slug: Slug, budget: Budget) -> Reply:
         """Read a solution: instructions and names of its files."""
-        entry = tools.workspace.entries.read(slug)
-        return _text(entry, budget=budget)
+        return _text(tools.workspace.entries.read(slug), budget=budget)
 
     @tools.write(RatedEntry, destructive=False, idempotent=False)
     def create_entry(

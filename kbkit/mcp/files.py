@@ -111,8 +111,7 @@ def add(tools: Tools) -> None:
     def kb_delete(*, path: FilePath) -> Reply:
         """Move a file or a folder to the trash, from which a person can restore it."""
         deleted = tools.workspace.files.delete(path)
-        message = f"{deleted.path} is in the trash."
-        return Reply(message, {"path": deleted.path, "version": ""})
+        return Reply(f"{deleted.path} is in the trash.", {"path": deleted.path, "version": ""})
 
     def memory(*, budget: Budget, **arguments: Any) -> Reply:
         """Your notes, files below /memories that last: view, create, change, delete, rename."""
@@ -148,8 +147,7 @@ def _descendants(tree: FileTree) -> Iterator[FileInfo]:
 
 def _write_reply(info: FileInfo) -> Reply:
     version = f" Its version is {info.version}." if info.version else ""
-    values = {"path": info.path, "version": info.version}
-    return Reply(f"{info.path} is stored.{version}", values)
+    return Reply(f"{info.path} is stored.{version}", {"path": info.path, "version": info.version})
 
 
 def _folder(infos: Iterable[FileInfo], *, path: str, budget: Budget) -> Reply:
