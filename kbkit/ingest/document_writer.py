@@ -349,39 +349,38 @@ class EventWriter(Batch):
     def _write(self) -> None:
         events, self._pending = self._pending, []
         with self._counters.time_stage("store"), self._database.write() as transaction:
-            self._store(transaction, events)
-
-    def _store(self, transaction: Transaction, events: list[tuple[SourceEvent, datetime]]) -> None:
-        id_of = writing.ids_by_uri(transaction, self._kb_id, {_uri(event) for event, _ in events})
-        ids = [id_of.get(_uri(event), "") for event, _ in events]
-        states = writing.states(transaction, ids)
-        touched: dict[str, Touch] = {}
-        visits, run_id = [], self._run_id
-        for (event, at), stored_id in zip(events, ids, strict=True):
-            exists = states.get(stored_id, DocumentState.GONE) is not DocumentState.GONE
-            match event.outcome:
-                case Outcome.UNCHANGED if exists:
-                    self._counters.count(stored_id, "same")
-                    self._counters.read([stored_id])
-                    touched[stored_id] = Touch(stored_id, DocumentState.CURRENT, at, run_id)
-                case Outcome.FAILED:
-                    self._counters.failed.append(Problem(event.uri, event.reason))
-                    if exists:
-                        touched[stored_id] = Touch(stored_id, DocumentState.STALE, None, run_id)
-                case Outcome.SKIPPED if event.reason:  # the source counts others
-                    self._counters.skipped.append(Problem(event.uri, event.reason))
-                case Outcome.GONE if exists:
-                    changes = writing.retire_document(transaction, self._kb_id, stored_id)
-                    self._counters.counts["gone"] += 1
-                    self._counters.counts["chunks_removed"] += changes.removed
-                    states[stored_id] = DocumentState.GONE
-                    touched.pop(stored_id, None)
-                case Outcome.GONE:
-                    self._counters.failed.append(Problem(event.uri, event.reason))
-            if event.record is not None:
-                visits.append((event.record, event.outcome.value, event.reason, at))
-        writing.touch_documents(transaction, touched.values())
-        runs.record_visits(transaction, self._source_id, run_id, visits)
+            id_of = writing.ids_by_uri(
+                transaction, self._kb_id, {_uri(event) for event, _ in events}
+            )
+            ids = [id_of.get(_uri(event), "") for event, _ in events]
+            states = writing.states(transaction, ids)
+            touched: dict[str, Touch] = {}
+            visits, run_id = [], self._run_id
+            for (event, at), stored_id in zip(events, ids, strict=True):
+                exists = states.get(stored_id, DocumentState.GONE) is not DocumentState.GONE
+                match event.outcome:
+                    case Outcome.UNCHANGED if exists:
+                        self._counters.count(stored_id, "same")
+                        self._counters.read([stored_id])
+                        touched[stored_id] = Touch(stored_id, DocumentState.CURRENT, at, run_id)
+                    case Outcome.FAILED:
+                        self._counters.failed.append(Problem(event.uri, event.reason))
+                        if exists:
+                            touched[stored_id] = Touch(stored_id, DocumentState.STALE, None, run_id)
+                    case Outcome.SKIPPED if event.reason:  # the source counts others
+                        self._counters.skipped.append(Problem(event.uri, event.reason))
+                    case Outcome.GONE if exists:
+                        changes = writing.retire_document(transaction, self._kb_id, stored_id)
+                        self._counters.counts["gone"] += 1
+                        self._counters.counts["chunks_removed"] += changes.removed
+                        states[stored_id] = DocumentState.GONE
+                        touched.pop(stored_id, None)
+                    case Outcome.GONE:
+                        self._counters.failed.append(Problem(event.uri, event.reason))
+                if event.record is not None:
+                    visits.append((event.record, event.outcome.value, event.reason, at))
+            writing.touch_documents(transaction, touched.values())
+            runs.record_visits(transaction, self._source_id, run_id, visits)
 
 
 def _uri(event: SourceEvent) -> str:

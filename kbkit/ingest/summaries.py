@@ -258,7 +258,8 @@ class Expander:
     ) -> Expansion:
         ids = self._unanswered_ids()
         written, in_a_row, failed = 0, 0, list[Problem]()
-        has_answered = self._has_written()
+        answers = self.database.look_up(summaries.expansion_keys, self.kb_id)
+        has_answered = any(model == self._key for _, model in answers.values())
         try:
             for number, document in enumerate(self._documents(ids), 1):
                 if stop():
@@ -296,10 +297,6 @@ class Expander:
                 for document in reading.iter_documents(transaction, self.kb_id, in_trash=False)
                 if keys.get(document.id) != (text_hash(document.title, document.content), self._key)
             )
-
-    def _has_written(self) -> bool:
-        keys = self.database.look_up(summaries.expansion_keys, self.kb_id)
-        return any(model == self._key for _, model in keys.values())
 
     def _documents(self, ids: list[str]) -> Iterator[Document]:
         for start in range(0, len(ids), _EXPANDED):
