@@ -26,6 +26,9 @@ NAMES = {
 BLOCKS = NAMES["blocks"]
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
 PREFORMATTED = frozenset({"pre", "listing", "xmp", "plaintext"})
+WORD = re.compile(r"\w+")
+LINKED = 0.5  # minimum share of linked words in a menu
+SITE_LINKS = 3  # minimum links of a menu
 
 _HEADING = re.compile(r"<(/?)h([1-6])(?=[\s/>])", re.IGNORECASE)
 # HTTP headers of a response that was saved whole
@@ -66,10 +69,6 @@ def _close_headings(text: str) -> str:
         return f"</h{open_level or tag[2]}"
 
     return _HEADING.sub(closed, text)
-
-
-def to_html(root: Element) -> str:
-    return str(etree.tostring(root, encoding="unicode", method="html"))
 
 
 def _close_head(root: Element) -> None:

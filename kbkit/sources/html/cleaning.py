@@ -13,7 +13,6 @@ from kbkit.sources import html
 from kbkit.sources.html import HEADINGS, NAMES, Element, classes, navigation, plain_text
 from kbkit.sources.html.inline import language, numbers_lines
 
-_SITE_LINKS = 3  # minimum links of a header or footer that belongs to the site
 _FOOT = 40  # maximum words of a site's footer with only one link
 _PARTS = frozenset({"main", "article", "section", "blockquote", "figure"})
 _DROPPED_ROLES = frozenset({"navigation", "search", "banner", "menu", "menubar", "toolbar"})
@@ -22,7 +21,6 @@ _RESULTS = frozenset({"search-results", "searchresults", "search-result"})
 _NAVIGATION = NAMES["navigation"] | _RESULTS
 _DROPPED_NAMES = _CONTROLS | html.SELF_LINKS
 _TELLING = _DROPPED_NAMES | _NAVIGATION | NAMES["ambiguous_controls"] | {"topic"}
-_LINKED = 0.5  # minimum share of linked words in navigation
 _LITTLE = 12  # maximum words of navigation without links: its title, a note
 _SOURCE_TEXTS = frozenset({"source", "src", "view source", "view on github", "edit"})
 _SOURCE = re.compile(r"(?:\b|see)(?:src|source|viewcode)", re.IGNORECASE)
@@ -47,7 +45,6 @@ _MARKED = etree.XPath(
 
 
 _ICONS = re.compile("[\ue000-\uf8ff]+")  # private use area of icon fonts
-_WORD = re.compile(r"\w+")
 _LONG = 60  # minimum characters of an address that carries a program
 _CARRIED = 0.9  # share of the code's words in the address of a link that runs it
 
@@ -104,7 +101,7 @@ def _icons(body: Element) -> list[Element]:
     for element in body.iter() if _ICONS.search("".join(body.itertext())) else ():
         if element.text and (text := _ICONS.sub("", element.text)) != element.text:
             element.text = text
-            if not len(element) and not _WORD.search(text):
+            if not len(element) and not html.WORD.search(text):
                 icons.append(element)
         if element.tail:
             element.tail = _ICONS.sub("", element.tail)
@@ -175,7 +172,7 @@ def _is_navigation(element: Element) -> bool:
         return False
     is_short = len(plain_text(element).split()) <= _LITTLE
     text = next(element.iter("p", "pre", "dl", "code"), None)
-    return html.linked_share(element) >= _LINKED or (is_short and text is None)
+    return html.linked_share(element) >= html.LINKED or (is_short and text is None)
 
 
 def _folded_sources(body: Element) -> list[Element]:
@@ -262,9 +259,9 @@ def _wrapping(link: Element) -> Element:
 def _leads_elsewhere(part: Element) -> bool:
     links = len(part.findall(".//a"))
     is_short = part.tag == "footer" and len(plain_text(part).split()) <= _FOOT
-    if links < (1 if is_short else _SITE_LINKS):
+    if links < (1 if is_short else html.SITE_LINKS):
         return False
-    if next(part.iter("h1"), None) is not None and html.linked_share(part) < _LINKED:
+    if next(part.iter("h1"), None) is not None and html.linked_share(part) < html.LINKED:
         return False  # introduces the page
     ancestors = part.iterancestors()
     return not any(up.tag in _PARTS or up.get("role") == "main" for up in ancestors)
@@ -307,6 +304,6 @@ def _runs_code(link: Element) -> bool:
     if len(href) < _LONG or "%" not in href:
         return False
     code = next(link.getparent().iterchildren("pre"), None)
-    words = _WORD.findall(plain_text(code)) if code is not None else []
-    words_in_link = set(_WORD.findall(unquote_plus(href)))
+    words = html.WORD.findall(plain_text(code)) if code is not None else []
+    words_in_link = set(html.WORD.findall(unquote_plus(href)))
     return bool(words) and sum(word in words_in_link for word in words) >= _CARRIED * len(words)

@@ -109,7 +109,7 @@ def extract(
         return ExtractedPage(reason="empty page")
     try:
         if not re.search("(?i)<body", html):
-            html = dom.to_html(root)
+            html = str(etree.tostring(root, encoding="unicode", method="html"))
         body = root.find("body")
         drawn = take_drawings(body, url) if drawings and body is not None else {}
         page = _read(root, html, url, known, common, alone=alone)
@@ -277,8 +277,6 @@ def markdown_of(html: str, *, relative: bool = False) -> str:
     return MarkdownWriter("", permalinks, relative=relative).write(body).strip()
 
 
-_WORD = re.compile(r"\w+")
-
 NEEDS_BROWSER = (
     "needs a browser: use `provider: browser`, the Firecrawl provider or a prerendered export"
 )
@@ -307,7 +305,6 @@ _JAVASCRIPT = re.compile(r"\bjava\s?script\b", re.IGNORECASE)
 _RUNNABLE = frozenset({"", "module", "text/javascript", "application/javascript"})
 _REQUEST = re.compile(r"enabl|disabl|requir|need|without|turn(ed)? on|activat", re.IGNORECASE)
 _PAGE_WORDS = 100  # minimum words in paragraphs of a header or footer with the page's text
-_MENU = 3  # minimum links of a menu
 _NOTICE = 40  # maximum words of a request to switch JavaScript on
 
 
@@ -324,13 +321,13 @@ def is_shell(root: Element, *, rendered: bool = False) -> bool:
         if element.tag == "noscript":
             asks = asks or bool(_JAVASCRIPT.search(plain_text(element)))
         if element is not body:
-            words += len(_WORD.findall(element.tail or ""))
+            words += len(dom.WORD.findall(element.tail or ""))
         if words > _FEW:
             return False
         if element.tag in _BOILERPLATE:
             # left unclosed, it holds the page's text
             paragraphs = " ".join(map(plain_text, element.iter("p")))
-            if len(_WORD.findall(paragraphs)) > _PAGE_WORDS:
+            if len(dom.WORD.findall(paragraphs)) > _PAGE_WORDS:
                 return False
         has_title = element.tag == "header" and next(element.iter("h1"), None) is not None
         if (element.tag in _SILENT or element.tag in _BOILERPLATE) and not has_title:
@@ -339,7 +336,7 @@ def is_shell(root: Element, *, rendered: bool = False) -> bool:
         if element is not body and (mount := _mount(element)) is not None:
             empty, has_mount = True, has_mount or mount
             continue
-        words += len(_WORD.findall(element.text or ""))
+        words += len(dom.WORD.findall(element.text or ""))
         stack += element
     has_src = any(script.get("src") for script in body.iter("script"))
     # a short page is no shell; a page without any text is one, unless its menu came from the
@@ -350,7 +347,10 @@ def is_shell(root: Element, *, rendered: bool = False) -> bool:
 
 def _is_menu(boilerplate: Element) -> bool:
     targets = {link.get("href") for link in boilerplate.iter("a") if plain_text(link)}
-    return len({target for target in targets if target and not target.startswith("#")}) >= _MENU
+    return (
+        len({target for target in targets if target and not target.startswith("#")})
+        >= dom.SITE_LINKS
+    )
 
 
 def _mount(element: Element) -> bool | None:

@@ -19,8 +19,6 @@ _LINES_BELOW = 4  # blocks below a heading that may name the site
 _BESIDE_SITE = 12  # maximum characters besides the site's name in such a line
 _MORE = 4  # maximum words of a heading besides the title
 _TITLE_WORDS, _BESIDE = 30, 80  # maximum words of a title, and of the block around it
-_LINKED = 0.5  # share of linked words from which a block is a menu
-_WORD = re.compile(r"\w+")
 _PATH = re.compile(r"\w+(?:(?:\.|::)\w+)+")
 _NUMBERED = re.compile(r"^(?:(?i:chapter|section|appendix|part)\s+)?(?:\d+|[A-Z])(?:\.\d+)*\.?\s+")
 _SEPARATORS = " \t|–—·•»:-"
@@ -227,7 +225,7 @@ def _alike(text: str, title: str) -> bool:
 
 
 def _squash(text: str) -> str:
-    return "".join(_WORD.findall(text))
+    return "".join(html.WORD.findall(text))
 
 
 def _is_title(text: str, title: str, several: bool) -> bool:
@@ -241,7 +239,7 @@ def _is_title(text: str, title: str, several: bool) -> bool:
 
 
 def _fold(text: str) -> str:
-    return f" {' '.join(_WORD.findall(text.lower()))} "
+    return f" {' '.join(html.WORD.findall(text.lower()))} "
 
 
 def _around(title: Element, region: Element) -> Element:
@@ -254,7 +252,7 @@ def _around(title: Element, region: Element) -> Element:
     for parent in takewhile(lambda up: up not in holders, title.iterancestors()):
         text = plain_text(parent)
         is_long = len(text.split()) > _BESIDE and not text.startswith(title_text)
-        if is_long or html.linked_share(parent) >= _LINKED:
+        if is_long or html.linked_share(parent) >= html.LINKED:
             break
         block = parent
     return block

@@ -150,7 +150,6 @@ def _resolve(base: str, href: str | None) -> str:
     return html.web_address(base, href).partition("#")[0]
 
 
-_SITE_LINKS = 3  # minimum links of a menu
 _ALL_LINKED = 0.95  # share of linked words in a table of contents
 _TRAIL = 8  # maximum items of a breadcrumb list
 _STEP_RELATIONS = frozenset({"next", "prev", "previous", "up", "contents", "index", "start"})
@@ -167,7 +166,6 @@ CONTENTS_TITLES = frozenset(
         "menu|table of contents|short table of contents|contents|on this page|subsections", "|"
     )
 )
-_WORD = re.compile(r"\w+")
 
 
 def steps(body: Element) -> list[Element]:
@@ -216,8 +214,8 @@ def drop_step_lines(body: Element) -> None:
 def _is_bare_line_of_steps(text_before: str, line: Collection[Element]) -> bool:
     links = [link for part in line for link in part.iter("a") if link.get("href")]
     text = [text_before, *("".join(part.itertext()) + (part.tail or "") for part in line)]
-    words = _WORD.findall(" ".join(text).lower())
-    linked = _WORD.findall(" ".join(plain_text(link) for link in links).lower())
+    words = html.WORD.findall(" ".join(text).lower())
+    linked = html.WORD.findall(" ".join(plain_text(link) for link in links).lower())
     unlinked = Counter(words) - Counter(linked)
     alts = [(image.get("alt") or "").lower() for link in links for image in link.iter("img")]
     marks = unlinked.total() + sum(alt in _STEP_NAMES for alt in alts)
@@ -263,7 +261,7 @@ def contents(body: Element) -> list[Element]:
         targets = {(link.get("href") or "").partition("#")[2] for link in element.iter("a")}
         previous = element.getprevious()
         label = previous is not None and _is_title(previous) and not (previous.tail or "").strip()
-        least = 1 if label else _SITE_LINKS
+        least = 1 if label else html.SITE_LINKS
         if len(targets) < least:
             continue
         ids = ids or {part.get("id") or part.get("name") or "" for part in body.iter()} - {""}
@@ -278,8 +276,8 @@ def contents(body: Element) -> list[Element]:
 
 
 def _is_all_linked(element: Element) -> bool:
-    linked = _WORD.findall(" ".join(map(plain_text, element.iter("a"))))
-    return len(linked) >= _ALL_LINKED * len(_WORD.findall(plain_text(element)))
+    linked = html.WORD.findall(" ".join(map(plain_text, element.iter("a"))))
+    return len(linked) >= _ALL_LINKED * len(html.WORD.findall(plain_text(element)))
 
 
 def _is_title(element: Element) -> bool:
@@ -289,8 +287,8 @@ def _is_title(element: Element) -> bool:
 def _with_name(element: Element) -> Element:
     """Return a table of contents, or the block around it that adds only its title."""
     parent = element.getparent()
-    words = _WORD.findall(plain_text(parent).lower())
-    title = words[: len(words) - len(_WORD.findall(plain_text(element)))]
+    words = html.WORD.findall(plain_text(parent).lower())
+    title = words[: len(words) - len(html.WORD.findall(plain_text(element)))]
     return parent if " ".join(title) in CONTENTS_TITLES else element
 
 
@@ -299,8 +297,10 @@ def repeated_links(body: Element) -> list[Element]:
     rows: dict[str, list[Element]] = {}
     for table in body.iter("table"):
         links, text = list(table.iter("a")), plain_text(table)
-        is_row = len(links) >= _SITE_LINKS and len(list(table.iter("tr"))) == 1
-        if is_row and _WORD.findall(text) == _WORD.findall(" ".join(map(plain_text, links))):
+        is_row = len(links) >= html.SITE_LINKS and len(list(table.iter("tr"))) == 1
+        if is_row and html.WORD.findall(text) == html.WORD.findall(
+            " ".join(map(plain_text, links))
+        ):
             rows.setdefault(text, []).append(table)
     return [table for tables in rows.values() if len(tables) > 1 for table in tables]
 
@@ -345,7 +345,7 @@ def is_all_of_page(part: Element, body: Element) -> bool:
         return False
     links = [link.get("href") or "#" for link in part.iter("a")]
     words = len(plain_text(body).split()) - len(plain_text(part).split())
-    return words <= _FOOT_WORDS and sum(href[0] != "#" for href in links) >= _SITE_LINKS
+    return words <= _FOOT_WORDS and sum(href[0] != "#" for href in links) >= html.SITE_LINKS
 
 
 def is_rest_of_menu(around: Element) -> bool:

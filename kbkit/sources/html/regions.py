@@ -24,14 +24,12 @@ Signature = tuple[str, str, str, str]  # tag, id, class and role of an element
 COVERED = 0.9  # share of the selected words that the content element must hold
 LEARNED_FROM = 8  # pages that vote before a template is trusted
 _AGREED = 0.5  # share of the votes that a template needs
-_WORD = re.compile(r"\w+")
 _MIN = 3  # minimum pages from which a small site's template is learned
 _SHARED, _SHARED_PAGES = 0.5, 4  # minimum share and number of pages with a text of the template
 _HEADED = 0.75  # the same share for headings of level 1
 _CONTAINERS = frozenset({"div", "section", "article", "main", "header", "footer", "center", "form"})
 _TEXTS = frozenset({"p", "pre", "code", "ul", "ol", "table"})
 _SHORT = 600  # maximum characters of a block of the template
-_LINKED = 0.5  # share of the words of a menu that are links
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +41,11 @@ class Region:
 
 
 def word_counts(element: Element) -> Counter[str]:
-    return Counter(_WORD.findall(" ".join(element.itertext())))
+    return Counter(html.WORD.findall(" ".join(element.itertext())))
 
 
 def enclosing_element(body: Element, selected: str) -> Element:
-    selected_words = Counter(_WORD.findall(selected))
+    selected_words = Counter(html.WORD.findall(selected))
     need = selected_words.total() * COVERED
     element = body
     while element is not None:
@@ -122,7 +120,7 @@ def widen(region: Element, body: Element, common: Collection[int]) -> Element:
         unshared = [part for part in siblings if key_of(_short_text(part)) not in common]
         # a section of the same class is no menu, even if it only has references
         others = (part for part in unshared if not names or classes(part) != names)
-        if any(html.linked_share(part) >= _LINKED for part in others):
+        if any(html.linked_share(part) >= html.LINKED for part in others):
             break
         outer = parent
         if unshared:
@@ -142,7 +140,7 @@ def narrow(region: Element, common: Collection[int]) -> Element:
         siblings = [child for child in parent if child is not inner and plain_text(child)]
         unshared = (child for child in siblings if key_of(_short_text(child)) not in common)
         if any(text and text.strip() for text in texts) or any(
-            html.linked_share(child) < _LINKED for child in unshared
+            html.linked_share(child) < html.LINKED for child in unshared
         ):
             return region
         inner = parent
@@ -356,7 +354,7 @@ def is_article(
     stated: bool,
     alone: bool,
 ) -> bool:
-    if len(_WORD.findall(selected)) < _KEPT_WORDS or not (stated or alone):
+    if len(html.WORD.findall(selected)) < _KEPT_WORDS or not (stated or alone):
         return False
     if _is_documentation(body, region, selected, own, stated=stated):
         return False
@@ -385,8 +383,8 @@ def _lost_share(region: Element, selected: str) -> float:
         in_section = in_section or part.tag in HEADINGS
         linked += (part.tag == "a") * (1 if begins else -1)
         if in_section and not linked:
-            words += _WORD.findall(text)
-    missing = Counter(words) - Counter(_WORD.findall(selected))
+            words += html.WORD.findall(text)
+    missing = Counter(words) - Counter(html.WORD.findall(selected))
     return missing.total() / max(1, len(words))
 
 
@@ -458,4 +456,4 @@ def _restore_labels(tree: Element, tabs: Sequence[Element]) -> None:
 
 
 def _fold(text: str) -> str:
-    return f" {' '.join(_WORD.findall(text))} "
+    return f" {' '.join(html.WORD.findall(text))} "
