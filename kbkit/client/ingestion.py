@@ -47,7 +47,7 @@ def batches(source: Mapping[str, Any], base: Path) -> Iterator[UploadBatch]:
     files: list[tuple[str, bytes]] = []
     values = {**source, "path": name or "."}
     skipped = [] if paths else [(values["path"], "nothing to read")]
-    size, started = 0, False
+    size = 0
     for path in paths:
         relative = PurePosixPath(name, path.relative_to(root).as_posix()).as_posix()
         try:
@@ -60,10 +60,10 @@ def batches(source: Mapping[str, Any], base: Path) -> Iterator[UploadBatch]:
             continue
         if files and (size + len(data) > _BATCH_BYTES or len(files) == _BATCH_FILES):
             yield UploadBatch(values, files, skipped)
-            files, skipped, size, started = [], [], 0, True
+            files, skipped, size = [], [], 0
         files.append((relative, data))
         size += len(data)
-    if files or skipped or not started:
+    if files or skipped:
         yield UploadBatch(values, files, skipped)
 
 
