@@ -10,6 +10,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -223,11 +224,13 @@ def fetch_model(
     try:
         with (
             guard.acquire(blocking=False),
-            Fetcher(
-                user_agent=settings.user_agent,
-                timeout=max(settings.timeout, 60.0),
-                max_bytes=PIECE,
-                allow_private=allow_private,
+            closing(
+                Fetcher(
+                    user_agent=settings.user_agent,
+                    timeout=max(settings.timeout, 60.0),
+                    max_bytes=PIECE,
+                    allow_private=allow_private,
+                )
             ) as fetcher,
         ):
             lock = presets.read_lock(folder)

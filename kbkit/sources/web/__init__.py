@@ -13,7 +13,6 @@ import ssl
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cache
 from urllib.parse import urljoin, urlsplit
@@ -130,7 +129,7 @@ class Response:
     again: bool = False
 
 
-class Fetcher(AbstractContextManager["Fetcher"]):
+class Fetcher:
     """Fetches pages; safe to use from several threads."""
 
     def __init__(
@@ -163,9 +162,6 @@ class Fetcher(AbstractContextManager["Fetcher"]):
                 "Accept-Encoding": "gzip, deflate",
             },
         )
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         self._client.close()

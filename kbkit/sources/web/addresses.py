@@ -76,10 +76,8 @@ def _refusal(address: Address, private: bool, permitted: frozenset[Address]) -> 
             return TUNNEL
     if address.is_link_local:
         return LINK_LOCAL
-    return "" if private else _private(address)
-
-
-def _private(address: Address) -> str:
+    if private:
+        return ""
     if address.is_loopback:
         return "a loopback address"
     special = address.is_reserved or any(address in network for network in _SPECIAL)

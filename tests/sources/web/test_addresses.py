@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from contextlib import closing
 
 import pytest
 
@@ -42,7 +43,7 @@ FORMS = [
 
 @pytest.mark.parametrize("url", FORMS)
 def test_addresses_are_refused_without_a_connection(url: str) -> None:
-    with Fetcher(user_agent="kbkit", timeout=2) as fetcher:
+    with closing(Fetcher(user_agent="kbkit", timeout=2)) as fetcher:
         response = fetcher.get(url)
     assert response.outcome in (Outcome.SKIPPED, Outcome.FAILED)
     assert response.status == 0
@@ -135,7 +136,7 @@ def test_connection_uses_the_checked_address(site, monkeypatch) -> None:
     resolved = _resolve(monkeypatch, "rebind.test", lambda: [next(addresses)])
     site.pages["/"] = "<p>inside</p>"
     port = site.server.server_port
-    with Fetcher(user_agent="kbkit", allow_private=True) as fetcher:
+    with closing(Fetcher(user_agent="kbkit", allow_private=True)) as fetcher:
         response = fetcher.get(f"http://rebind.test:{port}/")
     assert response.body == b"<p>inside</p>"
     assert resolved == ["rebind.test"]
@@ -164,7 +165,7 @@ def test_redirect_to_a_private_address_is_refused(site, monkeypatch) -> None:
         lambda address, **options: "" if address == "127.0.0.1" else refusal(address, **options),
     )
     site.pages["/"] = redirect("http://169.254.169.254/latest/meta-data/")
-    with Fetcher(user_agent="kbkit", timeout=2) as fetcher:
+    with closing(Fetcher(user_agent="kbkit", timeout=2)) as fetcher:
         response = fetcher.get(site.url + "/")
     assert response.outcome is Outcome.SKIPPED
     assert "169.254.169.254 is a link-local address" in response.reason

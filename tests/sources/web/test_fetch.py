@@ -6,6 +6,7 @@ import gzip
 import threading
 import time
 import zlib
+from contextlib import closing
 
 import pytest
 
@@ -17,12 +18,12 @@ from tests.sources.web.crawls import answer, in_turn, redirect
 
 @pytest.fixture
 def fetcher():
-    with Fetcher(user_agent="kbkit/test", timeout=5, allow_private=True) as fetcher:
+    with closing(Fetcher(user_agent="kbkit/test", timeout=5, allow_private=True)) as fetcher:
         yield fetcher
 
 
 def get(url: str, **options) -> Response:
-    with Fetcher(user_agent="kbkit", allow_private=True, **options) as fetcher:
+    with closing(Fetcher(user_agent="kbkit", allow_private=True, **options)) as fetcher:
         return fetcher.get(url)
 
 
@@ -164,7 +165,7 @@ def test_compressed_pages_are_read_and_bombs_are_not(site, encoding) -> None:
     site.pages["/bomb"] = answer(200, pack(b"\0" * 60_000_000), Content_Encoding=encoding)
     site.pages["/torn"] = answer(200, pack(b"hello" * 1000)[:-8], Content_Encoding=encoding)
     site.pages["/odd"] = answer(200, b"hello", Content_Encoding=encoding)
-    with Fetcher(user_agent="kbkit", allow_private=True, max_bytes=1_000_000) as fetcher:
+    with closing(Fetcher(user_agent="kbkit", allow_private=True, max_bytes=1_000_000)) as fetcher:
         assert fetcher.get(site.url + "/page").body == b"<p>hello</p>"
         assert fetcher.get(site.url + "/bomb").reason == "larger than 1 MB"
         assert "damaged" in fetcher.get(site.url + "/torn").reason
