@@ -9,6 +9,7 @@ import secrets
 import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import NamedTuple
 
 from kbkit.errors import ConfigError, NotFoundError, TokenError
@@ -42,9 +43,9 @@ class Tokens:
         self._open = open_to_all
         self._database = stores_of(workspace).database
         self._lock = threading.Lock()
-        self._cache: dict[bytes, tuple[int, TokenInfo]] = {}
         self._used: dict[str, datetime] = {}
-        self._has_tokens: tuple[int, bool] | None = None
+        self._found = lru_cache(_MAX_CACHED)(self._find)
+        self._exist = lru_cache(1)(lambda _: bool(self._database.look_up(runs.list_tokens)))
 
     def create(
         self,
@@ -82,10 +83,7 @@ class Tokens:
         return self._database.commit(runs.delete_token, name)
 
     def any(self) -> bool:
-        changes = self._database.changes()
-        if self._has_tokens is None or self._has_tokens[0] != changes:
-            self._has_tokens = changes, bool(self._database.look_up(runs.list_tokens))
-        return self._has_tokens[1]
+        return self._exist(self._database.changes())
 
     def caller(self, token: str | None) -> Caller:
         """Return who may call a server with a token or, while none exists, without one."""
@@ -101,16 +99,8 @@ class Tokens:
         )
 
     def check(self, token: str) -> Caller:
-        digest = _digest(token)
-        changes = self._database.changes()  # before the lookup, so that no revocation is missed
-        cached = self._cache.get(digest)
-        info = cached[1] if cached is not None and cached[0] == changes else None
-        if info is None:
-            info = self._find(token, digest)
-            with self._lock:
-                if len(self._cache) >= _MAX_CACHED:
-                    self._cache.clear()
-                self._cache[digest] = changes, info
+        id_ = token.removeprefix(PREFIX).partition("_")[0] if TOKEN.fullmatch(token) else ""
+        info = self._found(_digest(token), id_, self._database.changes())
         now = datetime.now(UTC)
         if info.expires_at is not None and info.expires_at <= now:
             raise TokenError(
@@ -119,14 +109,12 @@ class Tokens:
         self._used[info.id] = now.replace(second=0, microsecond=0)
         return Caller(info.name, Scope(info.scope).implied, info.kbs)
 
-    def _find(self, token: str, digest: bytes) -> TokenInfo:
-        if TOKEN.fullmatch(token):
-            id_ = token.removeprefix(PREFIX).partition("_")[0]
-            row = self._database.look_up(runs.find_token, id_)
-            # in constant time, even for an unknown id
-            stored_digest = bytes.fromhex(row[1]) if row else bytes(len(digest))
-            if hmac.compare_digest(stored_digest, digest) and row:
-                return row[0]
+    def _find(self, digest: bytes, id_: str, _changes: int) -> TokenInfo:
+        row = self._database.look_up(runs.find_token, id_)
+        # in constant time, even for an unknown id
+        stored_digest = bytes.fromhex(row[1]) if row else bytes(len(digest))
+        if hmac.compare_digest(stored_digest, digest) and row:
+            return row[0]
         raise TokenError("the token is unknown or was revoked; see `kbkit token list`")
 
     def note_uses(self) -> None:
