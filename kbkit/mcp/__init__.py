@@ -3,7 +3,7 @@
 A tool translates arguments, calls a workspace, and passes the result to a function that makes a
 reply within a budget of tokens (`kbkit.mcp.replies`).
 
-A set of tools is a module with a function ``add(tools)``, listed in `kbkit.mcp.server.SETS`. It
+A set of tools is a module of the set's name in `SETS`, with a function ``add(tools)``. It
 declares each tool as a function with `Tools.read` or `Tools.write`::
 
     def add(tools: Tools) -> None:

@@ -176,11 +176,12 @@ _RULES = (
 
 
 def usage(tools: Tools) -> Prompt:
-    def how_to_use() -> str:
-        """Explain these tools, and list knowledge bases and root folders."""
-        return _usage_text(tools)
-
-    return Prompt.from_function(how_to_use, title="How to use this knowledge")
+    return Prompt.from_function(
+        lambda: _usage_text(tools),
+        "how_to_use",
+        title="How to use this knowledge",
+        description="Explain these tools, and list knowledge bases and root folders.",
+    )
 
 
 _MAX_FOLDERS = 30

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -21,7 +22,7 @@ from pydantic import AnyUrl, ValidationError
 
 from kbkit import __version__
 from kbkit.errors import ForbiddenError
-from kbkit.mcp import USUAL_TOKENS, check_sets, collections, core, entries, files, graph, resources
+from kbkit.mcp import USUAL_TOKENS, check_sets, resources
 from kbkit.mcp.replies import shorten
 from kbkit.mcp.tools import Tools, current_caller, explain_error, reason
 from kbkit.models.ingest_report import ALL, Caller
@@ -61,14 +62,8 @@ def _is_message(line: str, values: Any) -> bool:
     return isinstance(request_id, (str, int)) and not isinstance(request_id, bool)
 
 
-SETS: dict[str, tuple[Callable[[Tools], None], bool]] = {
-    "core": (core.add, True),
-    "collections": (collections.add, True),
-    "files": (files.add, False),
-    "entries": (entries.add, False),
-    "graph": (graph.add, False),
-}
-"""Tool sets, and whether callers limited to some knowledge bases may use them."""
+_OF_KBS = ("core", "collections")
+"""Tool sets that callers limited to some knowledge bases may use."""
 
 INSTRUCTIONS = (
     "Documentation, notes and proven solutions, searched by meaning and by words. Begin with "
@@ -229,9 +224,8 @@ def server(
     searches: Any = None,
 ) -> WorkspaceServer:
     """Return an MCP server, which opens its workspace on first use."""
-    sets = check_sets(tools)
     collected = Tools(open_workspace, max_tokens, allow_write, roots, searches)
-    for name in sets:
-        declare, of_kbs = SETS[name]
-        collected.add(declare, of_kbs=of_kbs)
+    for name in check_sets(tools):
+        declare = import_module(f"kbkit.mcp.{name}").add
+        collected.add(declare, of_kbs=name in _OF_KBS)
     return WorkspaceServer(collected, caller)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -32,22 +33,17 @@ def serve(
 
     from kbkit.mcp.server import server
 
-    opened: list[Workspace] = []
+    with ExitStack() as stack:
 
-    def open_workspace() -> Workspace:
-        from kbkit.workspace import Workspace
+        def open_workspace() -> Workspace:
+            from kbkit.workspace import Workspace
 
-        opened.append(Workspace(workspace))
-        return opened[0]
+            return stack.enter_context(Workspace(workspace))
 
-    mcp_server = server(
-        open_workspace, tools=sets, allow_write=allow_write, max_tokens=max_tokens, roots=roots
-    )
-    try:
+        mcp_server = server(
+            open_workspace, tools=sets, allow_write=allow_write, max_tokens=max_tokens, roots=roots
+        )
         anyio.run(mcp_server.run_on, stdin, stdout)
-    finally:
-        for item in opened:
-            item.close()
 
 
 def _reserve_streams() -> tuple[TextIO, TextIO]:
