@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,7 +20,7 @@ from kbkit.errors import ImpossibleError, NotFoundError, SourceError, WorkspaceE
 from kbkit.feedback.judgements import Judgements
 from kbkit.files.paths import parts_of
 from kbkit.knowledge_base import KnowledgeBase
-from kbkit.models.values import fault_reason, from_dict, to_json
+from kbkit.models.values import fault_reason, from_dict
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, Question, RetrievalSpec, parse_source
 from kbkit.runtime.progress import OnProgress
 from kbkit.workspace import Workspace
@@ -71,7 +72,7 @@ def evaluate(run: JobRun) -> Any:
     """Measure search; ``improve`` waits for models first."""
     arguments = run.arguments
     retrieval, against = arguments.get("retrieval"), arguments.get("against")
-    evaluation = run.kb.feedback.evaluate(
+    return run.kb.feedback.evaluate(
         _ground_truth(arguments),
         **run.options("mode", "k"),
         retrieval=None if retrieval is None else RetrievalSpec.model_validate(retrieval),
@@ -79,19 +80,16 @@ def evaluate(run: JobRun) -> Any:
         wait=arguments.get("improve", False),
         on_progress=run.notify,
     )
-    return to_json(evaluation.to_dict())
 
 
 def tune(run: JobRun) -> Any:
     """Learn the weights of search; ``improve`` waits for models first."""
-    arguments = run.arguments
-    report = run.kb.feedback.tune(
-        _ground_truth(arguments),
+    return run.kb.feedback.tune(
+        _ground_truth(run.arguments),
         **run.options("keep", "seed"),
-        wait=arguments.get("improve", False),
+        wait=run.arguments.get("improve", False),
         on_progress=run.notify,
     )
-    return to_json(report.to_dict())
 
 
 def _ground_truth(arguments: Mapping[str, Any]) -> list[Question] | Judgements | None:
@@ -108,29 +106,24 @@ _OPTIONS = ("build", "standalone", "pages_only", "model", "graph", "files", "ent
 
 def export(run: JobRun) -> Any:
     """Export to an archive, kept for a day, or with ``publish`` to the site."""
-    kb = run.kb
-    options = run.options(*_OPTIONS)
-    archive = uuid4().hex
+    kb, archive, size = run.kb, "", 0
+    write = partial(kb.export, on_progress=run.notify, **run.options(*_OPTIONS))
     try:
         if run.arguments.get("publish"):
-            return _site_archive(kb.export(on_progress=run.notify, **options))
-        downloads = run.workspace.path / DOWNLOADS / kb.id
-        downloads.mkdir(parents=True, exist_ok=True)
-        delete_old(downloads.parent.glob("*/*"), _MAX_EXPORT_AGE)
-        with TemporaryDirectory(prefix="kbkit-", dir=downloads) as temporary:
-            folder = Path(temporary, kb.name)
-            report = kb.export(folder=folder, on_progress=run.notify, **options)
-            draft = Path(shutil.make_archive(f"{temporary}/draft", "zip", folder))
-            size = draft.stat().st_size
-            draft.rename(downloads / f"{archive}.zip")
+            report = write()
+        else:
+            archive = uuid4().hex
+            downloads = run.workspace.path / DOWNLOADS / kb.id
+            downloads.mkdir(parents=True, exist_ok=True)
+            delete_old(downloads.parent.glob("*/*"), _MAX_EXPORT_AGE)
+            with TemporaryDirectory(prefix="kbkit-", dir=downloads) as temporary:
+                folder = Path(temporary, kb.name)
+                report = write(folder=folder)
+                draft = Path(shutil.make_archive(f"{temporary}/draft", "zip", folder))
+                size = draft.stat().st_size
+                draft.rename(downloads / f"{archive}.zip")
     except OSError as error:
         raise WorkspaceError(f"the archive cannot be written: {error.strerror}") from None
-    return _site_archive(report, archive, size)
-
-
-def _site_archive(
-    report: models.ExportReport, archive: str = "", size: int = 0
-) -> models.SiteArchive:
     built = report.site is not None
     return models.SiteArchive(archive, size, built, report.documents, report.seconds)
 
@@ -212,8 +205,8 @@ def refresh(run: JobRun) -> Any:
 
 def configure(run: JobRun) -> Any:
     spec = KnowledgeBaseSpec.model_validate(run.arguments["spec"])
-    options = run.options("description", "if_match")
-    return _result(run.kb, run.kb.configure(spec, **options, **run.calls))
+    report = run.kb.configure(spec, **run.options("description", "if_match"), **run.calls)
+    return _result(run.kb, report)
 
 
 def improve(run: JobRun) -> Any:
@@ -237,12 +230,11 @@ def _document(values: Mapping[str, Any]) -> Any:
 
 
 def _result(kb: KnowledgeBase, report: models.IngestReport) -> models.ImportReport:
-    documents = []
-    for document_id in report.documents:
-        if document_id in kb.documents:
-            documents.append(
-                models.DocumentInfo.of(kb.documents[document_id], len(kb.chunks.of(document_id)))
-            )
+    documents = [
+        models.DocumentInfo.of(kb.documents[document_id], len(kb.chunks.of(document_id)))
+        for document_id in report.documents
+        if document_id in kb.documents
+    ]
     chunks = sum(document.chunks for document in documents)
     return models.ImportReport(tuple(documents), chunks, report)
 
