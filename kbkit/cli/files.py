@@ -67,19 +67,17 @@ def cat(ws: Workspace, path: FilePath) -> Done:
 
 
 @command(files)
-def write(path: FilePath, text: Text = None, *, if_match: IfMatch = None) -> Done:
+def write(ws: Workspace, path: FilePath, text: Text = None, *, if_match: IfMatch = None) -> Done:
     """Write a file from an argument or standard input."""
-    content = _text_or_input(text)
-    with open_workspace() as ws:
-        return _file_done("wrote", ws.files.write(path, content, if_match=if_match))
+    info = ws.files.write(path, _text_or_input(text), if_match=if_match)
+    return _file_done("wrote", info)
 
 
 @command(files)
-def append(path: FilePath, text: Text = None, *, if_match: IfMatch = None) -> Done:
+def append(ws: Workspace, path: FilePath, text: Text = None, *, if_match: IfMatch = None) -> Done:
     """Append a line to a file."""
-    content = _text_or_input(text)
-    with open_workspace() as ws:
-        return _file_done("added to", ws.files.append(path, content, if_match=if_match))
+    info = ws.files.append(path, _text_or_input(text), if_match=if_match)
+    return _file_done("added to", info)
 
 
 @command(files)

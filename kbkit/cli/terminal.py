@@ -44,7 +44,7 @@ class Verbosity:
 def progress() -> Iterator[OnProgress | None]:
     """Show progress on a terminal; with ``--verbose`` print a line for each step instead."""
     if Verbosity.level > 0:
-        yield _tell_step
+        yield lambda now: say(f"{_stage(now)} {plain(now.message)}".rstrip())
         return
     if Verbosity.level < 0 or not sys.stderr.isatty() or is_json():
         yield None
@@ -58,10 +58,6 @@ def progress() -> Iterator[OnProgress | None]:
             status.update(f"{_stage(progress)} [dim]{message}")
 
         yield notify
-
-
-def _tell_step(progress: Progress) -> None:
-    say(f"{_stage(progress)} {plain(progress.message)}".rstrip())
 
 
 def _stage(progress: Progress) -> str:
