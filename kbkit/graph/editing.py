@@ -184,7 +184,7 @@ class Editing:
             ends = (start.kind.value, start.id, name, end.kind.value, end.id)
             with record_edit(transaction, summary, made_by, relation=ends):
                 return relations.relate(
-                    transaction, start, name, end, weight=float(weight), note=note, made_by=made_by
+                    transaction, ends, weight=float(weight), note=note, made_by=made_by
                 )
 
     def merge(self, keep: str | Entity, other: str | Entity, *, by: str = "") -> Entity:
@@ -265,7 +265,8 @@ class Editing:
             if target.kind is TargetKind.ENTRY:
                 id_ = reading.find_entry(transaction, target.id)
                 target = Target(target.kind, id_ or target.id)
-            relations.check_target(transaction, target)
+            if target not in relations.present(transaction, [target]):
+                raise NotFoundError(f"no {target.kind.value} with id {target.id!r}")
             return target
         name = _id_or_name(target)
         if (entity := entities.find(transaction, entity_name(name))) is not None:

@@ -19,9 +19,9 @@ from kbkit.stores.catalog import entities as entity_rows
 from kbkit.stores.catalog import graph_writing
 from kbkit.stores.catalog.bundled import row_of, to_json
 from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.relations import has_ends
 from kbkit.stores.catalog.subjects import sweep
 from kbkit.stores.catalog.workspace_schema import (
-    ENDS,
     built_graphs,
     entities,
     graph_edits,
@@ -103,13 +103,12 @@ def undo(transaction: Transaction, made_by: str, edit_id: int | None = None) -> 
 def _rows(transaction: Transaction, scope: Rows) -> dict[str, Any]:
     values: dict[str, Any] = {}
     if scope["entity"]:
-        query = sa.select(*entities.c).where(entities.c.subject_id == scope["entity"])
-        values["entity_row"] = _to_json(transaction.execute(query).first())
+        of_entity = entities.c.subject_id == scope["entity"]
+        values["entity_row"] = _to_json(transaction.first(entities.c, of_entity))
         query = sa.select(*subjects.c).where(transaction.is_in(subjects.c.id, scope["names"]))
         values["subjects"] = {row.id: _to_json(row) for row in transaction.execute(query)}
     if scope["relation"]:
-        condition = _is_relation(scope["relation"])
-        row = transaction.execute(sa.select(*relations.c).where(condition)).first()
+        row = transaction.first(relations.c, has_ends(scope["relation"]))
         values["relation_row"] = _to_json(row)
     if scope["pair"]:
         rows = _decisions(transaction, scope["pair"])
@@ -147,7 +146,7 @@ def _restore_entity(transaction: Transaction, before: Rows) -> None:
 
 
 def _restore_relation(transaction: Transaction, before: Rows) -> None:
-    condition = _is_relation(before["relation"])
+    condition = has_ends(before["relation"])
     row = before["relation_row"]
     if row is not None and row["by_hand"]:
         transaction.update(relations, condition, **row_of(relations, row))
@@ -161,10 +160,6 @@ def _restore_relation(transaction: Transaction, before: Rows) -> None:
 
 def _built_versions(transaction: Transaction) -> dict[str, int]:
     return transaction.mapping(sa.select(built_graphs.c.kb_id, built_graphs.c.version))
-
-
-def _is_relation(ends: Collection[str]) -> sa.ColumnElement[bool]:
-    return sa.and_(*(relations.c[name] == end for name, end in zip(ENDS, ends, strict=True)))
 
 
 def _edit(row: Any) -> GraphEdit:

@@ -69,13 +69,6 @@ def at_targets(transaction: Transaction, targets: Collection[Target]) -> sa.Colu
     return sa.or_(sa.false(), *conditions)
 
 
-def is_supported(kb_ids: Collection[str]) -> sa.ColumnElement[bool]:
-    evidence = relation_evidence.c
-    query = sa.select(evidence.relation_id).join(chunks, chunks.c.seq == evidence.chunk_seq)
-    support = query.where(chunks.c.kb_id.in_(list(kb_ids)))
-    return sa.or_(relations.c.by_hand, relations.c.id.in_(support))
-
-
 def edges(
     transaction: Transaction,
     targets: Collection[Target] | None = None,
@@ -93,7 +86,10 @@ def edges(
     if names:
         query = query.where(relations.c.name.in_(list(names)))
     if kb_ids is not None:
-        query = query.where(is_supported(kb_ids))
+        evidence = relation_evidence.c
+        support = sa.select(evidence.relation_id).join(chunks, chunks.c.seq == evidence.chunk_seq)
+        of_kbs = relations.c.id.in_(support.where(chunks.c.kb_id.in_(list(kb_ids))))
+        query = query.where(relations.c.by_hand | of_kbs)
     best: dict[tuple[Target, str, Target], Edge] = {}
     for edge in _visible(transaction, transaction.execute(query).all()):
         key = (edge.source, edge.name, edge.target)
@@ -102,26 +98,20 @@ def edges(
     return list(best.values())
 
 
+def has_ends(values: Sequence[str]) -> sa.ColumnElement[bool]:
+    return sa.and_(*(relations.c[name] == value for name, value in zip(ENDS, values, strict=True)))
+
+
 def relate(
-    transaction: Transaction,
-    source: Target,
-    name: str,
-    target: Target,
-    *,
-    weight: float,
-    note: str,
-    made_by: str,
+    transaction: Transaction, ends: Sequence[str], *, weight: float, note: str, made_by: str
 ) -> Relation:
-    """Create or change a relation by hand, or restore a deleted one."""
-    ends = (source.kind.value, source.id, name, target.kind.value, target.id)
-    values = dict(zip(ENDS, ends, strict=True))
+    """Create or change a relation by hand, or restore a deleted one; `ends` are its `ENDS`."""
     now = datetime.now(UTC)
     signed = {"made_by": made_by, "by_hand": True, "seen_at": now, "deleted_at": None}
     new_values = {"weight": weight, "note": note, **signed}
-    same_ends = sa.and_(*(relations.c[column] == value for column, value in values.items()))
-    row = transaction.first(relations.c, same_ends)
+    row = transaction.first(relations.c, has_ends(ends))
     if row is None:
-        row_values = values | new_values
+        row_values = dict(zip(ENDS, ends, strict=True)) | new_values
         return get(transaction, transaction.insert_one(relations, created_at=now, **row_values))
     is_of_another = row.deleted_at is None and row.by_hand and row.made_by != made_by
     if is_of_another and (row.weight, row.note) != (weight, note):
@@ -227,12 +217,6 @@ _TARGETS: dict[TargetKind, sa.Select[Any]] = {
     .where(entity_rows.c.deleted_at.is_(None)),
 }
 """Queries for the ids and names of targets that exist; files are not checked."""
-
-
-def check_target(transaction: Transaction, target: Target) -> None:
-    """Raise `NotFoundError` if a target does not exist; files are not checked."""
-    if target not in present(transaction, [target]):
-        raise NotFoundError(f"no {target.kind.value} with id {target.id!r}")
 
 
 def present(transaction: Transaction, targets: Collection[Target]) -> set[Target]:
