@@ -34,7 +34,6 @@ from kbkit.runtime.language_models import (
     model_name,
     plain_line,
 )
-from kbkit.runtime.third_party import safe_message
 from kbkit.stores.catalog import chunk_annotations
 from kbkit.stores.catalog.database import Database
 from kbkit.text.markdown.structure import plain_text
@@ -366,15 +365,9 @@ class LlmAnnotator:
 
     def _ask(self, *given: str) -> ModelReply:
         self._requests += 1
-        try:
-            answers = retry(
-                lambda: ask(self._llm, TASK, *given, timeout=self._spec.timeout), self._wait
-            )
-        except AnswerError:
-            raise
-        except Exception as error:  # a model may raise anything
-            reason = safe_message(error, self._spec.arguments)
-            raise AnswerError(reason, answered=False) from None
+        spec = self._spec
+        asking = partial(ask, self._llm, TASK, timeout=spec.timeout, arguments=spec.arguments)
+        answers = retry(lambda: asking(*given), self._wait)
         self._sent += answers.input_tokens
         self._answered += answers.output_tokens
         return answers

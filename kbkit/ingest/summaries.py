@@ -26,7 +26,6 @@ from kbkit.models import Document, Expansion, Problem, Progress
 from kbkit.models.values import plain, quotation_mark
 from kbkit.runtime import language_models
 from kbkit.runtime.progress import OnProgress
-from kbkit.runtime.third_party import safe_message
 from kbkit.stores.catalog import knowledge_bases, ratings, reading, summaries
 from kbkit.stores.catalog.database import Database, Transaction, batches
 from kbkit.stores.catalog.summaries import ExpansionRow, NewSummary
@@ -305,7 +304,10 @@ class Expander:
 
     def _write(self, document: Document) -> bool:
         """Ask about a document; store the answer unless the document has changed meanwhile."""
-        summary, questions = _parse(self._ask(*self._messages(document)), self.questions)
+        reply = language_models.ask(
+            self.llm, *self._messages(document), timeout=_TIMEOUT, arguments=self.arguments
+        )
+        summary, questions = _parse(reply.text, self.questions)
         hash_read = text_hash(document.title, document.content)
         row = ExpansionRow(hash_read, self._key, summary, tuple(questions))
         line = _description(summary)
@@ -325,15 +327,6 @@ class Expander:
             f"What stands between <{mark}> and </{mark}> is the page.\n<{mark}>\n{page}\n"
             f"</{mark}>\nGive the JSON object."
         )
-
-    def _ask(self, task: str, messages: str) -> str:
-        try:
-            return language_models.ask(self.llm, task, messages, timeout=_TIMEOUT).text
-        except language_models.AnswerError:
-            raise
-        except Exception as error:  # a model may raise anything
-            message = safe_message(error, self.arguments)
-            raise language_models.AnswerError(message, answered=False) from None
 
 
 def remove_expansions(database: Database, kb_id: str) -> int:

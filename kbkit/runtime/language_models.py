@@ -16,7 +16,7 @@ from kbkit.errors import LanguageModelError
 from kbkit.models.values import plain
 from kbkit.recipes import LanguageModelSpec
 from kbkit.runtime.processes import start
-from kbkit.runtime.third_party import open_class, resolve_model
+from kbkit.runtime.third_party import open_class, resolve_model, safe_message
 from kbkit.text.markdown.structure import plain_text
 
 if TYPE_CHECKING:
@@ -85,7 +85,10 @@ def model_key(llm: LLM) -> str:
     return f"{kind.__module__}:{kind.__qualname__}:{model_name(llm)}"
 
 
-def ask(llm: LLM, instructions: str, *given: str, timeout: float) -> ModelReply:
+def ask(
+    llm: LLM, instructions: str, *given: str, timeout: float, arguments: Mapping[str, Any]
+) -> ModelReply:
+    """Ask a model; messages of its errors omit secrets in its arguments."""
     from llama_index.core.llms import ChatMessage, MessageRole
 
     turns = (MessageRole.USER, MessageRole.ASSISTANT)
@@ -94,8 +97,11 @@ def ask(llm: LLM, instructions: str, *given: str, timeout: float) -> ModelReply:
     reply = start(partial(llm.chat, messages))
     if not wait([reply], timeout).done:
         raise AnswerError(f"did not answer within {timeout:g} s", answered=False)
-    response = reply.result()
-    text = response.message.content or ""
+    try:
+        response = reply.result()
+        text = response.message.content or ""
+    except Exception as error:  # a model may raise anything
+        raise AnswerError(safe_message(error, arguments), answered=False) from None
     length = sum(map(len, (instructions, *given)))
     return ModelReply(
         text,
