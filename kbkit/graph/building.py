@@ -25,6 +25,7 @@ from kbkit.stores.catalog import (
     graph_writing,
     indexed_files,
     knowledge_bases,
+    reading,
     subjects,
 )
 from kbkit.stores.catalog.database import Database, Transaction
@@ -91,18 +92,22 @@ class _Build:
         exists = database.look_up(graph.built_version, kb_id) is not None
         self._write([] if exists else [kb_id], graph.begin)
         with database.read() as transaction:
-            config = knowledge_bases.get_by_id(transaction, kb_id).config
-            self._recipe_names = config.get("annotation", {}).get("names", ())
-            self._spec = GraphSpec.model_validate(config.get("graph", {}))
+            row = knowledge_bases.get_by_id(transaction, kb_id)
+            self._recipe_names = row.config.get("annotation", {}).get("names", ())
+            self._spec = GraphSpec.model_validate(row.config.get("graph", {}))
+            self._version = row.version
             self._places = graph.places(transaction, kb_id)
-            self._mentions = graph.mentions(transaction, kb_id)
+            seqs_of = reading.mentions(transaction, kb_id)
             self._names = graph.entity_names(transaction)
             given_names = graph.given_names(transaction, kb_id)
             facts = graph.document_facts(transaction, kb_id)
             links = indexed_files.linked_documents(transaction, kb_id)
             old_digests = graph.digests(transaction, kb_id)
-            self._version = graph.version(transaction, kb_id)
             self._stated = chunk_annotations.stated_relations(transaction, kb_id)
+        self._mentions: defaultdict[int, list[str]] = defaultdict(list)
+        for id_ in sorted(seqs_of.keys() & self._names.keys()):
+            for seq in seqs_of[id_]:
+                self._mentions[seq].append(id_)
         self._gazetteer = [(entity_id(name.name), name) for name in given_names]
         defined = self._definitions(facts.values())
         self._documents = {

@@ -164,12 +164,11 @@ class _Finder:
             yield Gap(GapKind.MISSING, target, target.id, reason, count, tuple(chunks))
 
     def unreached(self) -> Iterator[Gap]:
-        for document in rows.nameless_documents(self._transaction, self._kb_ids):
-            if document.chunks >= MIN_LENGTH:
-                target = Target(TargetKind.DOCUMENT, document.id)
-                reason = f"{document.chunks} passages, and none mentions a known name"
-                weight = log1p(document.chunks)
-                yield Gap(GapKind.UNREACHED, target, document.title, reason, weight)
+        for id_, title, chunks in rows.nameless_documents(self._transaction, self._kb_ids):
+            if chunks >= MIN_LENGTH:
+                target = Target(TargetKind.DOCUMENT, id_)
+                reason = f"{chunks} passages, and none mentions a known name"
+                yield Gap(GapKind.UNREACHED, target, title, reason, log1p(chunks))
 
     def orphan(self) -> Iterator[Gap]:
         edges = edge_rows.edges(self._transaction)

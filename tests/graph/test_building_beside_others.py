@@ -110,7 +110,8 @@ def test_others_can_write_while_a_build_reads(workspace, kb, tmp_path, monkeypat
 
     reads = {
         "graph_writing": ("co_occurrence_changes", "unsettled_ids", "differing_entities"),
-        "graph": ("mentions", "places", "given_names"),
+        "reading": ("mentions",),
+        "graph": ("places", "given_names"),
         "extraction": ("co_occurrence", "facts_of"),
     }
     for module, names in reads.items():
@@ -119,7 +120,13 @@ def test_others_can_write_while_a_build_reads(workspace, kb, tmp_path, monkeypat
     for name in ("_descriptions", "_definitions"):
         beside(building._Build, name)
     build(kb)
-    assert set(calls) >= {*reads["graph_writing"], *reads["graph"], "_descriptions", "facts_of"}
+    assert set(calls) >= {
+        *reads["graph_writing"],
+        *reads["graph"],
+        "mentions",
+        "_descriptions",
+        "facts_of",
+    }
 
 
 def test_build_writes_only_differences(workspace, kb, monkeypatch):

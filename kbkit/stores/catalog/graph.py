@@ -90,19 +90,6 @@ def places(transaction: Transaction, kb_id: str) -> list[ChunkPlace]:
     ]
 
 
-def mentions(transaction: Transaction, kb_id: str) -> dict[int, list[str]]:
-    """Map chunks to the entities that they mention, by id; merged entities stay separate."""
-    query = (
-        sa.select(annotation_subjects.c.chunk_seq, annotation_subjects.c.subject_id)
-        .join(subjects, subjects.c.id == annotation_subjects.c.subject_id)
-        .join(chunks, chunks.c.seq == annotation_subjects.c.chunk_seq)
-        .where(chunks.c.kb_id == kb_id, subjects.c.kind == SubjectKind.ENTITY.value)
-        .distinct()
-        .order_by(annotation_subjects.c.chunk_seq, annotation_subjects.c.subject_id)
-    )
-    return transaction.grouped(query)
-
-
 def entity_names(transaction: Transaction) -> dict[str, str]:
     query = sa.select(subjects.c.id, subjects.c.name)
     return transaction.mapping(query.where(subjects.c.kind == SubjectKind.ENTITY.value))
@@ -145,13 +132,9 @@ def waits(transaction: Transaction, kb_id: str) -> bool:
     if transaction.execute(of_kb.where(~annotated).limit(1)).first():
         return False
     is_read = sa.exists().where(related_chunks.c.chunk_seq == chunks.c.seq)
-    is_built = built_version(transaction, kb_id) == version(transaction, kb_id)
+    version = sa.select(knowledge_bases.c.version).where(knowledge_bases.c.id == kb_id)
+    is_built = built_version(transaction, kb_id) == transaction.execute(version).scalar()
     return not is_built or transaction.execute(of_kb.where(~is_read).limit(1)).first() is not None
-
-
-def version(transaction: Transaction, kb_id: str) -> int:
-    query = sa.select(knowledge_bases.c.version).where(knowledge_bases.c.id == kb_id)
-    return int(transaction.execute(query).scalar_one())
 
 
 def built_version(transaction: Transaction, kb_id: str) -> int | None:
@@ -175,14 +158,6 @@ def note_built(transaction: Transaction, read: Sequence[tuple[str, int]]) -> Non
 def forget_built(transaction: Transaction, kb_id: str) -> None:
     """Let the next build read all relations of a knowledge base again."""
     transaction.delete(built_graphs, built_graphs.c.kb_id == kb_id)
-
-
-class NamelessDocument(NamedTuple):
-    """A document that mentions no entity."""
-
-    id: str
-    title: str
-    chunks: int
 
 
 class BadQuery(NamedTuple):
@@ -256,7 +231,10 @@ def _lists(kb_ids: Collection[str]) -> sa.Select[tuple[str]]:
     )
 
 
-def nameless_documents(transaction: Transaction, kb_ids: Collection[str]) -> list[NamelessDocument]:
+def nameless_documents(
+    transaction: Transaction, kb_ids: Collection[str]
+) -> list[tuple[str, str, int]]:
+    """Return id, title and number of chunks of documents that mention no entity."""
     mention = annotation_subjects.c
     of_chunk = mention.chunk_seq == chunks.c.seq, subjects.c.id == mention.subject_id
     is_named = sa.exists().where(*of_chunk, subjects.c.kind == SubjectKind.ENTITY.value)
@@ -272,7 +250,7 @@ def nameless_documents(transaction: Transaction, kb_ids: Collection[str]) -> lis
         )
         .group_by(documents.c.id, documents.c.title)
     )
-    return [NamelessDocument(*row) for row in transaction.execute(query)]
+    return [(id_, title, count) for id_, title, count in transaction.execute(query)]
 
 
 def bad_queries(transaction: Transaction, kb_ids: Collection[str], limit: int) -> list[BadQuery]:

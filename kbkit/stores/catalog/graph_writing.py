@@ -207,22 +207,16 @@ def alias_changes(
     """
     by_id = {name.id: (name, id_of_entity) for name, id_of_entity in aliases.items() if name.key}
     ids = {*by_id, *(id_of_entity for _, id_of_entity in by_id.values())}
-    query = sa.select(subjects.c.id, subjects.c.alias_of)
-    existing: dict[str, str | None] = transaction.mapping(
-        query.where(transaction.is_in(subjects.c.id, ids))
-    )
-    rows = sa.select(entities.c.subject_id, entities.c.by_hand)
-    described = transaction.execute(rows.where(transaction.is_in(entities.c.subject_id, ids))).all()
-    by_hand = {row.subject_id for row in described if row.by_hand}
-    used_ids = {row.subject_id for row in described}
-    used_ids |= transaction.existing(annotation_subjects.c.subject_id, ids)
-    canonical = {id_of_entity: root or id_of_entity for id_of_entity, root in existing.items()}
+    of_subjects = sa.select(subjects.c.id, subjects.c.alias_of)
+    roots = transaction.mapping(of_subjects.where(transaction.is_in(subjects.c.id, ids)))
+    of_entities = sa.select(entities.c.subject_id, entities.c.by_hand)
+    by_hand = transaction.mapping(of_entities.where(transaction.is_in(entities.c.subject_id, ids)))
+    used_ids = by_hand.keys() | transaction.existing(annotation_subjects.c.subject_id, ids)
     changes: dict[SubjectName, str] = {}
     for id_, (name, id_of_entity) in by_id.items():
-        target = canonical.get(id_of_entity)
-        if target is None or target in by_hand or target == id_ or id_ in used_ids:
-            continue
-        if existing.get(id_) is None:
+        target = roots.get(id_of_entity) or id_of_entity
+        is_new = id_ not in used_ids and roots.get(id_) is None
+        if is_new and id_of_entity in roots and target != id_ and not by_hand.get(target):
             changes[name] = target
     return changes
 
