@@ -120,7 +120,7 @@ class _Passage:
         if budget.holds(*(full := self.render(quotes))):
             return full
         short = not budget.holds(*self.render(quotes, length=min(len(self.text), _MIN_LENGTH)))
-        max_length = replies.longest(
+        max_length = delimiting.longest(
             min(len(self.text), max(budget.room, 0) * 4),
             lambda length: budget.holds(*self.render(quotes, short=short, length=length)),
         )

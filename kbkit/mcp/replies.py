@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -15,7 +14,15 @@ from kbkit.embedding.static import count_tokens
 from kbkit.errors import ConfigError, KbkitError
 from kbkit.mcp import MIN_TOKENS
 from kbkit.models.values import quotation_mark
-from kbkit.retrieval.delimiting import LINE_TOKENS, cut, fence, harmless, instructions, one_line
+from kbkit.retrieval.delimiting import (
+    LINE_TOKENS,
+    cut,
+    fence,
+    harmless,
+    instructions,
+    longest,
+    one_line,
+)
 
 CURSOR_TOKENS = 36
 """Tokens reserved for the hint of the next page."""
@@ -168,7 +175,12 @@ def part_reply(
     last = first_line + content.count("\n")
     lines = {"first_line": last, "last_line": last} if numbered else {}
     for max_tokens in _LINES:
-        name, heading, values = _shorten_parts(name, heading, values, max_tokens)
+        name = cut(name, max_tokens)
+        heading = "\n".join(cut(line, max_tokens) for line in heading.split("\n"))
+        values = {
+            key: cut(value, max_tokens) if isinstance(value, str) else value
+            for key, value in values.items()
+        }
         frame = {
             "note": quotes.note,
             **quotes.values(values),
@@ -196,17 +208,6 @@ def part_reply(
     )
 
 
-def _shorten_parts(
-    name: str, heading: str, values: dict[str, Any], limit: int
-) -> tuple[str, str, dict[str, Any]]:
-    """Shorten the lines and values around a text to a number of tokens each."""
-    lines = [cut(line, limit) for line in heading.split("\n")]
-    short = {
-        key: cut(value, limit) if isinstance(value, str) else value for key, value in values.items()
-    }
-    return cut(name, limit), "\n".join(lines), short
-
-
 def _fitting(content: str, budget: Budget) -> str:
     def fits(length: int) -> bool:
         part = harmless(content[:length])
@@ -217,11 +218,6 @@ def _fitting(content: str, budget: Budget) -> str:
         return content
     line = content.rfind("\n", end * 2 // 3, end)
     return content[: line + 1] if line >= 0 else content[: max(end, 1)]
-
-
-def longest(most: int, fits: Callable[[int], bool]) -> int:
-    """Return the largest length that fits, up to `most`."""
-    return bisect_left(range(most), True, key=lambda length: not fits(length + 1))
 
 
 _TOO_LONG = "(one is too long to be shown)"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -112,14 +113,13 @@ def cut(text: str, tokens: int) -> str:
     # a token has at least one byte, so short texts need no count
     if len(text.encode("utf-8", "replace")) <= tokens or count_line_tokens(text) <= tokens:
         return text
-    low, high = 0, len(text)
-    while low < high:  # find the longest start that fits together with `_CUT`
-        middle = (low + high + 1) // 2
-        if count_line_tokens(text[:middle] + _CUT) <= tokens:
-            low = middle
-        else:
-            high = middle - 1
-    return cut_at(text, low)
+    end = longest(len(text), lambda length: count_line_tokens(text[:length] + _CUT) <= tokens)
+    return cut_at(text, end)
+
+
+def longest(most: int, fits: Callable[[int], bool]) -> int:
+    """Return the largest length that fits, up to `most`."""
+    return bisect_left(range(most), True, key=lambda length: not fits(length + 1))
 
 
 def cut_at(text: str, length: int) -> str:
