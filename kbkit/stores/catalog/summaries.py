@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
@@ -161,49 +160,41 @@ def search_with(transaction: Transaction, kb_id: str, embedder: str, model: str)
         transaction.delete(summary_vectors, columns.kb_id == kb_id, is_unused)
 
 
+_VECTORS = sa.select(summaries.c.document_id, summary_vectors.c.vector)
+
+
 def vectors_of(
     transaction: Transaction, row: KnowledgeBaseRow, document_ids: Collection[str] | None = None
 ) -> SummaryVectors:
-    columns = summaries.c.document_id, summary_vectors.c.vector
-    of_embedder = _is_of(row.id, row.summary_embedder)
-    query = sa.select(*columns).select_from(_WITH_VECTORS).where(*of_embedder)
+    query = _VECTORS.select_from(_WITH_VECTORS).where(*_is_of(row.id, row.summary_embedder))
     if document_ids is not None:
         query = query.where(transaction.is_in(summaries.c.document_id, document_ids))
-    rows = transaction.execute(query).all()
-    if not rows:
-        return SummaryVectors("", (), np.zeros((0, 0), np.float32))
-    dimensions = len(rows[0].vector) // 2
-    vectors = unpack([each.vector for each in rows], dimensions)
-    return SummaryVectors(row.summary_embedder, [each.document_id for each in rows], vectors)
+    return _unpacked(row, transaction.mapping(query))
 
 
 def changed_since(transaction: Transaction, row: KnowledgeBaseRow, version: int) -> SummaryVectors:
     """Return vectors that changed after a version; zeros for summaries without one."""
-    rows: dict[str, Any] = {}
-    for query in _select_changed(row, version):
-        rows.update((each.document_id, each.vector) for each in transaction.execute(query))
-    width = max((len(vector) // 2 for vector in rows.values() if vector), default=0)
-    vectors = np.zeros((len(rows), width), np.float32)
-    with_vector = [i for i, vector in enumerate(rows.values()) if vector]
-    vectors[with_vector] = unpack([vector for vector in rows.values() if vector], width)
-    return SummaryVectors(row.summary_embedder, list(rows), vectors)
-
-
-def _select_changed(row: KnowledgeBaseRow, version: int) -> tuple[sa.Select[Any], sa.Select[Any]]:
     has_vector = _SAME_TEXT & (summary_vectors.c.embedder == row.summary_embedder)
-    columns = summaries.c.document_id, summary_vectors.c.vector
     changed_hashes = sa.select(summary_vectors.c.embed_hash).where(
         summary_vectors.c.kb_id == row.id, summary_vectors.c.version > version
     )
-    return (  # two queries, so that each uses an index
-        sa.select(*columns)
-        .select_from(summaries.outerjoin(summary_vectors, has_vector))
-        .where(summaries.c.kb_id == row.id, summaries.c.version > version),
-        # IN makes SQLite scan the summaries once, not once per vector
-        sa.select(*columns)
-        .select_from(summaries.join(summary_vectors, has_vector))
-        .where(summaries.c.kb_id == row.id, summaries.c.embed_hash.in_(changed_hashes)),
+    # two queries, so that each uses an index
+    of_text = _VECTORS.select_from(summaries.outerjoin(summary_vectors, has_vector)).where(
+        summaries.c.kb_id == row.id, summaries.c.version > version
     )
+    # IN makes SQLite scan the summaries once, not once per vector
+    of_vector = _VECTORS.select_from(summaries.join(summary_vectors, has_vector)).where(
+        summaries.c.kb_id == row.id, summaries.c.embed_hash.in_(changed_hashes)
+    )
+    return _unpacked(row, transaction.mapping(of_text) | transaction.mapping(of_vector))
+
+
+def _unpacked(row: KnowledgeBaseRow, packed: Mapping[str, bytes | None]) -> SummaryVectors:
+    width = max((len(vector) // 2 for vector in packed.values() if vector), default=0)
+    vectors = np.zeros((len(packed), width), np.float32)
+    with_vector = [i for i, vector in enumerate(packed.values()) if vector]
+    vectors[with_vector] = unpack([vector for vector in packed.values() if vector], width)
+    return SummaryVectors(row.summary_embedder if packed else "", list(packed), vectors)
 
 
 def _is_of(kb_id: str, embedder: str) -> tuple[sa.ColumnElement[bool], ...]:
