@@ -62,6 +62,7 @@ class Improving:
         stop: Stop = lambda: False,
     ) -> Improvement | None:
         mode = self._mode
+        models = mode == "wait"
         seconds = _FOREGROUND if mode == "background" else 0.0
         summary_work = self._handle.summaries.make(
             seconds=seconds, renew=renew, on_progress=on_progress, stop=stop
@@ -69,11 +70,10 @@ class Improving:
         self._handle.embed_questions()
         if self._annotates_now():
             self._annotate_now(on_progress, stop)
-        models = self._handle.resources.settings.improve == "wait"
         if models or mode == "background":
             self._choose_model()
         remaining = replace(self._handle.info().waiting, seconds=summary_work.seconds)
-        if remaining and (wait or mode == "wait"):
+        if remaining and (wait or models):
             remaining = self.improve(models=models, on_progress=on_progress, stop=stop)
         if remaining and mode == "background" and not stop():
             remaining = replace(remaining, running=self._start())
@@ -223,7 +223,7 @@ class Improving:
             self._annotate(on_progress, stop)
             build_waiting(self._stores, stop=stop)
             self._embed_statements(on_progress, stop)
-            if stop() or (self._awaits_choice() and not models):
+            if stop() or (not models and self._awaits_choice()):
                 return
             if not self.reembed(self._handle.spec, on_progress, stop).interrupted:
                 self.fit_encoder()
