@@ -76,10 +76,6 @@ class EncodedQuery:
         """A note for the reader about that vector; waits for it."""
         return self.summary.result().note if self.summary else ""
 
-    def sizes(self, chunks: int) -> tuple[int, int]:
-        """Return `size` and the limit of each retriever, at most the number of chunks."""
-        return min(self.size, chunks), min(max(self.size, self.limit), chunks)
-
 
 @dataclass(frozen=True, slots=True)
 class TermCounts:

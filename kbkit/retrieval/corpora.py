@@ -263,7 +263,8 @@ def find_candidates(
         average_length=chunks.average_length,
         document_frequencies={term: len(rows) for term, (rows, _) in postings.items()},
     )
-    size, limit = query.sizes(len(chunks))
+    size = min(query.size, len(chunks))
+    limit = min(max(query.size, query.limit), len(chunks))
     by_words = query.mode is not Mode.DENSE
 
     def frequency(word: str) -> int:

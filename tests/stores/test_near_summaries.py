@@ -15,12 +15,8 @@ from kbkit.retrieval.query import QueryVector
 from kbkit.stores.snapshots import near_chunks
 from kbkit.stores.snapshots import snapshot as codes
 from kbkit.stores.snapshots.segment_files import SegmentFiles
-from kbkit.stores.snapshots.segments import (
-    DocumentNumbers,
-    SnapshotState,
-    SummaryPart,
-    join_segments,
-)
+from kbkit.stores.snapshots.segments import DocumentNumbers, SnapshotState, join_segments
+from kbkit.stores.snapshots.snapshot import SummaryPart
 from tests.stores.vector_segments import segment, unit_vectors
 
 pytest.importorskip("faiss")

@@ -16,11 +16,10 @@ from kbkit.stores.snapshots.segments import (
     DocumentNumbers,
     Segment,
     SnapshotState,
-    SummaryPart,
     join_segments,
     merge_summaries,
 )
-from kbkit.stores.snapshots.snapshot import save_summaries
+from kbkit.stores.snapshots.snapshot import SummaryPart, save_summaries
 from tests.stores.test_snapshots import catalog, fresh, in_files, opened, put, remove, texts
 
 TERMS = ("a", "b", "c", "dd", "none")

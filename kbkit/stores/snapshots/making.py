@@ -21,11 +21,10 @@ from kbkit.stores.snapshots.segments import (
     Segment,
     SegmentedSnapshot,
     SnapshotState,
-    SummaryPart,
     join_segments,
     merge_summaries,
 )
-from kbkit.stores.snapshots.snapshot import Lists, Snapshot
+from kbkit.stores.snapshots.snapshot import Lists, Snapshot, SummaryPart
 from kbkit.text.analysis import analyzer
 
 _MAX_TIMES = np.iinfo(np.uint16).max
@@ -167,10 +166,6 @@ def to_merge(segments: Sequence[Segment], limit: int = LARGEST) -> slice | None:
             if end - start > 1:
                 return slice(start, end)
     return None
-
-
-def is_worn(snapshot: SegmentedSnapshot) -> bool:
-    return to_merge(snapshot.segments) is not None
 
 
 def _tier(size: int) -> int:

@@ -9,8 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.stores.snapshots.chunk_table import Score
-from kbkit.stores.snapshots.segments import SegmentedSnapshot, SummaryPart
-from kbkit.stores.snapshots.snapshot import JoinedCodes, VectorCodes, available, codes_of
+from kbkit.stores.snapshots.segments import SegmentedSnapshot
+from kbkit.stores.snapshots.snapshot import (
+    JoinedCodes,
+    SummaryPart,
+    VectorCodes,
+    available,
+    codes_of,
+)
 
 _SCAN_LIMIT = 8_000_000
 """Numbers up to which all vectors are scanned, without codes: 31,000 vectors of 256 dimensions.
@@ -67,20 +73,15 @@ def _by_segment(
             codes.append(segment_codes)
     if not coded:
         return
-    joined = _join_codes(snapshot, codes)
+    joined: JoinedCodes | None = snapshot.cache.get(_KEY)
+    if joined is None or joined.parts != codes:
+        joined = snapshot.cache[_KEY] = JoinedCodes(codes)
     removed = sum(len(snapshot.segments[i].removed) for i in coded)
     rows, similarity = joined.nearest(vector, limit + min(limit, removed))
     segment_of = np.searchsorted(joined.firsts, rows, "right") - 1
     for n, i in enumerate(coded):
         mask = segment_of == n
         yield i, rows[mask] - joined.firsts[n], similarity[mask]
-
-
-def _join_codes(snapshot: SegmentedSnapshot, codes: list[VectorCodes]) -> JoinedCodes:
-    joined: JoinedCodes | None = snapshot.cache.get(_KEY)
-    if joined is None or joined.parts != codes:
-        joined = snapshot.cache[_KEY] = JoinedCodes(codes)
-    return joined
 
 
 _MAX_UNCODED_SUMMARIES = 20_000

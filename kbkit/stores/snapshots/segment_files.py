@@ -28,12 +28,12 @@ from kbkit.stores.snapshots.segments import (
     Segment,
     SegmentedSnapshot,
     SnapshotState,
-    SummaryPart,
     join_segments,
     merge_summaries,
 )
 from kbkit.stores.snapshots.snapshot import (
     Snapshot,
+    SummaryPart,
     codes_path,
     load,
     load_summaries,

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -20,21 +19,7 @@ from numpy.typing import NDArray
 
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.snapshots.chunk_table import ChunkTable, Score
-from kbkit.stores.snapshots.snapshot import Postings, Snapshot
-
-
-@dataclass(frozen=True, slots=True)
-class SummaryPart:
-    """Summaries that were embedded together: unit vectors by document number, zeros if missing."""
-
-    numbers: NDArray[np.int32]
-    vectors: NDArray[np.float32]
-    cache: dict[str, Any] = field(repr=False, compare=False, default_factory=dict)
-
-    @property
-    def file(self) -> Path | None:
-        file: Path | None = self.cache.get("file")
-        return file
+from kbkit.stores.snapshots.snapshot import Postings, Snapshot, SummaryPart
 
 
 def merge_summaries(parts: Sequence[SummaryPart]) -> SummaryPart:

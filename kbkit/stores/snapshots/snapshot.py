@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol, overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -189,6 +189,20 @@ class Snapshot(ChunkTable):
         return self.rows[part], self.counts[part]
 
 
+@dataclass(frozen=True, slots=True)
+class SummaryPart:
+    """Summaries that were embedded together: unit vectors by document number, zeros if missing."""
+
+    numbers: NDArray[np.int32]
+    vectors: NDArray[np.float32]
+    cache: dict[str, Any] = field(repr=False, compare=False, default_factory=dict)
+
+    @property
+    def file(self) -> Path | None:
+        file: Path | None = self.cache.get("file")
+        return file
+
+
 _ARRAYS = ("seqs", "owners", "lengths", "headings", "vectors", "starts", "rows", "counts")
 _TEXTS = ("ids", "document_ids", "titles", "heading_texts", "terms")
 _LISTS = ("title_terms", "heading_terms")
@@ -324,17 +338,7 @@ def codes_path(file: Path) -> Path:
     return file.with_suffix(f".codes{file.suffix}")
 
 
-class Coded(Protocol):
-    """Vectors with a cache, which may have the path of their file."""
-
-    @property
-    def vectors(self) -> NDArray[np.float32]: ...
-
-    @property
-    def cache(self) -> dict[str, Any]: ...
-
-
-def codes_of(coded: Coded) -> VectorCodes | None:
+def codes_of(coded: Snapshot | SummaryPart) -> VectorCodes | None:
     """Return the codes of vectors; ``None`` without a file."""
     if "codes" not in coded.cache:
         file: Path | None = coded.cache.get("file")
@@ -343,7 +347,7 @@ def codes_of(coded: Coded) -> VectorCodes | None:
     return codes
 
 
-def renew_codes(coded: Coded) -> None:
+def renew_codes(coded: Snapshot | SummaryPart) -> None:
     """Write the codes of vectors in a file, unless this or another process has written them."""
     if "file" not in coded.cache or codes_of(coded) is not None:
         return
