@@ -91,14 +91,11 @@ def open_embedder(spec: ModelEmbedding, *, base: Path = Path()) -> Embedder:
         from kbkit.embedding.models import MultilingualEmbedder
 
         return MultilingualEmbedder()
-    if isinstance(spec, OnnxEmbedding) and spec == OnnxEmbedding(preset="minilm"):
-        from kbkit.embedding.onnx import MiniLmEmbedder
-
-        return MiniLmEmbedder(spec)
     if isinstance(spec, OnnxEmbedding):
-        from kbkit.embedding.onnx import OnnxEmbedder
+        from kbkit.embedding.onnx import MiniLmEmbedder, OnnxEmbedder
 
-        return OnnxEmbedder(spec, base=base)
+        is_minilm = spec == OnnxEmbedding(preset="minilm")
+        return MiniLmEmbedder(spec) if is_minilm else OnnxEmbedder(spec, base=base)
     if isinstance(spec, PluginEmbedding):
         from kbkit.runtime.plugins import EMBEDDERS, make
 

@@ -80,7 +80,8 @@ class Answer:
     def __str__(self) -> str:
         lines = [self.text or _no_answer(self.hits), ""]
         for number, hit in enumerate(self.hits, 1):
-            lines.append(f"[{number}] {_name(hit)} <{plain(hit.url)}>")
+            name = plain(" › ".join([hit.title or hit.uri, *hit.headings]))
+            lines.append(f"[{number}] {name} <{plain(hit.url)}>")
             if not self.text:
                 lines += [f"    {line}" for line in plain_lines(hit.snippet)]
         return "\n".join(lines).rstrip()
@@ -117,10 +118,6 @@ def _no_answer(hits: Hits) -> str:
         "No language model is set (llama_index.core.Settings.llm), so these are the passages that "
         "answer best."
     )
-
-
-def _name(hit: Hit) -> str:
-    return plain(" › ".join([hit.title or hit.uri, *hit.headings]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -360,13 +360,9 @@ class ChromaAddress:
     @property
     def place(self) -> str:
         """The address without the token, for `parse`."""
-        return self.url + self._query
-
-    @property
-    def _query(self) -> str:
         names = {"tenant": self.tenant, "database": self.database}
         query = urlencode({name: value for name, value in names.items() if value})
-        return f"?{query}" if query else ""
+        return f"{self.url}?{query}" if query else self.url
 
     @classmethod
     def parse(cls, url: str, token: str = "") -> ChromaAddress:
