@@ -34,6 +34,7 @@ from kbkit.retrieval import candidates
 from kbkit.retrieval.document_scores import DocumentScores, SummaryScores
 from kbkit.retrieval.fusion import CorpusStatistics, impacts, length_norms
 from kbkit.retrieval.ranking import PHRASED, CandidatePool, phrases_first, phrases_in, rank
+from kbkit.stores.snapshots.chunk_table import ChunkTable
 from kbkit.text.analysis import analyzer
 
 ASKED = 64
@@ -234,7 +235,7 @@ class PublishedIndex:
         ]
         documents = self._documents(terms, embedded, vector)
         best = documents.best_rows(
-            columns,
+            columns.table,
             lambda rows: nearest.cosines[rows],
             lambda rows: scores[rows],
             float(scores.max(initial=0.0)),
@@ -251,7 +252,7 @@ class PublishedIndex:
             title[places] += term.in_title[postings]
             heading[places] += term.in_heading[postings]
         owners = columns.owners[chosen]
-        which, pages, summary = documents.of_candidates(columns, owners)
+        which, pages, summary = documents.of_candidates(columns.table, owners)
         found = candidates.Candidates(
             seqs=chosen,
             ranked=ranked,
@@ -299,7 +300,8 @@ class PublishedIndex:
     ) -> DocumentScores:
         postings = {name: (term.rows.astype(np.int32), term.counts) for name, term in terms.items()}
         weights = self._columns.retrieval
-        scores = DocumentScores.of_words(self._columns, postings if weights.page_weight else {})
+        scored = postings if weights.page_weight else {}
+        scores = DocumentScores.of_words(self._columns.table, scored)
         if not weights.summary_weight:
             return scores
         summaries, limits = self._summaries, _OF_SUMMARIES
@@ -360,13 +362,11 @@ class _Columns:
         )
         self.chunks: int = core["chunks"]
         self.average: float = core["average"]
-        self.lengths = packing.decode_varints(core["lengths"])
+        self.lengths = packing.decode_varints(core["lengths"]).astype(np.int32)
         self.sizes = packing.decode_varints(core["sizes"])
-        self.owners = np.repeat(np.arange(len(self.sizes)), self.sizes)
-        self.document_lengths = np.bincount(
-            self.owners, self.lengths, minlength=len(self.sizes)
-        ).astype(np.int64)
-        self.cache: dict[str, Any] = {}
+        self.owners = np.repeat(np.arange(len(self.sizes), dtype=np.int32), self.sizes)
+        ids = list(map(str, range(len(self.sizes))))
+        self.table = ChunkTable(np.arange(self.chunks), self.owners, self.lengths, ids)
         self.prior = np.zeros(self.chunks)
         for row, prior in core["prior"]:
             self.prior[row] = prior

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from kbkit.retrieval.candidates import (
 from kbkit.retrieval.fusion import CorpusStatistics, impacts, length_norms, normalise
 from kbkit.retrieval.query import NamedEntity, entities_in
 from kbkit.stores.catalog.graph_tables import GraphTable
+from kbkit.stores.snapshots.chunk_table import ChunkTable
 from kbkit.stores.snapshots.near_chunks import NearSummaries, near_summaries
 from kbkit.stores.snapshots.segments import SegmentedSnapshot
 from kbkit.stores.snapshots.snapshot import Postings
@@ -40,26 +41,6 @@ _FEW = 3_000
 """Maximum documents that pass filters to score all of their summaries."""
 _MAX_SELECTED = 5_000
 """Maximum documents to select by codes if few pass the filters."""
-
-
-class ChunkDocuments(Protocol):
-    """Documents of the chunks in a `ChunkTable`."""
-
-    @property
-    def owners(self) -> NDArray[np.integer[Any]]:
-        """Index of each chunk's document."""
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """Number of chunks of each document."""
-
-    @property
-    def document_lengths(self) -> NDArray[np.int64]:
-        """Number of terms of each document's chunks."""
-
-    @property
-    def cache(self) -> dict[str, Any]:
-        """Cache of earlier searches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +102,7 @@ class DocumentScores:
     summaries: SummaryScores
 
     @classmethod
-    def of_words(
-        cls, documents: ChunkDocuments, postings: Mapping[str, Postings]
-    ) -> DocumentScores:
+    def of_words(cls, documents: ChunkTable, postings: Mapping[str, Postings]) -> DocumentScores:
         number, lengths = len(documents.sizes), documents.document_lengths
         nonempty = int(np.count_nonzero(lengths))
         average = float(lengths.sum()) / nonempty if nonempty else 0.0
@@ -140,7 +119,7 @@ class DocumentScores:
 
     def best_rows(
         self,
-        documents: ChunkDocuments,
+        documents: ChunkTable,
         dense: Callable[[Rows], NDArray[np.floating[Any]]],
         lexical: Callable[[Rows], NDArray[np.float32]],
         limit: float,
@@ -164,7 +143,7 @@ class DocumentScores:
         return np.asarray(rows[order[starts]], np.int64)
 
     def of_candidates(
-        self, documents: ChunkDocuments, owners: NDArray[np.integer[Any]]
+        self, documents: ChunkTable, owners: NDArray[np.integer[Any]]
     ) -> tuple[Rows, TermCounts, Scores]:
         """Return the index of each document, terms of distinct ones, and summary scores."""
         # np.unique would import numpy.ma, which takes 40 ms in the first search
@@ -177,7 +156,7 @@ class DocumentScores:
         return np.asarray(which, np.int64), pages, cosine[which].astype(np.float64)
 
 
-def _passing_documents(documents: ChunkDocuments, mask: Mask | None) -> NDArray[np.bool_]:
+def _passing_documents(documents: ChunkTable, mask: Mask | None) -> NDArray[np.bool_]:
     """Return the documents with a chunk in a mask; the last result is cached."""
     if mask is None:
         return documents.sizes > 0
@@ -218,7 +197,7 @@ def _per_document(
     return indexes, counts[indexes]
 
 
-def _rows_of(documents: ChunkDocuments, indexes: Rows) -> Rows:
+def _rows_of(documents: ChunkTable, indexes: Rows) -> Rows:
     cached: Postings | None = documents.cache.get("rows")
     if cached is None:
         order = np.argsort(documents.owners, kind="stable").astype(np.int32)
