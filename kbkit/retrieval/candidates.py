@@ -7,7 +7,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import chain, zip_longest
 from typing import Any, TypeVar
 
@@ -206,18 +205,13 @@ def merge_candidates(
 
 
 Found = TypeVar("Found")
-_MAX = 8
-"""Maximum threads: two retrievers of each concurrent search."""
+_THREADS = ThreadPoolExecutor(8, thread_name_prefix="kbkit-retrievers")
+"""Two for each of four concurrent searches."""
 
 
 def beside(find: Callable[[], Found], *, worth: bool) -> Callable[[], Found]:
     """Return a function that returns the result; if ``worth``, a thread starts computing it."""
-    return _threads().submit(find).result if worth else find
-
-
-@cache
-def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_MAX, thread_name_prefix="kbkit-retrievers")
+    return _THREADS.submit(find).result if worth else find
 
 
 _LASTING = ("document_type", "tags", "source", "path", "version", "heading", "page")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import TypeAlias
 
 from kbkit.embedding.static import count_tokens
@@ -40,7 +40,7 @@ SOUGHT = 4
 SAID = "said: "
 """Prefix of fact lines that repeat the passage."""
 
-_THREADS = 8
+_THREADS = ThreadPoolExecutor(8, thread_name_prefix="kbkit-context")
 _MIN_TEXT = 24
 """Minimum tokens of a text with a short source."""
 _FULL_TEXT = 60
@@ -85,7 +85,7 @@ def gather(search: Finder, others: Mapping[str, Finder]) -> list[Findings]:
         except KbkitError as error:
             return Findings(notes=(f"{name}: {error}",))
 
-    futures = {name: _threads().submit(find, name, finder) for name, finder in others.items()}
+    futures = {name: _THREADS.submit(find, name, finder) for name, finder in others.items()}
     try:
         hits = search()
         # run here the finders that no thread has started: faster on a busy machine
@@ -98,11 +98,6 @@ def gather(search: Finder, others: Mapping[str, Finder]) -> list[Findings]:
         ]
     finally:  # the caller may close what the finders use
         wait([future for future in futures.values() if not future.cancel()])
-
-
-@cache
-def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_THREADS, thread_name_prefix="kbkit-context")
 
 
 def build(

@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache
 from typing import Any, NamedTuple
 
 from kbkit.embedding import Embedder, Vector
@@ -245,6 +244,9 @@ class QueryEncoder:
         return encoder
 
 
+_THREADS = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="kbkit-cards")
+
+
 def encode_for_summaries(
     open_embedder: Callable[[KnowledgeBaseRow], Embedder], row: KnowledgeBaseRow, text: str
 ) -> Future[QueryVector]:
@@ -263,12 +265,7 @@ def encode_for_summaries(
         except (ConfigError, EmbedderError) as error:
             return QueryVector(note=f"{row.name}: summaries were not searched, since {error}")
 
-    return _threads().submit(encode)
-
-
-@cache
-def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="kbkit-cards")
+    return _THREADS.submit(encode)
 
 
 def distance_of(chunk: Chunk, names: Collection[str]) -> tuple[int, int]:
