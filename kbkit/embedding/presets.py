@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from kbkit.embedding.models import sha256
 from kbkit.errors import EmbedderError
+from kbkit.models import Value
 from kbkit.runtime.config import Settings
 
 NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(?:/[A-Za-z0-9][\w.-]{0,95})?")
@@ -23,15 +24,8 @@ NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(?:/[A-Za-z0-9][\w.-]{0,95})?")
 
 
 @dataclass(frozen=True, slots=True)
-class Preset:
-    """A model with a name in recipes and `kbkit models`.
-
-    Attributes:
-        repository: ``OWNER/MODEL`` on the hub; ``""`` if a package contains it.
-        package: Package that contains it; ``""`` if it is fetched.
-        cost: Approximate time per chunk, relative to static vectors.
-        query_prefix: Prefix of queries if its configuration has none.
-    """
+class ModelFacts(Value):
+    """Facts about an embedding model; see `kbkit.workflows.embedding_models.ModelInfo`."""
 
     name: str
     dimensions: int
@@ -40,6 +34,18 @@ class Preset:
     languages: str
     good_for: str
     cost: int
+
+
+@dataclass(frozen=True, slots=True)
+class Preset(ModelFacts):
+    """A model with a name in recipes and `kbkit models`.
+
+    Attributes:
+        repository: ``OWNER/MODEL`` on the hub; ``""`` if a package contains it.
+        package: Package that contains it; ``""`` if it is fetched.
+        query_prefix: Prefix of queries if its configuration has none.
+    """
+
     repository: str = ""
     package: str = ""
     query_prefix: str = ""

@@ -11,7 +11,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
@@ -19,9 +19,9 @@ from urllib.parse import quote, urlsplit
 from filelock import FileLock, Timeout
 
 from kbkit.embedding import presets
-from kbkit.embedding.models import sha256
+from kbkit.embedding.models import distribution_file, is_installed, sha256
 from kbkit.errors import ConflictError, EmbedderError, EmbedderUnreachableError, NotFoundError
-from kbkit.models import Progress, Value
+from kbkit.models import Progress
 from kbkit.runtime.config import Settings
 from kbkit.runtime.progress import OnProgress, ignore
 from kbkit.sources import Outcome
@@ -29,7 +29,7 @@ from kbkit.sources.web import Fetcher, Response
 
 
 @dataclass(frozen=True, slots=True)
-class ModelInfo(Value):
+class ModelInfo(presets.ModelFacts):
     """A known or fetched embedding model.
 
     Attributes:
@@ -39,19 +39,9 @@ class ModelInfo(Value):
         where: Command that installs or fetches it.
     """
 
-    name: str
-    dimensions: int
-    megabytes: int
-    license: str
-    languages: str
-    good_for: str
-    cost: int
     installed: bool
     where: str
     revision: str = ""
-
-
-_PRESET_FIELDS = str.split("name dimensions megabytes license languages good_for cost")
 
 
 def list_models(settings: Settings | None = None) -> tuple[ModelInfo, ...]:
@@ -61,8 +51,6 @@ def list_models(settings: Settings | None = None) -> tuple[ModelInfo, ...]:
 
 
 def _info(preset: presets.Preset, models: Path) -> ModelInfo:
-    from kbkit.embedding.models import distribution_file, is_installed
-
     where, revision = f"pip install {preset.package}", ""
     if preset.name == "multilingual":
         installed, where = is_installed(), f'pip install "{preset.package}"'
@@ -70,14 +58,12 @@ def _info(preset: presets.Preset, models: Path) -> ModelInfo:
         pattern = "model.onnx" if preset.name == "minilm" else "*.safetensors"
         installed = distribution_file(preset.package, pattern) is not None
     else:
-        folder, where = (
-            presets.model_folder(preset.name, models),
-            f"kbkit models fetch {preset.name}",
-        )
+        folder = presets.model_folder(preset.name, models)
+        where = f"kbkit models fetch {preset.name}"
         installed = folder.is_dir()
         lock = presets.read_lock(folder) if installed else None
         revision = str((lock or {}).get("revision", ""))
-    values = {name: getattr(preset, name) for name in _PRESET_FIELDS}
+    values = {each.name: getattr(preset, each.name) for each in fields(presets.ModelFacts)}
     return ModelInfo(**values, installed=installed, where=where, revision=revision)
 
 
