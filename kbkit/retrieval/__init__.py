@@ -1,7 +1,7 @@
 """From a query to hits; `retriever` runs the stages.
 
 `query` validates and embeds the query, `encoder_fitting` fits an encoder for use without a model,
-`candidates` finds chunks, `bm25` and `fusion` score and postprocess them, `ranking` orders them,
+`corpora` finds candidates, `fusion` scores and postprocesses them, `ranking` orders them,
 `searching` makes hits and answers. `context`, `delimiting` and `llamaindex` pass hits to language
 models.
 """

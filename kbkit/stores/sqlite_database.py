@@ -35,14 +35,12 @@ _LONG = 50_000
 """Characters from which decoded JSON is cached."""
 
 
+_decode_cached = lru_cache(maxsize=4)(json.loads)
+
+
 def _decode_json(text: str) -> Any:
     """Decode JSON; long values are cached, because each transaction reads a recipe's names."""
     return _decode_cached(text) if len(text) > _LONG else json.loads(text)
-
-
-@lru_cache(maxsize=4)
-def _decode_cached(text: str) -> Any:
-    return json.loads(text)
 
 
 class _Checked(sa.types.TypeEngine[Any]):

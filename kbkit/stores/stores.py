@@ -79,7 +79,9 @@ class Stores:
         """Open the stores of a folder; with `to_fill` also an incomplete copy of a catalog."""
         url = settings.chroma_url
         chroma = ChromaAddress.parse(url, settings.chroma_token) if url else None
-        _make_folder(folder)
+        with backend.unwritable(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / _CATALOG).exists()  # fails without permission to enter the folder
         database: SqliteDatabase | PostgresDatabase
         store: backend.VectorStore | None = None
         locks: backend.Locks
@@ -168,12 +170,6 @@ def _check_catalog(folder: Path) -> None:
             "or move the folder away and start again (where a server keeps the catalog, set "
             "KBKIT_DATABASE_URL)"
         )
-
-
-def _make_folder(folder: Path) -> None:
-    with backend.unwritable(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / _CATALOG).exists()  # fails without permission to enter the folder
 
 
 _MIN_CHUNKS = 2_000

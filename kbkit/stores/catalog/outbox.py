@@ -130,8 +130,7 @@ def dropped_names(transaction: Transaction) -> list[str]:
 
 
 def forget_dropped(transaction: Transaction, names: Sequence[str]) -> None:
-    column = dropped_collections.c.name
-    transaction.delete(dropped_collections, column.in_(names))
+    transaction.delete(dropped_collections, dropped_collections.c.name.in_(names))
 
 
 _MIN_ENTRIES = 100_000

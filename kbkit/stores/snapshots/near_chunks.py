@@ -87,7 +87,6 @@ def _by_segment(
 _MAX_UNCODED_SUMMARIES = 20_000
 """Summaries without codes up to which a scan of their vectors is fast."""
 _SUMMARIES_KEY = "near_summaries"
-Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +106,7 @@ class NearSummaries:
     rows: NDArray[np.int32]
     mean: NDArray[np.float32]
 
-    def nearest(self, vector: NDArray[np.float32], limit: int, score: Score) -> Numbers:
+    def nearest(self, vector: NDArray[np.float32], limit: int, score: Score) -> Rows:
         rows, _ = self.coded.nearest(vector, limit)
         numbers_of = [self.numbers[rows]]
         for part in self.uncoded:
@@ -115,7 +114,7 @@ class NearSummaries:
         numbers = np.unique(np.concatenate(numbers_of)).astype(np.int64)
         return numbers[self.holders[numbers] >= 0]
 
-    def scores(self, numbers: Numbers, score: Score) -> NDArray[np.float32]:
+    def scores(self, numbers: Rows, score: Score) -> NDArray[np.float32]:
         """Score the summaries of documents; those without one get the mean vector's score."""
         result = np.empty(len(numbers), np.float32)
         holders = self.holders[numbers]

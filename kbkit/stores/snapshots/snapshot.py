@@ -137,12 +137,13 @@ class Snapshot(ChunkTable):
     starts: NDArray[np.int64]
     rows: NDArray[np.int32]
     counts: NDArray[np.uint16]
-    _rows: dict[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {id_: row for row, id_ in enumerate(self.ids)}
 
     def rows_of(self, ids: Sequence[str]) -> NDArray[np.int64]:
         """Return the rows of chunks in the order of their ids; unknown ids are left out."""
-        if len(self._rows) < len(self):
-            self._rows.update({id_: row for row, id_ in enumerate(self.ids)})
         rows = self._rows
         return np.array([rows[id_] for id_ in ids if id_ in rows], np.int64)
 
