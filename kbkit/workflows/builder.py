@@ -165,8 +165,8 @@ def build(
         seconds["total"] = time.perf_counter() - start
         seconds = {stage: round(value, 2) for stage, value in seconds.items()}
         _log.info("built %s: %s", recipe.name, seconds)
-        places = (exported.folder, exported.site) if exported else (None, None)
-        return BuildReport(kb.info(), report, evaluation, *places, seconds, expansion)
+        folder, built = (exported.folder, exported.site) if exported else (None, None)
+        return BuildReport(kb.info(), report, evaluation, folder, built, seconds, expansion)
 
 
 def _sync(
