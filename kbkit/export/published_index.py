@@ -24,8 +24,14 @@ from numpy.typing import NDArray
 
 from kbkit.embedding import Vector
 from kbkit.errors import ExportError
-from kbkit.export import index_packing as packing
 from kbkit.export.facts import intact
+from kbkit.export.index_packing import (
+    Integers,
+    decode_nibbles,
+    decode_shard,
+    decode_varints,
+    from_base64,
+)
 from kbkit.export.index_terms import UNIT, utf16_key
 from kbkit.export.index_writer import FORMAT, SETTINGS, index_folder
 from kbkit.models import Mode
@@ -348,7 +354,7 @@ class PublishedIndex:
         if name not in self._shards:
             path = self.folder / f"{name}.js"
             with intact(path):
-                self._shards[name] = packing.decode_shard(path.read_bytes())
+                self._shards[name] = decode_shard(path.read_bytes())
             self.read.append(name)
         return self._shards[name]
 
