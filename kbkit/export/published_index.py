@@ -24,14 +24,8 @@ from numpy.typing import NDArray
 
 from kbkit.embedding import Vector
 from kbkit.errors import ExportError
+from kbkit.export import index_packing as packing
 from kbkit.export.facts import intact
-from kbkit.export.index_packing import (
-    Integers,
-    decode_nibbles,
-    decode_shard,
-    decode_varints,
-    from_base64,
-)
 from kbkit.export.index_terms import UNIT, utf16_key
 from kbkit.export.index_writer import FORMAT, SETTINGS, index_folder
 from kbkit.models import Mode
@@ -258,7 +252,7 @@ class PublishedIndex:
             title[places] += term.in_title[postings]
             heading[places] += term.in_heading[postings]
         owners = columns.owners[chosen]
-        which, pages, summary = documents.of_candidates(columns.table, owners)
+        which, pages, summary = documents.of_candidates(columns, owners)
         found = candidates.Candidates(
             seqs=chosen,
             ranked=ranked,
@@ -354,7 +348,7 @@ class PublishedIndex:
         if name not in self._shards:
             path = self.folder / f"{name}.js"
             with intact(path):
-                self._shards[name] = decode_shard(path.read_bytes())
+                self._shards[name] = packing.decode_shard(path.read_bytes())
             self.read.append(name)
         return self._shards[name]
 
@@ -368,11 +362,13 @@ class _Columns:
         )
         self.chunks: int = core["chunks"]
         self.average: float = core["average"]
-        self.lengths = packing.decode_varints(core["lengths"]).astype(np.int32)
+        self.lengths = packing.decode_varints(core["lengths"])
         self.sizes = packing.decode_varints(core["sizes"])
-        self.owners = np.repeat(np.arange(len(self.sizes), dtype=np.int32), self.sizes)
-        ids = list(map(str, range(len(self.sizes))))
-        self.table = ChunkTable(np.arange(self.chunks), self.owners, self.lengths, ids)
+        self.owners = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        self.document_lengths = np.bincount(
+            self.owners, self.lengths, minlength=len(self.sizes)
+        ).astype(np.int64)
+        self.cache: dict[str, Any] = {}
         self.prior = np.zeros(self.chunks)
         for row, prior in core["prior"]:
             self.prior[row] = prior
