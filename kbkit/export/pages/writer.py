@@ -16,17 +16,7 @@ from filelock import FileLock, Timeout
 
 from kbkit.errors import ConflictError, ExportError
 from kbkit.export.facts import MANIFEST, Facts, Manifest, intact, write_changed, write_file, writing
-from kbkit.export.pages.document_page import (
-    DOCUMENTS,
-    FULL_TEXT,
-    IMAGES,
-    about_page,
-    charts,
-    document_page,
-    figures_page,
-    fill_template,
-    label_of,
-)
+from kbkit.export.pages import document_page as pages
 from kbkit.export.pages.home_page import graph_pages, home_page, list_pages, navigation
 from kbkit.export.pages.outline import ABOUT, FIGURES, SiteOutline, make_outline, read_entries
 from kbkit.export.pages.paths import LinkMap
@@ -154,7 +144,7 @@ def _texts(
             continue
         path = outline.paths[document.uri]
         dead: list[str] = []
-        yield path, pages.document_page(document, entry, outline, links, dead)
+        yield path, pages.document_page(document, entry, outline, links, dead=dead)
         if dead:
             _log.warning(
                 "%s: links that lead nowhere: %s", document.uri, ", ".join(dead[:_MAX_LOGGED])
@@ -226,7 +216,7 @@ def _json(values: Any) -> str:
 
 def read_documents(directory: Path) -> dict[str, Any]:
     """Read `documents.json` of a folder; empty for older exports."""
-    path = directory / DOCUMENTS
+    path = directory / pages.DOCUMENTS
     values: dict[str, Any] = {"documents": []}
     with intact(path):
         if path.exists():
