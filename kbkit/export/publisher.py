@@ -181,7 +181,12 @@ class Publisher:
                 site,
                 on_progress,
                 images=self.stores.images.read,
-                facts=replace(gathered, sections=self.sections, downloads=archives, best=best),
+                facts=replace(
+                    gathered,
+                    sections=self.sections,
+                    downloads=archives,
+                    best=[entry.slug for entry in entries],
+                ),
             )
         on_progress(Progress("index", 0, 1, "search index"))
         seconds = {**report.seconds, **self._fit(on_progress), **self._write_index(folder)}
@@ -236,8 +241,7 @@ def section_folder(project: Path, kb: str) -> Path:
 
 
 def withdraw(folder: Path, kb: str) -> None:
-    manifest = facts.Manifest.read(folder)
-    if manifest.kb == kb:
+    if facts.Manifest.read(folder).kb == kb:
         remove_index(folder)
         remove_pages(folder, manifest)
 

@@ -181,7 +181,7 @@ class ApiDescription:
             operations=operations,
             described=described,
             tags=list(filter(None, dict.fromkeys([*described, *operation_tags]))),
-            schemes=self._operations.schemes,
+            security=self._operations.security,
             how=endpoints.how_of,
             addresses=endpoints.addresses_of,
         )
