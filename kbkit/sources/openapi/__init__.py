@@ -181,7 +181,7 @@ class ApiDescription:
             operations=operations,
             described=described,
             tags=list(filter(None, dict.fromkeys([*described, *operation_tags]))),
-            security=self._operations.security,
+            schemes=self._operations.schemes,
             how=endpoints.how_of,
             addresses=endpoints.addresses_of,
         )
