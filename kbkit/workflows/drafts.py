@@ -112,7 +112,7 @@ def draft_of_site(
     excluded = exclusions(prefix, paths, generator, language)
     patterns = [each.pattern for each in excluded]
     remaining = [path for path in paths if not matches(path, patterns)]
-    page = extract(text, start)
+    first = extract(text, start)
     findings = [f"{'A site' if not generator else f'A site made by {generator}'}: {start}"]
     if sitemap_pages:
         source["limit"] = max(100, -(-len(remaining) * 5 // 4 // 50) * 50)
@@ -134,13 +134,13 @@ def draft_of_site(
         findings.append(NEEDS_BROWSER[0].upper() + NEEDS_BROWSER[1:] + ".")
     return Draft(
         name=_name(title, start),
-        description=page.description[:200],
+        description=first.description[:200],
         source=source,
         findings=tuple(findings),
         excluded=tuple(excluded),
         language=_LANGUAGES.get(language, ""),
-        license=page.license.name or page.license.url,
-        attribution=page.license.attribution,
+        license=first.license.name or first.license.url,
+        attribution=first.license.attribution,
         title=title,
     )
 
