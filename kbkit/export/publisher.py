@@ -241,7 +241,8 @@ def section_folder(project: Path, kb: str) -> Path:
 
 
 def withdraw(folder: Path, kb: str) -> None:
-    if facts.Manifest.read(folder).kb == kb:
+    manifest = facts.Manifest.read(folder)
+    if manifest.kb == kb:
         remove_index(folder)
         remove_pages(folder, manifest)
 
