@@ -181,12 +181,7 @@ class Publisher:
                 site,
                 on_progress,
                 images=self.stores.images.read,
-                facts=replace(
-                    gathered,
-                    sections=self.sections,
-                    downloads=archives,
-                    best=[entry.slug for entry in entries],
-                ),
+                facts=replace(gathered, sections=self.sections, downloads=archives, best=best),
             )
         on_progress(Progress("index", 0, 1, "search index"))
         seconds = {**report.seconds, **self._fit(on_progress), **self._write_index(folder)}

@@ -83,7 +83,9 @@ def test_engine_ranks_like_python(node, index, tmp_path):
 @pytest.mark.parametrize("embedder", ["onnx:m", pytest.param("static:m", marks=pytest.mark.slow)])
 def test_engine_ranks_by_summaries_like_python(node, tmp_path, monkeypatch, embedder):
     # random vectors, so that only summaries can find a document, and few of them are read
-    monkeypatch.setattr("kbkit.export.index_packing.SUMMARIES", VectorForm(dimensions=16, cluster=3))
+    monkeypatch.setattr(
+        "kbkit.export.index_packing.SUMMARIES", VectorForm(dimensions=16, cluster=3)
+    )
     with kbkit.open(tmp_path / "kb") as workspace:
         kb = workspace.create("guides")
         kb.ingest(kbkit.FilesSource(path=str(ROOT / "site" / "*.md")))

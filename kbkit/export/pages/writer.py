@@ -144,7 +144,7 @@ def _texts(
             continue
         path = outline.paths[document.uri]
         dead: list[str] = []
-        yield path, pages.document_page(document, entry, outline, links, dead=dead)
+        yield path, pages.document_page(document, entry, outline, links, dead)
         if dead:
             _log.warning(
                 "%s: links that lead nowhere: %s", document.uri, ", ".join(dead[:_MAX_LOGGED])
