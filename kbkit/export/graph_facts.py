@@ -137,7 +137,7 @@ def graph_facts(
     )
     uris = reading.uris_of(transaction, snapshot.document_ids)
     places = _Places(uris, snapshot, mentions, definitions)
-    nodes = [_drawn(node, entity_of.get(node.target.id), places, descriptions) for node in drawn]
+    nodes = [_node(node, entity_of.get(node.target.id), places, descriptions) for node in drawn]
     pictured = {
         (view.layout.nodes[edge.source].target, edge.name, view.layout.nodes[edge.target].target)
         for edge in view.layout.edges
@@ -169,10 +169,11 @@ def graph_facts(
     return GraphFacts(nodes, len(drawn), published_edges, gaps, total, view.state)
 
 
-def _drawn(
+def _node(
     node: LayoutNode, entity: Entity | None, places: _Places, descriptions: Mapping[str, str]
 ) -> GraphNode:
-    id_ = node.target.id
+    id_, mentions = node.target.id, places.mentions
+    counts = mentions.documents[id_][1]
     by_hand = entity is not None and entity.by_hand
     description = entity.description if entity and by_hand else descriptions.get(id_, "")
     properties = entity.properties if entity else {}
