@@ -168,9 +168,7 @@ def _document(path: str, item: Any, text: str, origin: CodeOrigin) -> SourceDocu
 def _methods(item: Any) -> list[tuple[str, Any]]:
     methods: dict[str, Any] = {}
     bases = introspection.bases_of(item)
-    public = [
-        base for base in bases if not base.name.startswith("_") and introspection.is_exported(base)
-    ]
+    public = introspection.public_bases(item)
     for source in [item, *(base for base in bases if base not in public)]:
         for name, member in source.members.items():
             if name.startswith("_") and name != "__call__":
@@ -238,9 +236,7 @@ def _inherited_lines(item: Any) -> list[tuple[str, list[str]]]:
     """Return the names that a class inherits from each public base."""
     inherited = []
     seen = set(item.members)
-    for base in introspection.bases_of(item) if item.is_class else ():
-        if base.name.startswith("_") or not introspection.is_exported(base):
-            continue
+    for base in introspection.public_bases(item) if item.is_class else ():
         names = [
             name
             for name, member in sorted(base.members.items())

@@ -309,10 +309,10 @@ def bases_of(item: Any) -> list[Any]:
         return []
 
 
-def is_exported(item: Any) -> bool:
-    root = item.package
-    exports = _exports(root)
-    return item.name in exports if exports is not None else item.name in root.members
+def public_bases(item: Any) -> list[Any]:
+    exports = _exports(item.package)
+    names = item.package.members if exports is None else exports
+    return [base for base in bases_of(item) if base.name in names and base.name[0] != "_"]
 
 
 def with_introspection(root: Any, entries: Sequence[PublicObject]) -> list[PublicObject]:
