@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
-from itertools import groupby
 
 import numpy as np
 
@@ -97,9 +96,7 @@ def to_fit(row: KnowledgeBaseRow) -> list[EncoderTarget]:
     return targets
 
 
-def index_state(
-    stores: Stores, kb_id: str, manifest: Manifest, *, model: bool | None = None
-) -> str:
+def index_state(stores: Stores, kb_id: str, manifest: Manifest, *, model: bool | None) -> str:
     with stores.database.read() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)
         encoders = [ratings.encoder_state(transaction, kb_id, target) for target in _TARGETS]
@@ -193,10 +190,8 @@ def index_content(
         rows=rows,
         prior=rating_prior(rated),
         documents=[
-            replace(
-                indexed[owner], chunks=len(list(parts)), label=labels[uris[indexed[owner].path]]
-            )
-            for owner, parts in groupby(owners)
+            replace(indexed[owner], chunks=chunks, label=labels[uris[indexed[owner].path]])
+            for owner, chunks in Counter(owners).items()
         ],
         chunks=chunks,
         encoder=encoders["chunks"],
@@ -236,7 +231,5 @@ def _summaries(
 
 
 def _chunk(chunk: Chunk, title: str) -> index_terms.IndexedChunk:
-    heading = heading_text(title, chunk.heading_path)
-    return index_terms.IndexedChunk(
-        plain_text(chunk.text, lines=True), plain(heading), chunk.anchor
-    )
+    text, heading = plain_text(chunk.text, lines=True), heading_text(title, chunk.heading_path)
+    return index_terms.IndexedChunk(text, plain(heading), chunk.anchor)

@@ -25,9 +25,7 @@ def encode_shard(values: Mapping[str, Any]) -> bytes:
 
 
 def encode_call(function: str, arguments: Sequence[Any]) -> bytes:
-    text = ",".join(
-        json.dumps(each, ensure_ascii=False, separators=(",", ":")) for each in arguments
-    )
+    text = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))[1:-1]
     # line ends that JSON allows in strings, but old scripts do not
     text = text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     return f"{function}({text});\n".encode("utf-8", "replace")

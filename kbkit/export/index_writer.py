@@ -38,6 +38,7 @@ from kbkit.errors import ExportError
 from kbkit.export import index_packing as packing
 from kbkit.export import index_terms
 from kbkit.export.facts import write_changed, writing
+from kbkit.export.index_terms import IndexContent, IndexedDocument, IndexedVectors
 from kbkit.models import StatementType, SubjectKind
 
 SUBJECT_BYTES = 8_000
@@ -120,7 +121,7 @@ TEXT_BYTES = 8_000
 _DRAFT = ".draft"  # MkDocs ignores names with a leading dot
 
 
-def write_index(content: index_terms.IndexContent, directory: Path, state: str = "") -> Path:
+def write_index(content: IndexContent, directory: Path, state: str = "") -> Path:
     """Replace the index of an export if it changed.
 
     Returns:
@@ -147,7 +148,7 @@ def is_written(directory: Path, state: str) -> bool:
     return _read_descriptor(directory / FOLDER).get("state") == state != ""
 
 
-def _write_shards(content: index_terms.IndexContent, folder: Path) -> str:
+def _write_shards(content: IndexContent, folder: Path) -> str:
     digest = hashlib.blake2b(digest_size=8)
     for kind in ("t", "v", "c", "x", "s"):
         (folder / kind).mkdir(parents=True)
@@ -182,7 +183,7 @@ def _read_descriptor(top: Path) -> dict[str, Any]:
     return values if complete else {}
 
 
-def _shards(content: index_terms.IndexContent) -> Iterator[tuple[str, bytes]]:
+def _shards(content: IndexContent) -> Iterator[tuple[str, bytes]]:
     parts = list(_quantize(content))
     firsts = []
     for number, (first, values) in enumerate(index_terms.term_shards(content, parts)):
@@ -198,18 +199,16 @@ def _shards(content: index_terms.IndexContent) -> Iterator[tuple[str, bytes]]:
     yield from _text_shards(content, places)
     if content.annotations is not None:
         yield from annotation_shards(content.annotations)
-    yield "core", packing.encode_shard(_core(content, parts, firsts=firsts, places=places))
+    yield "core", packing.encode_shard(_core(content, parts, firsts, places))
     chunk_texts = (f"{chunk.heading}\n{chunk.text}" for chunk in content.chunks)
     titles = (document.title for document in content.documents)
     yield "stem", index_terms.stemmer_source(content.language, chain(titles, chunk_texts)).encode()
 
 
-def _quantize(content: index_terms.IndexContent) -> Iterator[index_terms.IndexedVectors]:
+def _quantize(content: IndexContent) -> Iterator[IndexedVectors]:
     if content.encoder is not None:
         vectors, total = packing.quantize(content.snapshot.vectors, content.rows), len(content.rows)
-        yield index_terms.IndexedVectors(
-            "vectors", "v", "", vectors, np.arange(total), total, content.encoder
-        )
+        yield IndexedVectors("vectors", "v", "", vectors, np.arange(total), total, content.encoder)
     if (summaries := content.summaries) is not None:
         numbers = np.flatnonzero(summaries.vectors.any(axis=1))
         if len(numbers):
@@ -217,9 +216,7 @@ def _quantize(content: index_terms.IndexContent) -> Iterator[index_terms.Indexed
                 packing.quantize(summaries.vectors, numbers, packing.SUMMARIES),
                 len(content.documents),
             )
-            yield index_terms.IndexedVectors(
-                "summaries", "c", "c", vectors, numbers, total, summaries.encoder
-            )
+            yield IndexedVectors("summaries", "c", "c", vectors, numbers, total, summaries.encoder)
 
 
 def _axes(vectors: packing.QuantizedVectors) -> dict[str, Any]:
@@ -229,7 +226,7 @@ def _axes(vectors: packing.QuantizedVectors) -> dict[str, Any]:
     return {"v": packing.to_base64(values), "s": [round(float(step), 7) for step in steps]}
 
 
-def _vector_shards(part: index_terms.IndexedVectors) -> Iterator[tuple[str, bytes]]:
+def _vector_shards(part: IndexedVectors) -> Iterator[tuple[str, bytes]]:
     vectors = part.quantized
     order = np.argsort(vectors.clusters, kind="stable")
     clusters = np.split(order, np.cumsum(np.bincount(vectors.clusters))[:-1])
@@ -242,11 +239,7 @@ def _vector_shards(part: index_terms.IndexedVectors) -> Iterator[tuple[str, byte
 
 
 def _core(
-    content: index_terms.IndexContent,
-    parts: Sequence[index_terms.IndexedVectors],
-    *,
-    firsts: Sequence[str],
-    places: Sequence[int],
+    content: IndexContent, parts: Sequence[IndexedVectors], firsts: list[str], places: list[int]
 ) -> dict[str, Any]:
     documents, snapshot = content.documents, content.snapshot
     types = [document.document_type for document in documents]
@@ -283,7 +276,7 @@ def _core(
     return values | {part.name: _about_vectors(part, content.model) for part in parts}
 
 
-def _about_vectors(part: index_terms.IndexedVectors, model: str) -> dict[str, Any]:
+def _about_vectors(part: IndexedVectors, model: str) -> dict[str, Any]:
     """Describe vectors for the core; numbers of clusters start at 1, 0 is none."""
     vectors, embedder = part.quantized, part.encoder.embedder
     clusters = np.zeros(part.total, np.int64)
@@ -300,17 +293,13 @@ def _about_vectors(part: index_terms.IndexedVectors, model: str) -> dict[str, An
     }
 
 
-def _text_shards(
-    content: index_terms.IndexContent, places: Sequence[int]
-) -> Iterator[tuple[str, bytes]]:
+def _text_shards(content: IndexContent, places: Sequence[int]) -> Iterator[tuple[str, bytes]]:
     owners = np.repeat(
         np.arange(len(content.documents)), [document.chunks for document in content.documents]
     ).tolist()
     for number, (start, end) in enumerate(pairwise(places)):
         part = slice(start, end)
-        pages: Mapping[int, index_terms.IndexedDocument] = {
-            n: content.documents[n] for n in owners[part]
-        }
+        pages: Mapping[int, IndexedDocument] = {n: content.documents[n] for n in owners[part]}
         values = {
             "x": content.chunks[part],
             "d": [

@@ -182,16 +182,13 @@ class PublishedIndex:
         self.folder = folder
         self.read: list[str] = []
         self._shards: dict[str, dict[str, Any]] = {}
-        self._core = self._shard("core")
-        if self._core.get("format") != FORMAT:
+        core = self._shard("core")
+        if core.get("format") != FORMAT:
             raise ExportError(f"{self.folder}: an index of another version; export again")
-        self._columns = columns = _Columns(self._core)
-        self._vectors = IndexVectors(
-            self._core.get("vectors", {}), columns.chunks, "v", self._shard
-        )
-        self._summaries = IndexVectors(
-            self._core.get("summaries", {}), len(columns.sizes), "c", self._shard
-        )
+        self._columns = columns = _Columns(core)
+        self._vectors = IndexVectors(core.get("vectors", {}), columns.chunks, "v", self._shard)
+        documents = len(columns.sizes)
+        self._summaries = IndexVectors(core.get("summaries", {}), documents, "c", self._shard)
 
     @classmethod
     def open(cls, folder: str | Path) -> PublishedIndex:
@@ -285,14 +282,12 @@ class PublishedIndex:
             },
         )
 
-    def _lexical(
-        self, terms: Mapping[str, _Term], statistics: CorpusStatistics
-    ) -> NDArray[np.float32]:
+    def _lexical(self, terms: Mapping[str, _Term], corpus: CorpusStatistics) -> NDArray[np.float32]:
         columns = self._columns
         scores = np.zeros(columns.chunks, np.float32)
         for name, term in terms.items():
             norms = length_norms(columns.lengths[term.rows], columns.average)
-            scores[term.rows] += impacts(term.counts, norms, statistics.idf(name))
+            scores[term.rows] += impacts(term.counts, norms, corpus.idf(name))
         return scores
 
     def _documents(

@@ -89,7 +89,7 @@ def search(node, index, tmp_path, **filters):
 
 def test_annotations_are_part_of_the_state_of_an_index(node, workspace, kb, tmp_path):
     def state():
-        return index_state(kb._stores, kb.id, Manifest("", "Guides", pages_of(kb)))
+        return index_state(kb._stores, kb.id, Manifest("", "Guides", pages_of(kb)), model=None)
 
     before = state()
     assert state() == before

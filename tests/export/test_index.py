@@ -223,7 +223,7 @@ def test_index_state_changes_with_its_content(tmp_path):
         pages = pages_of(kb)
 
         def state(title="Guides"):
-            return index_state(kb._stores, kb.id, Manifest("", title, pages))
+            return index_state(kb._stores, kb.id, Manifest("", title, pages), model=None)
 
         before, content = state(), content_of(kb)
         assert not is_written(tmp_path, before)
