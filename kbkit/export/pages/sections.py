@@ -50,9 +50,7 @@ class TreeSection:
 
     @property
     def size(self) -> int:
-        return bool(self.page) + sum(
-            1 if isinstance(item, str) else item.size for item in self.items
-        )
+        return sum(1 for _ in self.reading())
 
     def walk(self) -> Iterator[tuple[tuple[TreeSection, ...], TreeSection]]:
         """Yield every section below this one after its ancestors, outermost first."""
