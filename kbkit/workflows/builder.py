@@ -173,7 +173,7 @@ def _sync(
     recipe: Recipe,
     questions: tuple[Question, ...],
     workspace: Workspace,
-    on_progress: OnProgress,
+    notify: OnProgress,
     stop: Callable[[], bool],
 ) -> tuple[KnowledgeBase, IngestReport, dict[str, float]]:
     """Create or configure the knowledge base and read its sources; return seconds by stage, too."""
@@ -184,16 +184,12 @@ def _sync(
     before = IngestReport()
     if recipe.name in workspace:
         kb = workspace[recipe.name]
-        before = kb.configure(
-            config, description=recipe.description, on_progress=on_progress, stop=stop
-        )
+        before = kb.configure(config, description=recipe.description, on_progress=notify, stop=stop)
     else:
         kb = workspace.create(recipe.name, description=recipe.description, spec=config)
-    report = kb.sync(recipe.sources, base=recipe.path.parent, on_progress=on_progress, stop=stop)
+    report = kb.sync(recipe.sources, base=recipe.path.parent, on_progress=notify, stop=stop)
     stages = {**before.seconds, **report.seconds}
-    seconds = {
-        stage: before.seconds.get(stage, 0) + report.seconds.get(stage, 0) for stage in stages
-    }
+    seconds = {each: before.seconds.get(each, 0) + report.seconds.get(each, 0) for each in stages}
     report = replace(
         report,
         chunks_embedded=report.chunks_embedded + before.chunks_embedded,

@@ -58,12 +58,8 @@ POLITE = 0.2
 """Minimum seconds between two requests in a draft."""
 _LIMIT = 1000
 _SHOWN = 8  # sections listed
-_GENERIC = re.compile(
-    r"introduction|overview|home(?: ?page)?|index|welcome|contents", re.IGNORECASE
-)
-_ABOUT_DOCUMENTS = re.compile(
-    r"\b(?:documentation|docs|welcome to|the|manual|home)\b", re.IGNORECASE
-)
+_GENERIC = re.compile(r"introduction|overview|home(?: ?page)?|index|welcome|contents", re.I)
+_ABOUT_DOCUMENTS = re.compile(r"\b(?:documentation|docs|welcome to|the|manual|home)\b", re.I)
 _WORD = re.compile(r"[^\W\d_]{2}")
 _IN_BRACKETS = re.compile(r"(?:overview|introduction|index) \((.+)\)", re.IGNORECASE)
 _LANGUAGES: dict[str, str] = _SITES["languages"]
@@ -91,9 +87,8 @@ def draft_of_site(
         text = decode(response.body, response.charset)
         values = _description(text, response.media_type)
         if values is not None:
-            return draft.draft_of_description(
-                values, _source("openapi", start, allow_private), start
-            )
+            source = _source("openapi", start, allow_private)
+            return draft.draft_of_description(values, source, start)
         root = parse(text)
         if root is None or root.find("body") is None:
             raise SourceError(f"{start}: not an HTML page")
