@@ -143,11 +143,9 @@ def _records(path: Path) -> Iterator[tuple[int, str, str, Any]]:
     with _as_source_errors(path), closing(_BoundedFile(path)) as stream:
         try:
             for number, record in enumerate(ArchiveIterator(stream, no_record_parse=False), 1):
-                http = record.http_headers
+                kind, http = record.rec_type, record.http_headers
                 found = http is not None and http.get_statuscode() == "200"
-                is_answer = record.rec_type == "resource" or (
-                    record.rec_type == "response" and found
-                )
+                is_answer = kind == "resource" or (kind == "response" and found)
                 is_page = _content_type(record).partition(";")[0].strip().lower() in _HTML
                 url = canonical(record.rec_headers.get_header("WARC-Target-URI") or "")
                 if is_answer and is_page and url:

@@ -62,9 +62,8 @@ def document_events(items: Iterable[Any], base: Path) -> Iterator[SourceEvent]:
             reason = "metadata nested too deeply" if isinstance(error, RecursionError) else error
             yield SourceEvent(f"document {number}", Outcome.SKIPPED, reason=str(reason))
         else:
-            parts_of.setdefault(_uri_of(part, base) or part.id or f"document {number}", []).append(
-                part
-            )
+            key = _uri_of(part, base) or part.id or f"document {number}"
+            parts_of.setdefault(key, []).append(part)
     for key, parts in parts_of.items():
         yield _event(_uri_of(parts[0], base), key, parts, base)
 

@@ -25,7 +25,7 @@ from kbkit.text.markdown.writing import CODE, KINDS, NAMING, SILENT, VERSIONS, f
 def commonmark(text: str, *, components: bool = False) -> str:
     lines = text.split("\n")
     directives = _USES_DIRECTIVES.search(text) is not None
-    unfolded = "\n".join(_Unfolding(lines, components, directives).unfold())
+    unfolded = "\n".join(_Unfolding(lines, components, directives, 0).unfold())
     targets = heading_titles(unfolded) if "ref}`" in unfolded else {}
     notes = frozenset(match["label"] for line in lines if (match := _FOOTNOTE.match(line)))
     return plain_markup(unfolded, notes=notes, components=components, targets=targets)
@@ -97,9 +97,7 @@ _Written = tuple[list[str], int]  # a block, and the line after it
 class _Unfolding:
     """Unfolds lines and the blocks nested in them."""
 
-    def __init__(
-        self, lines: list[str], components: bool, directives: bool, depth: int = 0
-    ) -> None:
+    def __init__(self, lines: list[str], components: bool, directives: bool, depth: int) -> None:
         self._lines = lines
         self._components = components
         self._directives = directives  # MyST, which has its own comments and block breaks

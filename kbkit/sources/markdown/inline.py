@@ -73,9 +73,7 @@ _ATTRIBUTES = re.compile(
     (?:[ ]+(?:[.#][\w:-]+|[\w:@-]+(?:=(?:"[^"\n]*"|'[^'\n]*'|[^\s{}"']+))?))*[ ]*\}""",
     re.VERBOSE,
 )
-_EXPRESSION = re.compile(
-    r"""\{[ ]*(?:/\*.{0,4000}?\*/|(?P<space>(["'`])[ ]*\2))[ ]*\}""", re.DOTALL
-)
+_EXPRESSION = re.compile(r"""\{[ ]*(?:/\*.{0,4000}?\*/|(?P<space>(["'`])[ ]*\2))[ ]*\}""", re.S)
 _HEADING_ATTRIBUTES = re.compile(r"[ \t]*\{[^{}\n]*\}[ \t]*$")
 _CLOSING_HASHES = re.compile(r"[ \t]+#+[ \t]*$")
 _EMOJI = re.compile(r"(?<![\w:]):(?P<name>[a-z0-9_+-]{1,60}):(?![\w:])")

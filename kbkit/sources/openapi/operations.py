@@ -39,13 +39,11 @@ def how_of(scheme: Node) -> str:
 
 
 def _credentials(scheme: Node) -> tuple[str, str]:
-    kind, name = scheme.text("type"), scheme.text("name")
-    if kind == "apiKey" and scheme.text("in") == "query":
+    kind, name, place = scheme.text("type"), scheme.text("name"), scheme.text("in")
+    if kind == "apiKey" and place == "query":
         return "", f"{quote(name)}=API_KEY"
     if kind == "apiKey":
-        return (
-            f"Cookie: {name}=" if scheme.text("in") == "cookie" else f"{name}: "
-        ) + "API_KEY", ""
+        return (f"Cookie: {name}=" if place == "cookie" else f"{name}: ") + "API_KEY", ""
     if kind == "http" and scheme.text("scheme").lower() == "basic":
         return "Authorization: Basic BASE64_OF_USER_AND_PASSWORD", ""
     bearer = kind in ("http", "oauth2", "openIdConnect")
