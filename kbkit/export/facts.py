@@ -176,9 +176,7 @@ def asset(name: str) -> str:
 _PACKAGE = ASSET_FILES.parents[1]
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "([^"]*)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
-_COMMENT = re.compile(
-    r"^[ \t]*(?:/\*\*(?:(?!\*/).)*\*/[ \t]*|//[^\n]*)\n", re.MULTILINE | re.DOTALL
-)
+_COMMENT = re.compile(r"^[ \t]*(?:/\*\*(?:(?!\*/).)*\*/[ \t]*|//[^\n]*)\n", re.M | re.S)
 _INDENTED = re.compile(r"^ +", re.MULTILINE)
 
 

@@ -77,9 +77,7 @@ def entity_mentions(transaction: Transaction, kb_id: str, snapshot: Snapshot) ->
             main, minor = root, [subject_id for subject_id in members if subject_id != root]
         names[root] = plain(subjects[main].name)
         aliases[root] = tuple(sorted({plain(subjects[subject_id].name) for subject_id in minor}))
-        seqs = np.array(
-            sorted({seq for subject_id in members for seq in seqs_of[subject_id]}), np.int64
-        )
+        seqs = np.unique([seq for subject_id in members for seq in seqs_of[subject_id]])
         rows = places_in(snapshot.seqs, seqs)[1]
         owners, counts = np.unique(snapshot.owners[rows], return_counts=True)
         order = np.argsort(-counts, kind="stable")

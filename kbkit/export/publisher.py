@@ -96,9 +96,8 @@ class StoredDocuments:
         if "[[" not in document.content:
             return document
         path = document.uri
-        targets = {
-            link.target: link.leads_to for link in indexed_files.links(self._transaction, path)
-        }
+        links = indexed_files.links(self._transaction, path)
+        targets = {link.target: link.leads_to for link in links}
 
         def address(name: str, heading: str) -> str | None:
             target = targets.get(name) or targets.get(f"/{name}")
@@ -164,9 +163,8 @@ class Publisher:
                 site = site.model_copy(update={"title": row.name.capitalize()})
             if project is not None:
                 write_project(project, info, site)
-            gathered = gather_facts(
-                transaction, self.kb_id, make(transaction, row), site.questions, graph
-            )
+            snapshot = make(transaction, row)
+            gathered = gather_facts(transaction, self.kb_id, snapshot, site.questions, graph)
             documents = StoredDocuments(transaction, self.kb_id)
             entries = indexed_files.list_entries(transaction) if self.kb_id == ENTRIES else ()
             best = [entry.slug for entry in entries]

@@ -71,9 +71,7 @@ class RenderCache:
             targets[kind][href] = found = finders[kind](href)
             return found
 
-        links, pictures, images = (
-            partial(record, kind) for kind in ("links", "pictures", "images")
-        )
+        links, pictures, images = (partial(record, kind) for kind in finders)
         page = render(text, links, document=document, picture=pictures, image=images)
         values = {"key": key, **targets, "plain": page.plain, "html": page.html, "toc": page.toc}
         if self._folder is not None:

@@ -46,9 +46,8 @@ def document_page(
         return target
 
     body = prepare(document.content, title=entry.title, rewrite=rewrite)
-    related = (
-        _related_item(passage, outline, path) for passage in outline.facts.related.get(entry.id, ())
-    )
+    passages = outline.facts.related.get(entry.id, ())
+    related = (_related_item(passage, outline, path) for passage in passages)
     text = fill_template(
         "document.md.j2",
         front_matter=front_matter(_meta(entry, outline)),
@@ -131,9 +130,8 @@ def templates() -> Environment:
 
     environment = Environment(
         loader=FileSystemLoader(ASSET_FILES),
-        autoescape=select_autoescape(
-            ["svg.j2", "html.j2"], default=False
-        ),  # `md` escapes in Markdown
+        # `md` escapes in Markdown
+        autoescape=select_autoescape(["svg.j2", "html.j2"], default=False),
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,

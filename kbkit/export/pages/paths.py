@@ -20,9 +20,7 @@ PATH_BYTES = 160
 _UNSAFE = re.compile(r"[^\w.+-]+")
 _SUFFIX = re.compile(r"\.(?:x?html?|md|markdown|rst|txt|ipynb|php|aspx?|jsp)$", re.IGNORECASE)
 _OUTPUT_SUFFIX = re.compile(r"\.(md|x?html?)$", re.IGNORECASE)
-_RESERVED = re.compile(
-    r"(?:con|prn|aux|nul|conin|conout|com[\d¹²³]|lpt[\d¹²³])(?:\..*)?", re.IGNORECASE
-)
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|conin|conout|com[\d¹²³]|lpt[\d¹²³])(?:\..*)?", re.I)
 
 
 def digest(text: str) -> str:
@@ -163,9 +161,7 @@ class LinkMap:
             href = "".join(char for char in href if char.isprintable())
         try:
             bare, _, fragment = href.partition("#")
-            target = (
-                href if not bare else _joined(base, bare) + (f"#{fragment}" if fragment else "")
-            )
+            target = _joined(base, bare) + (f"#{fragment}" if fragment else "") if bare else href
             scheme = urlsplit(target).scheme
         except ValueError:
             return None
