@@ -323,9 +323,7 @@ def with_introspection(root: Any, entries: Sequence[PublicObject]) -> list[Publi
     """
     package = root.path.partition(".")[0]
     holders = {e.path: e for e in entries if e.item.is_module or e.item.is_class}
-    members_of = _once_each(
-        _introspect(package, {path: e.item.path for path, e in holders.items()})
-    )
+    members_of = _introspect(package, {path: e.item.path for path, e in holders.items()})
     paths = {entry.item.path for entry in entries}
     accessors: dict[str, list[tuple[str, Any]]] = defaultdict(list)
     added: dict[str, PublicObject] = {}
@@ -360,18 +358,16 @@ def _once_each(members_of: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
     def without_repeats(members: Iterable[Any]) -> Iterator[Any]:
         for member in members:
             if member.is_class and _ACCESSOR not in member.labels:
-                member.members = {
-                    each.name: each for each in without_repeats(member.members.values())
-                }
+                inner = without_repeats(member.members.values())
+                member.members = {each.name: each for each in inner}
             elif not member.is_class:
                 if _origin_of(member) in seen_origins:
                     continue
                 seen_origins.add(_origin_of(member))
             yield member
 
-    return {
-        path: list(without_repeats(members_of[path])) for path in sorted(members_of, key=path_rank)
-    }
+    paths = sorted(members_of, key=path_rank)
+    return {path: list(without_repeats(members_of[path])) for path in paths}
 
 
 def _origin_of(member: Any) -> str:
@@ -396,7 +392,7 @@ def _introspect(package: str, paths: Mapping[str, str]) -> dict[str, list[Any]]:
             f"{package}: {answer}. Install its dependencies, or leave `introspect` out: then only "
             "its source files are read"
         )
-    return answer
+    return _once_each(answer)
 
 
 def fill(item: Any, members: Iterable[Any]) -> None:
