@@ -120,13 +120,11 @@ class SiteSearch:
             kinds.update(core["kinds"][number] for number in decode_varints(core["kind"]).tolist())
             tags.update(core["tags"][number] for numbers in core["tag"] for number in numbers)
             frames.update(core.get("frames", {}))
-        types = _add_counts(
-            kinds, sorted(kinds, key=lambda kind: (kind == DocumentType.OTHER, kind))
-        )
+        types = sorted(kinds, key=lambda kind: (kind == DocumentType.OTHER, kind))
         return _html(
             "page",
             kbs=[(kb["name"], kb["title"]) for kb in self.kbs],
-            kinds=[(kind, text.replace("_", " ")) for kind, text in types],
+            kinds=[(kind, text.replace("_", " ")) for kind, text in _add_counts(kinds, types)],
             tags=_add_counts(tags, sorted(tags)[:_MAX_TAGS]),
             frames=_add_counts(frames, (frame for frame, _ in frames.most_common())),
             rated=any(core["ratings"] for core in self.cores),

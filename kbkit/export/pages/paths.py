@@ -151,7 +151,7 @@ class LinkMap:
                 bare = uri.removesuffix("index.html").rstrip("/")
                 for alias in (bare, f"{bare}/", f"{bare}/index.html"):
                     self._paths.setdefault(alias, path)
-        self._files = {_name(uri): path for uri, path in paths.items() if not _scheme(uri)}
+        self._files = {_name(uri): path for uri, path in paths.items() if not _SCHEME.match(uri)}
         for name, path in list(self._files.items()):
             self._files.setdefault(name.casefold(), path)
 
@@ -167,7 +167,7 @@ class LinkMap:
             return None
         if href.startswith("#"):
             return in_page(href[1:]) if href[1:] else None
-        if not scheme and not _scheme(base):
+        if not scheme and not _SCHEME.match(base):
             page = self._file(href, base)
             return page and relative(page, path) + (in_page(fragment) if fragment else "")
         page = self._paths.get(canonical(target)) or self._paths.get(canonical(href))
@@ -200,11 +200,6 @@ _ENDINGS = (".md", "/index.md", "/README.md", "/index.html", "/index.rst")
 
 def _name(uri: str) -> str:
     return unicodedata.normalize("NFC", uri)
-
-
-def _scheme(uri: str) -> str:
-    match = _SCHEME.match(uri)
-    return match[0] if match else ""
 
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")

@@ -146,9 +146,8 @@ def _texts(
         dead: list[str] = []
         yield path, pages.document_page(document, entry, outline, links, dead)
         if dead:
-            _log.warning(
-                "%s: links that lead nowhere: %s", document.uri, ", ".join(dead[:_MAX_LOGGED])
-            )
+            first = ", ".join(dead[:_MAX_LOGGED])
+            _log.warning("%s: links that lead nowhere: %s", document.uri, first)
 
 
 def _remove(directory: Path, path: str) -> bool:
