@@ -113,10 +113,9 @@ class ApiDescription:
         yield self._document("", self._name, page, summary, part="overview")
         for operation in operations:
             self._schemas.begin()
+            group = "webhooks" if operation.webhook else "paths"
             yield self._document(
-                _pointer(
-                    "webhooks" if operation.webhook else "paths", operation.path, operation.method
-                ),
+                _pointer(group, operation.path, operation.method),
                 operation.title,
                 self._operations.page(operation),
                 operation.node.members.get("description") or operation.summary,
