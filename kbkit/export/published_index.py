@@ -227,9 +227,8 @@ class PublishedIndex:
         if vector is not None and self._vectors.modelled:
             query_vector = self._vectors.project(vector, self._shard("m")["vectors"])
         nearest = self._vectors.near(query_vector, lexical, _OF_CHUNKS)
-        dense = nearest.rows[
-            candidates.top_indices(nearest.cosines[nearest.rows].astype(np.float32), size)
-        ]
+        cosines = nearest.cosines[nearest.rows].astype(np.float32)
+        dense = nearest.rows[candidates.top_indices(cosines, size)]
         documents = self._documents(terms, embedded, vector)
         best = documents.best_rows(
             columns.table,

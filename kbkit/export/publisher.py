@@ -260,9 +260,8 @@ def gather_facts(
     subjects = mentions.main_subjects(
         {numbers[document_id] for document_id in index_ids if document_id in numbers}
     )
-    scores = {
-        (r.target.id, r.rater, r.query): r.score for r in ratings.list_ratings(transaction, kb_id)
-    }
+    listed = ratings.list_ratings(transaction, kb_id)
+    scores = {(each.target.id, each.rater, each.query): each.score for each in listed}
     return facts.Facts(
         related=related_passages(transaction, snapshot),
         ratings=_ratings(ratings.totals(transaction, kb_id), snapshot),
