@@ -170,8 +170,7 @@ def graph_facts(
 def _node(
     node: LayoutNode, entity: Entity | None, places: _Places, descriptions: Mapping[str, str]
 ) -> GraphNode:
-    id_, mentions = node.target.id, places.mentions
-    counts = mentions.documents[id_][1]
+    id_ = node.target.id
     by_hand = entity is not None and entity.by_hand
     description = entity.description if entity and by_hand else descriptions.get(id_, "")
     properties = entity.properties if entity else {}

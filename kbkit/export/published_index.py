@@ -248,7 +248,7 @@ class PublishedIndex:
             title[places] += term.in_title[postings]
             heading[places] += term.in_heading[postings]
         owners = columns.owners[chosen]
-        which, pages, summary = documents.of_candidates(columns, owners)
+        which, pages, summary = documents.of_candidates(columns.table, owners)
         found = candidates.Candidates(
             seqs=chosen,
             ranked=ranked,
@@ -356,13 +356,11 @@ class _Columns:
         )
         self.chunks: int = core["chunks"]
         self.average: float = core["average"]
-        self.lengths = packing.decode_varints(core["lengths"])
+        self.lengths = packing.decode_varints(core["lengths"]).astype(np.int32)
         self.sizes = packing.decode_varints(core["sizes"])
-        self.owners = np.repeat(np.arange(len(self.sizes)), self.sizes)
-        self.document_lengths = np.bincount(
-            self.owners, self.lengths, minlength=len(self.sizes)
-        ).astype(np.int64)
-        self.cache: dict[str, Any] = {}
+        self.owners = np.repeat(np.arange(len(self.sizes), dtype=np.int32), self.sizes)
+        ids = list(map(str, range(len(self.sizes))))
+        self.table = ChunkTable(np.arange(self.chunks), self.owners, self.lengths, ids)
         self.prior = np.zeros(self.chunks)
         for row, prior in core["prior"]:
             self.prior[row] = prior

@@ -155,6 +155,9 @@ class LinkMap:
         for name, path in list(self._files.items()):
             self._files.setdefault(name.casefold(), path)
 
+    def page(self, uri: str) -> str | None:
+        return self._paths.get(canonical(uri))
+
     def resolve(self, href: str, *, base: str, path: str) -> str | None:
         href = href.strip()
         if not href.isprintable():
