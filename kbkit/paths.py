@@ -22,9 +22,11 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
+from uuid import uuid4
 
 from kbkit.errors import ConfigError, SourceError
 
@@ -106,6 +108,17 @@ def _entries(folder: Path | str) -> list[os.DirEntry[str]]:
         return sorted(os.scandir(folder), key=lambda entry: entry.name, reverse=True)
     except OSError:
         return []
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Provide the path of a draft, which then replaces the file at once, or is deleted."""
+    draft = path.with_suffix(f".{uuid4().hex}.part")
+    try:
+        yield draft
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def absolute(path: Path) -> Path:

@@ -19,7 +19,6 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
-from uuid import uuid4
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -58,17 +57,6 @@ def unwritable(folder: Path) -> Iterator[None]:
         raise WorkspaceError(
             f"{folder}: {error.strerror}; name a folder that you may write to"
         ) from error
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Provide the path of a draft, which then replaces the file at once, or is deleted."""
-    draft = path.with_suffix(f".{uuid4().hex}.part")
-    try:
-        yield draft
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 class FolderLocks(Locks):

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from kbkit.errors import StoreUnreachableError, WorkspaceError
-from kbkit.stores.backend import CollectionError, replacing
+from kbkit.paths import replacing
+from kbkit.stores.backend import CollectionError
 from kbkit.stores.chroma_collections import (
     HNSW,
     OF_A_COLLECTION,

@@ -22,6 +22,7 @@ from kbkit.embedding import presets
 from kbkit.embedding.models import distribution_file, is_installed, sha256
 from kbkit.errors import ConflictError, EmbedderError, EmbedderUnreachableError, NotFoundError
 from kbkit.models import Progress
+from kbkit.paths import replacing
 from kbkit.runtime.config import Settings
 from kbkit.runtime.progress import OnProgress, ignore
 from kbkit.sources import Outcome
@@ -345,9 +346,8 @@ class _Download:
             "model": self.model,
             "files": self.files,
         }
-        temporary = presets.lock_path(self.folder).with_suffix(".new")
-        temporary.write_text(json.dumps(record, indent=2), encoding="utf-8")
-        temporary.replace(presets.lock_path(self.folder))
+        with replacing(presets.lock_path(self.folder)) as draft:
+            draft.write_text(json.dumps(record, indent=2), encoding="utf-8")
 
 
 def _weights(hub: Hub, file: str) -> str:

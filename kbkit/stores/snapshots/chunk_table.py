@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.stores.backend import replacing
+from kbkit.paths import replacing
 
 Score = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 """Returns one score per vector."""

@@ -20,7 +20,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from kbkit.stores.backend import replacing
+from kbkit.paths import replacing
 from kbkit.stores.snapshots.chunk_table import CHECKED, check
 from kbkit.stores.snapshots.near_chunks import scan_is_faster
 from kbkit.stores.snapshots.segments import (
