@@ -278,7 +278,7 @@ def _lead(content: str, blocks: Sequence[Block]) -> str:
         text = _text(content, block)
         if _ASIDE.match(text) or _is_link_list(content[block.start : block.end], text):
             continue
-        if _is_prose(text):
+        if len(_WORD.findall(text)) >= _LEAD_WORDS or len(_WIDE.findall(text)) >= _WIDE_LETTERS:
             return text
         first = first or text
     return first
@@ -296,10 +296,6 @@ def _is_link_list(markdown: str, text: str) -> bool:
     texts = [link[1] for link in links(markdown)]
     linked = sum(len(_ANY_WORD.findall(each)) for each in texts)
     return len(texts) > 1 and 2 * linked > len(_ANY_WORD.findall(text))
-
-
-def _is_prose(text: str) -> bool:
-    return len(_WORD.findall(text)) >= _LEAD_WORDS or len(_WIDE.findall(text)) >= _WIDE_LETTERS
 
 
 def _shorten(text: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
@@ -33,15 +33,6 @@ from kbkit.text.markdown.structure import outline
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
-
-
-def expanded_text(title: str, summary: str, questions: Sequence[str]) -> str:
-    """Return the summary of a document with text of a language model."""
-    text = ". ".join(filter(None, (cutting.short_title(title).rstrip("."), summary)))
-    for question in questions:
-        if len(text) + 1 + len(question) <= cutting.MAX_SUMMARY_LENGTH:
-            text = f"{text} {question}"
-    return text[: cutting.MAX_SUMMARY_LENGTH].rstrip()
 
 
 def text_hash(title: str, content: str) -> str:
@@ -87,7 +78,7 @@ class SummaryMaker:
         """
         self._write(summaries.REVISION if renew else 0)
         missing = self._missing(self.model)
-        if not self._is_static and len(missing) > _SAMPLE:
+        if not self.model.fingerprint.startswith("static:") and len(missing) > _SAMPLE:
             self._settle()
             if few:  # while many others wait
                 missing = {}
@@ -111,10 +102,6 @@ class SummaryMaker:
             if summaries.has_changes(transaction, row):
                 summaries.show_changes(transaction, self.kb_id)
         return SummariesLeft(int(used != self.model.fingerprint))
-
-    @property
-    def _is_static(self) -> bool:
-        return self.model.fingerprint.startswith("static:")
 
     def _write(self, min_revision: int, ids: Collection[str] | None = None) -> None:
         """Replace summaries that a changed description, an answer or a new version outdated."""
@@ -182,7 +169,12 @@ class SummaryMaker:
 def _summary(document: Document, expansion: ExpansionRow | None) -> NewSummary:
     title, content = document.title, document.content
     if expansion is not None and expansion.text_hash == text_hash(title, content):
-        text = expanded_text(title, expansion.summary, expansion.questions)
+        name = cutting.short_title(title).rstrip(".")
+        text = ". ".join(filter(None, (name, expansion.summary)))
+        for question in expansion.questions:
+            if len(text) + 1 + len(question) <= cutting.MAX_SUMMARY_LENGTH:
+                text = f"{text} {question}"
+        text = text[: cutting.MAX_SUMMARY_LENGTH].rstrip()
     else:
         text = cutting.summary_text(title, content, document.description)
     return cutting.new_summary(document, text)
