@@ -145,6 +145,7 @@ class Fetcher:
     ) -> None:
         self._timeout = timeout
         self._page_seconds = max(page_seconds, timeout)
+        self._timeout_reason = f"took longer than the {self._page_seconds:g} s allowed for a page"
         self._max_bytes = max_bytes
         self._stop = stop
         self._deadline = Deadline()
@@ -232,10 +233,6 @@ class Fetcher:
             if not pause(wait, self._stop):
                 return response
         raise AssertionError("unreachable")
-
-    @property
-    def _timeout_reason(self) -> str:
-        return f"took longer than the {self._page_seconds:g} s allowed for a page"
 
     def once(self, url: str, headers: dict[str, str], limit: int, truncate: bool) -> Response:
         """Send one request."""

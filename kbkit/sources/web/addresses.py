@@ -11,6 +11,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from ssl import SSLContext
 from typing import Any
 
@@ -112,15 +113,13 @@ class Deadline(threading.local):
     ends_at: float = float("inf")
 
 
+@dataclass(frozen=True)
 class GuardedBackend(httpcore.SyncBackend):
     """Connects to checked addresses only; ends reads at the deadline or on request."""
 
-    def __init__(
-        self, *, allow_private: Private, stop: Callable[[], bool], deadline: Deadline
-    ) -> None:
-        self._allow_private = allow_private
-        self._stop = stop
-        self._deadline = deadline
+    allow_private: Private
+    stop: Callable[[], bool]
+    deadline: Deadline
 
     def connect_tcp(
         self,
@@ -132,57 +131,50 @@ class GuardedBackend(httpcore.SyncBackend):
     ) -> httpcore.NetworkStream:
         """Resolve, check and connect; TLS and the Host header use the name."""
         try:
-            addresses = resolve(host, port, allow_private=self._allow_private)
+            addresses = resolve(host, port, allow_private=self.allow_private)
         except (OSError, UnicodeError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise httpcore.ConnectError(f"cannot resolve {host} ({reason})") from error
         failure: Exception | None = None
         for address in addresses:
-            limit = _remaining(self._deadline, timeout)
+            limit = _remaining(self.deadline, timeout)
             try:
                 stream = super().connect_tcp(address, port, limit, local_address, socket_options)
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = error
             else:
-                return _GuardedStream(stream, self._stop, self._deadline)
+                return _GuardedStream(stream, self.stop, self.deadline)
         assert failure is not None
         raise failure
 
-    def connect_unix_socket(
-        self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
-    ) -> httpcore.NetworkStream:
-        raise ForbiddenAddressError(f"unix socket {path}: refused")
 
-
+@dataclass(frozen=True)
 class _GuardedStream(httpcore.NetworkStream):
-    def __init__(
-        self, inner: httpcore.NetworkStream, stop: Callable[[], bool], deadline: Deadline
-    ) -> None:
-        self._inner = inner
-        self._stop = stop
-        self._deadline = deadline
+    inner: httpcore.NetworkStream
+    stop: Callable[[], bool]
+    deadline: Deadline
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        if time.monotonic() > self._deadline.ends_at:
+        if time.monotonic() > self.deadline.ends_at:
             # a server that sends without pause never reaches the timeout below
             raise httpcore.ReadTimeout("the server is too slow")
-        end = time.monotonic() + _remaining(self._deadline, timeout)
+        end = time.monotonic() + _remaining(self.deadline, timeout)
         while True:
-            if self._stop():
+            if self.stop():
                 raise httpcore.ReadError("stopped")
             remaining = end - time.monotonic()
             if remaining <= 0:
                 raise httpcore.ReadTimeout("the server is too slow")
             try:
-                return self._inner.read(max_bytes, min(remaining, _SLICE))
+                return self.inner.read(max_bytes, min(remaining, _SLICE))
             except httpcore.ReadTimeout:
                 continue
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._inner.write(buffer, _remaining(self._deadline, timeout))
+        self.inner.write(buffer, _remaining(self.deadline, timeout))
 
     def close(self) -> None:
-        self._inner.close()
+        self.inner.close()
 
     def start_tls(
         self,
@@ -190,12 +182,12 @@ class _GuardedStream(httpcore.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> httpcore.NetworkStream:
-        limit = _remaining(self._deadline, timeout)
-        secured = self._inner.start_tls(ssl_context, server_hostname, limit)
-        return _GuardedStream(secured, self._stop, self._deadline)
+        limit = _remaining(self.deadline, timeout)
+        secured = self.inner.start_tls(ssl_context, server_hostname, limit)
+        return _GuardedStream(secured, self.stop, self.deadline)
 
     def get_extra_info(self, info: str) -> Any:
-        return self._inner.get_extra_info(info)
+        return self.inner.get_extra_info(info)
 
 
 def _remaining(deadline: Deadline, timeout: float | None) -> float:

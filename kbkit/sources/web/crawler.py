@@ -128,7 +128,9 @@ class CrawlRun:
             return
         for record in list(self._context.memory.known()):
             # only an answer shows that a page is gone, so request known pages without links to them
-            if record.document_uri and self._scope.contains(record.url) and self._new(record.url):
+            is_new = self._seen.isdisjoint({record.url, index_alias(record.url)})
+            if record.document_uri and self._scope.contains(record.url) and is_new:
+                self._seen.add(record.url)
                 task = self._task(record.url, record.depth - 1, "")
                 self._frontier.append(replace(task, again=True))
         yield from self._drain()
@@ -358,12 +360,6 @@ class CrawlRun:
             if reason:
                 return Response(url, Outcome.SKIPPED, reason, status=302)
         return self._robots.verdict(url)
-
-    def _new(self, url: str) -> bool:
-        if url in self._seen or index_alias(url) in self._seen:
-            return False
-        self._seen.add(url)
-        return True
 
     def _follow(self, links: tuple[str, ...], referrer: str, depth: int) -> None:
         for link in links:
