@@ -387,16 +387,11 @@ def generated_type(root: Element, html: str, url: str) -> DocumentType | None:
         texts.append(comment[1].lower())
     names = {name for text in texts for name in re.findall(r"^[a-z]+\d?", text)}
     is_doxygen = "doxygen" in names and _DOXYGEN.search(url)  # which also writes prose
-    if is_doxygen or names & (dom.NAMES["api_generators"] - {"doxygen"}):
+    if is_doxygen or names & dom.NAMES["api_generators"]:
         return DocumentType.REFERENCE
-    body = root.find("body")
-    if body is None:
-        return None
-    if {"refentry", "manpage"} & set(classes(body)):
-        return DocumentType.REFERENCE
-    for element in body.iter("div", "section", *_CONSOLES):
+    for element in root.iter("body", "div", "section", *_CONSOLES):
         names = {*classes(element), element.get("id"), element.tag}
-        if "refentry" in names:
+        if names & {"refentry", "manpage"}:
             return DocumentType.REFERENCE
         if names & _CONSOLES:
             return DocumentType.API_SPEC
