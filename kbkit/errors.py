@@ -52,8 +52,6 @@ A message says what is wrong, where, and how to fix it. Interfaces turn errors i
 panels into a line of text, so that users see no traceback.
 """
 
-from __future__ import annotations
-
 
 class KbkitError(Exception):
     """Base of every error that kbkit raises on purpose."""

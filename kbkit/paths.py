@@ -14,8 +14,6 @@ Patterns and paths may be hostile: a match takes at most the product of their le
 expressions for several ``**``, as in other libraries, take exponential time.
 """
 
-from __future__ import annotations
-
 import errno
 import fnmatch
 import os

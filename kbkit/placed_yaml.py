@@ -4,8 +4,6 @@ It is built from the parser's events: the usual loaders recurse, so that deep ne
 process, and let aliases blow up a small text.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ A new document may define a name that old ones use, so chunks that contain an ad
 are annotated again. The result equals that of annotating all chunks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol

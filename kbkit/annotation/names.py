@@ -5,8 +5,6 @@ terms of glossaries and definition lists, entries of index pages, and code spans
 capitalized words within a sentence and texts of links are candidates.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace

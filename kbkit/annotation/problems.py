@@ -1,7 +1,5 @@
 """Recognize problems and resolutions: error texts, headings and cue phrases."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial

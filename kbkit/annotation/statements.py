@@ -1,7 +1,5 @@
 """Split a chunk into sentences, and classify its statement."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections import defaultdict

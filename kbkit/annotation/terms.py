@@ -1,7 +1,5 @@
 """Decide which words can be names, and how names are written."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 import unicodedata

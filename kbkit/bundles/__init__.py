@@ -7,8 +7,6 @@ envelope around the manifest. The same content gives the same bytes. A bundle th
 hostile: everything is checked before use.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Make bundles while others write, and restore them, all or nothing."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import time

@@ -1,7 +1,5 @@
 """Calls declared by their signatures: arguments, path, and the type of the response."""
 
-from __future__ import annotations
-
 import inspect
 import typing
 from base64 import urlsafe_b64encode

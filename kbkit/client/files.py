@@ -1,7 +1,5 @@
 """Files and entries of a workspace on a server."""
 
-from __future__ import annotations
-
 import asyncio
 import builtins
 from base64 import b64encode

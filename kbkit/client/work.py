@@ -1,7 +1,5 @@
 """Start, follow and cancel long work on a server; unpack its archives."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress

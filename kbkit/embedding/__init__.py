@@ -1,7 +1,5 @@
 """Text to vectors: the interface of embedders, and the embedders of a workspace."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections import OrderedDict

@@ -22,8 +22,6 @@ Salton and Buckley, "Term-weighting approaches in automatic text retrieval" (198
 Su et al., "Whitening Sentence Representations" (2021), for queries only.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Iterable, Mapping, Sequence

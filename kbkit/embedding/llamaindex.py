@@ -1,7 +1,5 @@
 """llama-index embeddings as embedders, by short form or import path."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import socket

@@ -1,7 +1,5 @@
 """Models in installed packages: their verified files, MiniLM, and the multilingual encoder."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import zipfile

@@ -1,7 +1,5 @@
 """Embedding models with names, and the places of fetched models."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

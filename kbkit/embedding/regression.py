@@ -1,7 +1,5 @@
 """Features and targets of the query encoder's regression; see `kbkit.embedding.fitted`."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ A skill is a folder with a ``SKILL.md``: front matter and instructions. Votes ar
 they would change the digests of served files.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The entries of a workspace."""
 
-from __future__ import annotations
-
 import builtins
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

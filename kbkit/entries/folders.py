@@ -1,7 +1,5 @@
 """Folders of entries: their names, and the files that entries are made of."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Container, Mapping

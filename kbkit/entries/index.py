@@ -4,8 +4,6 @@ The state of the files is stored after the index of an entry, so interrupted wor
 for the document of an entry are written to its folder.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Find entries before a task, and learn from it afterwards."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import time

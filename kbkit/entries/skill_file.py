@@ -3,8 +3,6 @@
 A vote is a line, so that git's merge driver ``union`` keeps both people's votes.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 Changes of several files go to a new folder, which is then renamed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import posixpath

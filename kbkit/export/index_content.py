@@ -1,7 +1,5 @@
 """Collect the input of a published search index."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence

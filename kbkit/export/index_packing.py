@@ -1,7 +1,5 @@
 """Encode and decode the numbers in shards."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Shards of terms: postings, and rows of the query encoder."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

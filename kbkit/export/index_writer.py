@@ -21,8 +21,6 @@ larger ones each query. ``stem`` is a script with the stemmer of the language.
 Binary columns are base64 of little endian numbers; *varints* are base 128, low bits first.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Publish a knowledge base: pages with their facts, search index, and built site."""
 
-from __future__ import annotations
-
 import posixpath
 import time
 import zipfile

@@ -1,7 +1,5 @@
 """Queries with known answers, by page or by chunk."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ settings chosen on the others and by the present settings; average five division
 if p < 0.01.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

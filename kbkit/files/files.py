@@ -1,7 +1,5 @@
 """The knowledge filesystem of a workspace."""
 
-from __future__ import annotations
-
 import builtins
 from collections import Counter
 from collections.abc import Callable, Sequence

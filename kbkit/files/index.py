@@ -4,8 +4,6 @@ The state of a file is stored after its index, so interrupted work is repeated. 
 times mean an unchanged file.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

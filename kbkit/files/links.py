@@ -4,8 +4,6 @@
 of its path; ``[text](other.md)`` by its path relative to the note.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@ Names that are special on some system (`CON`, `a:b`), names with a leading dot (
 with misleading characters are invalid, so that the folder can be checked out on any machine.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """Knowledge bases as read-only folders of Markdown files."""
 
-from __future__ import annotations
-
 import builtins
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

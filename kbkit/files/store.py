@@ -3,8 +3,6 @@
 One process writes at a time, under a lock; readers see the old or the new state.
 """
 
-from __future__ import annotations
-
 import builtins
 import shutil
 import threading

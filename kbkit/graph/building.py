@@ -4,8 +4,6 @@ A chunk is read again if its names, or the names that its document defines, chan
 reads only changes, with the same result as reading everything. Co-occurrence is counted each time.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import Counter, defaultdict

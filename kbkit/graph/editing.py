@@ -1,7 +1,5 @@
 """Edit the knowledge graph by hand."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

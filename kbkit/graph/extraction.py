@@ -1,7 +1,5 @@
 """Extract relations from a chunk. Pure functions."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 The weight of a gap grows with the number of documents, passages or raters that it affects.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence

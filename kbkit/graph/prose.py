@@ -1,7 +1,5 @@
 """Find names, links and relations in prose."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@ Sources store a document's own ``description`` in its metadata: of ``<meta>`` ta
 docstrings and API descriptions.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -4,8 +4,6 @@ Batches of up to 200,000 characters or half a second save transactions, lookups 
 After a kill, unwritten documents are read again.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from abc import ABC, abstractmethod

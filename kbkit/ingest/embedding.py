@@ -1,7 +1,5 @@
 """Embed and batch the documents of an ingest."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

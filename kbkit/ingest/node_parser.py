@@ -1,7 +1,5 @@
 """kbkit's splitter as a llama-index node parser."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Work after an ingest: vectors of models, and annotations."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Collection

@@ -1,7 +1,5 @@
 """Ingest documents into a knowledge base."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

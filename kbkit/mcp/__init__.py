@@ -18,8 +18,6 @@ description: one sentence, since each session pays for each word.
 Errors of `kbkit.errors` become error results. After a change, run ``python site/_generate.py``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from kbkit.errors import ConfigError

@@ -1,7 +1,5 @@
 """Tools for collections: knowledge bases that agents own."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from mcp.server.mcpserver import Context

@@ -1,7 +1,5 @@
 """Tools for entries."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import Field

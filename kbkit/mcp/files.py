@@ -1,7 +1,5 @@
 """Tools for files."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterable, Iterator
 from inspect import Parameter

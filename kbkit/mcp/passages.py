@@ -1,7 +1,5 @@
 """Passages and documents for agents."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

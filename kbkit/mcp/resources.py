@@ -1,7 +1,5 @@
 """Resources: documents of knowledge bases, and entries as Agent Skills."""
 
-from __future__ import annotations
-
 import mimetypes
 import re
 from urllib.parse import quote, unquote

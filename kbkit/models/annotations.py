@@ -1,7 +1,5 @@
 """Annotations and subjects."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

@@ -1,7 +1,5 @@
 """Entities, relations, suggested merges and gaps."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime

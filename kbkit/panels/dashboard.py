@@ -1,7 +1,5 @@
 """All panels of a workspace in tabs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

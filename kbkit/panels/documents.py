@@ -1,7 +1,5 @@
 """The documents panel: a tree, and the open document with its labels and stars."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The entries panel."""
 
-from __future__ import annotations
-
 import re
 from base64 import b64encode
 from collections.abc import Mapping

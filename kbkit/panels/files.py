@@ -1,7 +1,5 @@
 """The files panel."""
 
-from __future__ import annotations
-
 import posixpath
 from collections.abc import Sequence
 from contextlib import suppress

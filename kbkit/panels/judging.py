@@ -1,7 +1,5 @@
 """The judging panel."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial

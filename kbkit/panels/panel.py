@@ -1,7 +1,5 @@
 """Base classes of panels and of their views."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -1,7 +1,5 @@
 """The search panel: search and rate."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Forms for sources, generated from their models."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, get_args

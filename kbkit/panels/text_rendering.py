@@ -3,8 +3,6 @@
 Raw HTML becomes text and images become links, so nothing is fetched from elsewhere.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Sequence

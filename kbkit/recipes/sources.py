@@ -1,7 +1,5 @@
 """The schema of a recipe's sources."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, Self, cast
 

@@ -1,7 +1,5 @@
 """Queries, masks of filters, and candidates: the chunks that retrievers find for a query."""
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence

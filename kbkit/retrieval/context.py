@@ -1,7 +1,5 @@
 """Build the context of an agent within a token budget, and snippets of hits."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections import Counter

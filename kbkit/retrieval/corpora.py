@@ -6,8 +6,6 @@ all chunks. Source: MaxScore, Turtle and Flood, "Query Evaluation: Strategies an
 (1995).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """llama-index adapters: nodes, retriever, tool. Import this module lazily: llama-index is heavy."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """Rank the candidates of one or several knowledge bases; passages with a quoted phrase go first."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

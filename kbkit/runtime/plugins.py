@@ -9,8 +9,6 @@ A recipe then has ``type: plugin``, ``name: wiki`` and ``options``, which become
 of the class or function. A package is imported on first use only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any

@@ -5,8 +5,6 @@ import the caller's ``__main__``, so scripts without a guard, notebooks and Wind
 hang costs one task; and they end with the parent, however it ends.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import importlib

@@ -1,7 +1,5 @@
 """Progress bars in notebooks."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

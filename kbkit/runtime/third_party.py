@@ -3,8 +3,6 @@
 A recipe is trusted: its classes are imported and run. Keys never appear in messages.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import re

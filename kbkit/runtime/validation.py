@@ -1,7 +1,5 @@
 """Validate arguments."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import operator

@@ -1,7 +1,5 @@
 """A quiet web server for a folder, on the loopback interface only."""
 
-from __future__ import annotations
-
 import os
 import re
 import socket

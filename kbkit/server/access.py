@@ -1,7 +1,5 @@
 """Scopes of routes, and the knowledge bases that a caller may use."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """The application: all routes of a workspace, with middleware."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager

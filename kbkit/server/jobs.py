@@ -1,7 +1,5 @@
 """The jobs of a workspace."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

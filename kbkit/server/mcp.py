@@ -1,7 +1,5 @@
 """MCP over streamable HTTP, at ``/mcp``."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 OpenAPI describes valid values; kbkit checks some of them later, for its own error messages.
 """
 
-from __future__ import annotations
-
 from base64 import urlsafe_b64decode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

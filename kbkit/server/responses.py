@@ -1,7 +1,5 @@
 """Responses: value objects as JSON, and errors as problem details (RFC 9457)."""
 
-from __future__ import annotations
-
 import logging
 import re
 import reprlib

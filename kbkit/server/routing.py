@@ -1,7 +1,5 @@
 """Routes whose handlers return values; the type of the result documents the response."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import typing

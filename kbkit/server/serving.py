@@ -1,7 +1,5 @@
 """Serve a workspace until a signal, then shut down cleanly."""
 
-from __future__ import annotations
-
 import gc
 import socket
 import sys

@@ -1,7 +1,5 @@
 """Settings of a server."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 

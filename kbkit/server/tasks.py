@@ -1,7 +1,5 @@
 """Tasks of jobs, by kind: exports, bundles, imports, refreshes, settings, models, measurements."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """Uploaded and downloaded files."""
 
-from __future__ import annotations
-
 import os
 from base64 import b64decode
 from mimetypes import MimeTypes

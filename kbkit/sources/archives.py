@@ -4,8 +4,6 @@ Nothing is unpacked to disk, and members whose names lead out of the archive are
 bounded after decompression.
 """
 
-from __future__ import annotations
-
 import gzip
 import stat
 import zipfile

@@ -1,7 +1,5 @@
 """Decode the bytes of a page or file; detect binary data and charsets."""
 
-from __future__ import annotations
-
 import codecs
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """Report the fidelity of pages."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection
 from contextlib import closing

@@ -1,7 +1,5 @@
 """The source ``files``: documents, tables, notebooks, data and source code on disk."""
 
-from __future__ import annotations
-
 import os
 import posixpath
 from collections import deque

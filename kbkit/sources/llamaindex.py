@@ -4,8 +4,6 @@ llama-index is not imported: documents and nodes are recognised by their attribu
 dictionaries of ``to_dict``.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

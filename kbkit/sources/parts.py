@@ -1,7 +1,5 @@
 """Documents inside files: front matter, titles, and document types."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -5,8 +5,6 @@ first: directives keep argument and content, roles their text. Docstrings withou
 reStructuredText are treated as Markdown.
 """
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 from copy import copy

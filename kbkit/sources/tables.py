@@ -1,7 +1,5 @@
 """The sources `jsonl` and `parquet`: documents as rows."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 import time

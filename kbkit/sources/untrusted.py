@@ -6,8 +6,6 @@ whatever sizes they declare. Parsers of Office files get a new archive of checke
 media, and without XML that declares a document type and so may define entities (OOXML has none).
 """
 
-from __future__ import annotations
-
 import codecs
 import io
 import json

@@ -5,8 +5,6 @@ frees when a process ends. `kbkit.stores.postgres_vectors` has locks between mac
 pass `VectorStoreConformance` of the tests. Pictures of documents are named by their content.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

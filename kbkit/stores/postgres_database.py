@@ -1,7 +1,5 @@
 """The catalog in PostgreSQL."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Collection, Iterator, Sequence

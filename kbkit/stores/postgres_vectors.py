@@ -3,8 +3,6 @@
 pgvector has a table for each collection, with an HNSW index.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import time

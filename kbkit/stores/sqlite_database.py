@@ -1,7 +1,5 @@
 """The catalog in an SQLite file."""
 
-from __future__ import annotations
-
 import json
 import logging
 import sqlite3

@@ -1,7 +1,5 @@
 """Compare a vector collection with the catalog."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -5,8 +5,6 @@ each collection (``knowledge_bases.applied_seq``). Searches score later chunks e
 many, they open the store again. One lock guards opening and writing.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import threading

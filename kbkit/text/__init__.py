@@ -1,7 +1,5 @@
 """Analysis of text and Markdown; here stop words, English, and keys of subjects' names."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter

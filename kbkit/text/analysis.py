@@ -46,8 +46,6 @@ Terms consist of letters, digits, marks, ``_ . - + # @ $`` and signs of operator
 `Analyzer.query_terms` describes.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Drafts of recipes with findings and exclusions, for an API description, a package or a file."""
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import dataclass, field

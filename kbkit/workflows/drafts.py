@@ -3,8 +3,6 @@
 For a site, it requests only robots.txt, the start page and sitemaps.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections import Counter

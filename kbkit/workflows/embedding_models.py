@@ -4,8 +4,6 @@ A record next to a fetched model has the SHA-256 of each file (trust on first us
 the same revision must have the same bytes.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Recipes: the gallery for known sites and all kinds of sources, and the check of a recipe."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Move a workspace between a folder and a server."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from contextlib import ExitStack, closing, suppress

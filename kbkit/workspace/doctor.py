@@ -1,7 +1,5 @@
 """Check a workspace, and repair data that derives from the catalog."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 

@@ -9,8 +9,6 @@ stored by content: a kill costs seconds of work, and the next ingest or `kbkit i
 again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import json

@@ -1,7 +1,5 @@
 """Build sites with MkDocs in a process, and serve them locally."""
 
-from __future__ import annotations
-
 import hashlib
 import html
 import json

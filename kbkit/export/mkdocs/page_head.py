@@ -1,7 +1,5 @@
 """The head of an exported page: policy, style and description."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html

@@ -4,8 +4,6 @@ It finds exports in the documentation folder by their manifests, adds them to th
 renders their untrusted text with `kbkit.text.markdown.rendering`. MkDocs renders other pages.
 """
 
-from __future__ import annotations
-
 import html
 import posixpath
 from functools import partial

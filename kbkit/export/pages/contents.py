@@ -1,7 +1,5 @@
 """A source's own table of contents."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The home page of a knowledge base, lists of its documents, its graph, and the navigation."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import Counter

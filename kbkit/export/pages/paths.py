@@ -1,7 +1,5 @@
 """File names of documents: portable, derived from URIs, stable between exports."""
 
-from __future__ import annotations
-
 import hashlib
 import posixpath
 import re

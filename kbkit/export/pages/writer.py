@@ -1,7 +1,5 @@
 """Write the changed pages of a knowledge base, and files for programs and language models."""
 
-from __future__ import annotations
-
 import json
 import logging
 import time

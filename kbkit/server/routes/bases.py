@@ -1,7 +1,5 @@
 """Routes for knowledge bases and their documents."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 

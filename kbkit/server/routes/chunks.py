@@ -1,7 +1,5 @@
 """Routes for chunks, their ratings and annotations."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any
 

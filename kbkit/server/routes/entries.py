@@ -1,7 +1,5 @@
 """Routes for entries: `/api/entries`."""
 
-from __future__ import annotations
-
 import os
 from typing import Annotated, Any, Literal
 

@@ -1,7 +1,5 @@
 """Routes for files: `/api/files`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """Routes for the graph: entities, relations, walks, gaps, layout, and subjects."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any

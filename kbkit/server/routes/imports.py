@@ -1,7 +1,5 @@
 """Routes for imports: pages, sites, files and API descriptions."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Routes for jobs, and for runs and checks of a workspace."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import AsyncIterator

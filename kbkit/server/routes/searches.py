@@ -1,7 +1,5 @@
 """Routes for search, context and ask, and for measures of search."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from fastapi import Response

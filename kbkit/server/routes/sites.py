@@ -1,7 +1,5 @@
 """Routes for exported sites, and for the server itself: health, metrics, documentation."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import mimetypes

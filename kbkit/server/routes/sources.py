@@ -1,7 +1,5 @@
 """Routes for sources, uploads and settings of knowledge bases."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any

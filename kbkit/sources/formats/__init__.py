@@ -5,8 +5,6 @@ Each module has ``read(data, name) -> list[Part]``, or such a function per forma
 error into a reason, and `FileParser` runs it in a process with limits on time and memory.
 """
 
-from __future__ import annotations
-
 import importlib
 import posixpath
 from concurrent.futures import Future

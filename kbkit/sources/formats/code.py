@@ -5,8 +5,6 @@ one; Pygments' lexer finds its name. JSON is indented. YAML is not parsed, but s
 unindented keys, so templates can be read, and aliases are never expanded.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re

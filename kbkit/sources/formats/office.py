@@ -3,8 +3,6 @@
 Word's XML is rewritten first, for parts that mammoth drops: readings, fields, directions, formulas.
 """
 
-from __future__ import annotations
-
 import html
 import io
 import logging

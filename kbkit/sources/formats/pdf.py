@@ -5,8 +5,6 @@ they start after a gap clearly wider than usual on the page, or where the font s
 Repeated running heads and feet are removed.
 """
 
-from __future__ import annotations
-
 import ctypes
 import re
 from collections import Counter, defaultdict

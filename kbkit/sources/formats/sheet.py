@@ -1,7 +1,5 @@
 """XLSX, CSV and TSV: rows in groups, each below the header; cells as their formats show them."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -1,7 +1,5 @@
 """Markdown, text, HTML, reStructuredText, Jupyter notebooks and EPUB."""
 
-from __future__ import annotations
-
 import json
 import posixpath
 import re

@@ -1,7 +1,5 @@
 """Convert HTML pages to Markdown, and measure the fidelity."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterator

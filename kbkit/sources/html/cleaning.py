@@ -1,7 +1,5 @@
 """Remove scripts, controls, navigation and hidden parts from a page."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import lru_cache

@@ -4,8 +4,6 @@ trafilatura selects the content; `MarkdownWriter` writes the whole element that 
 selection. For an ordinary article only the selection is written.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Mapping

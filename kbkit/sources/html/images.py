@@ -4,8 +4,6 @@ The bytes decide the type, not the name. Bytes and pixels are bounded, and an SV
 elements and attributes, so that it neither runs scripts nor fetches anything.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import re

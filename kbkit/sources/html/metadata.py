@@ -1,7 +1,5 @@
 """Titles and licenses of pages."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator
 from itertools import dropwhile, islice, takewhile

@@ -4,8 +4,6 @@ For its place, any of three is enough: a link to the next page (``rel="next"``),
 list of the site's pages that contains the page.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator

@@ -4,8 +4,6 @@ trafilatura's selection becomes an element of the tree. It is slow and the pages
 template, so its selections on the first pages are generalized to the others.
 """
 
-from __future__ import annotations
-
 import re
 import zlib
 from collections import Counter

@@ -1,7 +1,5 @@
 """Convert HTML tables, definition lists and admonitions to Markdown; label the panels of tabs."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Sequence

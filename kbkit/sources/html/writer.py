@@ -5,8 +5,6 @@ spanned cells and admonitions. Its output has no HTML: markup in texts is escape
 to http, https or mailto only.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import cache

@@ -7,8 +7,6 @@
 Code is never changed.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Pieces of Markdown: lines and written blocks of dialects, and descriptions in other formats."""
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from itertools import takewhile

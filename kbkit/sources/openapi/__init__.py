@@ -4,8 +4,6 @@ A document's URI is the description's with the JSON pointer of the part (RFC 690
 ``https://example.org/api.yaml#/paths/~1pets/get``. The overview has no pointer.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

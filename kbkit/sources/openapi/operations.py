@@ -1,7 +1,5 @@
 """Write the endpoints of an OpenAPI description as Markdown."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -3,8 +3,6 @@
 griffe reads the source files. Without `introspect`, nothing of the package is imported or run.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress

@@ -5,8 +5,6 @@ loops, and compiled code. Importing runs the package's code, so it happens in an
 only if a recipe allows it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import inspect

@@ -4,8 +4,6 @@ This module fetches single addresses over http and https. Addresses are checked 
 after redirects. Size (after decompression), time, redirects and retries are bounded.
 """
 
-from __future__ import annotations
-
 import email.utils
 import logging
 import random

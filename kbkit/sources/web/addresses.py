@@ -4,8 +4,6 @@ The HTTP library could resolve a name to another address than the checked one, s
 the checked address.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import socket
 import threading

@@ -4,8 +4,6 @@ The frontier is not stored. An interrupted crawl rebuilds it from the sitemaps a
 visited pages, which are in the catalog.
 """
 
-from __future__ import annotations
-
 from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import replace

@@ -5,8 +5,6 @@ process handles robots.txt, delays, ``Retry-After``, retries and redirects; a wo
 requests.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import queue

@@ -5,8 +5,6 @@ addresses that do not look like articles (``/tag/y/``). Documentation has such p
 of parameters can matter; hence a normal form by RFC 3986.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import threading

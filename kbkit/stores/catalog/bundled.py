@@ -4,8 +4,6 @@
 kill the next process knows whether to keep them.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence

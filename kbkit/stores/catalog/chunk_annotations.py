@@ -4,8 +4,6 @@ Answers of a language model cost money: they stay when annotations are renewed, 
 removed and returns.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any

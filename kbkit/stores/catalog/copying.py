@@ -4,8 +4,6 @@ A resumed copy keeps complete tables. Until it is complete, a mark in place of t
 every kbkit from opening it.
 """
 
-from __future__ import annotations
-
 import filecmp
 import hashlib
 import os

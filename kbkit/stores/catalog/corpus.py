@@ -4,8 +4,6 @@ The vector of a chunk without a row in ``statement_vectors`` is made from its te
 are kept so that interrupted embedding is not repeated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 

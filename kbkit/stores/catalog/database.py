@@ -4,8 +4,6 @@
 passes `DatabaseConformance` of the tests.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from abc import ABC, abstractmethod

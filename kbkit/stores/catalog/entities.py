@@ -4,8 +4,6 @@ Rebuilding the graph changes only rows without ``by_hand``. Callers pass the ent
 ``seen``, to detect changes by others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any

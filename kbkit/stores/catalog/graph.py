@@ -4,8 +4,6 @@ Evidence belongs to a chunk and is read again when the names in it change; only 
 counted over a whole knowledge base. Ends of relations are the subjects before merges.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence

@@ -4,8 +4,6 @@ An edit stores the changed rows before and after. Undo restores the former, unle
 since.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime

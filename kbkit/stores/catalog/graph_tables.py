@@ -1,7 +1,5 @@
 """Graphs of knowledge bases in memory, shared by queries."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time

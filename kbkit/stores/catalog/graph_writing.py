@@ -4,8 +4,6 @@ A reading transaction finds the differences, which takes time in proportion to t
 one checks them again and stores them, because others may write in between.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """Indexed state of files and entries, links and votes. All in the caller's transaction."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple

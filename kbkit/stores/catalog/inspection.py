@@ -1,7 +1,5 @@
 """Check the catalog's content: tables, rows, vectors and terms. All in one transaction."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Knowledge bases of a workspace. All functions use the caller's transaction."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import Counter

@@ -3,8 +3,6 @@
 A deleted knowledge base keeps its rows under an invalid name; see `writing` for documents.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime

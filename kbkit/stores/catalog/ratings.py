@@ -4,8 +4,6 @@ Query encoders are fitted for chunks and summaries; learned questions have vecto
 raters undo a mistake.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Read documents and chunks. All functions use the caller's transaction."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence

@@ -4,8 +4,6 @@ The weight is ``s / (1 + s)``, where s is the sum over the evidence, unless a pe
 A deleted relation keeps its row, so that no rebuild restores it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime

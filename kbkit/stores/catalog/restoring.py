@@ -4,8 +4,6 @@ A new knowledge base keeps all its ids. An existing one gets only missing rating
 changes nothing.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field

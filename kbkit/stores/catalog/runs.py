@@ -1,7 +1,5 @@
 """Sources with their runs and pages; jobs and tokens of a server."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """SQLAlchemy tables of the catalog."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

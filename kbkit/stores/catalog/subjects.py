@@ -1,7 +1,5 @@
 """Subjects, shared by all knowledge bases of a workspace, and names in documents."""
 
-from __future__ import annotations
-
 import hashlib
 import zlib
 from collections import Counter, defaultdict

@@ -4,8 +4,6 @@ Storing a document deletes its summary; the end of an ingest creates a new one. 
 vectors (``summary_embedder``) until the model has embedded all summaries.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 

@@ -1,7 +1,5 @@
 """The chunk table: chunks and documents of one version as arrays."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import mmap

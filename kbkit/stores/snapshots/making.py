@@ -1,7 +1,5 @@
 """Make segments from the catalog, update and merge them; new chunks become a small segment."""
 
-from __future__ import annotations
-
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

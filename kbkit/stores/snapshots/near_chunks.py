@@ -1,7 +1,5 @@
 """Find near chunks by quantized vectors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ A segment's file is written once, under a new name. The list is replaced atomica
 are not on it are removed later.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import logging

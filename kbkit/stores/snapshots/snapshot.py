@@ -6,8 +6,6 @@ Schmid, 2011), which faiss scans in registers (André, Kermarrec and Le Scouarne
 score the candidates again by the vectors. Without faiss, searches use Chroma.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 from bisect import bisect_left, bisect_right

@@ -4,8 +4,6 @@ All searches read a snapshot of the catalog's version. A missing one is built fr
 older one is updated with the changes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import time

@@ -1,7 +1,5 @@
 """Extensions of the Markdown parser: definition lists, footnotes, formulas and wiki links."""
 
-from __future__ import annotations
-
 import html
 import re
 import tomllib

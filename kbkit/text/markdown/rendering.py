@@ -4,8 +4,6 @@ Unlike MkDocs' renderer, it follows CommonMark, shows raw HTML as text, ignores 
 (``{: onclick=... }``), turns images of third parties into links, and cleans the result with nh3.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Callable, MutableMapping, Sequence

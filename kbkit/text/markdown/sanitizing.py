@@ -4,8 +4,6 @@
 readers who render the Markdown files with another program. Code loses only invisible characters.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 All patterns are bounded: texts are untrusted.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from bisect import bisect_right

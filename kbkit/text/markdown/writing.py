@@ -1,7 +1,5 @@
 """Write Markdown: escaped text, code, links, formulas."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

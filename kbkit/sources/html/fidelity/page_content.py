@@ -1,7 +1,5 @@
 """Read the content of a page that its Markdown must keep, apart from the template."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator

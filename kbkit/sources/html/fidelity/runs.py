@@ -1,7 +1,5 @@
 """Split a page into runs of text with their share of links."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from urllib.parse import unquote_plus
