@@ -43,86 +43,83 @@ SKILL_TEMPLATE = ResourceTemplate(
 )
 
 
-class ResourceHandlers:
-    """Documents and skills that a caller may read, as resources."""
+def list_resources(tools: Tools) -> list[Resource]:
+    """List skills, the index of each knowledge base, and the first documents."""
+    names = [info.name for info in tools.list()]
+    listing = [*_skills(tools), *map(_index, names)]
+    for name in names:
+        room = max(0, MAX_LISTED - len(listing))
+        documents = tools.workspace[name].documents.list(limit=room) if room else []
+        listing += [_resource(name, document) for document in documents]
+    return listing
 
-    def __init__(self, tools: Tools) -> None:
-        self._tools = tools
 
-    def list_resources(self) -> list[Resource]:
-        """List skills, the index of each knowledge base, and the first documents."""
-        names = [info.name for info in self._tools.list()]
-        listing = [*self._skills(), *map(_index, names)]
-        for name in names:
-            room = max(0, MAX_LISTED - len(listing))
-            documents = self._tools.workspace[name].documents.list(limit=room) if room else []
-            listing += [_resource(name, document) for document in documents]
-        return listing
-
-    def read(self, address: str) -> ReadResourceContents:
-        """Return a page of a document or of a list."""
-        match = _CURSOR.fullmatch(address)
-        assert match is not None
-        whole, cursor = match[1], match[2] or ""
-        name, _, path = whole.removeprefix(SCHEME).partition("/")
-        try:
-            kbs = self._tools.kbs(name) if name else None
-            if not kbs or not path:
-                raise NotFoundError(f"{address[:200]}: names no document; give {SCHEME}NAME/SOURCE")
-            budget = self._tools.budget(0, cursor)
-            kb = self._tools.workspace[name]
-            if path == INDEX:
-                reply = passages.index_reply(
-                    kb.info(),
-                    kb.documents.list(),
-                    lambda each: address_of(name, each.uri),
-                    budget=budget,
-                )
-            else:
-                sources = [unquote(path), path, path.partition("#")[0]]
-                _, document, _ = find_document(self._tools.workspace, [name], sources)
-                reply = passages.document_reply(document, kb=name, budget=budget)
-        except (KbkitError, ToolError) as error:
-            raise ResourceNotFoundError(reason(error)) from None
-        if not (cursor := reply.values["next_cursor"]):
-            return ReadResourceContents(reply.text, _MARKDOWN)
-        following = f"{whole}?cursor={cursor}"
-        text = reply.text.removesuffix(with_cursor("", cursor))
-        more = f"{text}\n\nMore: read {following}"
-        return ReadResourceContents(more, _MARKDOWN, {"kbkit/next": following})
-
-    def _skills(self) -> list[Resource]:
-        if current_caller.get().kbs:
-            return []
-        page = self._tools.workspace.entries.list(status="active", sort="title", limit=_MAX_SKILLS)
-        return [
-            Resource(
-                name=info.slug,
-                uri=f"{SKILLS}{info.slug}/SKILL.md",
-                mime_type=_MARKDOWN,
-                description=info.description or info.title,
+def read(tools: Tools, address: str) -> ReadResourceContents:
+    """Return a page of a document or of a list."""
+    match = _CURSOR.fullmatch(address)
+    assert match is not None
+    whole, cursor = match[1], match[2] or ""
+    name, _, path = whole.removeprefix(SCHEME).partition("/")
+    try:
+        kbs = tools.kbs(name) if name else None
+        if not kbs or not path:
+            raise NotFoundError(f"{address[:200]}: names no document; give {SCHEME}NAME/SOURCE")
+        budget = tools.budget(0, cursor)
+        kb = tools.workspace[name]
+        if path == INDEX:
+            reply = passages.index_reply(
+                kb.info(),
+                kb.documents.list(),
+                lambda each: address_of(name, each.uri),
+                budget=budget,
             )
-            for info in page.entries
-        ]
+        else:
+            sources = [unquote(path), path, path.partition("#")[0]]
+            _, document, _ = find_document(tools.workspace, [name], sources)
+            reply = passages.document_reply(document, kb=name, budget=budget)
+    except (KbkitError, ToolError) as error:
+        raise ResourceNotFoundError(reason(error)) from None
+    if not (cursor := reply.values["next_cursor"]):
+        return ReadResourceContents(reply.text, _MARKDOWN)
+    following = f"{whole}?cursor={cursor}"
+    text = reply.text.removesuffix(with_cursor("", cursor))
+    more = f"{text}\n\nMore: read {following}"
+    return ReadResourceContents(more, _MARKDOWN, {"kbkit/next": following})
 
-    def read_skill(self, address: str) -> ReadResourceContents:
-        """Return a file of an entry, for callers who may see the whole workspace."""
-        from kbkit.entries.entries import skill_of
 
-        slug, _, path = address.removeprefix(SKILLS).partition("/")
-        try:
-            current_caller.get().require_all_kbs()
-            files = skill_of(self._tools.workspace.entries, slug)
-            if path not in files:
-                names = ", ".join(sorted(files))[:300]
-                raise NotFoundError(f"{address[:200]}: does not exist; the skill has {names}")
-        except KbkitError as error:
-            raise ResourceNotFoundError(reason(error)) from None
-        kind = _MARKDOWN if path.endswith(".md") else mimetypes.guess_type(path)[0]
-        try:
-            return ReadResourceContents(files[path].decode("utf-8"), kind or "text/plain")
-        except UnicodeDecodeError:
-            return ReadResourceContents(files[path], kind or "application/octet-stream")
+def _skills(tools: Tools) -> list[Resource]:
+    if current_caller.get().kbs:
+        return []
+    page = tools.workspace.entries.list(status="active", sort="title", limit=_MAX_SKILLS)
+    return [
+        Resource(
+            name=info.slug,
+            uri=f"{SKILLS}{info.slug}/SKILL.md",
+            mime_type=_MARKDOWN,
+            description=info.description or info.title,
+        )
+        for info in page.entries
+    ]
+
+
+def read_skill(tools: Tools, address: str) -> ReadResourceContents:
+    """Return a file of an entry, for callers who may see the whole workspace."""
+    from kbkit.entries.entries import skill_of
+
+    slug, _, path = address.removeprefix(SKILLS).partition("/")
+    try:
+        current_caller.get().require_all_kbs()
+        files = skill_of(tools.workspace.entries, slug)
+        if path not in files:
+            names = ", ".join(sorted(files))[:300]
+            raise NotFoundError(f"{address[:200]}: does not exist; the skill has {names}")
+    except KbkitError as error:
+        raise ResourceNotFoundError(reason(error)) from None
+    kind = _MARKDOWN if path.endswith(".md") else mimetypes.guess_type(path)[0]
+    try:
+        return ReadResourceContents(files[path].decode("utf-8"), kind or "text/plain")
+    except UnicodeDecodeError:
+        return ReadResourceContents(files[path], kind or "application/octet-stream")
 
 
 def address_of(name: str, uri: str) -> str:

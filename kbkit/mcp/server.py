@@ -89,11 +89,8 @@ class WorkspaceServer(MCPServer[Any]):
             tools=[declared.tool for declared in tools.declared.values()],
             middleware=[self._answer],
         )
-        self._resources = resources.ResourceHandlers(tools)
         self.add_prompt(resources.usage(tools))
-        self._declared, self._withheld = tools.declared, tools.withheld
-        self._max_tokens = tools.max_tokens
-        self._caller = caller
+        self._tools, self._caller = tools, caller
 
     async def _answer(
         self, ctx: ServerRequestContext[Any, Any], call_next: CallNext
@@ -109,7 +106,7 @@ class WorkspaceServer(MCPServer[Any]):
         try:
             return await call_next(ctx)
         except MCPError as error:  # it may repeat the request
-            error.error.message = shorten(error.error.message, self._max_tokens)
+            error.error.message = shorten(error.error.message, self._tools.max_tokens)
             error.error.data = None
             raise
 
@@ -119,7 +116,7 @@ class WorkspaceServer(MCPServer[Any]):
         return [
             listing
             for listing in await super().list_tools()
-            if self._declared[listing.name].allows(caller)
+            if self._tools.declared[listing.name].allows(caller)
         ]
 
     async def call_tool(
@@ -127,7 +124,7 @@ class WorkspaceServer(MCPServer[Any]):
     ) -> mcp_types.CallToolResult | mcp_types.InputRequiredResult:
         limit = self._limit_of(arguments)
         try:
-            if (declared := self._declared.get(name)) is None:
+            if (declared := self._tools.declared.get(name)) is None:
                 raise ToolError(self._no_tool(name))
             declared.check(current_caller.get())
             answer = await super().call_tool(name, arguments, context)
@@ -136,24 +133,26 @@ class WorkspaceServer(MCPServer[Any]):
             return answer
         except (ToolError, ForbiddenError) as error:
             limit = max(limit, _MIN_ERROR_TOKENS)
-            raise ToolError(explain_error(name, error, self._declared, limit)) from error
+            raise ToolError(explain_error(name, error, self._tools.declared, limit)) from error
 
     def _no_tool(self, name: str) -> str:
-        if name in self._withheld:
+        if name in self._tools.withheld:
             return f"{name}: changes something, and this server runs without `--allow-write`"
         caller = current_caller.get()
-        names = ", ".join(each for each, tool in self._declared.items() if tool.allows(caller))
+        names = ", ".join(
+            each for each, tool in self._tools.declared.items() if tool.allows(caller)
+        )
         return f"{name[:80]}: there is no such tool; there are {names}"
 
     def _limit_of(self, arguments: dict[str, Any]) -> int:
         requested = arguments.get("max_tokens")
         if type(requested) is not int or requested <= 0:
-            return self._max_tokens
-        return min(requested, self._max_tokens)
+            return self._tools.max_tokens
+        return min(requested, self._tools.max_tokens)
 
     async def list_resources(self) -> list[mcp_types.Resource]:
         """List documents that the caller may read; skills come first."""
-        return await anyio.to_thread.run_sync(self._resources.list_resources)
+        return await anyio.to_thread.run_sync(resources.list_resources, self._tools)
 
     async def list_resource_templates(self) -> list[mcp_types.ResourceTemplate]:
         return [resources.TEMPLATE, resources.SKILL_TEMPLATE]
@@ -165,11 +164,11 @@ class WorkspaceServer(MCPServer[Any]):
         if len(address) > resources.MAX_LENGTH:
             raise ResourceNotFoundError(f"{address[:80]}: is too long for an address")
         for scheme, read in (
-            (resources.SCHEME, self._resources.read),
-            (resources.SKILLS, self._resources.read_skill),
+            (resources.SCHEME, resources.read),
+            (resources.SKILLS, resources.read_skill),
         ):
             if address.startswith(scheme):
-                return [await anyio.to_thread.run_sync(read, address)]
+                return [await anyio.to_thread.run_sync(read, self._tools, address)]
         raise ResourceNotFoundError(
             f"{address[:200]}: begins neither with {resources.SCHEME} nor with {resources.SKILLS}"
         )
@@ -226,6 +225,6 @@ def server(
     """Return an MCP server, which opens its workspace on first use."""
     collected = Tools(open_workspace, max_tokens, allow_write, roots, searches)
     for name in check_sets(tools):
-        declare = import_module(f"kbkit.mcp.{name}").add
-        collected.add(declare, of_kbs=name in _OF_KBS)
+        collected.of_kbs = name in _OF_KBS
+        import_module(f"kbkit.mcp.{name}").add(collected)
     return WorkspaceServer(collected, caller)

@@ -83,53 +83,43 @@ class Tools:
     withheld: set[str] = field(default_factory=set)
     _opened: Workspace | None = None
     _opening: threading.Lock = field(default_factory=threading.Lock)
-    _of_kbs: bool = False
+    of_kbs: bool = False
+    """`Declared.of_kbs` of the tools that are declared next."""
 
     def __post_init__(self) -> None:
         self.max_tokens = check_integer("max_tokens", self.max_tokens, MIN_TOKENS)
         self.roots = [root.expanduser().resolve() for root in self.roots]
 
-    def add(self, declare: Callable[[Tools], None], *, of_kbs: bool) -> None:
-        """Add a set of tools; see `Declared` for `of_kbs`."""
-        self._of_kbs = of_kbs
-        declare(self)
-
     def read(self, shape: type) -> Callable[[_Tool], _Tool]:
         """Declare a tool that changes nothing, with the type of its values."""
-        hints = ToolAnnotations(
-            read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-        )
-        return lambda function: self._declare(function, shape, hints, Scope.READ)
+        return self.write(shape, destructive=False, idempotent=True, scope=Scope.READ)
 
     def write(
         self, shape: type, *, destructive: bool, idempotent: bool, scope: Scope = Scope.WRITE
     ) -> Callable[[_Tool], _Tool]:
-        """Declare a tool that changes something; read-only servers withhold it."""
+        """Declare a tool; read-only servers withhold those that change something."""
         hints = ToolAnnotations(
-            read_only_hint=False,
+            read_only_hint=scope is Scope.READ,
             destructive_hint=destructive,
             idempotent_hint=idempotent,
             open_world_hint=False,
         )
 
         def declare(function: _Tool) -> _Tool:
-            if self.allow_write:
-                return self._declare(function, shape, hints, scope)
-            self.withheld.add(function.__name__)
+            if scope is not Scope.READ and not self.allow_write:
+                self.withheld.add(function.__name__)
+                return function
+            tool = Tool.from_function(self._wrap(function, shape), annotations=hints)
+            model = tool.fn_metadata.arg_model
+            model.model_config["extra"] = "forbid"  # report misspelt arguments
+            model.model_rebuild(force=True)
+            tool.parameters = _without_titles(model.model_json_schema(by_alias=True))
+            if (schema := tool.fn_metadata.output_schema) is not None:
+                tool.fn_metadata.output_schema = _without_titles(schema)
+            self.declared[tool.name] = Declared(tool, scope, self.of_kbs)
             return function
 
         return declare
-
-    def _declare(self, function: _Tool, shape: type, hints: ToolAnnotations, scope: Scope) -> _Tool:
-        tool = Tool.from_function(self._wrap(function, shape), annotations=hints)
-        model = tool.fn_metadata.arg_model
-        model.model_config["extra"] = "forbid"  # report misspelt arguments
-        model.model_rebuild(force=True)
-        tool.parameters = _without_titles(model.model_json_schema(by_alias=True))
-        if (schema := tool.fn_metadata.output_schema) is not None:
-            tool.fn_metadata.output_schema = _without_titles(schema)
-        self.declared[tool.name] = Declared(tool, scope, self._of_kbs)
-        return function
 
     def _wrap(self, function: _Tool, shape: type) -> Callable[..., CallToolResult]:
         """Return a function with the signature of a tool; `budget` becomes two arguments."""
