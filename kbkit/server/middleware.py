@@ -120,11 +120,9 @@ class Middleware:
             exchange = _Exchange(receive, send, self.settings, statuses, self.closing)
             try:
                 scope.setdefault("state", {})["caller"] = self._admit(scope)
-            except KbkitError as error:
-                await self._refuse(error, scope, exchange)
-                return
-            try:
                 await self.app(scope, exchange.receive, exchange.send)
+            except KbkitError as error:  # the application answers its own
+                exchange.refusal = error
             except Exception as error:
                 if exchange.started:
                     raise
