@@ -17,12 +17,8 @@ from kbkit.server.routing import Routes, Work
 
 routes = Routes("/api/knowledge", "knowledge bases")
 
-SLUG = {
-    "type": "string",
-    "pattern": "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$",
-    "not": {"enum": ["files", "entries"]},
-}
-Slug = Annotated[str, WithJsonSchema(SLUG)]
+_SLUG = {"type": "string", "pattern": "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"}
+Slug = Annotated[str, WithJsonSchema({**_SLUG, "not": {"enum": ["files", "entries"]}})]
 
 
 class NewBase(parameters.Body):
@@ -185,7 +181,15 @@ Tags = Annotated[list[str], Field(max_length=parameters.MAX)]
 Name = Annotated[str, Path(description="Id or URI of a document.", min_length=1, max_length=4_000)]
 
 
-class DocumentBody(parameters.Body):
+class _DocumentFacts(parameters.Body):
+    document_type: parameters.AnyType = None
+    tags: Tags | None = None
+    """Free labels."""
+    metadata: dict[str, Any] | None = None
+    """JSON values."""
+
+
+class DocumentBody(_DocumentFacts):
     """A document of Markdown text."""
 
     kb: parameters.KbName
@@ -194,24 +198,14 @@ class DocumentBody(parameters.Body):
     """Markdown."""
     source: str = ""
     """URI that identifies it; by default `text:` and the title."""
-    document_type: parameters.AnyType = None
-    tags: Tags | None = None
-    """Free labels."""
-    metadata: dict[str, Any] | None = None
-    """JSON values."""
 
 
-class DocumentChange(parameters.Body):
+class DocumentChange(_DocumentFacts):
     """Changes of a document; omitted fields stay."""
 
     title: Words | None = None
     content: Words | None = None
     """Markdown."""
-    document_type: parameters.AnyType = None
-    tags: Tags | None = None
-    """Free labels."""
-    metadata: dict[str, Any] | None = None
-    """JSON values."""
 
 
 class DocumentName(parameters.Body):
