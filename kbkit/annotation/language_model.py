@@ -27,7 +27,6 @@ from kbkit.runtime.language_models import (
     CHARACTERS_PER_TOKEN,
     FAILURES,
     AnswerError,
-    ModelReply,
     ask,
     json_object,
     model_key,
@@ -265,13 +264,10 @@ class LlmAnnotator:
         self._database = database
         self._kb_id = kb_id
         self._wait = wait
+        self.fingerprint = f"llm:{model_key(llm)}:{REVISION}"
         self._in_a_row = 0
         self._requests = self._sent = self._answered = 0
         self._failed: list[Problem] = []
-
-    @property
-    def fingerprint(self) -> str:
-        return f"llm:{model_key(self._llm)}:{REVISION}"
 
     def annotate(
         self, passages: Sequence[Passage], gazetteer: NameGazetteer
@@ -342,35 +338,30 @@ class LlmAnnotator:
         return {key: usable for key, (_, usable) in rows.items()}
 
     def _answers(self, batch: Sequence[Passage]) -> tuple[dict[int, list[Any]], str]:
+        asking = partial(ask, timeout=self._spec.timeout, arguments=self._spec.arguments)
         messages, problem = [quote_passages(batch)], ""
         statements: dict[int, list[Any]] = {}
         for _ in range(2):
             numbers = [number for number in range(1, len(batch) + 1) if number not in statements]
+            self._requests += 1
             try:
-                answers = self._ask(*messages)
+                reply = retry(partial(asking, self._llm, TASK, *messages), self._wait)
             except AnswerError as error:
                 return statements, str(error)
-            new_statements, wrong = read(answers.text, numbers)
+            self._sent += reply.input_tokens
+            self._answered += reply.output_tokens
+            new_statements, wrong = read(reply.text, numbers)
             statements |= new_statements
             missing = [str(number) for number in numbers if number not in new_statements]
             if not missing:
                 break
             problem, details = wrong[0], "\n".join(wrong[:_MAX_PROBLEMS])
             messages += [
-                answers.text[:_BATCH_LENGTH] or "(nothing)",
+                reply.text[:_BATCH_LENGTH] or "(nothing)",
                 f"That was not as asked:\n{details}\n"
                 f"Give one JSON object as described, of passages {', '.join(missing)} only.",
             ]
         return statements, problem
-
-    def _ask(self, *given: str) -> ModelReply:
-        self._requests += 1
-        spec = self._spec
-        asking = partial(ask, self._llm, TASK, timeout=spec.timeout, arguments=spec.arguments)
-        answers = retry(lambda: asking(*given), self._wait)
-        self._sent += answers.input_tokens
-        self._answered += answers.output_tokens
-        return answers
 
     def _key(self, passage: Passage) -> str:
         chunk = passage.chunk
@@ -379,9 +370,8 @@ class LlmAnnotator:
         return hashlib.blake2b(request, digest_size=16).hexdigest()
 
     def _stored_answers(self, passages: Sequence[Passage]) -> dict[str, list[Any]]:
-        with self._database.read() as transaction:
-            keys = [self._key(passage) for passage in passages]
-            return chunk_annotations.answers_of(transaction, self._kb_id, keys)
+        keys = [self._key(passage) for passage in passages]
+        return self._database.look_up(chunk_annotations.answers_of, self._kb_id, keys)
 
 
 def _batches(passages: Sequence[Passage], size: int) -> Iterator[list[Passage]]:
