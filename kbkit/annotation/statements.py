@@ -12,7 +12,7 @@ from ahocorasick_rs import AhoCorasick, MatchKind
 
 from kbkit.annotation.terms import WORDS, fold_text, mark_words, matches_in
 from kbkit.models import StatementType
-from kbkit.text import stop_words
+from kbkit.text import OTHER_SCRIPT, stop_words
 from kbkit.text.markdown import Block, Kind, blocks
 
 
@@ -46,7 +46,6 @@ _ITEM = re.compile(r"[\s>]*(?:[-*+]|(\d{1,9})[.)])\s+")
 _OPTION = re.compile(r"(?:`[^`\n]{1,80}`(?:, )?)+(?::| - | – )")
 _CODE_LIKE = re.compile(r"[{}()=;<>\"'|\\\[\]+_/]")
 _LETTER = re.compile(r"[^\W\d_]")
-_OTHER_SCRIPT = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
 _LINK_TARGET = re.compile(r"(?<=\])\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\)")
 _RELEASES = re.compile(r"\brelease|\bchange|\bhistory|what[’']s new|\bversion \d|\bnews\b", re.I)
 _TITLES = {StatementType(name): titles for name, titles in WORDS["titles"].items()}
@@ -188,7 +187,7 @@ def _scores(
 def _is_english(low: str) -> bool:
     if not low.isascii():
         letters = len(_LETTER.findall(low))
-        if not letters or len(_OTHER_SCRIPT.findall(low)) > 0.3 * letters:
+        if not letters or len(OTHER_SCRIPT.findall(low)) > 0.3 * letters:
             return False
     words = low.split()
     if len(words) < 4:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ahocorasick_rs import AhoCorasick
 
 from kbkit.models import EntityType, Name
-from kbkit.text import singular, stop_words
+from kbkit.text import CONSTANT, SPACELESS, singular, stop_words
 
 _MAX_LENGTH = 100
 _MAX_WORDS = 5
@@ -66,7 +66,6 @@ _ERROR_CODE = re.compile(
 )
 _ERRNO = re.compile(r"E[A-Z0-9]{3,12}")
 _NO_ERROR = re.compile(r"(?:RFC|PEP|ISO|UTF|SHA|MD|CVE|IEEE|ANSI|BUG|LATIN|CP)-?\d+")
-_CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 _FILE = re.compile(
     rf"(?:~|\.{{1,2}})?/?(?:[\w.@+-]+/)*[\w.@+-]*\.(?:{WORDS['suffixes']})"
     rf"|(?:~|/)(?:[\w.@+-]+/)+[\w.@+-]*|\.(?:{WORDS['dot_files']})"
@@ -98,7 +97,7 @@ def type_of(name: str, path: tuple[str, ...] = ()) -> EntityType | None:
         return EntityType.ERROR
     if _FILE.fullmatch(name):
         return EntityType.FILE
-    if _CONSTANT.fullmatch(name):
+    if CONSTANT.fullmatch(name):
         return _constant_type(path)
     symbol = _DOTTED_NAME.fullmatch(name)
     if _HYPHENATED.fullmatch(name) or (symbol and name.isalpha()):
@@ -193,11 +192,7 @@ def candidate(name: str, kind: EntityType) -> Mark:
 MARK = "\x01"
 """Separator before and after each word."""
 
-_SPACELESS = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
-    "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0002fa1f\U00030000-\U000323af"
-)
-_WORD = re.compile(rf"[{_SPACELESS}]|[^\W{_SPACELESS}]+")
+_WORD = re.compile(rf"[{SPACELESS}]|[^\W{SPACELESS}]+")
 # full-width letters and digits of Chinese and Japanese texts
 _WIDE = re.compile("[\uff01-\uff5e\u3000]")
 

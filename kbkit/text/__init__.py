@@ -10,6 +10,12 @@ from pathlib import Path
 
 from kbkit.models import SubjectKind
 
+SPACELESS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0002fa1f\U00030000-\U000323af"
+)
+"""Letters of scripts without spaces between words, and Hangul, for a character class."""
+
 _ENGLISH = """
 a about above after again against all am an and any are as at be because been before being below
 between both but by ca can cannot could did do does doing down during each few for from further
@@ -63,7 +69,7 @@ _MAX_CHARACTERS = 200_000
 _MAX_FOREIGN_SHARE = 0.3
 _MIN_STOP_WORDS = 20  # of another language, to count as evidence
 _WORD = re.compile(r"[^\W\d_]+")
-_OTHER_SCRIPT = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
+OTHER_SCRIPT = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
 
 
 def is_english(texts: Iterable[str]) -> bool:
@@ -77,7 +83,7 @@ def is_english(texts: Iterable[str]) -> bool:
     for text in texts:
         words_of_text = _WORD.findall(text)
         letters += sum(map(len, words_of_text))
-        foreign += len(_OTHER_SCRIPT.findall(text))
+        foreign += len(OTHER_SCRIPT.findall(text))
         words.update(word.lower() for word in words_of_text)
         length += len(text)
         if length >= _MAX_CHARACTERS:
@@ -109,7 +115,7 @@ _QUOTES = "`*\"'“”‘’«»"
 _ENDING = " \t.,:;!?"
 _JOINT = re.compile(r"(?<=\S)(?:::|->|[./\\:@=#$%&?*\[\]<>|])(?=\S)")
 _SIGN = re.compile(r"[$@%/~#_.]\S")
-_CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
+CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?:[a-rt-z]|s[a-z]))")
 _SHORT_WORD = 2
 _STOP_WORDS = stop_words("english")
@@ -154,7 +160,7 @@ def is_identifier(text: str) -> bool:
         _FLAG.match(text)
         or _SIGN.match(text)
         or _JOINT.search(text)
-        or _CONSTANT.fullmatch(text)
+        or CONSTANT.fullmatch(text)
         or (text[:1].isupper() and (len(text) <= _SHORT_WORD or text.lower() in _STOP_WORDS))
     )
 

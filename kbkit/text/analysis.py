@@ -53,7 +53,7 @@ from functools import cache
 from itertools import chain, groupby
 
 from kbkit.errors import ImpossibleError
-from kbkit.text import stop_words
+from kbkit.text import SPACELESS, stop_words
 
 REVISION = 2
 """Version of these rules; terms of different versions do not match."""
@@ -122,10 +122,7 @@ _PLAIN = str.maketrans(
 _SPELLED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe"})
 _VERSION = re.compile(r"v\d+\.")
 _CONTRACTION = re.compile(r"(.+?)(?:n['’]t|['’](?:s|t|re|ve|ll|d|m))", re.IGNORECASE)
-_SPACELESS = re.compile(
-    "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
-    "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0002fa1f\U00030000-\U000323af]+)"
-)
+_SPACELESS = re.compile(f"([{SPACELESS}]+)")
 
 # English questions mention, rather than use, a function word after an article or before a kind of
 # statement
