@@ -3,6 +3,7 @@
 import asyncio
 import json
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -44,7 +45,7 @@ def mcp_part(
         tools=settings.tools,
         allow_write=settings.allow_write,
         max_tokens=settings.max_tokens,
-        caller=lambda context: context.request.state.caller,
+        caller=attrgetter("request.state.caller"),
         searches=_ProcessSearches(searches),
     )
     # the middleware has checked Host and Origin
