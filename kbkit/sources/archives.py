@@ -111,6 +111,8 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, place: str) -> St
         return StoredPage(place, reason="a link")
     if member.flag_bits & 1:
         return StoredPage(place, reason="encrypted")
+    if member.file_size > MAX_BYTES:
+        return _too_large(place)
     try:
         with archive.open(member) as stream:
             return _stored_page(place, stream.read(MAX_BYTES + 1))
@@ -218,13 +220,15 @@ def _bad_name(name: str) -> str:
 
 
 def _stored_page(place: str, body: bytes, charset: str = "") -> StoredPage:
-    if len(body) > MAX_BYTES:
-        return StoredPage(place, reason=f"larger than {MAX_BYTES / 1e6:g} MB")
-    return StoredPage(place, body, charset)
+    return StoredPage(place, body, charset) if len(body) <= MAX_BYTES else _too_large(place)
 
 
 def _failed_page(place: str, reason: str) -> StoredPage:
     return StoredPage(place, reason=f"cannot be read ({reason})", failed=True)
+
+
+def _too_large(place: str) -> StoredPage:
+    return StoredPage(place, reason=f"larger than {MAX_BYTES / 1e6:g} MB")
 
 
 def read_mirror(spec: MirrorSource, context: SourceContext) -> Iterator[SourceEvent]:

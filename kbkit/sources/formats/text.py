@@ -183,7 +183,9 @@ def read_epub(data: bytes, name: str) -> list[Part]:
         head = one_line(document_title(content)) or toc_titles.get(chapter, "")
         head = head or (one_line(match.group(1)) if match else "")
         full = title if head in ("", title) else f"{title}: {head}"
-        parts.append(Part(full, content + "\n", chapter, metadata={**metadata, "chapter": number}))
+        parts.append(
+            Part(full, content + "\n", name=chapter, metadata={**metadata, "chapter": number})
+        )
     if not parts and unreadable:
         raise UnreadableError("broken: no chapter can be read")
     if unreadable:
