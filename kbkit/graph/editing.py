@@ -132,9 +132,8 @@ class Editing:
         with self._database.write() as transaction:
             if isinstance(entity, Relation):
                 summary = f"deleted the relation {_description(transaction, entity)}"
-                with record_edit(
-                    transaction, summary, by, relation=relations.ends(transaction, entity.id)
-                ):
+                ends = relations.ends(transaction, entity.id)
+                with record_edit(transaction, summary, by, relation=ends):
                     relations.delete(transaction, entity, made_by=by)
             else:
                 entity_id = self._entity_id(transaction, entity)

@@ -26,7 +26,6 @@ Name = Annotated[
 ]
 Names = Annotated[list[Name], Field(max_length=1_000)]
 Word = Annotated[str, Field(json_schema_extra={"pattern": "^[a-z0-9_]{1,80}$"})]
-Properties = dict[str, Any]
 By = Annotated[str, Field(max_length=200, description="Author; by default the caller.")]
 
 
@@ -36,7 +35,7 @@ class NewEntity(Body):
     name: Name = Field(description="Its name.")
     type: Word = Field("name", description="Its type.")
     description: str = Field("", description="Description in a sentence.")
-    properties: Properties | None = Field(None, description="Further properties.")
+    properties: dict[str, Any] | None = Field(None, description="Further properties.")
     aliases: Names = Field([], description="Other names.")
     by: By = ""
 
@@ -47,7 +46,7 @@ class EntityChange(Body):
     name: Name | None = Field(None, description="New name.")
     type: Word | None = Field(None, description="Its type.")
     description: str | None = Field(None, description="Description in a sentence.")
-    properties: Properties | None = Field(None, description="Replace the existing ones.")
+    properties: dict[str, Any] | None = Field(None, description="Replace the existing ones.")
     aliases: Names | None = Field(None, description="Replace the existing ones.")
     by: By = ""
 

@@ -119,14 +119,14 @@ def annotations_of(
     transaction: Transaction, seqs: Sequence[int]
 ) -> dict[int, tuple[Annotation, ...]]:
     """Return the annotations of chunks by ``seq``, in order."""
-    by_chunk: dict[int, list[Annotation]] = {}
+    by_chunk: dict[int, tuple[Annotation, ...]] = {}
     names = _names(transaction, seqs)
     query = sa.select(*_rows.c, chunks.c.text).join(chunks, chunks.c.seq == _rows.c.chunk_seq)
     query = query.where(transaction.is_in(_rows.c.chunk_seq, seqs))
     for row in transaction.execute(query.order_by(_rows.c.chunk_seq, _rows.c.position)):
         annotation = _annotation(row, names.get((row.chunk_seq, row.position), {}))
-        by_chunk.setdefault(row.chunk_seq, []).append(annotation)
-    return {seq: tuple(annotations) for seq, annotations in by_chunk.items()}
+        by_chunk[row.chunk_seq] = (*by_chunk.get(row.chunk_seq, ()), annotation)
+    return by_chunk
 
 
 def stated_relations(transaction: Transaction, kb_id: str) -> dict[int, list[StatedRelation]]:
