@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, InvalidStateError, wait
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.metadata import version
@@ -106,6 +106,7 @@ _START_TIMEOUT = 60  # seconds for the first worker of this machine
 _NO_WORKER_LIMIT = 60  # seconds without any worker after which a cluster counts as lost
 _CHECK_INTERVAL = 2  # seconds
 _WORKER_TTL = 30  # seconds without a heartbeat after which a worker of this machine is ended
+_CLOSE_TIMEOUT = 5  # seconds
 _RETRIES = 2  # of a task on which a worker failed
 _CONFIG = {
     "distributed.scheduler.http.routes": [],
@@ -132,13 +133,14 @@ class DaskEngine(Engine):
             from distributed.comm.registry import get_backend
 
         self._name = f"dask {address or 'of this machine'}"
-        self._cluster: LocalCluster | None = None
-        self._client: Client | None = None
+        self._closing = threading.Event()
+        self._opened = ExitStack()
+        cluster: LocalCluster | None = None
         try:
             with dask.config.set(_CONFIG):
                 get_backend(parse_address(address)[0])  # raises; `Client` would hang
                 if not address:
-                    self._cluster = LocalCluster(
+                    cluster = LocalCluster(
                         n_workers=os.cpu_count() or 1,
                         threads_per_worker=1,
                         security=True,
@@ -147,19 +149,20 @@ class DaskEngine(Engine):
                         scheduler_kwargs={"dashboard": False, "worker_ttl": _WORKER_TTL},
                         silence_logs=False if verbose else logging.CRITICAL,
                     )
-                self._client = Client(
-                    self._cluster or address, timeout=_CONNECT_TIMEOUT, set_as_default=False
+                    self._opened.callback(cluster.close, timeout=_CLOSE_TIMEOUT)
+                self._client: Client = Client(
+                    cluster or address, timeout=_CONNECT_TIMEOUT, set_as_default=False
                 )
+                self._opened.callback(self._client.close, timeout=_CLOSE_TIMEOUT)
                 self._client.wait_for_workers(
                     1, timeout=_CONNECT_TIMEOUT if address else _START_TIMEOUT
                 )
-            self._check_versions(self._client)
-        except ClusterError:
-            self.close()
-            raise
+            self._check_versions()
         # a wrong address, a scheduler of another version or a closed port
         except Exception as error:
             self.close()
+            if isinstance(error, ClusterError):
+                raise
             raise ClusterError(
                 f"{self._name}: cannot be used ({_line(error)}); is its scheduler running, "
                 "with a worker?"
@@ -168,7 +171,6 @@ class DaskEngine(Engine):
         self._waiting: dict[Future[Any], DaskFuture[Any]] = {}
         self._lost = ""
         self._lock = threading.Lock()
-        self._closing = threading.Event()
         threading.Thread(target=self._watch, name="kbkit-dask", daemon=True).start()
 
     def child_processes(
@@ -183,7 +185,6 @@ class DaskEngine(Engine):
         return _Pool(self.count, partial(self.submit, _perform))
 
     def submit(self, function: Callable[[WorkerTask], Any], task: WorkerTask) -> Future[Any]:
-        assert self._client is not None
         result: Future[Any] = Future()
         with self._lock:
             if self._lost:
@@ -196,16 +197,15 @@ class DaskEngine(Engine):
         return result
 
     def close(self) -> None:
-        if hasattr(self, "_closing"):
-            self._closing.set()
-        for resource in (self._client, self._cluster):
-            if resource is not None:
-                with suppress(Exception):  # closing a lost cluster fails
-                    resource.close(timeout=5)
+        self._closing.set()
+        with suppress(Exception):  # closing a lost cluster fails
+            self._opened.close()
 
-    def _check_versions(self, client: Client) -> None:
+    def _check_versions(self) -> None:
         expected = version("kbkit")
-        versions = client.run(version, "kbkit", on_error="return", callback_timeout=_REPLY_TIMEOUT)
+        versions = self._client.run(
+            version, "kbkit", on_error="return", callback_timeout=_REPLY_TIMEOUT
+        )
         for worker, installed in versions.items():
             if installed != expected:
                 has = f"kbkit {installed}" if isinstance(installed, str) else "no kbkit"
@@ -233,7 +233,6 @@ class DaskEngine(Engine):
             self._waiting.pop(result, None)
 
     def _watch(self) -> None:
-        assert self._client is not None
         assert self._client.scheduler is not None
         identify = self._client.scheduler.identity
         last_seen = time.monotonic()
