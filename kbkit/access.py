@@ -15,7 +15,7 @@ from typing import NamedTuple
 from kbkit.errors import ConfigError, NotFoundError, TokenError
 from kbkit.models import TokenInfo
 from kbkit.models.files import BUILT_IN
-from kbkit.models.ingest_report import ALL, Caller, Scope
+from kbkit.models.server import ALL, Caller, Scope
 from kbkit.runtime.validation import check_member
 from kbkit.stores.catalog import runs
 from kbkit.workspace import Workspace, stores_of

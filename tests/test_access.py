@@ -8,7 +8,7 @@ import sqlalchemy as sa
 import kbkit
 from kbkit.access import TOKEN, Tokens
 from kbkit.errors import ConfigError, ConflictError, ForbiddenError, NotFoundError, TokenError
-from kbkit.models.ingest_report import ALL, Caller, Scope
+from kbkit.models.server import ALL, Caller, Scope
 from kbkit.stores.catalog.workspace_schema import tokens as table
 from kbkit.workspace import stores_of
 

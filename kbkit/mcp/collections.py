@@ -15,7 +15,7 @@ from kbkit.mcp.submissions import GivenDocument, LongWork
 from kbkit.mcp.tools import Limit, Tools
 from kbkit.models import Document, IngestReport, Problem
 from kbkit.models.files import BUILT_IN
-from kbkit.models.ingest_report import Scope
+from kbkit.models.server import Scope
 from kbkit.models.values import pluralize
 from kbkit.retrieval.delimiting import cut, one_line
 

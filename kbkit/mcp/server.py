@@ -25,7 +25,7 @@ from kbkit.errors import ForbiddenError
 from kbkit.mcp import USUAL_TOKENS, check_sets, resources
 from kbkit.mcp.replies import shorten
 from kbkit.mcp.tools import Tools, current_caller, explain_error, reason
-from kbkit.models.ingest_report import ALL, Caller
+from kbkit.models.server import ALL, Caller
 from kbkit.models.values import valid_values
 
 if TYPE_CHECKING:

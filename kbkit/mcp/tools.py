@@ -19,7 +19,7 @@ from typing_extensions import TypedDict
 
 from kbkit.errors import KbkitError, PathOutsideError
 from kbkit.mcp import MIN_TOKENS, USUAL_TOKENS, replies
-from kbkit.models.ingest_report import ALL, Caller, Scope
+from kbkit.models.server import ALL, Caller, Scope
 from kbkit.models.values import fault_reason
 from kbkit.runtime.validation import check_integer
 

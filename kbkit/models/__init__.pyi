@@ -55,11 +55,7 @@ from kbkit.models.hits import Mode as Mode
 from kbkit.models.hits import ScoreParts as ScoreParts
 from kbkit.models.ingest_report import ImportReport as ImportReport
 from kbkit.models.ingest_report import IngestReport as IngestReport
-from kbkit.models.ingest_report import Job as Job
-from kbkit.models.ingest_report import JobError as JobError
-from kbkit.models.ingest_report import JobState as JobState
 from kbkit.models.ingest_report import Progress as Progress
-from kbkit.models.ingest_report import TokenInfo as TokenInfo
 from kbkit.models.licenses import License as License
 from kbkit.models.reports import AnnotationReport as AnnotationReport
 from kbkit.models.reports import BundleInfo as BundleInfo
@@ -83,6 +79,10 @@ from kbkit.models.searches import Citation as Citation
 from kbkit.models.searches import Context as Context
 from kbkit.models.searches import ContextPiece as ContextPiece
 from kbkit.models.searches import Filters as Filters
+from kbkit.models.server import Job as Job
+from kbkit.models.server import JobError as JobError
+from kbkit.models.server import JobState as JobState
+from kbkit.models.server import TokenInfo as TokenInfo
 from kbkit.models.values import Finding as Finding
 from kbkit.models.values import Health as Health
 from kbkit.models.values import Problem as Problem

@@ -8,8 +8,8 @@ from fastapi.security import HTTPBearer, SecurityScopes
 
 from kbkit.errors import NotFoundError
 from kbkit.knowledge_base import KnowledgeBase
-from kbkit.models.ingest_report import ALL, Scope
-from kbkit.models.ingest_report import Caller as AccessCaller
+from kbkit.models.server import ALL, Scope
+from kbkit.models.server import Caller as AccessCaller
 from kbkit.server.jobs import Jobs
 from kbkit.workspace import Workspace
 from kbkit.workspace.processes import SearchProcesses

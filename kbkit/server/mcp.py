@@ -16,7 +16,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from kbkit.errors import ArgumentError
 from kbkit.mcp.server import server
 from kbkit.models import Context, Hits
-from kbkit.models.ingest_report import Caller
+from kbkit.models.server import Caller
 from kbkit.models.values import from_dict
 from kbkit.server.app import MountedApp
 from kbkit.server.responses import MCP, MEDIA_TYPE, problem

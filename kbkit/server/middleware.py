@@ -34,7 +34,7 @@ from kbkit.errors import (
     TokenError,
 )
 from kbkit.models import JobState
-from kbkit.models.ingest_report import Caller
+from kbkit.models.server import Caller
 from kbkit.server.jobs import Jobs
 from kbkit.server.responses import METADATA, missing_token_header, problem, problem_of, takes_basic
 from kbkit.server.settings import ServerSettings

@@ -9,7 +9,7 @@ from mcp.shared.exceptions import MCPError
 
 import kbkit
 from kbkit.mcp.server import server
-from kbkit.models.ingest_report import ALL, Caller, Scope
+from kbkit.models.server import ALL, Caller, Scope
 from tests.mcp.agents import Agent
 
 

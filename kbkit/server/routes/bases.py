@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, WithJsonSchema
 
 from kbkit import models
 from kbkit.knowledge_base import KnowledgeBase
-from kbkit.models.ingest_report import Scope
+from kbkit.models.server import Scope
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec
 from kbkit.server import parameters
 from kbkit.server.access import ADMIN, WRITE, Caller, Kb, KbPath, WorkspaceOf, base_of, holder_of

@@ -11,7 +11,7 @@ from kbkit.feedback.judgements import Judgement
 from kbkit.feedback.tune_report import TuneReport
 from kbkit.models import Answer, Context, Hits, Mode
 from kbkit.models.hits import HitDict
-from kbkit.models.ingest_report import Scope
+from kbkit.models.server import Scope
 from kbkit.recipes import Question, RetrievalSpec
 from kbkit.retrieval.context import MIN_TOKENS
 from kbkit.server import parameters

@@ -11,7 +11,7 @@ from pydantic_core import CoreSchema
 
 from kbkit.errors import ConfigError, ForbiddenError, ImpossibleError
 from kbkit.models import ImportReport, Improvement, SourceInfo
-from kbkit.models.ingest_report import Scope
+from kbkit.models.server import Scope
 from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseSpec, parse_source
 from kbkit.server.access import ADMIN, WRITE, Caller, Kb
 from kbkit.server.parameters import MAX, Body, Options, PagingOf

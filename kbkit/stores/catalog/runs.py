@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from kbkit.errors import ConflictError, NotFoundError, ReusedKeyError, WorkspaceError
 from kbkit.models import Job, JobError, JobState, PageRecord, Progress, TokenInfo
-from kbkit.models.ingest_report import Scope
+from kbkit.models.server import Scope
 from kbkit.models.values import check_match, from_dict
 from kbkit.stores.catalog.database import DAMAGED, Database, Transaction, alive
 from kbkit.stores.catalog.schema import documents, pages, runs, sources
