@@ -191,11 +191,13 @@ def test_foreign_files_are_never_overwritten(tmp_path, document, export):
     assert len(list(mine.parent.glob("a-*.md"))) == 1
 
 
-def test_foreign_home_page_is_an_error(tmp_path, document, export):
-    (tmp_path / "index.md").write_text("mine")
-    with pytest.raises(ExportError, match=r"index\.md"):
+@pytest.mark.parametrize("name", ["index.md", "types/reference.md"])
+def test_foreign_page_of_the_export_is_an_error(tmp_path, document, export, name):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("mine", encoding="utf-8")
+    with pytest.raises(ExportError, match="not written by kbkit"):
         export(document("https://h/a"))
-    assert (tmp_path / "index.md").read_text() == "mine"
+    assert (tmp_path / name).read_text(encoding="utf-8") == "mine"
 
 
 def test_gone_documents_have_no_page_and_stale_ones_a_note(tmp_path, document, export):
