@@ -14,16 +14,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from kbkit import recipes
 from kbkit.errors import ConfigError, EmbedderError, KbkitError
-from kbkit.recipes import (
-    AnyEmbedding,
-    LlamaIndexEmbedding,
-    ModelEmbedding,
-    MultilingualEmbedding,
-    OnnxEmbedding,
-    PluginEmbedding,
-    StaticEmbedding,
-)
 from kbkit.runtime.engine import Engine, WorkerPool, perform
 
 _log = logging.getLogger(__name__)
@@ -79,22 +71,22 @@ def only_unicode() -> Iterator[None]:
         ) from error
 
 
-def open_embedder(spec: ModelEmbedding, *, base: Path = Path()) -> Embedder:
+def open_embedder(spec: recipes.ModelEmbedding, *, base: Path = Path()) -> Embedder:
     """Open the embedder of a recipe; imports only that embedder's libraries."""
-    if isinstance(spec, StaticEmbedding):
+    if isinstance(spec, recipes.StaticEmbedding):
         from kbkit.embedding.static import StaticEmbedder
 
         return StaticEmbedder()
-    if isinstance(spec, MultilingualEmbedding):
+    if isinstance(spec, recipes.MultilingualEmbedding):
         from kbkit.embedding.models import MultilingualEmbedder
 
         return MultilingualEmbedder()
-    if isinstance(spec, OnnxEmbedding):
+    if isinstance(spec, recipes.OnnxEmbedding):
         from kbkit.embedding.onnx import MiniLmEmbedder, OnnxEmbedder
 
-        is_minilm = spec == OnnxEmbedding(preset="minilm")
+        is_minilm = spec == recipes.OnnxEmbedding(preset="minilm")
         return MiniLmEmbedder(spec) if is_minilm else OnnxEmbedder(spec, base=base)
-    if isinstance(spec, PluginEmbedding):
+    if isinstance(spec, recipes.PluginEmbedding):
         from kbkit.runtime.plugins import EMBEDDERS, make
 
         parts = ("fingerprint", "dimensions", "embed_passages", "embed_query")
@@ -112,7 +104,7 @@ _MIN_TEXTS = 16  # worth sending to a worker
 class EmbedTask:
     """Texts to embed; a `kbkit.runtime.processes.WorkerTask`."""
 
-    spec: ModelEmbedding
+    spec: recipes.ModelEmbedding
     fingerprint: str
     texts: tuple[str, ...]
 
@@ -176,7 +168,7 @@ class CachingEmbedder:
 class SpreadEmbedder(CachingEmbedder):
     """Embeds passages in workers, and queries here."""
 
-    def __init__(self, embedder: Embedder, spec: ModelEmbedding, pool: WorkerPool) -> None:
+    def __init__(self, embedder: Embedder, spec: recipes.ModelEmbedding, pool: WorkerPool) -> None:
         super().__init__(embedder)
         self._spec = spec
         self._pool = pool
@@ -208,14 +200,16 @@ class Embedders:
         self._of_summaries: dict[bool, Embedder] = {}
         self._opening = Lock()
 
-    def open(self, spec: AnyEmbedding) -> Embedder:
+    def open(self, spec: recipes.AnyEmbedding) -> Embedder:
         chosen = spec.chosen
         key = json.dumps(chosen.model_dump(mode="json", exclude={"text"}), sort_keys=True)
         with self._opening:
             if key not in self._opened:
                 embedder = open_embedder(chosen)
                 # services are called from this process, which has the key
-                is_spread = not (self._engine.is_local or isinstance(chosen, LlamaIndexEmbedding))
+                is_spread = not (
+                    self._engine.is_local or isinstance(chosen, recipes.LlamaIndexEmbedding)
+                )
                 self._opened[key] = (
                     SpreadEmbedder(embedder, chosen, self._engine.pool())
                     if is_spread
@@ -228,15 +222,15 @@ class Embedders:
         from kbkit.embedding import models
 
         if english not in self._of_summaries:
-            spec: AnyEmbedding = OnnxEmbedding(preset="minilm")
+            spec: recipes.AnyEmbedding = recipes.OnnxEmbedding(preset="minilm")
             if not english:
                 installed = models.is_installed()
-                spec = MultilingualEmbedding() if installed else StaticEmbedding()
+                spec = recipes.MultilingualEmbedding() if installed else recipes.StaticEmbedding()
             try:
                 embedder = self.open(spec)
             except (ConfigError, EmbedderError) as error:
                 _log.warning("summaries of documents get static vectors, since %s", error)
-                embedder = self.open(StaticEmbedding())
+                embedder = self.open(recipes.StaticEmbedding())
             self._of_summaries[english] = embedder
         return self._of_summaries[english]
 

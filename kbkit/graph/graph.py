@@ -8,24 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kbkit import models
 from kbkit.errors import NotFoundError
 from kbkit.graph import as_frame, as_json, as_networkx, write
 from kbkit.graph.building import build_waiting
 from kbkit.graph.drawing import Place, Selection, drawing, find_reachable, shortest_path
 from kbkit.graph.editing import Editing, Named
 from kbkit.graph.gaps import find_gaps, suggestions
-from kbkit.models import (
-    Entity,
-    Gap,
-    GapKind,
-    GraphLayout,
-    Hit,
-    MergeSuggestion,
-    Relation,
-    Step,
-    Target,
-    TargetKind,
-)
 from kbkit.retrieval.query import distance_of
 from kbkit.retrieval.searching import hit_of
 from kbkit.runtime.validation import check_integer, check_member, check_text, explain_calls
@@ -58,7 +47,9 @@ class Graph(Editing):
         self._stores = stores
         self._read_version = -1
         # the last of each selection: version, layout, and places of nodes since the first
-        self._layouts: dict[Selection, tuple[int, GraphLayout, dict[Target, Place]]] = {}
+        self._layouts: dict[
+            Selection, tuple[int, models.GraphLayout, dict[models.Target, Place]]
+        ] = {}
 
     def entities(
         self,
@@ -67,7 +58,7 @@ class Graph(Editing):
         type: str | Sequence[str] = (),
         kbs: Sequence[str] | None = None,
         limit: int = 50,
-    ) -> list[Entity]:
+    ) -> list[models.Entity]:
         """List entities, the most mentioned first.
 
         Args:
@@ -89,7 +80,7 @@ class Graph(Editing):
                 transaction, like=like, types=types, kb_ids=ids, limit=limit
             )
 
-    def entity(self, entity: str) -> Entity:
+    def entity(self, entity: str) -> models.Entity:
         """Return an entity by id or name.
 
         Raises:
@@ -105,7 +96,7 @@ class Graph(Editing):
         name: str | None = None,
         by: str | None = None,
         limit: int = 50,
-    ) -> list[Relation]:
+    ) -> list[models.Relation]:
         """List relations, the strongest first.
 
         Args:
@@ -124,7 +115,7 @@ class Graph(Editing):
                 transaction, target=end, name=name, made_by=by, limit=limit
             )
 
-    def relation(self, source: Named, name: str, target: Named) -> Relation:
+    def relation(self, source: Named, name: str, target: Named) -> models.Relation:
         """Return a relation by its ends, to change or delete it; see `relate` for their forms.
 
         Raises:
@@ -141,7 +132,7 @@ class Graph(Editing):
 
     def neighbors(
         self, target: Named, *, depth: int = 1, relation: str | Sequence[str] = (), limit: int = 50
-    ) -> list[Step]:
+    ) -> list[models.Step]:
         """List targets that relations connect with a target, the nearest and strongest first.
 
         Args:
@@ -163,7 +154,7 @@ class Graph(Editing):
             walk = find_reachable(edges, start, depth, limit)
             return self._steps(transaction, walk)
 
-    def passages(self, target: Named, *, limit: int = 5) -> list[Hit]:
+    def passages(self, target: Named, *, limit: int = 5) -> list[models.Hit]:
         """List passages that define a target, then passages that mention it.
 
         Raises:
@@ -175,7 +166,7 @@ class Graph(Editing):
             kbs = {row.id: row.name for row in knowledge_bases.rows(transaction)}
             return _passages(transaction, kbs, self._target(transaction, target), limit)
 
-    def path(self, source: Named, target: Named) -> list[Step]:
+    def path(self, source: Named, target: Named) -> list[models.Step]:
         """Find the path of few and strong relations between two targets.
 
         Returns:
@@ -192,10 +183,10 @@ class Graph(Editing):
     def gaps(
         self,
         *,
-        kind: str | GapKind | None = None,
+        kind: str | models.GapKind | None = None,
         kbs: Sequence[str] | None = None,
         limit: int = 10,
-    ) -> list[Gap]:
+    ) -> list[models.Gap]:
         """List gaps in the documentation by kind, the most important first.
 
         Args:
@@ -211,13 +202,15 @@ class Graph(Editing):
             NotFoundError: A knowledge base does not exist.
         """
         check_integer("limit", limit, 1)
-        kinds = tuple(GapKind) if kind is None else (check_member("kind", kind, GapKind),)
+        kinds = (
+            tuple(models.GapKind) if kind is None else (check_member("kind", kind, models.GapKind),)
+        )
         with self._read() as transaction:
             ids = self._kb_ids(transaction, kbs)
             ids = sorted(knowledge_bases.ids(transaction)) if ids is None else ids
             return find_gaps(transaction, ids, kinds, limit)
 
-    def suggestions(self, *, limit: int = 20) -> list[MergeSuggestion]:
+    def suggestions(self, *, limit: int = 20) -> list[models.MergeSuggestion]:
         """List pairs of entities that may be one, the surest first; `merge` or `refuse` them.
 
         Raises:
@@ -238,7 +231,7 @@ class Graph(Editing):
         relation: str | Sequence[str] = (),
         kbs: Sequence[str] | None = None,
         limit: int = 500,
-    ) -> GraphLayout:
+    ) -> models.GraphLayout:
         """Compute node sizes and positions; deterministic.
 
         With the same arguments, nodes keep their places, also after changes of the graph.
@@ -257,14 +250,14 @@ class Graph(Editing):
         """
         check_integer("depth", depth, 1, 5)
         check_integer("limit", limit, 1, MAX_DRAWN)
-        starts = [around] if isinstance(around, str | Target | Entity) else around
+        starts = [around] if isinstance(around, str | models.Target | models.Entity) else around
         with self._read() as transaction:
             targets = tuple(self._target(transaction, start) for start in starts)
             ids = self._kb_ids(transaction, kbs)
             kb_ids = None if ids is None else tuple(ids)
             types, names = _several(type), _several(relation)
             selection = Selection(targets, depth, types, names, kb_ids, limit)
-            version, layout, places = self._layouts.get(selection, (-1, GraphLayout(), {}))
+            version, layout, places = self._layouts.get(selection, (-1, models.GraphLayout(), {}))
             if version != self._read_version:
                 layout = drawing(transaction, selection, places)
                 places |= {node.target: (node.x, node.y) for node in layout.nodes}
@@ -277,7 +270,7 @@ class Graph(Editing):
             all_relations = relations.list_relations(transaction)
             by_hand = entities.entities_of(transaction, sorted(entities.ids_by_hand(transaction)))
             ends = [end for item in all_relations for end in (item.source, item.target)]
-            ends += [Target(TargetKind.ENTITY, item.id) for item in by_hand]
+            ends += [models.Target(models.TargetKind.ENTITY, item.id) for item in by_hand]
             labels = relations.labels(transaction, list(dict.fromkeys(ends)))
             return as_json(all_relations, labels)
 
@@ -316,13 +309,13 @@ class Graph(Editing):
         return [knowledge_bases.get(transaction, name).id for name in _several(kbs)]
 
     def _steps(
-        self, transaction: Transaction, walk: Sequence[tuple[Target, int, Edge | None]]
-    ) -> list[Step]:
+        self, transaction: Transaction, walk: Sequence[tuple[models.Target, int, Edge | None]]
+    ) -> list[models.Step]:
         labels = relations.labels(transaction, [target for target, _, _ in walk])
         ids = [edge.id for _, _, edge in walk if edge is not None]
         by_id = {relation.id: relation for relation in relations.relations_of(transaction, ids)}
         return [
-            Step(
+            models.Step(
                 target,
                 *labels[target],
                 depth,
@@ -341,18 +334,18 @@ def _several(values: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _passages(
-    transaction: Transaction, kbs: Mapping[str, str], target: Target, limit: int
-) -> list[Hit]:
+    transaction: Transaction, kbs: Mapping[str, str], target: models.Target, limit: int
+) -> list[models.Hit]:
     places: list[tuple[int, str]] = []
     ids = [target.id]
-    if target.kind is TargetKind.ENTITY:
+    if target.kind is models.TargetKind.ENTITY:
         entity = entities.get(transaction, target.id)
         spellings = {entity.name, *entity.aliases}
         defining = defining_chunks(transaction, target.id, _PLACES)
         chunks = reading.get_chunks(transaction, [seq for seq, _ in defining])
         places = [(seq, kb_id) for seq, kb_id in defining if seq in chunks and kb_id in kbs]
         places = sorted(places, key=lambda each: distance_of(chunks[each[0]][0], spellings))[:1]
-    if target.kind is not TargetKind.CHUNK:
+    if target.kind is not models.TargetKind.CHUNK:
         ids = first_chunks(transaction, target.kind, target.id, limit)
     places += reading.places_by_id(transaction, ids).values()
     chunks = reading.get_chunks(transaction, [seq for seq, _ in places])

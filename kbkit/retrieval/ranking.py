@@ -11,17 +11,8 @@ from numpy.typing import NDArray
 from kbkit.embedding import Matrix
 from kbkit.models import Mode, ScoreParts
 from kbkit.recipes import RetrievalSpec
+from kbkit.retrieval import fusion
 from kbkit.retrieval.candidates import Candidates
-from kbkit.retrieval.fusion import (
-    CorpusStatistics,
-    Features,
-    Fused,
-    Scores,
-    Weights,
-    discounts,
-    fuse,
-    near_duplicates,
-)
 from kbkit.text.analysis import fold
 
 _WEIGHTS = {Mode.DENSE: 1.0, Mode.LEXICAL: 0.0}
@@ -45,7 +36,7 @@ class CandidatePool:
     retrieval: RetrievalSpec
     terms: tuple[str, ...]
     candidates: Candidates
-    columns: Mapping[str, Scores]
+    columns: Mapping[str, fusion.Scores]
     notes: tuple[str, ...] = ()
 
 
@@ -69,8 +60,10 @@ def with_joint_statistics(pools: Sequence[CandidatePool]) -> list[CandidatePool]
     """
     if len(pools) < 2:
         return list(pools)
-    joint = CorpusStatistics.together([pool.candidates.words.statistics for pool in pools])
-    joint_pages = CorpusStatistics.together([pool.candidates.pages.statistics for pool in pools])
+    joint = fusion.CorpusStatistics.together([pool.candidates.words.statistics for pool in pools])
+    joint_pages = fusion.CorpusStatistics.together(
+        [pool.candidates.pages.statistics for pool in pools]
+    )
     return [
         replace(
             pool,
@@ -97,9 +90,11 @@ def rank(
     return ranked + _fill_up(pools, weights, ceiling, limit - len(ranked))
 
 
-def weights_of(retrieval: RetrievalSpec, mode: Mode, factors: tuple[float, float]) -> Weights:
+def weights_of(
+    retrieval: RetrievalSpec, mode: Mode, factors: tuple[float, float]
+) -> fusion.Weights:
     summary, page = factors
-    return Weights(
+    return fusion.Weights(
         dense=_WEIGHTS.get(mode, retrieval.dense_weight),
         document=retrieval.document_weight,
         title=retrieval.title_weight,
@@ -126,33 +121,33 @@ def document_factors(pools: Sequence[CandidatePool]) -> list[tuple[float, float]
 
 
 def _order_ranked(
-    pools: Sequence[CandidatePool], weights: Sequence[Weights], limit: int
+    pools: Sequence[CandidatePool], weights: Sequence[fusion.Weights], limit: int
 ) -> list[RankedCandidate]:
     counts = [pool.candidates.ranked for pool in pools]
     features = _features(pools, counts)
-    fused = fuse(features, Weights.of_each(weights, counts))
+    fused = fusion.fuse(features, fusion.Weights.of_each(weights, counts))
     totals = np.split(fused.total, np.cumsum(counts)[:-1])
     duplicates = [
         mark_duplicates(pool.candidates.vectors[:count], total, pool.retrieval.duplicates)
         for pool, count, total in zip(pools, counts, totals, strict=True)
     ]  # by pool, because vectors of different embedders are not comparable
     limits = np.repeat([pool.retrieval.per_document for pool in pools], counts)
-    factors = discounts(fused.total, features.documents, np.concatenate(duplicates), limits)
+    factors = fusion.discounts(fused.total, features.documents, np.concatenate(duplicates), limits)
     fused = fused.multiply(factors)
     order = np.argsort(-fused.total, kind="stable")
     return _rank(pools, counts, fused, order[fused.common[order]][:limit].tolist())
 
 
 def _fill_up(
-    pools: Sequence[CandidatePool], weights: Sequence[Weights], ceiling: float, limit: int
+    pools: Sequence[CandidatePool], weights: Sequence[fusion.Weights], ceiling: float, limit: int
 ) -> list[RankedCandidate]:
     """Extend the list after the ranked candidates, so that `limit` does not change ranks.
 
     Pools take turns, each with its best first; scores decrease.
     """
     counts = [len(pool.candidates.seqs) for pool in pools]
-    repeated = Weights.of_each(weights, counts)
-    fused = fuse(_features(pools, counts), replace(repeated, document=0.0))
+    repeated = fusion.Weights.of_each(weights, counts)
+    fused = fusion.fuse(_features(pools, counts), replace(repeated, document=0.0))
     # Only chunks with a score of their own: document scores would add unrelated chunks up to any
     # limit.
     common, turns, start = np.asarray(fused.scores["dense"] + fused.scores["lexical"] > 0), [], 0
@@ -169,13 +164,13 @@ def _fill_up(
 
 
 def _rank(
-    pools: Sequence[CandidatePool], counts: Sequence[int], fused: Fused, order: Sequence[int]
+    pools: Sequence[CandidatePool], counts: Sequence[int], fused: fusion.Fused, order: Sequence[int]
 ) -> list[RankedCandidate]:
     places = [(pool, i) for pool, count in zip(pools, counts, strict=True) for i in range(count)]
     return [RankedCandidate(*places[i], fused.parts(i)) for i in order]
 
 
-def _features(pools: Sequence[CandidatePool], counts: Sequence[int]) -> Features:
+def _features(pools: Sequence[CandidatePool], counts: Sequence[int]) -> fusion.Features:
     numbers: dict[str, int] = {}
     documents: list[int] = []
     columns = []
@@ -183,13 +178,13 @@ def _features(pools: Sequence[CandidatePool], counts: Sequence[int]) -> Features
         ids = pool.candidates.document_ids[:count]
         documents += [numbers.setdefault(id_, len(numbers)) for id_ in ids]
         columns.append({name: values[:count] for name, values in pool.columns.items()})
-    return Features.join(columns, np.array(documents, np.int64))
+    return fusion.Features.join(columns, np.array(documents, np.int64))
 
 
-def mark_duplicates(vectors: Matrix, scores: Scores, threshold: float) -> NDArray[np.bool_]:
+def mark_duplicates(vectors: Matrix, scores: fusion.Scores, threshold: float) -> NDArray[np.bool_]:
     best = np.argsort(-scores, kind="stable")[:_COMPARED_BEST]
     repeated = np.zeros(len(scores), np.bool_)
-    repeated[best] = near_duplicates(vectors[best], threshold)
+    repeated[best] = fusion.near_duplicates(vectors[best], threshold)
     return repeated
 
 

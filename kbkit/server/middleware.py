@@ -24,15 +24,8 @@ from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from kbkit import errors
 from kbkit.access import TOKEN, Tokens
-from kbkit.errors import (
-    ArgumentError,
-    ForbiddenError,
-    KbkitError,
-    LimitError,
-    ServerError,
-    TokenError,
-)
 from kbkit.models import JobState
 from kbkit.models.server import Caller
 from kbkit.server.jobs import Jobs
@@ -65,7 +58,7 @@ class Rates:
         self._buckets[caller] = max(tokens - 1, 0.0) if tokens >= 1 else tokens, now
         if tokens < 1:
             wait = max(1, math.ceil((1 - tokens) / self._rate))
-            raise LimitError(
+            raise errors.LimitError(
                 f"more than {self._rate:g} requests a second; ask again in {wait} s", wait
             )
 
@@ -121,14 +114,14 @@ class Middleware:
             try:
                 scope.setdefault("state", {})["caller"] = self._admit(scope)
                 await self.app(scope, exchange.receive, exchange.send)
-            except KbkitError as error:  # the application answers its own
+            except errors.KbkitError as error:  # the application answers its own
                 exchange.refusal = error
             except Exception as error:
                 if exchange.started:
                     raise
                 if exchange.refusal is None:
                     log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
-                    answer = problem("the server failed; its log says why", 500, ServerError)
+                    answer = problem("the server failed; its log says why", 500, errors.ServerError)
                     await answer(scope, exchange.receive, exchange.send)
             if exchange.refusal is not None and not exchange.started:
                 await self._refuse(exchange.refusal, scope, exchange)
@@ -147,7 +140,7 @@ class Middleware:
         try:
             token = _token(headers, basic=takes_basic(scope))
             caller = self.tokens.caller(token)
-        except TokenError:
+        except errors.TokenError:
             self._rates.take(f"address {peer}")  # slow down guesses
             raise
         self._rates.take(f"token {caller.name}" if caller.name else f"address {peer}")
@@ -158,13 +151,13 @@ class Middleware:
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._is_own(_name_of(hosts[0])):
             value = hosts[0][:100] if hosts else ""
-            raise ForbiddenError(
+            raise errors.ForbiddenError(
                 f"Host: {value!r} is not a name of this server; name it with --allow-host"
             )
         for origin in headers.getlist("origin"):
             same_origin = origin.partition("://")[2] == hosts[0] and origin.startswith("http")
             if not same_origin and origin not in self.settings.allow_origins:
-                raise ForbiddenError(
+                raise errors.ForbiddenError(
                     f"Origin: {origin[:100]!r} may not use this server; permit it with "
                     "--allow-origin"
                 )
@@ -180,18 +173,18 @@ class Middleware:
             return False
         return True
 
-    async def _refuse(self, error: KbkitError, scope: Scope, exchange: _Exchange) -> None:
+    async def _refuse(self, error: errors.KbkitError, scope: Scope, exchange: _Exchange) -> None:
         answer = problem_of(error)
         if isinstance(error, _SlowError):
-            answer = problem(str(error), 408, LimitError)
-        elif isinstance(error, TokenError):
+            answer = problem(str(error), 408, errors.LimitError)
+        elif isinstance(error, errors.TokenError):
             answer.headers["WWW-Authenticate"] = missing_token_header(scope, self.settings)
         if not exchange.complete:
             answer.headers["Connection"] = "close"  # the body was not read to its end
         await answer(scope, exchange.receive, exchange.send_refusal)
 
 
-class _SlowError(LimitError):
+class _SlowError(errors.LimitError):
     """A request body did not arrive in time."""
 
 
@@ -207,7 +200,7 @@ class _Exchange:
     _start: float = field(default_factory=time.monotonic)
     _bytes: int = 0
     _streams: bool = False
-    refusal: KbkitError | None = None
+    refusal: errors.KbkitError | None = None
     started: bool = False
     complete: bool = False
 
@@ -262,8 +255,8 @@ class _Exchange:
         await self._send(message)
 
 
-def _too_large(settings: ServerSettings) -> LimitError:
-    return LimitError(
+def _too_large(settings: ServerSettings) -> errors.LimitError:
+    return errors.LimitError(
         f"the request is longer than {settings.max_body / 1e6:,.4g} MB; send it in parts, or serve "
         "with a larger --max-body"
     )
@@ -277,9 +270,9 @@ def _check_address(scope: Scope) -> None:
     try:
         unquote_to_bytes(raw).decode()
     except UnicodeDecodeError:
-        raise ArgumentError("the path is not percent-encoded UTF-8") from None
+        raise errors.ArgumentError("the path is not percent-encoded UTF-8") from None
     if names & _TOKEN_PARAMETERS or TOKEN.search(query) or TOKEN.search(raw.decode("latin-1")):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "a token does not belong into an address, which logs store: revoke it, and send a new "
             "one as Authorization: Bearer TOKEN"
         )
@@ -301,7 +294,7 @@ def _token(headers: Headers, *, basic: bool) -> str | None:
     if len(values) == 1 and basic and scheme.lower() == "basic":
         with contextlib.suppress(ValueError, binascii.Error):
             return base64.b64decode(text, validate=True).decode().partition(":")[2]
-    raise TokenError("Authorization: give one token, as Authorization: Bearer TOKEN")
+    raise errors.TokenError("Authorization: give one token, as Authorization: Bearer TOKEN")
 
 
 async def _check(request: Request) -> None:

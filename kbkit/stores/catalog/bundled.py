@@ -15,28 +15,13 @@ from uuid import NAMESPACE_URL, uuid5
 import sqlalchemy as sa
 from sqlalchemy import Column, Table
 
-from kbkit.stores.catalog import copying, workspace_schema
+from kbkit.stores.catalog import copying, schema, workspace_schema
 from kbkit.stores.catalog.database import Condition, Row, Transaction
-from kbkit.stores.catalog.schema import (
-    HEAD,
-    Json,
-    UtcDateTime,
-    check_shape,
-    chunks,
-    deleted_documents,
-    documents,
-    knowledge_bases,
-    name_uses,
-    pages,
-    ratings,
-    runs,
-    sources,
-)
 
 Values = dict[str, Any]
 """A row: JSON values by column; times in ISO 8601, bytes in base64."""
 
-REVISION = HEAD
+REVISION = schema.HEAD
 
 LEFT_OUT: Mapping[str, str] = {
     "outbox": "belongs to the vector index, which is rebuilt",
@@ -60,7 +45,14 @@ _LARGEST = 2**62
 
 
 def tables() -> list[Table]:
-    first = (knowledge_bases, name_uses, sources, runs, documents, chunks)
+    first = (
+        schema.knowledge_bases,
+        schema.name_uses,
+        schema.sources,
+        schema.runs,
+        schema.documents,
+        schema.chunks,
+    )
     other_tables = (table for table in copying.tables() if table not in first)
     return [*first, *(table for table in other_tables if table.name not in LEFT_OUT)]
 
@@ -70,8 +62,8 @@ def rows(
 ) -> Iterator[tuple[str, Iterator[Values]]]:
     """Yield the name of each table and its rows in key order."""
     subjects, relations = _graph(transaction, kb_ids, whole)
-    of_chunks = sa.select(chunks.c.seq).where(chunks.c.kb_id.in_(kb_ids))
-    of_sources = sa.select(sources.c.id).where(sources.c.kb_id.in_(kb_ids))
+    of_chunks = sa.select(schema.chunks.c.seq).where(schema.chunks.c.kb_id.in_(kb_ids))
+    of_sources = sa.select(schema.sources.c.id).where(schema.sources.c.kb_id.in_(kb_ids))
 
     def condition(table: Table) -> Condition:
         columns = table.c
@@ -80,21 +72,21 @@ def rows(
         if table in _OF_SUBJECTS:
             keys = (transaction.is_in(key, subjects) for key in table.primary_key)
             return sa.and_(*keys)
-        if table is knowledge_bases:
+        if table is schema.knowledge_bases:
             return columns.id.in_(kb_ids)
-        if table is pages:
+        if table is schema.pages:
             return columns.source_id.in_(of_sources)
         if "kb_id" not in columns:
             return columns.chunk_seq.in_(of_chunks)
         of_kbs: Condition = columns.kb_id.in_(kb_ids)
-        if table is ratings:  # ratings of entries are in their folders
+        if table is schema.ratings:  # ratings of entries are in their folders
             of_kbs &= columns.target_type != _ENTRY
-        if table is deleted_documents:
-            of_kbs &= columns.source_id.in_(sa.select(sources.c.id))
+        if table is schema.deleted_documents:
+            of_kbs &= columns.source_id.in_(sa.select(schema.sources.c.id))
         return of_kbs
 
     for table in tables():
-        if table is name_uses:
+        if table is schema.name_uses:
             yield table.name, _uses(transaction, kb_ids)
         else:
             table_rows = copying.rows(transaction, table, condition(table))
@@ -111,13 +103,13 @@ def _graph(
     relations, subjects = workspace_schema.relations.c, workspace_schema.subjects.c
     evidence = workspace_schema.relation_evidence.c
     mentions = workspace_schema.annotation_subjects.c
-    chunk_seqs = sa.select(chunks.c.seq).where(chunks.c.kb_id.in_(kb_ids))
+    chunk_seqs = sa.select(schema.chunks.c.seq).where(schema.chunks.c.kb_id.in_(kb_ids))
     query = sa.select(mentions.subject_id).where(mentions.chunk_seq.in_(chunk_seqs)).distinct()
     entity_ids = set(transaction.scalars(query))
     query = sa.select(evidence.relation_id).where(evidence.chunk_seq.in_(chunk_seqs)).distinct()
     related = set(transaction.scalars(query))
     places = set(kb_ids)
-    for table in (documents, chunks):
+    for table in (schema.documents, schema.chunks):
         query = sa.select(table.c.id).where(table.c.kb_id.in_(kb_ids))
         places.update(transaction.scalars(query))
     ends = (relations[name] for name in workspace_schema.ENDS)
@@ -140,7 +132,7 @@ def _graph(
 
 
 def _uses(transaction: Transaction, kb_ids: Sequence[str]) -> Iterator[Values]:
-    for row in transaction.execute(sa.select(name_uses).order_by(name_uses.c.name)):
+    for row in transaction.execute(sa.select(schema.name_uses).order_by(schema.name_uses.c.name)):
         ids = (uuid5(NAMESPACE_URL, f"urn:kbkit:{row.name}:{n + 1}").hex for n in range(row.times))
         numbers = [n for n, id_ in enumerate(ids, 1) if id_ in kb_ids]
         if numbers:
@@ -149,9 +141,9 @@ def _uses(transaction: Transaction, kb_ids: Sequence[str]) -> Iterator[Values]:
 
 def _values(table: Table, row: Row) -> Values:
     values = {name: to_json(value) for name, value in row.items()}
-    if table is knowledge_bases:  # state of the vector index
+    if table is schema.knowledge_bases:  # state of the vector index
         values |= {"collection": "", "applied_seq": 0}
-    if table is deleted_documents:  # as in an empty trash
+    if table is schema.deleted_documents:  # as in an empty trash
         values |= {"content": "", "metadata": {}}
     return values
 
@@ -181,9 +173,9 @@ def _check_value(column: Column[Any], value: Any) -> Any:
     is_valid = True
     kind = column.type
     try:
-        if isinstance(kind, Json):
-            json.dumps(check_shape(value, kind.shape), allow_nan=False).encode()
-        elif isinstance(kind, UtcDateTime):
+        if isinstance(kind, schema.Json):
+            json.dumps(schema.check_shape(value, kind.shape), allow_nan=False).encode()
+        elif isinstance(kind, schema.UtcDateTime):
             value = datetime.fromisoformat(value)
             is_valid = value.tzinfo is not None
         elif kind.python_type is bytes:
@@ -210,12 +202,14 @@ _MARK = ".restored."
 
 def note(transaction: Transaction, token: str) -> None:
     """Record a token that `counts` finds after this transaction is committed."""
-    transaction.insert_one(name_uses, name=_MARK + token, times=1)
+    transaction.insert_one(schema.name_uses, name=_MARK + token, times=1)
 
 
 def counts(transaction: Transaction, token: str) -> bool:
-    return bool(transaction.first([name_uses.c.times], name_uses.c.name == _MARK + token))
+    return bool(
+        transaction.first([schema.name_uses.c.times], schema.name_uses.c.name == _MARK + token)
+    )
 
 
 def forget(transaction: Transaction, token: str) -> None:
-    transaction.delete(name_uses, name_uses.c.name == _MARK + token)
+    transaction.delete(schema.name_uses, schema.name_uses.c.name == _MARK + token)

@@ -9,16 +9,8 @@ from urllib.parse import urlsplit
 
 import sqlalchemy as sa
 
+from kbkit import models
 from kbkit.errors import NotFoundError
-from kbkit.models import (
-    Chunk,
-    Document,
-    DocumentState,
-    DocumentType,
-    Filters,
-    StatementType,
-    SubjectKind,
-)
 from kbkit.models.documents import image_names_of, version_of
 from kbkit.paths import matches
 from kbkit.stores.catalog import workspace_schema
@@ -33,24 +25,24 @@ from kbkit.stores.catalog.schema import chunks, deleted_documents, documents, kn
 from kbkit.stores.catalog.workspace_schema import annotation_subjects, entries, subjects
 from kbkit.text.markdown.structure import passage_ends
 
-_TYPES = {str(each): each for each in DocumentType}
-_STATES = {str(each): each for each in DocumentState}
+_TYPES = {str(each): each for each in models.DocumentType}
+_STATES = {str(each): each for each in models.DocumentState}
 
 
-def document_of(row: Sequence[Any]) -> Document:
+def document_of(row: Sequence[Any]) -> models.Document:
     """Return the document of a row of `DOCUMENT_COLUMNS`."""
     values = [*row]
     values[4], values[5], values[7] = _TYPES[row[4]], tuple(row[5]), _STATES[row[7]]
-    return Document(*values)
+    return models.Document(*values)
 
 
-def _chunk(row: Sequence[Any]) -> Chunk:
+def _chunk(row: Sequence[Any]) -> models.Chunk:
     values = [*row]
     values[6] = tuple(row[6])
-    return Chunk(*values)
+    return models.Chunk(*values)
 
 
-def get_document(transaction: Transaction, kb_id: str, document_id: str) -> Document:
+def get_document(transaction: Transaction, kb_id: str, document_id: str) -> models.Document:
     is_named = (documents.c.id == document_id) | (documents.c.uri == document_id)
     row = transaction.first(DOCUMENT_COLUMNS, documents.c.kb_id == kb_id, is_named)
     if row is None:
@@ -83,18 +75,18 @@ def iter_documents(
     among: Collection[str] | None = None,
     content: bool = True,
     in_trash: bool = True,
-) -> Iterator[Document]:
+) -> Iterator[models.Document]:
     """Iterate over documents by URI, from after a URI; ``among`` are document ids."""
     columns = DOCUMENT_COLUMNS if content else _WITHOUT_CONTENT
     query = sa.select(*columns).where(documents.c.kb_id == kb_id, documents.c.uri > after)
     if not in_trash:
-        query = query.where(documents.c.state != DocumentState.GONE.value)
+        query = query.where(documents.c.state != models.DocumentState.GONE.value)
     for row in transaction.execute(query.order_by(documents.c.uri)).yield_per(100):
         if among is None or row.id in among:
             yield document_of(row)
 
 
-def documents_of(transaction: Transaction, document_ids: Collection[str]) -> list[Document]:
+def documents_of(transaction: Transaction, document_ids: Collection[str]) -> list[models.Document]:
     query = sa.select(*DOCUMENT_COLUMNS).where(transaction.is_in(documents.c.id, document_ids))
     return [document_of(row) for row in transaction.execute(query)]
 
@@ -129,7 +121,7 @@ def iter_chunks(
     *,
     after: tuple[str, int] = ("", -1),
     limit: int | None = None,
-) -> Iterator[Chunk]:
+) -> Iterator[models.Chunk]:
     query = sa.select(*CHUNK_COLUMNS).join(documents, documents.c.id == chunks.c.document_id)
     query = query.where(chunks.c.kb_id == kb_id, later_than(after))
     query = query.order_by(documents.c.uri, chunks.c.position)
@@ -141,7 +133,7 @@ def iter_chunks(
 
 def neighbours(
     transaction: Transaction, kb_id: str, chunk_id: str, before: int, after: int
-) -> list[Chunk]:
+) -> list[models.Chunk]:
     """Return a chunk with its neighbours in the document."""
     columns = chunks.c.document_id, chunks.c.position
     place = transaction.first(columns, chunks.c.id == chunk_id, chunks.c.kb_id == kb_id)
@@ -165,10 +157,12 @@ def places_by_id(
     return {chunk_id: place_of[chunk_id] for chunk_id in chunk_ids if chunk_id in place_of}
 
 
-def get_chunks(transaction: Transaction, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
+def get_chunks(
+    transaction: Transaction, seqs: Sequence[int]
+) -> dict[int, tuple[models.Chunk, models.Document]]:
     """Return existing chunks by ``seq``, with their documents (``content`` empty)."""
-    by_id: dict[str, Document] = {}
-    passages: dict[int, tuple[Chunk, Document]] = {}
+    by_id: dict[str, models.Document] = {}
+    passages: dict[int, tuple[models.Chunk, models.Document]] = {}
     for row in transaction.execute(_PASSAGES.where(transaction.is_in(chunks.c.seq, seqs))):
         if row[2] not in by_id:
             by_id[row[2]] = document_of(row[10:])
@@ -176,7 +170,7 @@ def get_chunks(transaction: Transaction, seqs: Sequence[int]) -> dict[int, tuple
     return passages
 
 
-def list_documents(transaction: Transaction, kb_id: str) -> list[Document]:
+def list_documents(transaction: Transaction, kb_id: str) -> list[models.Document]:
     """List documents by URI; ``content`` is empty."""
     query = sa.select(*_WITHOUT_CONTENT).where(documents.c.kb_id == kb_id)
     # sorted here, so that SQLite reads the covering index and not the texts
@@ -219,7 +213,7 @@ _VERSION = sa.type_coerce(documents.c.metadata, sa.JSON)["version"].label("versi
 """Version in a source's metadata, as a JSON value."""
 
 
-def matching_documents(transaction: Transaction, kb_id: str, filters: Filters) -> set[str]:
+def matching_documents(transaction: Transaction, kb_id: str, filters: models.Filters) -> set[str]:
     """Return the ids of matching documents; filters on ratings are ignored."""
     conditions = [documents.c.kb_id == kb_id]
     if filters.document_type:
@@ -262,7 +256,7 @@ def _version(row: Any) -> str:
 def tag_counts(transaction: Transaction, kb_id: str) -> dict[str, int]:
     """Count searchable documents by tag, the most frequent first."""
     listed = list_documents(transaction, kb_id)
-    tags = (each.tags for each in listed if each.state is not DocumentState.GONE)
+    tags = (each.tags for each in listed if each.state is not models.DocumentState.GONE)
     counts = Counter(chain.from_iterable(tags))
     return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
 
@@ -294,7 +288,7 @@ class NamedSubject(NamedTuple):
     """A name of a subject; `root` is the id of the main name."""
 
     id: str
-    kind: SubjectKind
+    kind: models.SubjectKind
     key: str
     name: str
     root: str
@@ -336,11 +330,11 @@ def graph_state(transaction: Transaction, kb_id: str) -> str:
     return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
 
-def iter_frames(transaction: Transaction, kb_id: str) -> Iterator[tuple[int, StatementType]]:
+def iter_frames(transaction: Transaction, kb_id: str) -> Iterator[tuple[int, models.StatementType]]:
     query = sa.select(_rows.c.chunk_seq, _rows.c.frame).where(_rows.c.kb_id == kb_id)
     query = query.where(_rows.c.frame != "").order_by(_rows.c.chunk_seq, _rows.c.position)
     for seq, frame in transaction.execute(query):
-        yield seq, StatementType(frame)
+        yield seq, models.StatementType(frame)
 
 
 def mentions(transaction: Transaction, kb_id: str) -> dict[str, list[int]]:
@@ -355,7 +349,7 @@ def mentions(transaction: Transaction, kb_id: str) -> dict[str, list[int]]:
 def names(transaction: Transaction) -> dict[str, NamedSubject]:
     table = subjects.c
     query = sa.select(table.id, table.kind, table.key, table.name, table.alias_of)
-    kinds = {kind.value: kind for kind in SubjectKind}
+    kinds = {kind.value: kind for kind in models.SubjectKind}
     return {
         row.id: NamedSubject(row.id, kinds[row.kind], row.key, row.name, row.alias_of or row.id)
         for row in transaction.execute(query)

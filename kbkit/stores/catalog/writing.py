@@ -9,15 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from kbkit.models import (
-    Chunk,
-    DeletedDocument,
-    Document,
-    DocumentState,
-    DocumentType,
-    Labels,
-    SourceDocument,
-)
+from kbkit import models
 from kbkit.models.values import from_dict
 from kbkit.stores.catalog import (
     chunk_annotations,
@@ -43,11 +35,11 @@ from kbkit.stores.catalog.summaries import NewSummary
 class NewDocument:
     """A document to store, whose type and tags already include `labels` by a person."""
 
-    document: Document
+    document: models.Document
     chunks: Sequence[NewChunk]
     source_id: str | None
     run_id: int | None
-    labels: Labels
+    labels: models.Labels
     is_index: bool = False
     summary: NewSummary | None = None
 
@@ -57,8 +49,8 @@ class StoredVersion:
     """State of a stored document, which decides whether to store it again."""
 
     content_hash: str
-    state: DocumentState
-    labels: Labels
+    state: models.DocumentState
+    labels: models.Labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +61,12 @@ class ChunkChanges:
     removed: int = 0
 
 
-def states(transaction: Transaction, document_ids: Sequence[str]) -> dict[str, DocumentState]:
+def states(
+    transaction: Transaction, document_ids: Sequence[str]
+) -> dict[str, models.DocumentState]:
     query = sa.select(documents.c.id, documents.c.state)
     rows = transaction.execute(query.where(documents.c.id.in_(document_ids)))
-    return {row.id: DocumentState(row.state) for row in rows}
+    return {row.id: models.DocumentState(row.state) for row in rows}
 
 
 def ids_by_uri(transaction: Transaction, kb_id: str, uris: Collection[str]) -> dict[str, str]:
@@ -90,16 +84,16 @@ def stored_versions(
     labels = columns.given_type, columns.given_tags
     query = sa.select(columns.id, columns.content_hash, columns.state, *labels)
     return {
-        row.id: StoredVersion(row.content_hash, DocumentState(row.state), labels_of(row))
+        row.id: StoredVersion(row.content_hash, models.DocumentState(row.state), labels_of(row))
         for row in transaction.execute(query.where(transaction.is_in(columns.id, document_ids)))
     }
 
 
-def labels(transaction: Transaction, kb_id: str, uri: str) -> Labels:
+def labels(transaction: Transaction, kb_id: str, uri: str) -> models.Labels:
     """Return a document's labels; empty for unknown URIs."""
     columns = documents.c.given_type, documents.c.given_tags
     row = transaction.first(columns, documents.c.kb_id == kb_id, documents.c.uri == uri)
-    return Labels() if row is None else labels_of(row)
+    return models.Labels() if row is None else labels_of(row)
 
 
 def replace_documents(
@@ -173,7 +167,7 @@ class Touch:
     """A check of an unchanged or unreadable document; ``None`` keeps the fetch time."""
 
     document_id: str
-    state: DocumentState
+    state: models.DocumentState
     fetched_at: datetime | None
     run_id: int | None
 
@@ -202,7 +196,7 @@ def retire_document(transaction: Transaction, kb_id: str, document_id: str) -> C
     _remove_chunks(transaction, kb_id, rows)
     _forget_derived(transaction, [document_id])
     # without a hash, so that a returning document is stored in full
-    gone = {"state": DocumentState.GONE.value, "content_hash": ""}
+    gone = {"state": models.DocumentState.GONE.value, "content_hash": ""}
     transaction.update(documents, documents.c.id == document_id, **gone)
     knowledge_bases.touch(transaction, kb_id)
     return ChunkChanges(removed=len(rows))
@@ -235,7 +229,7 @@ def origin(transaction: Transaction, document_id: str) -> tuple[str | None, int 
 def unseen_documents(transaction: Transaction, source_id: str, run_id: int) -> list[str]:
     """Return the ids of a source's documents that a run did not find and that are not gone yet."""
     query = sa.select(documents.c.id).where(documents.c.source_id == source_id)
-    is_there = documents.c.state != DocumentState.GONE.value
+    is_there = documents.c.state != models.DocumentState.GONE.value
     was_unseen = sa.func.coalesce(documents.c.run_id, 0) != run_id
     return transaction.scalars(query.where(is_there, was_unseen))
 
@@ -244,7 +238,7 @@ def unseen_documents(transaction: Transaction, source_id: str, run_id: int) -> l
 class NewChunk:
     """A chunk to store; `terms` are joined by spaces."""
 
-    chunk: Chunk
+    chunk: models.Chunk
     terms: str
     length: int
     embed_hash: str
@@ -330,8 +324,8 @@ class TrashedDocument:
 
     id: str
     source_id: str | None
-    document: SourceDocument
-    labels: Labels
+    document: models.SourceDocument
+    labels: models.Labels
 
 
 def forget_deleted(transaction: Transaction, kb_id: str, uris: Collection[str]) -> None:
@@ -350,14 +344,14 @@ def owners_of_deleted(
     return {row.uri: (row.id, row.source_id) for row in rows}
 
 
-def list_deleted(transaction: Transaction, kb_id: str) -> list[DeletedDocument]:
+def list_deleted(transaction: Transaction, kb_id: str) -> list[models.DeletedDocument]:
     columns = deleted_documents.c
     rows = transaction.execute(
         sa.select(columns.id, columns.uri, columns.title, columns.document_type, columns.deleted_at)
         .where(columns.kb_id == kb_id, columns.content != "")
         .order_by(columns.deleted_at.desc(), columns.uri)
     )
-    return [DeletedDocument(**row._mapping) for row in rows]
+    return [models.DeletedDocument(**row._mapping) for row in rows]
 
 
 def get_deleted(
@@ -373,13 +367,13 @@ def get_deleted(
     if row is None:
         return None
     return TrashedDocument(
-        row.id, row.source, from_dict(SourceDocument, dict(row._mapping)), labels_of(row)
+        row.id, row.source, from_dict(models.SourceDocument, dict(row._mapping)), labels_of(row)
     )
 
 
-def labels_of(row: Any) -> Labels:
-    return Labels(
-        None if row.given_type is None else DocumentType(row.given_type),
+def labels_of(row: Any) -> models.Labels:
+    return models.Labels(
+        None if row.given_type is None else models.DocumentType(row.given_type),
         None if row.given_tags is None else tuple(row.given_tags),
     )
 

@@ -19,13 +19,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.stores.snapshots.chunk_table import (
-    ChunkTable,
-    Score,
-    forget_pages,
-    read_arrays,
-    write_arrays,
-)
+from kbkit.stores.snapshots import chunk_table
 
 _FORMAT = "8"
 Postings = tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]
@@ -108,7 +102,7 @@ class MappedTexts(Sequence[str]):
 
 
 @dataclass(frozen=True)
-class Snapshot(ChunkTable):
+class Snapshot(chunk_table.ChunkTable):
     """A chunk table with terms and vectors.
 
     Attributes:
@@ -149,7 +143,7 @@ class Snapshot(ChunkTable):
         """Map terms to postings by row; absent terms are left out."""
         return {term: self.postings(number) for term, number in self.numbers(terms).items()}
 
-    def scores_of(self, rows: NDArray[np.int64], score: Score) -> NDArray[np.float32]:
+    def scores_of(self, rows: NDArray[np.int64], score: chunk_table.Score) -> NDArray[np.float32]:
         # chunks of a document are adjacent, so long runs are scored without copying
         ends = np.flatnonzero(np.diff(rows) != 1) + 1
         if len(ends) * _RUN >= len(rows):
@@ -215,14 +209,14 @@ def save(snapshot: Snapshot, path: Path) -> None:
         tensors[f"{name}.starts"], tensors[f"{name}.values"] = lists.starts, lists.values
     for name in _TEXTS:
         tensors[name] = _pack_texts(getattr(snapshot, name))
-    write_arrays(path, tensors, {"format": _FORMAT, "embedder": snapshot.embedder})
+    chunk_table.write_arrays(path, tensors, {"format": _FORMAT, "embedder": snapshot.embedder})
 
 
 def save_summaries(
     path: Path, embedder: str, document_ids: Sequence[str], vectors: NDArray[np.float32]
 ) -> None:
     arrays: dict[str, Any] = {"document_ids": _pack_texts(document_ids), "vectors": vectors}
-    write_arrays(path, arrays, {"format": _FORMAT, "embedder": embedder})
+    chunk_table.write_arrays(path, arrays, {"format": _FORMAT, "embedder": embedder})
 
 
 def load_summaries(path: Path, embedder: str) -> tuple[list[str], NDArray[np.float32]]:
@@ -231,7 +225,7 @@ def load_summaries(path: Path, embedder: str) -> tuple[list[str], NDArray[np.flo
     Raises:
         OSError, ValueError, KeyError: It is missing, damaged or of another embedder or version.
     """
-    metadata, arrays = read_arrays(path)
+    metadata, arrays = chunk_table.read_arrays(path)
     ids, vectors = list(MappedTexts(arrays["document_ids"])), arrays["vectors"]
     if metadata != {"format": _FORMAT, "embedder": embedder} or len(vectors) != len(ids):
         raise ValueError(f"{path.name} is not the file of summaries that was written")
@@ -246,7 +240,7 @@ def _pack_texts(texts: Iterable[str]) -> NDArray[np.uint8]:
 def load(path: Path) -> Snapshot | None:
     """Map a snapshot; ``None`` if it is missing, damaged or of another version."""
     try:
-        metadata, arrays = read_arrays(path)
+        metadata, arrays = chunk_table.read_arrays(path)
         if metadata["format"] != _FORMAT:
             return None
         values: dict[str, Any] = {name: arrays[name] for name in (*_ARRAYS, *_TEXTS)}
@@ -330,7 +324,9 @@ def write_codes(path: Path, vectors: NDArray[np.float32]) -> None:
         part = np.ascontiguousarray(vectors[start : start + _AT_ONCE])
         codes[start : start + _AT_ONCE] = quantiser.compute_codes(part)
     centroids = faiss.vector_to_array(quantiser.centroids)
-    write_arrays(path, {"centroids": centroids, "codes": codes}, {"format": _CODES_FORMAT})
+    chunk_table.write_arrays(
+        path, {"centroids": centroids, "codes": codes}, {"format": _CODES_FORMAT}
+    )
 
 
 def codes_path(file: Path) -> Path:
@@ -353,7 +349,7 @@ def renew_codes(coded: Snapshot | SummaryPart) -> None:
     coded.cache.pop("codes")
     if codes_of(coded) is None:
         write_codes(codes_path(coded.cache["file"]), coded.vectors)
-        forget_pages(coded.vectors)
+        chunk_table.forget_pages(coded.vectors)
         coded.cache.pop("codes")
 
 
@@ -362,7 +358,7 @@ def load_codes(path: Path, vectors: NDArray[np.float32]) -> VectorCodes | None:
     if not available():
         return None
     with contextlib.suppress(OSError, KeyError, TypeError, ValueError, IndexError, RecursionError):
-        metadata, arrays = read_arrays(path)
+        metadata, arrays = chunk_table.read_arrays(path)
         number, dimensions = vectors.shape
         centroids, codes = arrays["centroids"], arrays["codes"]
         fits = codes.shape == (number, dimensions // 4) and codes.dtype == np.uint8
