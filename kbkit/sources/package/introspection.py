@@ -225,7 +225,7 @@ def load_package(name: str) -> Any:
     loader.finder = Finder()
     top = name.partition(".")[0]
     try:
-        package = loader.load(top)
+        package = loader.load(top, try_relative_path=False)
         root = package[name.partition(".")[2]] if "." in name else package
     except (ModuleNotFoundError, griffe.LoadingError) as error:
         raise SourceError(

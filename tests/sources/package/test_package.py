@@ -167,6 +167,15 @@ def test_one_module_of_a_package(toykit) -> None:
     assert sorted(rest) == ["toykit", "toykit.Engine", "toykit.helper"]
 
 
+def test_folder_of_the_same_name_in_the_working_directory_is_not_read(
+    toykit, tmp_path, monkeypatch
+) -> None:
+    (tmp_path / "work" / "toykit").mkdir(parents=True)
+    (tmp_path / "work" / "toykit" / "__init__.py").write_text('"""Another."""\n')
+    monkeypatch.chdir(tmp_path / "work")
+    assert "toykit.helper" in documents("toykit")
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
