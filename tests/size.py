@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "kbkit"
-BUDGET = {"modules": 336, "code": 62_864, "docstrings": 9_191}
+BUDGET = {"modules": 336, "code": 61_514, "docstrings": 9_157}
 """Lower these when the package has shrunk."""
 _NO_CODE = {
     tokenize.COMMENT,

@@ -236,10 +236,12 @@ def test_misbehaving_hub_leaves_no_model(hub, here, wrong, message):
 
 
 def test_redirect_to_a_private_address_is_refused(hub, here, monkeypatch):
-    refused = addresses._private
-    monkeypatch.setattr(
-        addresses, "_private", lambda known: "" if str(known) == "127.0.0.1" else refused(known)
-    )
+    refusal = addresses._refusal
+
+    def refuse_others(address, *permissions):
+        return "" if str(address) == "127.0.0.1" else refusal(address, *permissions)
+
+    monkeypatch.setattr(addresses, "_refusal", refuse_others)
     port = urlsplit(hub.url).port
     for target in (f"http://127.0.0.2:{port}/x", "http://169.254.169.254/x", "http://10.0.0.1/x"):
         hub.wrong = f"redirect {target}"

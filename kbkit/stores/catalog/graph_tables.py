@@ -39,7 +39,7 @@ class GraphTable:
         links: Links between documents.
     """
 
-    database: Database
+    _database: Database
     entities: Mapping[str, Entity]
     relations: Sequence[Edge]
     definitions: Mapping[str, Sequence[int]]
@@ -81,7 +81,7 @@ class GraphTable:
             table = annotation_subjects.c
             query = sa.select(table.subject_id, table.chunk_seq)
             chunks_of: dict[str, set[int]] = {id_: set() for id_ in missing}
-            with self.database.read() as transaction:
+            with self._database.read() as transaction:
                 mentions = query.where(transaction.is_in(table.subject_id, list(roots)))
                 for subject_id, seq in transaction.execute(mentions):
                     chunks_of[roots[subject_id]].add(seq)

@@ -143,9 +143,9 @@ def test_json_lines(tmp_path: Path) -> None:
     assert [event.reason for event in results if event.reason] == [
         "line 3: uri is the same as in line 1",
         "line 4: content: is missing",
-        "line 5: colour: unknown key; there are uri, content, title, document_type, tags, "
+        "line 5: colour: unknown key; choose from uri, content, title, document_type, tags, "
         "metadata, license, license_url, attribution",
-        "line 6: document_type: 'novel' is unknown; there are manual, tutorial, api_spec, faq, "
+        "line 6: document_type: 'novel' is unknown; choose from manual, tutorial, api_spec, faq, "
         "policy, reference, other",
         "line 7: tags: must be a valid list",
         "line 8: uri: must be a valid string",
@@ -153,7 +153,7 @@ def test_json_lines(tmp_path: Path) -> None:
         "line 11: not JSON (Expecting ',' delimiter at column 1)",
         "line 12: not UTF-8",
         "line 14: not JSON (NaN is not a JSON number)",
-        "line 15: text: unknown key; there are uri, content, title, document_type, tags, "
+        "line 15: text: unknown key; choose from uri, content, title, document_type, tags, "
         "metadata, license, license_url, attribution",
         "line 16: gone from its source already when it was exported",
         "line 17: nested too deeply",
