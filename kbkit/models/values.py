@@ -242,10 +242,10 @@ def did_you_mean(name: object, choices: Iterable[str], otherwise: str = "") -> s
     names = list(map(str, choices))
     if matches := get_close_matches(str(name)[:_MAX_NAME_LENGTH], names, 1):
         return f"did you mean {matches[0]!r}?"
-    if otherwise:
-        return otherwise
+    if otherwise or not names:
+        return otherwise or "leave it out"
     remainder = f" and {len(names) - _MAX_NAMES:,} more" if len(names) > _MAX_NAMES else ""
-    return f"choose from {', '.join(names[:_MAX_NAMES]) or 'none'}{remainder}"
+    return f"choose from {', '.join(names[:_MAX_NAMES])}{remainder}"
 
 
 def check_match(what: str, expected: str | None, version: str) -> None:

@@ -10,4 +10,4 @@ def test_suggestion_is_the_nearest_name_or_a_short_list():
     assert message.startswith("choose from page-0, page-1, ")
     assert message.endswith("page-19 and 1,480 more")
     assert did_you_mean("zzz", names, "list them") == "list them"
-    assert did_you_mean("zzz", []) == "choose from none"
+    assert did_you_mean("zzz", []) == "leave it out"
