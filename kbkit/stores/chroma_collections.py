@@ -41,11 +41,23 @@ OF_A_COLLECTION = (
 
 
 class ChromaCollections(VectorStore):
-    """A `kbkit.stores.backend.VectorStore` on one of Chroma's clients."""
+    """A `kbkit.stores.backend.VectorStore` on Chroma's ``ServerAPI``.
+
+    ``chromadb.PersistentClient`` caches its systems, ``chromadb.HttpClient`` leaks them and has no
+    timeouts.
+    """
+
+    most_records = _BATCH  # per call
 
     def __init__(self) -> None:
         super().__init__()
         self._collections: dict[str, Collection] = {}
+        self._api: Any = None
+        self._place: dict[str, str] = {}
+
+    @abstractmethod
+    def _connect(self) -> Any:
+        """Return Chroma's API; open it if needed."""
 
     @abstractmethod
     def _explain_errors(self) -> AbstractContextManager[None]:
@@ -54,31 +66,21 @@ class ChromaCollections(VectorStore):
     def _changing(self) -> AbstractContextManager[None]:
         return self._explain_errors()
 
-    @abstractmethod
-    def _max_batch(self) -> int: ...
-
-    @abstractmethod
-    def _create_collection(self, name: str) -> Collection: ...
-
-    @abstractmethod
-    def _open_collection(self, name: str) -> Collection: ...
-
-    @abstractmethod
-    def _drop_collection(self, name: str) -> None:
-        """Delete a collection, if it exists."""
-
     def _fitting(self, payload: VectorPayload) -> VectorPayload:
         return payload
 
     def create(self, name: str, dimensions: int) -> None:
         """Create an empty collection; Chroma takes the dimensions from the first vectors."""
         with self._changing():
-            self._collections[name] = self._create_collection(name)
+            # the upper layer would add this key; the default one would download a model
+            config = {**HNSW, "embedding_function": None}
+            model = self._connect().create_collection(name, configuration=config, **self._place)
+            self._collections[name] = self._wrap(model)
 
     def drop(self, name: str) -> None:
         self._collections.pop(name, None)
-        with self._changing():
-            self._drop_collection(name)
+        with self._changing(), suppress(import_chromadb().errors.NotFoundError):
+            self._connect().delete_collection(name, **self._place)
 
     def count(self, name: str) -> int:
         with self._explain_errors():
@@ -86,14 +88,13 @@ class ChromaCollections(VectorStore):
 
     def items(self, name: str) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
         with self._explain_errors():
-            collection, size = self._collection(name), min(_BATCH, self._max_batch())
-            start = 0
-            while True:
-                part = collection.get(limit=size, offset=start, include=["embeddings"])
-                if not part["ids"]:
+            collection = self._collection(name)
+            for part in self._parts(sys.maxsize):
+                size = part.stop - part.start
+                page = collection.get(limit=size, offset=part.start, include=["embeddings"])
+                if not page["ids"]:
                     return
-                yield list(part["ids"]), np.asarray(part["embeddings"], np.float32)
-                start += size
+                yield list(page["ids"]), np.asarray(page["embeddings"], np.float32)
 
     def upsert(
         self,
@@ -129,15 +130,21 @@ class ChromaCollections(VectorStore):
         collection = self._collections.get(name)
         if collection is None:
             try:
-                collection = self._collections[name] = self._open_collection(name)
+                model = self._connect().get_collection(name, **self._place)
             except Exception as error:
                 if str(error) != f"Collection [{name}] does not exist":
                     raise
                 raise CollectionError(f"Chroma has no collection {name}") from error
+            collection = self._collections[name] = self._wrap(model)
         return collection
 
+    def _wrap(self, model: Any) -> Collection:
+        from chromadb.api.models.Collection import Collection as Wrapper
+
+        return Wrapper(client=self._api, model=model, embedding_function=None)
+
     def _parts(self, count: int) -> Iterator[slice]:
-        size = self._max_batch()
+        size = min(self.most_records, int(self._connect().get_max_batch_size()))
         return (slice(start, start + size) for start in range(0, count, size))
 
 
@@ -156,7 +163,6 @@ def import_chromadb() -> ModuleType:
         sys.modules[slow] = None  # type: ignore[assignment]  # documented: makes import fail
     try:
         import chromadb
-        import chromadb.api.shared_system_client
         import chromadb.config
     finally:
         if hide:
@@ -177,16 +183,14 @@ class ChromaServer(ChromaCollections):
     """A `kbkit.stores.backend.VectorStore` on a server.
 
     Collections are kept if the server does not answer; faulty ones are rebuilt from the catalog.
-    ``chromadb.HttpClient`` has no timeouts and leaks memory, so this uses a lower layer.
     """
+
+    most_records = _RECORDS
 
     def __init__(self, address: ChromaAddress, workspace: str) -> None:
         super().__init__()
         self.address = address
         self.suffix = hashlib.blake2b(workspace.encode(), digest_size=6).hexdigest()
-        self._api: Any = None
-        self._batch_limit = _RECORDS
-        self._place: dict[str, str] = {}
 
     def close(self) -> None:
         self._collections.clear()
@@ -229,37 +233,13 @@ class ChromaServer(ChromaCollections):
             "database": address.database or chromadb.config.DEFAULT_DATABASE,
         }
         try:
-            self._batch_limit = min(_RECORDS, int(api.get_max_batch_size()))
+            int(api.get_max_batch_size())  # fails if it is not a server of Chroma
             api.get_database(self._place["database"], self._place["tenant"])
         except BaseException:
             api._session.close()
             raise
         self._api = api
         return api
-
-    def _max_batch(self) -> int:
-        self._connect()
-        return self._batch_limit
-
-    def _create_collection(self, name: str) -> Collection:
-        # the upper layer would add this key
-        config = {**HNSW, "embedding_function": None}
-        api = self._connect()
-        return self._wrap(api.create_collection(name, configuration=config, **self._place))
-
-    def _open_collection(self, name: str) -> Collection:
-        api = self._connect()
-        return self._wrap(api.get_collection(name, **self._place))
-
-    def _drop_collection(self, name: str) -> None:
-        api = self._connect()
-        with suppress(import_chromadb().errors.NotFoundError):
-            api.delete_collection(name, **self._place)
-
-    def _wrap(self, model: Any) -> Collection:
-        from chromadb.api.models.Collection import Collection as Wrapper
-
-        return Wrapper(client=self._api, model=model, embedding_function=None)
 
     def _fitting(self, payload: VectorPayload) -> VectorPayload:
         fitting, remaining = {}, _METADATA_BYTES

@@ -17,21 +17,15 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from kbkit.errors import StoreUnreachableError, WorkspaceError
 from kbkit.paths import replacing
 from kbkit.stores.backend import CollectionError
-from kbkit.stores.chroma_collections import (
-    HNSW,
-    OF_A_COLLECTION,
-    ChromaCollections,
-    import_chromadb,
-)
+from kbkit.stores.chroma_collections import OF_A_COLLECTION, ChromaCollections, import_chromadb
 
 if TYPE_CHECKING:
-    from chromadb.api import ClientAPI
     from chromadb.config import Settings
 
     from kbkit.stores.chroma_collections import Collection
@@ -45,7 +39,6 @@ class ChromaStore(ChromaCollections):
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self.folder = folder
-        self._client: ClientAPI | None = None
         self._checksums = FolderChecksums(folder)
         self._writing = False
         self._failed = False
@@ -61,10 +54,10 @@ class ChromaStore(ChromaCollections):
     def close(self) -> None:
         with suppress(OSError):
             self._keep()
-        if self._client is not None:
+        if self._api is not None:
             with self._explain_errors():
-                self._client.close()  # type: ignore[attr-defined]  # its stubs lack it
-        self._client = None
+                self._api._system.stop()
+        self._api = None
         self._collections.clear()
 
     def reopen(self) -> None:
@@ -75,7 +68,7 @@ class ChromaStore(ChromaCollections):
         """
         with suppress(WorkspaceError):  # a failed client may fail again
             self.close()
-        self._client = None
+        self._api = None
         self._failed = self._writing = False
         if self.folder.exists() and not self.folder.is_dir():
             raise StoreUnreachableError(
@@ -110,45 +103,26 @@ class ChromaStore(ChromaCollections):
 
     def _open(self) -> None:
         chromadb = import_chromadb()
-        settings = _settings().model_copy()
-        try:
-            self._client = chromadb.PersistentClient(str(self.folder), settings=settings)
-        except BaseException:
-            self._forget()
-            raise
-
-    def _forget(self) -> None:
-        systems = import_chromadb().api.shared_system_client.SharedSystemClient
-        systems._identifier_to_system.pop(str(self.folder), None)
+        settings = _settings().model_copy(update={"persist_directory": str(self.folder)})
+        system = chromadb.config.System(settings)
+        api = system.instance(chromadb.api.ServerAPI)
+        system.start()
+        self._api = api
 
     def _empty(self, fault: str) -> None:
-        self._forget()
         _log.warning("%s %s; it is rebuilt from the catalog", self.folder, fault)
         shutil.rmtree(self.folder)
 
-    def _connect(self) -> ClientAPI:
-        if self._client is None:
+    def _connect(self) -> Any:
+        if self._api is None:
             self.reopen()
-        assert self._client is not None
-        return self._client
+        return self._api
 
-    def _max_batch(self) -> int:
-        return self._connect().get_max_batch_size()
-
-    def _create_collection(self, name: str) -> Collection:
-        # the default embedding function would download a model
-        return self._connect().create_collection(name, embedding_function=None, configuration=HNSW)
-
-    def _open_collection(self, name: str) -> Collection:
-        client = self._connect()
-        if not self._writing:  # opening reads the files
+    def _collection(self, name: str) -> Collection:
+        self._connect()
+        if name not in self._collections and not self._writing:  # opening reads the files
             self._check()
-        return client.get_collection(name, embedding_function=None)
-
-    def _drop_collection(self, name: str) -> None:
-        client = self._connect()
-        if any(collection.name == name for collection in client.list_collections()):
-            client.delete_collection(name)
+        return super()._collection(name)
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
@@ -188,7 +162,8 @@ class ChromaStore(ChromaCollections):
 
 @lru_cache(maxsize=1)
 def _settings() -> Settings:
-    settings: Settings = import_chromadb().config.Settings(anonymized_telemetry=False)
+    chromadb = import_chromadb()
+    settings: Settings = chromadb.config.Settings(anonymized_telemetry=False, is_persistent=True)
     return settings
 
 

@@ -55,7 +55,7 @@ def interrupt_a_write(folder, count):
     store = ChromaStore(folder)
     store.reopen()
     write(store, SAVED, count)
-    store._client.close()
+    store._api._system.stop()
 
 
 @pytest.fixture
