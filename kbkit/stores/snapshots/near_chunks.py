@@ -2,19 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.stores.snapshots.chunk_table import Score
 from kbkit.stores.snapshots.segments import SegmentedSnapshot
-from kbkit.stores.snapshots.snapshot import (
-    JoinedCodes,
-    SummaryPart,
-    VectorCodes,
-    available,
-    codes_of,
-)
+from kbkit.stores.snapshots.snapshot import JoinedCodes, SummaryPart, available, codes_of
 
 _SCAN_LIMIT = 8_000_000
 """Numbers up to which all vectors are scanned, without codes: 31,000 vectors of 256 dimensions.
@@ -61,7 +56,7 @@ def _by_segment(
     snapshot: SegmentedSnapshot, vector: NDArray[np.float32], limit: int, score: Score
 ) -> Iterable[tuple[int, Rows, NDArray[np.float32]]]:
     coded: list[int] = []
-    codes: list[VectorCodes] = []
+    codes: list[Any] = []
     for i, segment in enumerate(snapshot.segments):
         segment_codes = codes_of(segment.snapshot)
         if segment_codes is None:
@@ -134,9 +129,7 @@ def near_summaries(snapshot: SegmentedSnapshot) -> NearSummaries | None:
     return cached[1]
 
 
-def _near_summaries(
-    snapshot: SegmentedSnapshot, codes: Sequence[VectorCodes | None]
-) -> NearSummaries | None:
+def _near_summaries(snapshot: SegmentedSnapshot, codes: Sequence[Any]) -> NearSummaries | None:
     parts = snapshot.summaries
     uncoded = sum(len(p.vectors) for p, c in zip(parts, codes, strict=True) if c is None)
     if uncoded > _MAX_UNCODED_SUMMARIES or not any(codes):

@@ -30,6 +30,7 @@ from kbkit.stores.snapshots.segments import (
     merge_summaries,
 )
 from kbkit.stores.snapshots.snapshot import (
+    DAMAGED,
     Snapshot,
     SummaryPart,
     codes_path,
@@ -51,7 +52,6 @@ _TRIES = 3
 """Attempts to read a list, whose files another process may remove."""
 
 _CRC = "crc"
-_DAMAGED = (OSError, KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError)
 _log = logging.getLogger(__name__)
 
 
@@ -68,17 +68,8 @@ class SegmentFiles:
             return segment
         name = f"{kb_id}.{uuid4().hex}{_FILE}"
         save(segment.snapshot, self.folder / name)
-        snapshot = self._load(name)
-        if snapshot is None:
-            raise OSError(f"{name}: cannot be read as it was written")
-        self._mapped[name] = snapshot
-        return replace(segment, snapshot=snapshot, file=name)
-
-    def _load(self, name: str) -> Snapshot | None:
-        snapshot = load(self.folder / name)
-        if snapshot is not None:
-            snapshot.cache["file"] = self.folder / name
-        return snapshot
+        self._mapped[name] = load(self.folder / name)
+        return replace(segment, snapshot=self._mapped[name], file=name)
 
     def write_codes(self, snapshot: SegmentedSnapshot) -> None:
         for segment in () if scan_is_faster(snapshot) else snapshot.segments:
@@ -148,7 +139,7 @@ class SegmentFiles:
             except FileNotFoundError as error:
                 if error.filename == str(self.path(kb_id)):
                     return None
-            except _DAMAGED as error:
+            except DAMAGED as error:
                 reason = error if isinstance(error, ValueError) else type(error).__name__
                 _log.warning("%s: %s; the snapshot is rebuilt", self.folder, reason)
                 return None
@@ -158,7 +149,7 @@ class SegmentFiles:
         """Whether there is a list, and no other version of kbkit wrote it."""
         if self.stamp(kb_id) is None:
             return False
-        with contextlib.suppress(*_DAMAGED):
+        with contextlib.suppress(*DAMAGED):
             return bool(json.loads(self.path(kb_id).read_bytes())["format"] == _FORMAT)
         return True
 
@@ -185,15 +176,9 @@ class SegmentFiles:
         return join_segments(state, segments, numbers, summaries)
 
     def _segment(self, name: str, removed: list[int]) -> Segment:
-        snapshot = self._mapped.get(name)
-        if snapshot is None:
-            path = self.folder / _name(name)
-            snapshot = self._load(name)
-            if snapshot is None:
-                path.stat()  # if the file is missing, the list is read again
-                raise ValueError(f"{name} is damaged")
-            self._mapped[name] = snapshot
-        return Segment(snapshot, name, np.array(removed, np.int64))
+        if name not in self._mapped:
+            self._mapped[name] = load(self.folder / _name(name))
+        return Segment(self._mapped[name], name, np.array(removed, np.int64))
 
     def path(self, kb_id: str) -> Path:
         return self.folder / f"{kb_id}{_LIST}"
@@ -231,7 +216,7 @@ class SegmentFiles:
             files.update(map(str, values["summaries"]))
             files.update([codes_path(Path(file)).name for file in files])
             return files | {file + CHECKED for file in files}
-        except _DAMAGED:
+        except DAMAGED:
             return set()
 
 

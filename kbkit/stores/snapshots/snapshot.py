@@ -222,8 +222,7 @@ def save_summaries(
 def load_summaries(path: Path, embedder: str) -> tuple[list[str], NDArray[np.float32]]:
     """Map a file of `save_summaries`.
 
-    Raises:
-        OSError, ValueError, KeyError: It is missing, damaged or of another embedder or version.
+    Raises one of `DAMAGED` if it is missing, damaged or of another embedder or version.
     """
     metadata, arrays = chunk_table.read_arrays(path)
     ids, vectors = list(MappedTexts(arrays["document_ids"])), arrays["vectors"]
@@ -237,26 +236,29 @@ def _pack_texts(texts: Iterable[str]) -> NDArray[np.uint8]:
     return np.frombuffer(text.encode(), np.uint8)
 
 
-def load(path: Path) -> Snapshot | None:
-    """Map a snapshot; ``None`` if it is missing, damaged or of another version."""
-    try:
-        metadata, arrays = chunk_table.read_arrays(path)
-        if metadata["format"] != _FORMAT:
-            return None
-        values: dict[str, Any] = {name: arrays[name] for name in (*_ARRAYS, *_TEXTS)}
-        for name in _LISTS:
-            values[name] = Lists(arrays[f"{name}.starts"], arrays[f"{name}.values"])
-        for name in _TEXTS:
-            values[name] = MappedTexts(values[name])
-        values["document_ids"] = list(values["document_ids"])  # every search reads them
-        return Snapshot(embedder=metadata["embedder"], **values)
-    except (OSError, KeyError, TypeError, ValueError, IndexError, RecursionError):
-        return None
+DAMAGED = (OSError, KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError)
+"""Errors of `load`, `load_summaries` and other readers of files that are missing or damaged."""
+
+
+def load(path: Path) -> Snapshot:
+    """Map a snapshot; raise one of `DAMAGED` if it is missing, damaged or of another version."""
+    metadata, arrays = chunk_table.read_arrays(path)
+    if metadata["format"] != _FORMAT:
+        raise ValueError(f"{path.name} is of another version")
+    values: dict[str, Any] = {name: arrays[name] for name in _ARRAYS}
+    for name in _LISTS:
+        values[name] = Lists(arrays[f"{name}.starts"], arrays[f"{name}.values"])
+    for name in _TEXTS:
+        values[name] = MappedTexts(arrays[name])
+    values["document_ids"] = list(values["document_ids"])  # every search reads them
+    snapshot = Snapshot(embedder=metadata["embedder"], **values)
+    snapshot.cache["file"] = path
+    return snapshot
 
 
 MIN = 5_000
 """Vectors below which no codes are written."""
-_CODES_FORMAT = "3"
+_CODES_FORMAT = "4"
 _SAMPLE = 5_000
 """Vectors that determine the centroids."""
 _AT_ONCE = 20_000
@@ -268,36 +270,19 @@ def available() -> bool:
     return importlib.util.find_spec("faiss") is not None
 
 
-class VectorCodes:
-    """Codes in memory."""
-
-    def __init__(self, centroids: NDArray[np.float32], codes: NDArray[np.uint8]) -> None:
-        import faiss
-
-        parts = codes.shape[1] * 8 // _BITS
-        quantized = faiss.IndexPQ(
-            centroids.size // 2**_BITS, parts, _BITS, faiss.METRIC_INNER_PRODUCT
-        )
-        faiss.copy_array_to_vector(centroids.ravel(), quantized.pq.centroids)
-        faiss.copy_array_to_vector(codes.ravel(), quantized.codes)
-        quantized.ntotal, quantized.is_trained = len(codes), True
-        scan: Any = faiss.IndexPQFastScan
-        self.index = scan(quantized)
-
-
 class JoinedCodes:
     """Codes of several parts, scanned as one; `firsts` has the first row of each, and the total."""
 
-    def __init__(self, parts: Sequence[VectorCodes]) -> None:
+    def __init__(self, parts: Sequence[Any]) -> None:
         import faiss
 
         self.parts = parts
-        self.firsts = np.cumsum([0, *(part.index.ntotal for part in parts)])
+        self.firsts = np.cumsum([0, *(part.ntotal for part in parts)])
         threaded, successive_ids = False, True
         shards: Any = faiss.IndexShards
-        self._index = shards(parts[0].index.d, threaded, successive_ids)
+        self._index = shards(parts[0].d, threaded, successive_ids)
         for part in parts:
-            self._index.add_shard(part.index)
+            self._index.add_shard(part)
 
     def nearest(
         self, vector: NDArray[np.float32], limit: int
@@ -315,31 +300,26 @@ def write_codes(path: Path, vectors: NDArray[np.float32]) -> None:
     import faiss
 
     faiss.omp_set_num_threads(1)  # in this thread; more threads would busy-wait
-    quantiser = faiss.ProductQuantizer(dimensions, dimensions // 2, _BITS)
-    quantiser.cp.max_points_per_centroid = _SAMPLE
-    step = max(1, number // _SAMPLE)
-    quantiser.train(np.ascontiguousarray(vectors[::step]))
-    codes = np.empty((number, dimensions * _BITS // 16), np.uint8)
+    fast_scan: Any = faiss.IndexPQFastScan
+    codes = fast_scan(dimensions, dimensions // 2, _BITS, faiss.METRIC_INNER_PRODUCT)
+    codes.pq.cp.max_points_per_centroid = _SAMPLE
+    codes.train(np.ascontiguousarray(vectors[:: max(1, number // _SAMPLE)]))
     for start in range(0, number, _AT_ONCE):
-        part = np.ascontiguousarray(vectors[start : start + _AT_ONCE])
-        codes[start : start + _AT_ONCE] = quantiser.compute_codes(part)
-    centroids = faiss.vector_to_array(quantiser.centroids)
-    chunk_table.write_arrays(
-        path, {"centroids": centroids, "codes": codes}, {"format": _CODES_FORMAT}
-    )
+        codes.add(np.ascontiguousarray(vectors[start : start + _AT_ONCE]))
+    arrays = {"codes": faiss.serialize_index(codes)}
+    chunk_table.write_arrays(path, arrays, {"format": _CODES_FORMAT})
 
 
 def codes_path(file: Path) -> Path:
     return file.with_suffix(f".codes{file.suffix}")
 
 
-def codes_of(coded: Snapshot | SummaryPart) -> VectorCodes | None:
-    """Return the codes of vectors; ``None`` without a file."""
+def codes_of(coded: Snapshot | SummaryPart) -> Any:
+    """Return the codes of vectors, an index of faiss; ``None`` without a file."""
     if "codes" not in coded.cache:
         file: Path | None = coded.cache.get("file")
         coded.cache["codes"] = load_codes(codes_path(file), coded.vectors) if file else None
-    codes: VectorCodes | None = coded.cache["codes"]
-    return codes
+    return coded.cache["codes"]
 
 
 def renew_codes(coded: Snapshot | SummaryPart) -> None:
@@ -353,15 +333,15 @@ def renew_codes(coded: Snapshot | SummaryPart) -> None:
         coded.cache.pop("codes")
 
 
-def load_codes(path: Path, vectors: NDArray[np.float32]) -> VectorCodes | None:
+def load_codes(path: Path, vectors: NDArray[np.float32]) -> Any:
     """Load codes; ``None`` if the file is missing or does not fit the vectors."""
     if not available():
         return None
-    with contextlib.suppress(OSError, KeyError, TypeError, ValueError, IndexError, RecursionError):
+    import faiss
+
+    with contextlib.suppress(*DAMAGED, RuntimeError):
         metadata, arrays = chunk_table.read_arrays(path)
-        number, dimensions = vectors.shape
-        centroids, codes = arrays["centroids"], arrays["codes"]
-        fits = codes.shape == (number, dimensions // 4) and codes.dtype == np.uint8
-        if metadata["format"] == _CODES_FORMAT and fits and centroids.size == dimensions * 2**_BITS:
-            return VectorCodes(np.array(centroids), np.array(codes))
+        if metadata["format"] == _CODES_FORMAT:
+            codes = faiss.deserialize_index(np.array(arrays["codes"]))
+            return codes if (codes.ntotal, codes.d) == vectors.shape else None
     return None
