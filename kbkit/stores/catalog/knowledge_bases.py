@@ -219,53 +219,38 @@ _SHOWN += ["created_at", "updated_at", "summary_embedder"]
 
 
 def describe(transaction: Transaction, kb_id: str) -> KnowledgeBaseInfo:
-    return _figures(transaction, [get_by_id(transaction, kb_id)])[0]
+    return _info(transaction, get_by_id(transaction, kb_id))
 
 
 def describe_all(transaction: Transaction) -> list[KnowledgeBaseInfo]:
-    return _figures(transaction, rows(transaction))
+    return [_info(transaction, row) for row in rows(transaction)]
 
 
-def _figures(transaction: Transaction, rows: Sequence[KnowledgeBaseRow]) -> list[KnowledgeBaseInfo]:
-    ids = [row.id for row in rows]
-    blank = dict.fromkeys((state.value for state in DocumentState), 0)
-    states = {id_: dict(blank) for id_ in ids}
-    types: dict[str, dict[str, int]] = {id_: {} for id_ in ids}
-    columns = (documents.c.kb_id, documents.c.state, documents.c.document_type)
-    for kb_id, state, document_type, count in transaction.execute(
-        sa.select(*columns, sa.func.count())
-        .where(documents.c.kb_id.in_(ids))
-        .group_by(*columns)
-        .order_by(documents.c.document_type)
-    ):
-        states[kb_id][state] += count
+def _info(transaction: Transaction, row: KnowledgeBaseRow) -> KnowledgeBaseInfo:
+    columns = documents.c.state, documents.c.document_type
+    counted = sa.select(*columns, sa.func.count()).where(documents.c.kb_id == row.id)
+    counted = counted.group_by(*columns).order_by(documents.c.document_type)
+    states = dict.fromkeys((state.value for state in DocumentState), 0)
+    types: Counter[str] = Counter()
+    for state, document_type, count in transaction.execute(counted):
+        states[state] += count
         if state != DocumentState.GONE:
-            types[kb_id][document_type] = types[kb_id].get(document_type, 0) + count
-    of_sources = sa.select(sources.c.kb_id, sources.c.type).where(sources.c.kb_id.in_(ids))
-    kinds = transaction.grouped(of_sources.distinct().order_by(sources.c.type))
-    chunk_counts = Counter(_counts(transaction, chunks, ids))
-    pending = Counter(_counts(transaction, outbox, ids))
-    embedded_summaries = _embedded_summaries(transaction, ids)
-    return [
-        KnowledgeBaseInfo(
-            **{name: getattr(row, name) for name in _SHOWN},
-            source_types=tuple(kinds.get(row.id, ())),
-            documents=sum(types[row.id].values()),
-            chunks=chunk_counts[row.id],
-            states=states[row.id],
-            document_types=types[row.id],
-            pending=pending[row.id],
-            chunks_waiting=_chunks_waiting(transaction, row, chunk_counts[row.id]),
-            annotations_waiting=_annotations_waiting(transaction, row, chunk_counts[row.id]),
-            summaries_waiting=(
-                max(0, sum(types[row.id].values()) - embedded_summaries[row.id])
-                if row.summary_model
-                else 0
-            ),
-            version=row.revision,
-        )
-        for row in rows
-    ]
+            types[document_type] += count
+    kinds = sa.select(sources.c.type).where(sources.c.kb_id == row.id).distinct()
+    chunk_count = transaction.count(chunks, chunks.c.kb_id == row.id)
+    return KnowledgeBaseInfo(
+        **{name: getattr(row, name) for name in _SHOWN},
+        source_types=tuple(transaction.scalars(kinds.order_by(sources.c.type))),
+        documents=types.total(),
+        chunks=chunk_count,
+        states=states,
+        document_types=dict(types),
+        pending=transaction.count(outbox, outbox.c.kb_id == row.id),
+        chunks_waiting=_chunks_waiting(transaction, row, chunk_count),
+        annotations_waiting=_annotations_waiting(transaction, row, chunk_count),
+        summaries_waiting=_summaries_waiting(transaction, row, types.total()),
+        version=row.revision,
+    )
 
 
 def some_unannotated(transaction: Transaction, row: KnowledgeBaseRow, limit: int) -> int:
@@ -298,29 +283,14 @@ def _chunks_waiting(transaction: Transaction, row: KnowledgeBaseRow, count: int)
     return max(0, count - finished) or min(1, count)  # at least 1 until the vectors are replaced
 
 
-def _embedded_summaries(transaction: Transaction, kb_ids: Sequence[str]) -> Counter[str]:
-    return Counter(
-        transaction.mapping(
-            sa.select(summaries.c.kb_id, sa.func.count())
-            .join(knowledge_bases, knowledge_bases.c.id == summaries.c.kb_id)
-            .join(
-                summary_vectors,
-                sa.and_(
-                    summary_vectors.c.kb_id == summaries.c.kb_id,
-                    summary_vectors.c.embedder == knowledge_bases.c.summary_model,
-                    summary_vectors.c.embed_hash == summaries.c.embed_hash,
-                ),
-            )
-            .where(summaries.c.kb_id.in_(kb_ids))
-            .group_by(summaries.c.kb_id)
-        )
-    )
-
-
-def _counts(transaction: Transaction, table: sa.Table, kb_ids: Sequence[str]) -> dict[str, int]:
-    column = table.c.kb_id
-    query = sa.select(column, sa.func.count()).where(column.in_(kb_ids)).group_by(column)
-    return transaction.mapping(query)
+def _summaries_waiting(transaction: Transaction, row: KnowledgeBaseRow, count: int) -> int:
+    if not row.summary_model:
+        return 0
+    model = summary_vectors.c
+    same_text = (model.kb_id == summaries.c.kb_id) & (model.embed_hash == summaries.c.embed_hash)
+    embedded_summaries = summaries.join(summary_vectors, same_text)
+    of_kb = summaries.c.kb_id == row.id, model.embedder == row.summary_model
+    return max(0, count - transaction.count(embedded_summaries, *of_kb))
 
 
 def spec_of(row: KnowledgeBaseRow) -> KnowledgeBaseSpec:
