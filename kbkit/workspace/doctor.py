@@ -1,112 +1,95 @@
 """Check a workspace, and repair data that derives from the catalog."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 
 from kbkit.errors import KbkitError
 from kbkit.knowledge_base.handle import Handle
 from kbkit.models.values import Finding, Health, Problem, Run
 from kbkit.stores.catalog import inspection, knowledge_bases, runs
-from kbkit.stores.catalog.database import RESTORE
+from kbkit.stores.catalog.database import RESTORE, Database
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.snapshots.snapshots import Snapshots
 from kbkit.stores.stores import Stores
+from kbkit.stores.vector_index import VectorIndex
 
 _RESTORE = f"{RESTORE}, or build its recipes again there"
 _REPAIR = "run `kbkit doctor --repair`"
 
 
-@dataclass(slots=True)
-class Doctor:
-    """One check of a workspace.
+def examine(
+    stores: Stores,
+    handle: Callable[[str], Handle],
+    skipped: Mapping[str, Callable[[], Iterable[Problem]]],
+    *,
+    repair: bool,
+) -> Health:
+    """Check everything; the catalog first, since the rest derives from it.
 
-    Attributes:
-        skipped: Reasons why parts of a folder are not searched, by name of the folder.
+    `skipped` returns the reasons why parts of a folder are not searched, by name of the folder.
     """
-
-    stores: Stores
-    repair: bool
-    handle: Callable[[str], Handle]
-    skipped: Mapping[str, Callable[[], Iterable[Problem]]]
-    _findings: list[Finding] = field(default_factory=list)
-
-    def examine(self) -> Health:
-        """Check everything; the catalog first, since the rest derives from it."""
-        database = self.stores.database
-        faults = self._catalog()
-        if faults and self.repair:
-            remaining = self._catalog(repair=True)
-            repaired = (fault for fault in faults if fault not in remaining)
-            self._findings += [Finding("catalog", "", fault, _REPAIR, True) for fault in repaired]
-            faults = remaining
-        derived = all(" index " in fault for fault in faults) and not self.repair
-        self._report("catalog", "", faults, _REPAIR if derived else _RESTORE)
-        if faults:
-            return Health(tuple(self._findings))
-        rows = database.look_up(knowledge_bases.rows)
-        for row in rows:
-            self._examine(row)
-        self._outside()
-        return Health(tuple(self._findings), len(rows))
-
-    def _catalog(self, *, repair: bool = False) -> list[str]:
-        database = self.stores.database
-        faults = database.faults(repair=repair)
-        with database.read() as transaction:
-            return [*faults, *inspection.unreadable(transaction)]
-
-    def _report(
-        self,
-        part: str,
-        kb: str,
-        problems: Iterable[str],
-        remedy: str = _REPAIR,
-        mend: Callable[[], object] | None = None,
-    ) -> bool:
-        faults = list(problems)
-        mended = False
-        if faults and self.repair and mend is not None:
-            mend()
-            mended = True
-        self._findings += [Finding(part, kb, problem, remedy, mended) for problem in faults]
-        return not faults
-
-    def _examine(self, row: KnowledgeBaseRow) -> None:
-        database, name = self.stores.database, row.name
-        upgrade = "upgrade kbkit, or configure the knowledge base again (`kbkit build RECIPE`)"
-        if not self._report("configuration", name, inspection.wrong_config(row), upgrade):
-            return
-        with database.read() as transaction:
-            vectors = list(inspection.wrong_vectors(transaction, row))
-            places = list(inspection.wrong_places(transaction, row))
-        self._report("catalog", name, places, _RESTORE)
-        if not self._report("vectors", name, vectors, _RESTORE):
-            return
-        try:
-            self.handle(name).embedder(row)
-        except KbkitError as error:
-            self._report("embedder", name, [str(error)], "fix that; search by words goes on")
-        self._index(row)
-        snapshots = self.stores.snapshots
-        faults = snapshots.faults(row.id)
-        self._report("snapshot", name, faults, mend=lambda: snapshots.rebuild(row.id))
-
-    def _index(self, row: KnowledgeBaseRow) -> None:
-        vectors = self.stores.vectors
-        try:
-            faults = vectors.faults(row.id)
-            self._report("index", row.name, faults, mend=lambda: vectors.rebuild(row.id))
-        except KbkitError as error:
-            self._report("index", row.name, [str(error)], "fix that; nothing is lost")
-
-    def _outside(self) -> None:
-        for part, skipped in self.skipped.items():
-            if not (self.stores.folder / part).is_dir():
-                continue
+    findings: list[Finding] = []
+    faults = _catalog_faults(stores.database)
+    if faults and repair:
+        remaining = _catalog_faults(stores.database, repair=True)
+        repaired = (fault for fault in faults if fault not in remaining)
+        findings += [Finding("catalog", "", fault, _REPAIR, mended=True) for fault in repaired]
+        faults = remaining
+    derived = all(" index " in fault for fault in faults) and not repair
+    remedy = _REPAIR if derived else _RESTORE
+    findings += [Finding("catalog", "", fault, remedy) for fault in faults]
+    if faults:
+        return Health(tuple(findings))
+    rows = stores.database.look_up(knowledge_bases.rows)
+    for row in rows:
+        findings += _examine(stores, row, handle, repair)
+    for part, problems in skipped.items():
+        if (stores.folder / part).is_dir():
             try:
-                lines = [str(problem) for problem in skipped()]
+                reasons = [str(problem) for problem in problems()]
             except KbkitError as error:
-                lines = [str(error)]
-            self._report(part, "", lines, "fix the file, or move it out of the folder")
+                reasons = [str(error)]
+            remedy = "fix the file, or move it out of the folder"
+            findings += [Finding(part, "", reason, remedy) for reason in reasons]
+    return Health(tuple(findings), len(rows))
+
+
+def _catalog_faults(database: Database, *, repair: bool = False) -> list[str]:
+    faults = database.faults(repair=repair)
+    with database.read() as transaction:
+        return [*faults, *inspection.unreadable(transaction)]
+
+
+def _examine(
+    stores: Stores, row: KnowledgeBaseRow, handle: Callable[[str], Handle], repair: bool
+) -> list[Finding]:
+    name = row.name
+    upgrade = "upgrade kbkit, or configure the knowledge base again (`kbkit build RECIPE`)"
+    if wrong := [*inspection.wrong_config(row)]:
+        return [Finding("configuration", name, problem, upgrade) for problem in wrong]
+    with stores.database.read() as transaction:
+        vectors = list(inspection.wrong_vectors(transaction, row))
+        places = inspection.wrong_places(transaction, row)
+        findings = [Finding("catalog", name, problem, _RESTORE) for problem in places]
+    if vectors:
+        return findings + [Finding("vectors", name, problem, _RESTORE) for problem in vectors]
+    try:
+        handle(name).embedder(row)
+    except KbkitError as error:
+        findings.append(Finding("embedder", name, str(error), "fix that; search by words goes on"))
+    try:
+        findings += _check_derived("index", stores.vectors, row, repair)
+    except KbkitError as error:
+        findings.append(Finding("index", name, str(error), "fix that; nothing is lost"))
+    return findings + _check_derived("snapshot", stores.snapshots, row, repair)
+
+
+def _check_derived(
+    part: str, derived: VectorIndex | Snapshots, row: KnowledgeBaseRow, repair: bool
+) -> list[Finding]:
+    faults = derived.faults(row.id)
+    if faults and repair:
+        derived.rebuild(row.id)
+    return [Finding(part, row.name, fault, _REPAIR, mended=repair) for fault in faults]
 
 
 _COUNTED = ("new", "changed", "same", "gone", "fetched", "failed", "skipped", "chunks_embedded")

@@ -347,13 +347,13 @@ class Workspace(WorkspaceSearches, AbstractContextManager["Workspace"]):
         Raises:
             ConflictError: Another process wrote for too long.
         """
-        from kbkit.workspace.doctor import Doctor
+        from kbkit.workspace.doctor import examine
 
         skipped: dict[str, Callable[[], Iterable[models.Problem]]] = {
             FILES: lambda: self.files.sync().skipped,
             ENTRIES: lambda: self.entries.sync().skipped,
         }
-        return Doctor(self._stores, repair, lambda name: handle_of(self[name]), skipped).examine()
+        return examine(self._stores, lambda name: handle_of(self[name]), skipped, repair=repair)
 
     def rebuild(self, names: Iterable[str] | None = None) -> builtins.list[str]:
         """Rebuild vector indexes and snapshots from the catalog; return the names.
