@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,12 +73,12 @@ def _nearest(page: str, uris: Sequence[str]) -> str:
 
 
 def to_ranking(query: sets.EvaluationQuery, names: Sequence[str], unit: Unit) -> Ranking:
-    items: list[str | None] = []
+    if unit == "chunk":
+        return Ranking(query.gains, names)
+    pages: list[str | None] = []
     for name in names:
-        items.append(sets.matching_page(name, query, items) if unit == "page" else name)
-    places = {name: i for i, name in enumerate(query.gains)}
-    found = tuple(None if item is None else places.get(item) for item in items)
-    return Ranking(tuple(query.gains.values()), found)
+        pages.append(sets.matching_page(name, query, pages))
+    return Ranking(query.gains, pages)
 
 
 def measure_run(
@@ -155,31 +154,37 @@ class CandidateCache:
         retrieval: RetrievalSpec,
         report: OnProgress = ignore,
     ) -> CandidateCache:
-        parts, pools = [], []
-        for number, query in enumerate(queries, 1):
+        pools: list[CandidatePool] = []
+        columns: list[dict[str, Values]] = []
+        documents: list[tuple[int, object]] = []
+        items: list[tuple[int, object]] = []
+        gains: list[float] = []
+        near_duplicates: list[tuple[int, Matrix]] = []
+        for number, query in enumerate(queries):
             search_query = Query.of(query.text, DEPTH, retrieval=retrieval)
             # a query must not be ranked by what was learned from its own judgements
             pool = kb.retriever.pool(replace(search_query, unlearned=queries.unit == "chunk"))
+            candidates, ranked = pool.candidates, slice(0, pool.candidates.ranked)
+            if _has_duplicates(vectors := candidates.vectors[ranked], retrieval.duplicates):
+                near_duplicates.append((len(items), vectors))
             pools.append(pool)
-            parts.append(_QueryCandidates.of(kb, pool, query, queries.unit == "page"))
-            report(Progress("candidates", number, len(queries), query.text))
+            columns.append(_normalised({name: part[ranked] for name, part in pool.columns.items()}))
+            documents += [(number, id_) for id_ in candidates.document_ids[ranked]]
+            for item, gain in _judged(kb, candidates.seqs[ranked].tolist(), query, queries.unit):
+                items.append((number, item))
+                gains.append(gain)
+            report(Progress("candidates", number + 1, len(queries), query.text))
         (factors,) = document_factors(pools[:1]) or [(1.0, 1.0)]
-        starts = np.cumsum([0] + [len(part.items) for part in parts])
-        documents = _disjoint([part.documents for part in parts])
-        features = Features.join([part.columns for part in parts], documents)
+        features = Features.join(columns, _codes(documents))
         if queries.unit == "chunk":
-            features = replace(features, rating=np.zeros(starts[-1]))
+            features = replace(features, rating=np.zeros(len(items)))
         return cls(
             features=features,
-            queries=np.repeat(np.arange(len(parts)), np.diff(starts)),
-            items=_disjoint([part.items for part in parts]),
-            gains=np.concatenate([part.gains for part in parts]),
+            queries=np.array([number for number, _ in items], np.int64),
+            items=_codes(items),
+            gains=np.array(gains, np.float64),
             ideal=np.array([_ideal_dcg(query) for query in queries]),
-            near_duplicates=tuple(
-                (int(start), part.vectors)
-                for start, part in zip(starts, parts, strict=False)
-                if _has_duplicates(part.vectors, retrieval.duplicates)
-            ),
+            near_duplicates=tuple(near_duplicates),
             threshold=retrieval.duplicates,
             factors=factors,
         )
@@ -207,53 +212,33 @@ class CandidateCache:
         return figures
 
 
-class _QueryCandidates(NamedTuple):
-    columns: dict[str, Values]
-    documents: Rows
-    items: Rows
-    gains: Values
-    vectors: Matrix
-
-    @classmethod
-    def of(
-        cls, kb: sets.Searchable, pool: CandidatePool, query: sets.EvaluationQuery, by_page: bool
-    ) -> _QueryCandidates:
-        candidates = pool.candidates
-        ranked = slice(0, candidates.ranked)
-        columns = {name: values[ranked] for name, values in pool.columns.items()}
-        columns["cosine"] = normalise(columns["cosine"])
-        for name in ("bm25", "page", "summary"):
-            columns[name] = normalise(columns[name], columns[f"{name}_full"])
-            columns[f"{name}_full"] = np.ones(candidates.ranked)
-        documents = _codes(candidates.document_ids[ranked])
-        if by_page:
-            items, gains = _by_page(kb, candidates.seqs[ranked], query)
-        else:
-            items = np.arange(candidates.ranked)
-            gains = _by_chunk(kb, candidates.seqs[ranked], query)
-        return cls(columns, documents, items, gains, candidates.vectors[ranked])
-
-
 def _has_duplicates(vectors: Matrix, threshold: float) -> bool:
     cosines = vectors @ vectors.T
     np.fill_diagonal(cosines, -1)
     return threshold < 1 and bool((cosines > threshold).any())
 
 
-def _by_chunk(kb: sets.Searchable, seqs: Rows, query: sets.EvaluationQuery) -> Values:
-    seq_of = kb.retriever.stores.database.look_up(corpus.seqs_by_id, list(query.gains))
-    gain_of = {seq: float(query.gains[chunk_id]) for chunk_id, seq in seq_of.items()}
-    return np.array([gain_of.get(seq, 0.0) for seq in seqs.tolist()])
+def _normalised(columns: dict[str, Values]) -> dict[str, Values]:
+    columns["cosine"] = normalise(columns["cosine"])
+    for name in ("bm25", "page", "summary"):
+        columns[name] = normalise(columns[name], columns[f"{name}_full"])
+        columns[f"{name}_full"] = np.ones(len(columns[name]))
+    return columns
 
 
-def _by_page(kb: sets.Searchable, seqs: Rows, query: sets.EvaluationQuery) -> tuple[Rows, Values]:
-    """Return the page and gain of each candidate; two URIs of one page are one item."""
-    rows = kb.retriever.chunks(seqs.tolist())
-    uris = [rows[seq][1].uri if seq in rows else "" for seq in seqs.tolist()]
-    names = {uri: sets.matching_page(uri, query) for uri in dict.fromkeys(uris)}
-    pages = [("relevant", names[uri]) if names[uri] else ("uri", uri) for uri in uris]
-    gains = [float(query.gains.get(names[uri] or "", 0)) for uri in uris]
-    return _codes(pages), np.array(gains)
+def _judged(
+    kb: sets.Searchable, seqs: Sequence[int], query: sets.EvaluationQuery, unit: Unit
+) -> list[tuple[object, float]]:
+    """Return the item and gain of each candidate; two URIs of one page are one item."""
+    if unit == "chunk":
+        seq_of = kb.retriever.stores.database.look_up(corpus.seqs_by_id, list(query.gains))
+        gain_of = {seq: query.gains[chunk_id] for chunk_id, seq in seq_of.items()}
+        return [(seq, gain_of.get(seq, 0)) for seq in seqs]
+    rows = kb.retriever.chunks(seqs)
+    uris = [rows[seq][1].uri if seq in rows else "" for seq in seqs]
+    page_of = {uri: sets.matching_page(uri, query) for uri in dict.fromkeys(uris)}
+    pages = [(page_of[uri], uri) for uri in uris]
+    return [((page, "" if page else uri), query.gains.get(page or "", 0)) for page, uri in pages]
 
 
 def _ideal_dcg(query: sets.EvaluationQuery) -> float:
@@ -264,9 +249,3 @@ def _ideal_dcg(query: sets.EvaluationQuery) -> float:
 def _codes(values: Sequence[object]) -> Rows:
     numbers: dict[object, int] = {}
     return np.array([numbers.setdefault(value, len(numbers)) for value in values], np.int64)
-
-
-def _disjoint(parts: Sequence[Rows]) -> Rows:
-    """Concatenate arrays of numbers, shifted so that no two parts share a number."""
-    ends = np.cumsum([0] + [int(part.max(initial=-1)) + 1 for part in parts])
-    return np.concatenate([part + end for part, end in zip(parts, ends, strict=False)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,18 +96,16 @@ DEPTH = 10
 """Cutoff of nDCG and MRR."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """Ranking of a query, with its relevant documents.
+class Ranking(NamedTuple):
+    """Ranking of a query.
 
     Attributes:
-        gains: Gains of all judged items, 0 or more; positive means relevant.
-        found: Index into ``gains`` of each hit, best first; ``None`` if unjudged, which counts as
-            not relevant.
+        gains: Gains of all judged items by name, 0 or more; positive means relevant.
+        found: Name of each hit, best first; others than the judged, and ``None``, are not relevant.
     """
 
-    gains: tuple[int, ...]
-    found: tuple[int | None, ...]
+    gains: Mapping[str, int]
+    found: Sequence[str | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,17 +141,14 @@ def measure(rankings: Sequence[Ranking], k: int) -> list[Measures]:
         R @ k: "recall",
         Judged @ DEPTH: "judged",
     }
-    qrels = {
-        str(query): {str(i): gain for i, gain in enumerate(ranking.gains)}
-        for query, ranking in enumerate(rankings)
-    }
-    # ids of unjudged hits start with x; scores fall with the rank
+    qrels = {str(number): dict(ranking.gains) for number, ranking in enumerate(rankings)}
+    # scores fall with the rank
     runs = {
-        str(query): {
-            (f"x{rank}" if i is None else str(i)): float(-rank)
-            for rank, i in enumerate(ranking.found)
+        str(number): {
+            f"\n{rank}" if name is None else name: float(-rank)
+            for rank, name in enumerate(ranking.found)
         }
-        for query, ranking in enumerate(rankings)
+        for number, ranking in enumerate(rankings)
         if ranking.found
     }
     values: list[dict[str, float]] = [dict.fromkeys(measures.values(), 0.0) for _ in rankings]

@@ -99,13 +99,13 @@ def test_ndcg_can_be_1_with_more_than_ten_relevant_pages():
 )
 def test_page_is_named_by_the_end_of_its_uri(uri, suffix, same):
     ranking = to_ranking(EvaluationQuery("q", {suffix: 2}), [uri], "page")
-    assert ranking.found == ((0,) if same else (None,))
+    assert ranking.found == [suffix if same else None]
 
 
 def test_relevant_page_counts_once_if_two_uris_end_with_it():
     task, uris = EvaluationQuery("q", {"b.html": 2}), ["http://x/1/b.html", "http://x/2/b.html"]
     ranking = to_ranking(task, uris, "page")
-    assert ranking.found == (0, None)
+    assert ranking.found == ["b.html", None]
     assert measure([ranking], 10)[0].ndcg == 1
 
 

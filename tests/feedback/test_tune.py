@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import kbkit
 from kbkit import cli
 from kbkit.errors import ConfigError
-from kbkit.feedback.evaluate import CandidateCache, _disjoint, _ideal_dcg
+from kbkit.feedback.evaluate import CandidateCache, _ideal_dcg
 from kbkit.feedback.evaluation_set import evaluation_set
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.statistics import Difference
@@ -284,8 +284,3 @@ def test_held_out_queries_have_no_part_in_the_choice(base, judged):
 def test_ideal_order_begins_with_the_highest_grade():
     best = 3 + 2 / np.log2(3) + 1 / np.log2(4)
     assert _ideal_dcg(SimpleNamespace(gains={"a": 1, "b": 3, "c": 2})) == pytest.approx(best)
-
-
-def test_groups_of_different_queries_share_no_number():
-    parts = [np.array(part, np.int64) for part in ([0, 1], [], [0], [0, 2])]
-    assert _disjoint(parts).tolist() == [0, 1, 2, 3, 5]
