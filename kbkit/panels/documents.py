@@ -1,8 +1,5 @@
 """The documents panel: a tree, and the open document with its labels and stars."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import ipywidgets as widgets
 import traitlets
 from traitlets import Bunch
@@ -13,7 +10,7 @@ from kbkit.models.values import pluralize
 from kbkit.panels import controls, render
 from kbkit.panels.controls import AnyTarget, KnowledgeBaseSelector, MutedUpdates, Topic
 from kbkit.panels.document_tree import MAX_FOUND, DocumentTree
-from kbkit.panels.panel import ReadingPanel, View
+from kbkit.panels.panel import Message, ReadingPanel, View
 from kbkit.panels.text_rendering import MAX_LENGTH, render_document
 from kbkit.runtime.config import Settings
 from kbkit.text.markdown.structure import passage_ends
@@ -80,11 +77,8 @@ class DocumentsPanel(ReadingPanel):
         self._labels = controls.row(
             self.type_box, self.tags_box, self.back_button, self.delete_button
         )
-        self._view = TreeView(
-            self,
-            {"children": self._send_rows, "select": self._select, "look": lambda _: self._look()},
-        )
-        self._text = DocumentView(self, {"follow": self._follow, "rate": self._rate})
+        self._view = TreeView(self)
+        self._text = DocumentView(self)
         left = widgets.VBox([self._view]).add_class("kbkit-documents-left")
         right = widgets.VBox([self._labels, self._text]).add_class("kbkit-documents-right")
         columns = widgets.HBox([left, right]).add_class("kbkit-documents-both")
@@ -163,14 +157,14 @@ class DocumentsPanel(ReadingPanel):
             kind_name = updated.document_type.value.replace("_", " ")
             self._after_change(f"Saved: {kind_name}; {labels}")
 
-    def _send_rows(self, content: Mapping[str, Any]) -> None:
+    def _do_children(self, content: Message) -> None:
         folder = str(content.get("folder"))
         self._view.send({"folder": folder, "rows": self._tree.rows(folder)})
 
-    def _select(self, content: Mapping[str, Any]) -> None:
+    def _do_select(self, content: Message) -> None:
         self.show(str(content.get("document")))
 
-    def _rate(self, content: Mapping[str, Any]) -> None:
+    def _do_rate(self, content: Message) -> None:
         score = content.get("score")
         if self.document is None or not isinstance(score, int):
             return

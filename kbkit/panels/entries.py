@@ -15,7 +15,7 @@ from kbkit.models import Entry, EntryStatus
 from kbkit.models.values import pluralize
 from kbkit.panels import controls, render
 from kbkit.panels.controls import AnyWorkspace, Debouncer, MutedUpdates, Topic
-from kbkit.panels.panel import Answer, AskingView, EditingPanel, Handler, Message, text_in
+from kbkit.panels.panel import Answer, EditingPanel, Message, View, text_in
 from kbkit.panels.render import TITLE_LENGTH, plain
 from kbkit.panels.text_rendering import MAX_LENGTH, render_file, render_text
 from kbkit.runtime.config import Settings
@@ -72,7 +72,7 @@ _PIECE = 200_000
 _FIELD = re.compile(r"(title|slug|description|tags|category|status|prompt|readme|path|text)[:=]")
 
 
-class EntriesView(AskingView, module="entries.js"):
+class EntriesView(View, module="entries.js"):
     """The table, the entry below it, and its form."""
 
     table = traitlets.Dict(help="The table, as JSON values.").tag(sync=True)
@@ -119,12 +119,7 @@ class EntriesPanel(EditingPanel):
         for box in (self.find_box, self.status_box, self.category_box, self.tag_box):
             box.observe(self._on_filter, "value")
         super().__init__(controls.home_of(workspace), "entries")
-        handlers: dict[str, Handler] = {
-            "select": lambda message: self.show(str(message.get("slug"))),
-            "close": lambda _message: self._open(None),
-            "look": lambda _message: self._look(),
-        }
-        self._view = EntriesView(self, self._problem, handlers)
+        self._view = EntriesView(self)
         boxes = controls.row(self.find_box, self.status_box, self.category_box, self.tag_box)
         self.fill([boxes, self.status_line, self._view])
         self.refresh()
@@ -153,7 +148,13 @@ class EntriesPanel(EditingPanel):
     def _update(self, _topic: Topic) -> None:
         self._reread()
 
-    # Requests of the page
+    # Events of the page
+
+    def _do_select(self, message: Message) -> None:
+        self.show(text_in(message, "slug"))
+
+    def _do_close(self, _message: Message) -> None:
+        self._open(None)
 
     def _do_sort(self, message: Message) -> Answer:
         self._sort = text_in(message, "by")
@@ -248,9 +249,9 @@ class EntriesPanel(EditingPanel):
         match = _FIELD.match(text)
         field = match[1] if match and isinstance(error, errors.ConfigError) else ""
         if isinstance(error, errors.InvalidPathError | errors.PathExistsError) or (
-            isinstance(error, errors.MissingPathError) and message.get("what") == "write"
+            isinstance(error, errors.MissingPathError) and message.get("event") == "write"
         ):
-            field = "slug" if message.get("what") == "create" else "path"
+            field = "slug" if message.get("event") == "create" else "path"
         current = None
         if isinstance(error, errors.VersionConflictError):
             with suppress(errors.FilesError):

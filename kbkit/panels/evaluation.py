@@ -20,7 +20,7 @@ from kbkit.models import Hit, Mode, Progress
 from kbkit.models.values import pluralize
 from kbkit.panels import controls, render
 from kbkit.panels.controls import AnyBase, Topic
-from kbkit.panels.panel import JobPanel, View
+from kbkit.panels.panel import JobPanel, Message, View
 from kbkit.recipes import Question, RetrievalSpec
 
 if TYPE_CHECKING:
@@ -245,7 +245,7 @@ class EvalPanel(JobPanel):
             keep = controls.button(f"Keep {side}", hint, partial(self.keep, side))
             keep.disabled = True
             self.keep_buttons[side] = keep
-        self.view = EvalView(self, {"look": self._send_detail})
+        self.view = EvalView(self)
         self._recipe = widgets.HTML()
         sides = widgets.HBox(list(self.forms.values())).add_class("kbkit-sides")
         buttons = (self.compare_button, self.cancel_button, *self.keep_buttons.values())
@@ -341,7 +341,7 @@ class EvalPanel(JobPanel):
 
     # Display
 
-    def _send_detail(self, message: Mapping[str, object]) -> None:
+    def _do_look(self, message: Message) -> None:
         place, evaluation = message.get("place"), self.evaluation
         if evaluation is None or type(place) is not int or not 0 <= place < len(self._order):
             return

@@ -14,7 +14,7 @@ from kbkit.models import Document, FileInfo, Hit
 from kbkit.models.files import FILES
 from kbkit.panels import controls, render
 from kbkit.panels.controls import AnyWorkspace, Debouncer, Topic
-from kbkit.panels.panel import Answer, AskingView, Handler, Message, ReadingPanel, text_in
+from kbkit.panels.panel import Answer, Message, ReadingPanel, View, text_in
 from kbkit.panels.render import ABOUT_LENGTH, TITLE_LENGTH, plain
 from kbkit.panels.text_rendering import MAX_LENGTH, is_rendered, render_file, render_text
 from kbkit.sources.formats import FORMATS, MULTIPLE
@@ -78,7 +78,7 @@ _CHOOSE = "Select a file to show it here, or create one with New file."
 _NONE = "No files yet. Create one with New file."
 
 
-class FilesView(AskingView, module="files.js"):
+class FilesView(View, module="files.js"):
     """Tree, file and editor."""
 
     tree = traitlets.Dict(help="The tree, as JSON values.").tag(sync=True)
@@ -120,13 +120,7 @@ class FilesPanel(ReadingPanel):
         finder = Debouncer(_PAUSE, self._find)
         self.find_box.add_class("kbkit-query").observe(lambda _change: finder.later(), "value")
         super().__init__(controls.home_of(workspace), "files")
-        handlers: dict[str, Handler] = {
-            "select": lambda message: self.show(str(message.get("path"))),
-            "follow": self._follow,
-            "back": lambda _message: self.back(),
-            "look": lambda _message: self._look(),
-        }
-        self._view = FilesView(self, self._problem, handlers)
+        self._view = FilesView(self)
         self.fill([controls.row(self.find_box), self.status_line, self._view])
         self.refresh()
         self._start_watching()
@@ -160,7 +154,13 @@ class FilesPanel(ReadingPanel):
         opened = [self.file.path] if self.file is not None and not self.file.read_only else []
         return self._files.revision(["", *sorted(self._open_folders)[:_MAX_WATCHED], *opened])
 
-    # Requests of the page
+    # Events of the page
+
+    def _do_select(self, message: Message) -> None:
+        self.show(text_in(message, "path"))
+
+    def _do_back(self, _message: Message) -> None:
+        self.back()
 
     def _do_children(self, message: Message) -> Answer:
         folder = text_in(message, "folder")
@@ -230,9 +230,9 @@ class FilesPanel(ReadingPanel):
     def _problem(self, error: Exception, message: Message) -> Answer:
         """Return an error for its field; after a conflict, with the current file."""
         text = render.problem_line(error)
-        field = {"create": "path", "move": "target"}.get(str(message.get("what")), "")
+        field = {"create": "path", "move": "target"}.get(str(message.get("event")), "")
         current = None
-        if message.get("what") == "save" and isinstance(error, errors.VersionConflictError):
+        if message.get("event") == "save" and isinstance(error, errors.VersionConflictError):
             current = {"text": "", "version": ""}
             with suppress(errors.FilesError):
                 current = self._do_edit(message)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import ipywidgets as widgets
@@ -17,7 +17,7 @@ from kbkit.knowledge_base import KnowledgeBase, handle_of
 from kbkit.models.values import pluralize
 from kbkit.panels import controls, render
 from kbkit.panels.controls import AnyTarget, KnowledgeBaseSelector, Topic
-from kbkit.panels.panel import Answer, AskingView, JobPanel, text_in, texts_in
+from kbkit.panels.panel import Answer, JobPanel, Message, View, text_in, texts_in
 from kbkit.runtime.config import Settings
 from kbkit.text.markdown.structure import plain_text
 
@@ -163,7 +163,7 @@ _NOTHING = (
 )
 
 
-class GraphWidget(AskingView, module="graph_panel.js"):
+class GraphWidget(View, module="graph_panel.js"):
     """The picture, its list and forms."""
 
 
@@ -222,7 +222,7 @@ class GraphPanel(JobPanel):
         for box in (self.size_box, self.documents_box):
             box.observe(lambda _change: self.refresh(), "value")
         super().__init__(self._selector.home, "graph", "Stop loading the graph")
-        self._view = GraphWidget(self, self._problem, {"open": self._open})
+        self._view = GraphWidget(self)
         self.fill(
             [
                 controls.row(self.kb_box, self.size_box, self.documents_box),
@@ -309,11 +309,11 @@ class GraphPanel(JobPanel):
 
     # Requests of the page
 
-    def _problem(self, error: Exception, message: Mapping[str, Any]) -> Answer:
+    def _problem(self, error: Exception, message: Message) -> Answer:
         text = render.problem_line(error)
         match = re.match(r"(name|type|description|aliases|weight|note|target)=", str(error))
         field = match[1] if match and isinstance(error, ConfigError) else ""
-        if message.get("what") == "relate":
+        if message.get("event") == "relate":
             field = "relation" if field == "name" else field
             if isinstance(error, NotFoundError):
                 field = "target"
@@ -321,17 +321,17 @@ class GraphPanel(JobPanel):
             quoted = repr(" ".join(str(message.get("name")).split()))
             field = "name" if f"{quoted} already" in str(error) else "aliases"
         current = None
-        if isinstance(error, ConflictError) and message.get("what") == "update" and not field:
+        if isinstance(error, ConflictError) and message.get("event") == "update" and not field:
             node = text_in(message, "id")
             current = fields(self._graph.entity(models.Target.of_key(node).id))
         return {"text": text, "field": field, "now": current}
 
-    def _do_look(self, _message: Mapping[str, Any]) -> Answer:
+    def _do_look(self, _message: Message) -> Answer:
         with self.update_quietly():
             self._refresh_if_changed()
         return {}
 
-    def _do_details(self, message: Mapping[str, Any]) -> Answer:
+    def _do_details(self, message: Message) -> Answer:
         target = models.Target.of_key(text_in(message, "id"))
         steps = self._graph.neighbors(target, limit=_NEIGHBORS)
         hits = self._graph.passages(target)
@@ -347,27 +347,27 @@ class GraphPanel(JobPanel):
         self._hits = {hit.chunk.id: hit for hit in hits}
         return details(entity, title, steps, hits)
 
-    def _do_around(self, message: Mapping[str, Any]) -> Answer:
+    def _do_around(self, message: Message) -> Answer:
         target = models.Target.of_key(text_in(message, "id"))
         limit = min(self.size_box.value, 250)
         return picture(self._graph.layout(target, kbs=self._kbs(), limit=limit))
 
-    def _do_find(self, message: Mapping[str, Any]) -> list[dict[str, str]]:
+    def _do_find(self, message: Message) -> list[dict[str, str]]:
         entities = self._graph.entities(
             text_in(message, "text"), kbs=self._kbs(), limit=_MAX_MATCHES
         )
         return [entity_item(each) for each in entities]
 
-    def _do_suggestions(self, _message: Mapping[str, Any]) -> list[Answer]:
+    def _do_suggestions(self, _message: Message) -> list[Answer]:
         return [suggestion(each) for each in self._graph.suggestions(limit=_SUGGESTIONS)]
 
-    def _do_create(self, message: Mapping[str, Any]) -> Answer:
+    def _do_create(self, message: Message) -> Answer:
         values = _values_in(message)
         values["type"] = values["type"] or "name"
         entity = self._graph.create(**values, by=self.rater)
         return self._answer_change(f"Created: {entity.name}", entity)
 
-    def _do_update(self, message: Mapping[str, Any]) -> Answer:
+    def _do_update(self, message: Message) -> Answer:
         id_ = models.Target.of_key(text_in(message, "id")).id
         opened = self._graph.entity(id_) if message.get("over") else self._seen.get(id_)
         if opened is None:
@@ -379,14 +379,14 @@ class GraphPanel(JobPanel):
         changed = self._graph.update(opened, **changes, by=self.rater)
         return self._answer_change(f"Saved: {changed.name}", changed)
 
-    def _do_delete(self, message: Mapping[str, Any]) -> Answer:
+    def _do_delete(self, message: Message) -> Answer:
         id_ = models.Target.of_key(text_in(message, "id")).id
         entity = self._seen.get(id_) or self._graph.entity(id_)
         self._graph.delete(entity, by=self.rater)
         self.entity = None
         return self._answer_change(f"Deleted: {entity.name}", None)
 
-    def _do_relate(self, message: Mapping[str, Any]) -> Answer:
+    def _do_relate(self, message: Message) -> Answer:
         selected = models.Target.of_key(text_in(message, "id"))
         other = self._graph.entity(text_in(message, "target"))
         ends = (selected, other) if message.get("forward", True) else (other, selected)
@@ -402,24 +402,24 @@ class GraphPanel(JobPanel):
         )
         return self._answer_change(f"Related by {relation.name}", None)
 
-    def _do_unrelate(self, message: Mapping[str, Any]) -> Answer:
+    def _do_unrelate(self, message: Message) -> Answer:
         relation = self._relations.get(message.get("relation", 0))
         if relation is None:
             raise NotFoundError("this relation is not shown here; select its entity again")
         self._graph.delete(relation, by=self.rater)
         return self._answer_change(f"Deleted: relation {relation.name}", None)
 
-    def _do_merge(self, message: Mapping[str, Any]) -> Answer:
+    def _do_merge(self, message: Message) -> Answer:
         pair = [models.Target.of_key(text_in(message, key)).id for key in ("keep", "merge")]
         merged = self._graph.merge(pair[0], pair[1], by=self.rater)
         return self._answer_change(f"Merged into {merged.name}", merged)
 
-    def _do_refuse(self, message: Mapping[str, Any]) -> Answer:
+    def _do_refuse(self, message: Message) -> Answer:
         pair = [models.Target.of_key(text_in(message, key)).id for key in ("keep", "merge")]
         self._graph.refuse(pair[0], pair[1], by=self.rater)
         return self._answer_change("Saved: they are not the same", None, redraw=False)
 
-    def _do_undo(self, _message: Mapping[str, Any]) -> Answer:
+    def _do_undo(self, _message: Message) -> Answer:
         undone = self._graph.undo(by=self.rater)
         return self._answer_change(f"Undone: {undone.what}", None)
 
@@ -437,13 +437,13 @@ class GraphPanel(JobPanel):
             "item": None if entity is None else entity_item(entity),
         }
 
-    def _open(self, message: Mapping[str, Any]) -> None:
+    def _do_open(self, message: Message) -> None:
         hit = self._hits.get(str(message.get("chunk")))
         if self._on_open is not None:
             self._on_open(hit if hit is not None else str(message.get("document")))
 
 
-def _values_in(message: Mapping[str, Any]) -> dict[str, Any]:
+def _values_in(message: Message) -> dict[str, Any]:
     texts = {name: text_in(message, name) for name in _TEXTS}
     return {**texts, "aliases": tuple(texts_in(message, "aliases"))}
 

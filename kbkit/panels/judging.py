@@ -1,6 +1,6 @@
 """The judging panel."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from typing import Any, TypeGuard
@@ -11,7 +11,7 @@ from kbkit.feedback.judgements import Queries
 from kbkit.feedback.judging import JudgingRound
 from kbkit.panels import controls, render
 from kbkit.panels.controls import AnyBase, Topic
-from kbkit.panels.panel import JobPanel, View
+from kbkit.panels.panel import JobPanel, Message, View
 
 
 class JudgeView(View, module="judge.js"):
@@ -67,9 +67,7 @@ class JudgePanel(JobPanel):
             "agreement": None,
         }
         self.view = JudgeView(
-            self,
-            {"judge": self._judge, "request": self._request_pools},
-            queries=[render.plain(query, 1000) for query in self.judging.queries],
+            self, queries=[render.plain(query, 1000) for query in self.judging.queries]
         )
         self.fill([self.view])
         if not self.judging.scores(0):  # otherwise `_count` finds where to continue
@@ -84,7 +82,7 @@ class JudgePanel(JobPanel):
 
     # Messages of the page, which are untrusted.
 
-    def _judge(self, message: Mapping[str, object]) -> None:
+    def _do_judge(self, message: Message) -> None:
         place, chunk_id, score = (message.get(name) for name in ("place", "id", "score"))
         if not (self._is_place(place) and isinstance(chunk_id, str) and type(score) is int):
             return
@@ -106,7 +104,7 @@ class JudgePanel(JobPanel):
         self._wake()
         self.publish("ratings")
 
-    def _request_pools(self, message: Mapping[str, object]) -> None:
+    def _do_request(self, message: Message) -> None:
         places = message.get("places")
         if isinstance(places, list):
             requested = [place for place in places[:4] if self._is_place(place)]

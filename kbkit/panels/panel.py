@@ -14,7 +14,7 @@ import traitlets
 
 from kbkit.errors import ConfigError, KbkitError, NotFoundError
 from kbkit.export.facts import bundle_modules
-from kbkit.panels import controls
+from kbkit.panels import controls, render
 from kbkit.panels.controls import Home, StatusLine, Topic, Watch
 
 _log = logging.getLogger(__name__)
@@ -104,6 +104,10 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         with self.lock, self.show_errors():
             yield
 
+    def _problem(self, error: Exception, _message: Message) -> Answer:
+        """Return an error for its field in the page."""
+        return {"text": render.problem_line(error), "field": "", "now": None}
+
     def publish(self, topic: Topic) -> None:
         """Notify other panels of the workspace."""
         controls.publish(self._home, topic, sender=self)
@@ -153,6 +157,9 @@ class EditingPanel(Panel):
     def _reread(self, opened: str = "", *, reveal: str = "") -> None:
         """Show the current state, with an item opened."""
         raise NotImplementedError
+
+    def _do_look(self, _message: Message) -> None:
+        self._look()
 
     def _look(self) -> None:
         with self.acting(), self.update_quietly():
@@ -219,7 +226,7 @@ class ReadingPanel(EditingPanel):
     def _show_again(self, name: str) -> None:
         raise NotImplementedError
 
-    def _follow(self, message: Message) -> None:
+    def _do_follow(self, message: Message) -> None:
         link = self._links.get(str(message.get("href")))
         if link is not None:
             self.show(link.name, link.anchor)
@@ -297,8 +304,6 @@ class JobPanel(Panel):
         return True
 
 
-Handler = Callable[[Mapping[str, Any]], None]
-
 _RESERVED = frozenset(widgets.DOMWidget.class_trait_names()) | {"style"}
 """Traits that ipywidgets reads itself; other values there break its ``create_view``."""
 
@@ -307,7 +312,8 @@ class View(anywidget.AnyWidget):
     """A widget drawn by an ES module of ``panels/static``.
 
     A subclass names its module: ``class Cards(View, module="cards.js")``. The module exports a
-    `widget`: an object with a function ``render({model, el})``, as anywidget requires.
+    `widget`: an object with a function ``render({model, el})``, as anywidget requires. The panel's
+    method ``_do_name`` handles its event ``name``.
 
     Attributes:
         state: JSON values to draw; assignment draws them.
@@ -323,45 +329,30 @@ class View(anywidget.AnyWidget):
             cls._esm = f"{modules}export default {exported}.widget;\n"
         super().__init_subclass__(**kwargs)
 
-    def __init__(self, panel: Panel, handlers: Mapping[str, Handler], **kwargs: Any) -> None:
+    def __init__(self, panel: Panel, **kwargs: Any) -> None:
         self._panel = panel
-        self._handlers = handlers
         super().__init__(**kwargs)
         self.on_msg(self._on_message)
 
     def _on_message(self, _view: object, content: object, _buffers: object) -> None:
+        """Handle an event of the page; one with a number gets a reply."""
         if not isinstance(content, dict):
             return
-        handler = self._handlers.get(str(content.get("event")))
-        if handler is not None:
-            with self._panel.acting():
-                handler(content)
-
-
-class AskingView(View):
-    """A view whose page sends requests; the panel's method ``_do_name`` answers ``name``."""
-
-    def __init__(
-        self,
-        panel: Panel,
-        problem: Callable[[Exception, Message], Answer],
-        handlers: Mapping[str, Handler],
-    ) -> None:
-        self._problem = problem
-        super().__init__(panel, {**handlers, "ask": self._answer})
-
-    def _answer(self, message: Message) -> None:
-        number, what = message.get("number"), message.get("what")
-        action = getattr(self._panel, f"_do_{what}", None)
-        if not isinstance(number, int) or action is None:
+        action = getattr(self._panel, f"_do_{content.get('event')}", None)
+        number = content.get("number")
+        if action is None or not isinstance(number, int | None):
             return
-        try:
-            answer = {"answer": action(message)}
-        except Exception as error:
-            if not isinstance(error, KbkitError):
-                self._panel.fail(error)
-            answer = {"problem": self._problem(error, message)}
-        self.send({"number": number, **answer})
+        with self._panel.acting():
+            if number is None:
+                action(content)
+                return
+            try:
+                reply = {"answer": action(content)}
+            except Exception as error:
+                if not isinstance(error, KbkitError):
+                    self._panel.fail(error)
+                reply = {"problem": self._panel._problem(error, content)}
+            self.send({"number": number, **reply})
 
 
 def text_in(message: Message, name: str) -> str:

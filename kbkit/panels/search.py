@@ -12,6 +12,7 @@ from kbkit.models import Filters, Hit, Hits, Mode
 from kbkit.models.values import pluralize
 from kbkit.panels import controls, render
 from kbkit.panels.controls import AnyTarget, Debouncer, KnowledgeBaseSelector, MutedUpdates, Topic
+from kbkit.panels.panel import Message
 from kbkit.panels.search_filters import FilterBox
 from kbkit.panels.search_results import ResultSet, ResultsPanel, card_id
 from kbkit.runtime.config import Settings
@@ -77,8 +78,7 @@ class SearchPanel(ResultsPanel):
         self.filter_box = FilterBox(selector.selected)
         for box in (self.mode_box, self.filter_box):
             box.observe(lambda _change: self._debouncer.now(), "value")
-        handlers = {"more": self._show_similar, "back": self._back, "look": self._look}
-        super().__init__(selector, rater or Settings.load().rater, on_open, handlers)
+        super().__init__(selector, rater or Settings.load().rater, on_open)
         top = controls.row(self.query_box, self.kb_box, self.mode_box, self.filter_box.toggle)
         self.fill([top, self.filter_box, self.cards])
         self.observe(self._on_query, "query")
@@ -212,7 +212,7 @@ class SearchPanel(ResultsPanel):
 
     # Similar passages
 
-    def _show_similar(self, content: Mapping[str, Any]) -> None:
+    def _do_more(self, content: Message) -> None:
         hit = self._hit(content)
         kb = self._selector.find(hit.kb)
         hits = kb.similar(hit.chunk.id, limit=self._limit, filters=self.filters)
@@ -222,7 +222,7 @@ class SearchPanel(ResultsPanel):
         label = f"Passages like “{render.plain(hits.query, 160)}”"
         self._show(ResultSet(hits, breadcrumb={"label": label, "back": back}))
 
-    def _back(self, _content: Mapping[str, Any]) -> None:
+    def _do_back(self, _content: Message) -> None:
         if self._before:
             self._show(self._before.pop())
 
@@ -233,7 +233,7 @@ class SearchPanel(ResultsPanel):
         documents = {kb: numbers[0] for kb, numbers in revisions.items()}
         return documents, {kb: numbers[1:] for kb, numbers in revisions.items()}
 
-    def _look(self, _content: Mapping[str, Any]) -> None:
+    def _do_look(self, _content: Message) -> None:
         with self.update_quietly():
             revisions = self._current_revisions()
             changed = [now != then for now, then in zip(revisions, self._revisions, strict=True)]

@@ -19,7 +19,7 @@ from kbkit.models.reports import fold_query
 from kbkit.models.values import disambiguate, pluralize
 from kbkit.panels import render
 from kbkit.panels.controls import KnowledgeBaseSelector
-from kbkit.panels.panel import Handler, Panel, View
+from kbkit.panels.panel import Message, Panel, View
 from kbkit.text.analysis import Analyzer, analyzer
 
 
@@ -257,11 +257,7 @@ class ResultsPanel(Panel):
     selection = traitlets.Any(Hits("", ()), help="The hits that the reader selected.")
 
     def __init__(
-        self,
-        selector: KnowledgeBaseSelector,
-        rater: str,
-        on_open: Callable[[Hit], None] | None,
-        handlers: Mapping[str, Handler],
+        self, selector: KnowledgeBaseSelector, rater: str, on_open: Callable[[Hit], None] | None
     ) -> None:
         self._selector = selector
         self.rater = rater
@@ -275,17 +271,9 @@ class ResultsPanel(Panel):
         self._notice: tuple[str, str] | None = None
         self._shown = ResultSet()
         super().__init__(selector.home, "search")
-        card_handlers: dict[str, Handler] = {
-            "rate": self._rate,
-            "undo": self._undo,
-            "context": self._change_context,
-            "select": self._select,
-            "clear": self._clear_selection,
-            "document": self._open_document,
-        }
-        self.cards = CardsView(self, {**card_handlers, **handlers})
+        self.cards = CardsView(self)
 
-    def _hit(self, content: Mapping[str, Any]) -> Hit:
+    def _hit(self, content: Message) -> Hit:
         for hit in self._shown.hits:
             if card_id(hit) == content.get("card"):
                 return hit
@@ -374,7 +362,7 @@ class ResultsPanel(Panel):
 
     # Actions of the reader
 
-    def _rate(self, content: Mapping[str, Any]) -> None:
+    def _do_rate(self, content: Message) -> None:
         hit, score = self._hit(content), content["score"]
         if self._rating_summaries().get(card_id(hit), RatingSummary()).score == score:
             return
@@ -386,7 +374,7 @@ class ResultsPanel(Panel):
         stars = pluralize(rating.score, "star")
         self._show_rating(f"Saved: {stars}, {GRADES[rating.score - 1]}, for “{hit.title}”")
 
-    def _undo(self, content: Mapping[str, Any]) -> None:
+    def _do_undo(self, content: Message) -> None:
         hit = self._hit(content)
         my_ratings = self._own_ratings.get((card_id(hit), fold_query(self._shown.query)))
         if not my_ratings:
@@ -403,7 +391,7 @@ class ResultsPanel(Panel):
         self._redraw()
         self.publish("ratings")
 
-    def _change_context(self, content: Mapping[str, Any]) -> None:
+    def _do_context(self, content: Message) -> None:
         hit, radius = self._hit(content), content.get("radius")
         if isinstance(radius, int) and radius > 0:
             radius = min(radius, 50)
@@ -414,7 +402,7 @@ class ResultsPanel(Panel):
             self._contexts.pop(card_id(hit), None)
         self._redraw()
 
-    def _select(self, content: Mapping[str, Any]) -> None:
+    def _do_select(self, content: Message) -> None:
         hit = self._hit(content)
         if content.get("on"):
             self._selected[card_id(hit)] = (hit, self._shown.hits.query)
@@ -422,11 +410,11 @@ class ResultsPanel(Panel):
             self._selected.pop(card_id(hit), None)
         self._show_selection()
 
-    def _open_document(self, content: Mapping[str, Any]) -> None:
+    def _do_document(self, content: Message) -> None:
         if self._on_open is not None:
             self._on_open(self._hit(content))
 
-    def _clear_selection(self, _content: Mapping[str, Any]) -> None:
+    def _do_clear(self, _content: Message) -> None:
         self._selected.clear()
         self._show_selection()
 

@@ -20,7 +20,7 @@ def ask(panel, what, **values):
     """Send an event of the page and return the answer."""
     sent = []
     panel._view.send = lambda content, buffers=None: sent.append(content)
-    panel._view._handle_custom_msg({"event": "ask", "number": 7, "what": what, **values}, [])
+    panel._view._handle_custom_msg({"event": what, "number": 7, **values}, [])
     _done(panel)
     (answer,) = [each for each in sent if each.get("number") == 7]
     assert "problem" not in answer, answer
@@ -49,7 +49,7 @@ def test_search_panel_finds_rates_and_filters(workspace, kb, of):
     panel.filter_box.toggle.value = True
     assert panel.filter_box.controls["path"].options is not None
     assert "pool" in str(panel.filter_box.controls["tags"].options)
-    panel._look({})
+    panel._do_look({})
     _done(panel).close()
 
 

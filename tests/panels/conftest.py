@@ -85,7 +85,7 @@ def ask(panel: Any, what: str, **values: Any) -> dict[str, Any]:
     """Send a request as the page does, and return the reply."""
     replies: list[dict[str, Any]] = []
     panel._view.send = lambda content, buffers=None: replies.append(content)
-    panel._view._handle_custom_msg({"event": "ask", "what": what, "number": 7, **values}, [])
+    panel._view._handle_custom_msg({"event": what, "number": 7, **values}, [])
     if isinstance(panel, GraphPanel):  # which answers in a thread
         panel._join(60)
     (reply,) = [each for each in replies if each.get("number") == 7]

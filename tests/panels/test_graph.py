@@ -216,8 +216,8 @@ def test_malformed_messages_of_a_page_change_nothing(panel, scratch):
         assert ask(panel, "details", **values)["problem"]["text"]
     assert ask(panel, "update", id="entity:none", name=[1])["problem"]["text"]
     assert ask(panel, "create", name={"a": 1})["problem"]["text"]
-    panel._view._handle_custom_msg({"event": "ask", "number": 1, "what": "__init__"}, [])
-    panel._view._handle_custom_msg({"event": "ask", "number": "x", "what": "undo"}, [])
+    panel._view._handle_custom_msg({"event": "__init__", "number": 1}, [])
+    panel._view._handle_custom_msg({"event": "undo", "number": "x"}, [])
     assert scratch.graph.to_json() == before
     with pytest.raises(ValueError, match="nothing"):
         Target.of_key("nothing")

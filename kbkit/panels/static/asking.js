@@ -32,7 +32,7 @@ export class EditingView extends View {
     const number = (this.asked += 1);
     return new Promise((resolve) => {
       this.waiting.set(number, resolve);
-      if (!this.send("ask", { ...values, what, number })) {
+      if (!this.send(what, { ...values, number })) {
         this.waiting.delete(number);
         resolve({ problem: { text: "The kernel has stopped.", field: "", now: null } });
       }
