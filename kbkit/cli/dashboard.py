@@ -12,8 +12,8 @@ import secrets
 import shutil
 import signal
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from importlib import resources
 from importlib.util import find_spec
@@ -77,7 +77,7 @@ def serve_panel(
         path = opened.path
     token = token or secrets.token_urlsafe(24)
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}/?token={quote(token)}"
-    with tempfile.TemporaryDirectory(prefix="kbkit-panel-") as folder, _page_template(Path(folder)):
+    with tempfile.TemporaryDirectory(prefix="kbkit-panel-") as folder:
         notebook = _write_notebook(Path(folder), path)
         say(f"serving {path} at {address} (Ctrl+C to stop)")
         if open_browser:
@@ -99,25 +99,6 @@ def check_options(host: str, token: str, theme: str) -> None:
         )
     if token and len(token) < _SHORTEST_TOKEN:
         raise ConfigError(f"token: shorter than {_SHORTEST_TOKEN} characters; give a longer one")
-
-
-@contextmanager
-def _page_template(folder: Path) -> Iterator[None]:
-    target = folder / "voila" / "templates" / "kbkit"
-    target.mkdir(parents=True)
-    for name in ("index.html.j2", "spinner.macro.html.j2"):
-        text = resources.files("kbkit").joinpath("panels", "static", name).read_text("utf-8")
-        (target / name).write_text(text, encoding="utf-8")
-    (target / "conf.json").write_text('{"base_template": "lab"}', encoding="utf-8")
-    before = os.environ.get("JUPYTER_PATH")
-    os.environ["JUPYTER_PATH"] = os.pathsep.join([str(folder), *([before] if before else [])])
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["JUPYTER_PATH"]
-        else:
-            os.environ["JUPYTER_PATH"] = before
 
 
 def _write_notebook(folder: Path, workspace: Path) -> Path:
@@ -163,7 +144,7 @@ def _run_voila(notebook: Path, host: str, port: int, token: str, theme: str) -> 
             },
         },
         "VoilaConfiguration": {
-            "template": "kbkit",
+            "template": "lab",
             "theme": theme,
             "allow_template_override": "NO",
             "allow_theme_override": "NO",
@@ -185,6 +166,11 @@ def _run_voila(notebook: Path, host: str, port: int, token: str, theme: str) -> 
             _ = self.xsrf_token  # reading it sets the cookie
 
     class Server(Voila):  # type: ignore[misc]
+        def setup_template_dirs(self) -> None:
+            super().setup_template_dirs()
+            # its page extends the one of the template
+            self.template_paths.insert(0, str(resources.files("kbkit") / "panels" / "static"))
+
         def init_handlers(self) -> list[Any]:
             return [
                 (path, DashboardPage if handler is TornadoVoilaHandler else handler, *options)
