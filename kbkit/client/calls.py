@@ -11,7 +11,6 @@ import json
 import random
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
-from contextlib import aclosing, closing
 from dataclasses import dataclass, field
 from functools import partial, update_wrapper
 from itertools import count
@@ -29,8 +28,6 @@ from kbkit.runtime.validation import explain_method
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_Follow = Callable[[str | None], bool]
-"""Receives server-sent events, and ``None`` as a heartbeat; returns whether to continue."""
 Steps = Generator["Request[Any]", Any, T]
 """Requests in order; the generator receives the result or error of each."""
 
@@ -49,7 +46,6 @@ class Request(Generic[T]):
         files: Parts of a form, as httpx takes them.
         headers: Additional headers.
         timeout: Seconds; by default the client's timeout.
-        on_event: Receives server-sent events.
     """
 
     method: str
@@ -61,7 +57,6 @@ class Request(Generic[T]):
     files: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
     timeout: float | None = None
-    on_event: _Follow | None = None
 
     @property
     def parameters(self) -> httpx.QueryParams:
@@ -156,7 +151,7 @@ _Outcome = httpx.Response | httpx.HTTPError
 
 class _Base:
     _kind: ClassVar[Callable[..., Any]]
-    _answer: Callable[[httpx.Request, _Follow | None], Awaitable[httpx.Response]]
+    _answer: Callable[[httpx.Request], Awaitable[httpx.Response]]
     _sleep: Callable[[float], Awaitable[None]]
 
     def __init__(self, url: str, *, token: str | None = None, timeout: float = 30.0) -> None:
@@ -194,7 +189,7 @@ class _Base:
         for attempt in count(1):
             outcome: _Outcome
             try:
-                outcome = await self._answer(self._build(request), request.on_event)
+                outcome = await self._answer(self._build(request))
             except httpx.HTTPError as error:
                 outcome = error
             if (wait := self._wait(request, attempt, outcome)) is None:
@@ -253,14 +248,8 @@ class Transport(_Base):
     async def _sleep(self, seconds: float) -> None:
         time.sleep(seconds)
 
-    async def _answer(self, request: httpx.Request, follow: _Follow | None) -> httpx.Response:
-        response: httpx.Response = self._client.send(request, stream=follow is not None)
-        if follow is not None:
-            with closing(response):
-                if response.is_success:
-                    any(not handle_line(follow, line) for line in response.iter_lines())
-                else:
-                    response.read()
+    async def _answer(self, request: httpx.Request) -> httpx.Response:
+        response: httpx.Response = self._client.send(request)
         return response
 
     def close(self) -> None:
@@ -283,28 +272,12 @@ class AsyncTransport(_Base):
     _kind = httpx.AsyncClient
     _sleep = staticmethod(asyncio.sleep)
 
-    async def _answer(self, request: httpx.Request, follow: _Follow | None) -> httpx.Response:
-        response: httpx.Response
-        response = await self._client.send(request, stream=follow is not None)
-        if follow is not None:
-            async with aclosing(response):
-                if response.is_success:
-                    async for line in response.aiter_lines():
-                        if not handle_line(follow, line):
-                            break
-                else:
-                    await response.aread()
+    async def _answer(self, request: httpx.Request) -> httpx.Response:
+        response: httpx.Response = await self._client.send(request)
         return response
 
     async def close(self) -> None:
         await self._client.aclose()
-
-
-def handle_line(follow: _Follow, line: str) -> bool:
-    """Handle a line of an event stream; return whether to continue."""
-    if line.startswith("data: "):
-        return follow(line.removeprefix("data: "))
-    return not line.startswith(":") or follow(None)
 
 
 def _json(values: Any) -> bytes:

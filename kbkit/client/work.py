@@ -23,7 +23,9 @@ OnProgress = Callable[[Progress], None]
 Stop = Callable[[], bool]
 
 _PATIENCE = 15.0
-"""Seconds of a long poll without progress."""
+"""Seconds to wait for the end of a job."""
+_POLL_SECONDS = 0.5
+"""Seconds to wait for it between reports of its progress."""
 
 
 def job(route: str, read: Callable[[Any], Any], **options: Any) -> Declare:
@@ -56,58 +58,41 @@ def run_job(
     on_progress: OnProgress | None = None,
     stop: Stop | None = None,
 ) -> Steps[T]:
-    """Start long work, and wait until it ends; server-sent events report progress.
+    """Start long work, and wait until it ends.
 
     ``read`` parses the JSON of the result, and ``None`` of work that was stopped without one.
     """
     body = None if request.files else {**(request.json or {}), "wait": on_progress is None}
     headers = {"Idempotency-Key": uuid4().hex, **request.headers}
     reader = partial(_read_work, read)
-    answer: Any = yield replace(request, json=body, headers=headers, read=reader)
-    if not isinstance(answer, Job):
-        result: T = answer
+    job: Any = yield replace(request, json=body, headers=headers, read=reader)
+    if not isinstance(job, Job):
+        result: T = job
         return result
-    watch = _Watch(answer, on_progress, stop)
-    path = url("/api/jobs/{}", answer.id)
-    while not watch.job.state.ended:
-        if on_progress is None and stop is None:
-            query = {"wait": _PATIENCE}
-            watch.job = yield Request("GET", path, _read_job, query, timeout=60.0)
-        elif watch.ends and not watch.cancelled:
-            watch.cancelled = True
-            with suppress(ForbiddenError):  # a token for reading cannot cancel
-                yield Request("DELETE", path, reads_nothing)
-            if watch.error is not None:
-                raise watch.error
-        else:
-            yield Request("GET", f"{path}/events", reads_nothing, on_event=watch, timeout=60.0)
-    if watch.job.state is JobState.FAILED:
-        problem = watch.job.problem or JobError("ServerError", "the job failed")
+    path, shown, cancelled = url("/api/jobs/{}", job.id), None, False
+    while not job.state.ended:
+        if stop is not None and not cancelled and stop():
+            cancelled = True
+            yield from _cancel(path)
+        is_watched = not cancelled and (on_progress, stop) != (None, None)
+        query = {"wait": _POLL_SECONDS if is_watched else _PATIENCE}
+        job = yield Request("GET", path, _read_job, query, timeout=60.0)
+        if on_progress is not None and not cancelled and job.progress not in (None, shown):
+            shown = job.progress
+            try:
+                on_progress(shown)
+            except BaseException:
+                yield from _cancel(path)
+                raise
+    if job.state is JobState.FAILED:
+        problem = job.problem or JobError("ServerError", "the job failed")
         raise error_named(problem.error, problem.detail)
-    return read(watch.job.result or None)
+    return read(job.result or None)
 
 
-class _Watch:
-    def __init__(self, job: Job, on_progress: OnProgress | None, stop: Stop | None) -> None:
-        self.job = job
-        self.error: BaseException | None = None
-        self.ends = self.cancelled = False
-        self._on_progress = on_progress
-        self._stop = stop
-
-    def __call__(self, event: str | None) -> bool:
-        """Handle an event; return whether to continue."""
-        if event is not None:
-            self.job = from_dict(Job, json.loads(event))
-            progress = self.job.progress
-            if self._on_progress is not None and progress is not None and not self.ends:
-                try:
-                    self._on_progress(progress)
-                except BaseException as error:
-                    self.error, self.ends = error, True
-        if not self.ends and self._stop is not None:
-            self.ends = self._stop()
-        return not (self.job.state.ended or (self.ends and not self.cancelled))
+def _cancel(path: str) -> Steps[None]:
+    with suppress(ForbiddenError):  # a token for reading cannot cancel
+        yield Request("DELETE", path, reads_nothing)
 
 
 def job_request(kb: str, work: str, body: Mapping[str, Any]) -> Request[Any]:
