@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from pathlib import Path
 from types import MappingProxyType
@@ -45,72 +45,56 @@ class Workers:
     def __init__(self, count: int | None = None, *, memory: int = 0, preload: str = "") -> None:
         self.count = count or os.cpu_count() or 1
         self._arguments = (str(memory), preload)
-        self._tasks: queue.SimpleQueue[tuple[WorkerTask, Future[Any]] | None] = queue.SimpleQueue()
         self._processes: set[subprocess.Popen[bytes]] = set()
-        self._threads: list[threading.Thread] = []
+        self._idle: list[subprocess.Popen[bytes]] = []
         self._closed = False
         self._opening = threading.Lock()
         # fail early: the caller can still do the work in its own process
-        first = self._spawn()
-        for process in [first, *(None for _ in range(self.count - 1))]:
-            thread = threading.Thread(target=self._serve, args=(process,), daemon=True)
-            thread.start()
-            self._threads.append(thread)
+        self._idle.append(self._take())
+        self._threads = ThreadPoolExecutor(self.count)
 
     def submit(self, task: WorkerTask) -> Future[Any]:
-        result: Future[Any] = Future()
-        with self._opening:
-            if self._closed:
-                result.cancel()
-            else:
-                self._tasks.put((task, result))
-        return result
+        try:
+            return self._threads.submit(self._perform, task)
+        except RuntimeError:  # closed
+            result: Future[Any] = Future()
+            result.cancel()
+            return result
 
     def close(self) -> None:
         """End the processes: running tasks are broken, the others are cancelled."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
         with self._opening:
             self._closed = True
-            for _ in self._threads:
-                self._tasks.put(None)
         for process in list(self._processes):
             _end(process)
 
-    def _spawn(self) -> subprocess.Popen[bytes]:
+    def _take(self) -> subprocess.Popen[bytes]:
+        """Return an idle process, or a new one."""
         with self._opening:  # so that `close` sees every process
             if self._closed:
                 raise OSError("the workers are closed")
+            if self._idle:
+                return self._idle.pop()
             process = run_module("kbkit.runtime.processes", *self._arguments)
             self._processes.add(process)
             return process
 
-    def _serve(self, process: subprocess.Popen[bytes] | None) -> None:
-        """Feed one process in a thread; replaces it when it breaks."""
-        while True:
-            item = self._tasks.get()
-            if item is None:
-                break
-            task, future = item
-            if self._closed:
-                future.cancel()
-            if not future.set_running_or_notify_cancel():
-                continue
-            late = threading.Event()
-            try:
-                if process is None:
-                    process = self._spawn()
-                result = _ask(process, task, late)
-            # any failure, also of pickling, breaks this task only
-            except Exception:
-                if process is not None:
-                    self._processes.discard(process)
-                    _end(process)
-                process = None
-                reason = f"took longer than {task.seconds:g} s"
-                result = task.broken(reason if late.is_set() else "the process that did it ended")
-            future.set_result(result)
-        if process is not None:
-            self._processes.discard(process)
-            _end(process)
+    def _perform(self, task: WorkerTask) -> Any:
+        """Have a process do a task, in a thread; end the process if it breaks."""
+        process, late = None, threading.Event()
+        try:
+            process = self._take()
+            result = _ask(process, task, late)
+        # any failure, also of pickling, breaks this task only
+        except Exception:
+            if process is not None:
+                self._processes.discard(process)
+                _end(process)
+            reason = f"took longer than {task.seconds:g} s"
+            return task.broken(reason if late.is_set() else "the process that did it ended")
+        self._idle.append(process)
+        return result
 
 
 def run_module(

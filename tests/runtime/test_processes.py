@@ -162,9 +162,7 @@ def test_close_ends_processes_and_cancels_queued_tasks(call):
     workers.close()
     _, alive = psutil.wait_procs(children, timeout=120)
     assert alive == []
-    for thread in workers._threads:
-        thread.join(120)
-        assert not thread.is_alive()
+    workers._threads.shutdown(wait=True)
     assert all(each.done() for each in results)
     assert [each.cancelled() for each in results] == [False] * 2 + [True] * 18
 
