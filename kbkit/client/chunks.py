@@ -22,7 +22,6 @@ from kbkit.client.declared import (
     first_page,
 )
 from kbkit.client.graph import RemoteGraph
-from kbkit.client.ingestion import specs_of
 from kbkit.client.work import OnProgress, Stop, job, result_of
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.models import (
@@ -40,7 +39,7 @@ from kbkit.models import (
     Target,
     from_dict,
 )
-from kbkit.recipes import AnySource
+from kbkit.recipes import AnySource, only_sources
 
 if TYPE_CHECKING:
     import httpx
@@ -161,7 +160,7 @@ class SourcesCalls(documents.CollectionCalls[SourceInfo]):
         self,
         source: Annotated[
             AnySource | Mapping[str, Any] | Iterable[AnySource | Mapping[str, Any]],
-            partial(specs_of, "sources.add"),
+            partial(only_sources, "sources.add"),
         ],
         *,
         base: str | Path = ".",

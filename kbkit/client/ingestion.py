@@ -15,7 +15,7 @@ from kbkit.client.calls import Request, Steps, steps
 from kbkit.client.declared import BASE, KNOWLEDGE, LONG, call, reads_nothing
 from kbkit.client.work import OnProgress, Stop, job, job_request, result_of, run_job, unpack
 from kbkit.errors import ConfigError
-from kbkit.models.values import from_dict, to_json
+from kbkit.models.values import from_dict
 from kbkit.paths import find_files, place_name
 from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseSpec, only_sources, split_sources
 
@@ -67,18 +67,10 @@ def batches(source: Mapping[str, Any], base: Path) -> Iterator[UploadBatch]:
         yield UploadBatch(values, files, skipped)
 
 
-def _document(document: Any) -> dict[str, Any]:
+def _document(document: Any) -> Any:
     if isinstance(document, models.SourceDocument):
-        document = replace(document, images={})
-    elif not isinstance(document, Mapping):
-        document = document.to_dict()
-    values: dict[str, Any] = to_json(document)
-    return values
-
-
-def specs_of(name: str, sources: Any) -> list[dict[str, Any]]:
-    """Return sources as JSON, for a method that takes no documents."""
-    return [each.model_dump(mode="json") for each in only_sources(name, sources)]
+        return replace(document, images={})
+    return document if isinstance(document, Mapping) else document.to_dict()
 
 
 def _report_of(answer: Any) -> models.IngestReport:
@@ -144,30 +136,20 @@ class IngestionCalls:
         documents = [_document(each) for each in items]
         on_disk = [each for each in specs if getattr(each, "path", None)]
         remote = [each for each in specs if not getattr(each, "path", None)]
+        run = partial(run_job, _report_of, on_progress=on_progress, stop=stop)
         for spec in on_disk:
             try:
-                parts = batches(spec.model_dump(mode="json"), Path(base))
-                for part in parts:
+                for part in batches(spec.model_dump(mode="json"), Path(base)):
                     failed = tuple(models.Problem(*each) for each in part.left_out)
                     reports.append(models.IngestReport(failed=failed))
                     if part.files:
-                        request = _upload(self.name, part.source, part.files)
-                        report = yield from run_job(
-                            _report_of, request, on_progress=on_progress, stop=stop
-                        )
-                        reports.append(report)
+                        reports.append((yield from run(_upload(self.name, part))))
             except errors.SourceError as error:
                 problem = models.Problem(str(getattr(spec, "path", "")), str(error))
                 reports.append(models.IngestReport(failed=(problem,), failed_sources=(problem,)))
         if remote or documents or not on_disk:
-            body = {
-                "sources": [each.model_dump(mode="json") for each in remote],
-                "documents": documents,
-                "remember": remember,
-            }
-            request = job_request(self.name, "ingest", body)
-            report = yield from run_job(_report_of, request, on_progress=on_progress, stop=stop)
-            reports.append(report)
+            body = {"sources": remote, "documents": documents, "remember": remember}
+            reports.append((yield from run(job_request(self.name, "ingest", body))))
         return _sum_reports(reports)
 
     @job(f"POST {BASE}/ingest", _report_of, body={"sync": True})
@@ -175,7 +157,7 @@ class IngestionCalls:
         self,
         sources: Annotated[
             AnySource | Mapping[str, Any] | Iterable[AnySource | Mapping[str, Any]],
-            partial(specs_of, "sync"),
+            partial(only_sources, "sync"),
         ],
         *,
         base: str | Path = ".",
@@ -238,30 +220,28 @@ class IngestionCalls:
         """Annotate, and embed with models, on the server."""
 
 
-def _upload(kb: str, source: Mapping[str, Any], files: Sequence[tuple[str, bytes]]) -> Request[Any]:
+def _upload(kb: str, batch: UploadBatch) -> Request[Any]:
     form = [
         ("kb", (None, kb)),
-        ("source", (None, json.dumps(source))),
+        ("source", (None, json.dumps(batch.source))),
         ("strict", (None, "false")),
-        *(("files", (path, data)) for path, data in files),
+        *(("files", (path, data)) for path, data in batch.files),
     ]
     path = f"{KNOWLEDGE}/import/file"
     return Request("POST", path, reads_nothing, files=form, timeout=_UPLOAD_TIMEOUT)
 
 
 def _sum_reports(reports: Sequence[models.IngestReport]) -> models.IngestReport:
-    totals: dict[str, Any] = {}
-    for field in fields(models.IngestReport):
-        values = [getattr(report, field.name) for report in reports]
-        if isinstance(field.default, int) and not isinstance(field.default, bool):
-            totals[field.name] = sum(values)
-        elif isinstance(field.default, tuple):
-            totals[field.name] = tuple(item for value in values for item in value)
-    seconds: dict[str, float] = {}
-    for report in reports:
-        for stage, spent in report.seconds.items():
-            seconds[stage] = round(seconds.get(stage, 0.0) + spent, 3)
+    totals: dict[str, Any] = {
+        field.name: sum((getattr(report, field.name) for report in reports), field.default)
+        for field in fields(models.IngestReport)
+        if isinstance(field.default, int | tuple) and field.default is not False
+    }
+    stages = dict.fromkeys(stage for report in reports for stage in report.seconds)
+    seconds = {
+        stage: round(sum(report.seconds.get(stage, 0.0) for report in reports), 3)
+        for stage in stages
+    }
     last = reports[-1] if reports else models.IngestReport()
-    return replace(
-        last, **totals, seconds=seconds, interrupted=any(report.interrupted for report in reports)
-    )
+    interrupted = any(report.interrupted for report in reports)
+    return replace(last, **totals, seconds=seconds, interrupted=interrupted)

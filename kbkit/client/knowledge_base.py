@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from kbkit.base_plots import AsyncPlots, Plots
 from kbkit.client import calls, chunks, documents
-from kbkit.client.declared import BASE, KNOWLEDGE, call, first_page, json_body, list_all
+from kbkit.client.declared import BASE, KNOWLEDGE, call, first_page, list_all
 from kbkit.client.ingestion import IngestionCalls
 from kbkit.client.work import OnProgress, job_request, result_of, run_job
 from kbkit.errors import ConfigError
@@ -231,11 +231,8 @@ class FeedbackCalls:
         from kbkit.feedback.evaluation_report import Evaluation, compare
 
         baseline = against if isinstance(against, Evaluation) else None
-        body = {
-            **_ground_truth(questions),
-            **json_body(mode=mode, retrieval=_settings(retrieval), k=k, improve=wait),
-            **({} if baseline is not None else json_body(against=_settings(against))),
-        }
+        body = {**_ground_truth(questions), "mode": mode, "retrieval": retrieval, "k": k}
+        body |= {"improve": wait, "against": against if baseline is None else None}
         request = job_request(self._base.name, "evaluate", body)
         parse = result_of(Evaluation, "evaluation")
         evaluation = yield from run_job(parse, request, on_progress=on_progress)
@@ -254,7 +251,7 @@ class FeedbackCalls:
         """Tune the weights of hybrid search on the server."""
         from kbkit.feedback.tune_report import TuneReport
 
-        body = {**_ground_truth(questions), **json_body(keep=keep, seed=seed, improve=wait)}
+        body = {**_ground_truth(questions), "keep": keep, "seed": seed, "improve": wait}
         request = job_request(self._base.name, "tune", body)
         parse = result_of(TuneReport, "tuning")
         return (yield from run_job(parse, request, on_progress=on_progress))
@@ -320,8 +317,4 @@ def _ground_truth(questions: Any) -> dict[str, Any]:
                 "there are no judgements; rate some chunks of a search, or give golden questions"
             )
         return {"judgements": questions.grades}
-    return {"questions": [each.model_dump(mode="json") for each in check_questions(questions)]}
-
-
-def _settings(retrieval: Any) -> Any:
-    return retrieval.model_dump(mode="json") if isinstance(retrieval, RetrievalSpec) else retrieval
+    return {"questions": check_questions(questions)}

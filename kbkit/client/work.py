@@ -13,7 +13,7 @@ from zipfile import BadZipFile, ZipFile
 import httpx
 
 from kbkit.client.calls import Request, Steps, error_named
-from kbkit.client.declared import KNOWLEDGE, Declare, call, reads_nothing, url
+from kbkit.client.declared import KNOWLEDGE, Declare, call, json_body, reads_nothing, url
 from kbkit.errors import ConflictError, ExportError, ForbiddenError, ServerError
 from kbkit.models import Job, JobError, JobState, Progress
 from kbkit.models.values import from_dict
@@ -98,7 +98,7 @@ def _cancel(path: str) -> Steps[None]:
 def job_request(kb: str, work: str, body: Mapping[str, Any]) -> Request[Any]:
     """Request work on a knowledge base."""
     path = url(f"{KNOWLEDGE}/bases/{{}}/{work}", kb)
-    return Request("POST", path, reads_nothing, json=body, timeout=60.0)
+    return Request("POST", path, reads_nothing, json=json_body(**body), timeout=60.0)
 
 
 def _read_job(response: httpx.Response) -> Job:
