@@ -139,7 +139,7 @@ def add(tools: Tools) -> None:
         """Move a collection to the trash, from which a person can restore it."""
         tools.workspace.delete(_collection_name(tools, collection_name))
         message = f"{collection_name} is in the trash; a person can restore it."
-        return Reply(message, {"collection_name": collection_name})
+        return Reply(message, DroppedCollection(collection_name=collection_name))
 
     @tools.write(DeletedDocuments, destructive=True, idempotent=False)
     def delete_kb_documents(
@@ -157,8 +157,8 @@ def add(tools: Tools) -> None:
 
         kb = tools.workspace[_collection_name(tools, collection_name)]
         deleted = delete_together(kb.documents, ids)
-        message = f"{deleted} of {collection_name} in the trash."
-        return Reply(message, {"collection_name": collection_name, "deleted": deleted})
+        values = DeletedDocuments(collection_name=collection_name, deleted=deleted)
+        return Reply(f"{deleted} of {collection_name} in the trash.", values)
 
 
 def _create(tools: Tools, name: str, documents: Any, description: str, work: LongWork) -> Reply:
@@ -222,27 +222,27 @@ def _added_reply(name: str, report: IngestReport, skipped: list[Problem]) -> Rep
     left_out = [short(f"{each.uri}: {each.reason}") for each in problems[:_MAX_SKIPPED]]
     if len(problems) > _MAX_SKIPPED:
         left_out.append(f"and {len(problems) - _MAX_SKIPPED:,} more")
-    added = pluralize(report.new, "new document")
-    text = f"{name}: {added}, {report.changed:,} changed, {report.same:,} unchanged"
-    text += f"; {pluralize(report.chunks_added, 'chunk')} to search now."
+    new, changed, same, chunks = report.new, report.changed, report.same, report.chunks_added
+    text = f"{name}: {pluralize(new, 'new document')}, {changed:,} changed, {same:,} unchanged; "
+    text += f"{pluralize(chunks, 'chunk')} to search now."
     if left_out:
         text += "\nLeft out:\n" + "\n".join(f"- {line}" for line in left_out)
     return Reply(
         text,
-        {
-            "collection_name": name,
-            "new": report.new,
-            "changed": report.changed,
-            "same": report.same,
-            "chunks": report.chunks_added,
-            "left_out": left_out,
-        },
+        AddedDocuments(
+            collection_name=name,
+            new=new,
+            changed=changed,
+            same=same,
+            chunks=chunks,
+            left_out=left_out,
+        ),
     )
 
 
-def _document(info: Document) -> tuple[str, dict[str, Any]]:
+def _document(info: Document) -> tuple[str, CollectionDocument]:
     known_as = one_line(info.uri)
     if cut(known_as, _ID_TOKENS) != known_as:
         known_as = info.id
     title = short(info.title)
-    return f"- {known_as}: {title}", {"id": known_as, "title": title}
+    return f"- {known_as}: {title}", CollectionDocument(id=known_as, title=title)

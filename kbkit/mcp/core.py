@@ -160,8 +160,7 @@ def add(tools: Tools) -> None:
         """Rate how well a passage answered, 1 (wrong) to 5 (perfect); later searches use it."""
         tools.kbs(kb_name)
         rating = tools.workspace[kb_name].rate(chunk_id, score, query=query, note=note)
-        values = {"chunk_id": rating.target.id, "score": score}
-        return Reply(f"Rated {score} of 5.", values)
+        return Reply(f"Rated {score} of 5.", RatedChunk(chunk_id=rating.target.id, score=score))
 
 
 def search_page(
@@ -199,15 +198,15 @@ def find_document(
     raise NotFoundError(message)
 
 
-def row_of(info: KnowledgeBaseInfo) -> tuple[str, dict[str, Any]]:
+def row_of(info: KnowledgeBaseInfo) -> tuple[str, KnowledgeBaseValues]:
     topic = short(info.description)
     updated = f"{info.updated_at:%Y-%m-%d}"
     documents = pluralize(info.documents, "document")
     line = f"- {info.name}{f': {topic}' if topic else ''} ({documents}, updated {updated})"
-    return line, {
-        "name": info.name,
-        "description": topic,
-        "documents": info.documents,
-        "chunks": info.chunks,
-        "updated_at": updated,
-    }
+    return line, KnowledgeBaseValues(
+        name=info.name,
+        description=topic,
+        documents=info.documents,
+        chunks=info.chunks,
+        updated_at=updated,
+    )

@@ -1,6 +1,6 @@
 """Tools for entries."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -104,7 +104,7 @@ def add(tools: Tools) -> None:
 
 def _rating_reply(entry: Entry, outcome: str) -> Reply:
     rating = round(entry.rating.average, 1)
-    values = {"slug": entry.slug, "rating": rating, "votes": entry.rating.count}
+    values = RatedEntry(slug=entry.slug, rating=rating, votes=entry.rating.count)
     return Reply(f"{entry.slug} {outcome}.", values)
 
 
@@ -133,14 +133,12 @@ def _text(entry: Entry, *, budget: Budget) -> Reply:
     )
 
 
-def _row(info: EntryInfo) -> tuple[str, dict[str, Any]]:
-    return _line(info), {
-        "slug": info.slug,
-        "about": _about(info),
-        "status": info.status.value,
-        "rating": round(info.rating.average, 1),
-        "votes": info.rating.count,
-    }
+def _row(info: EntryInfo) -> tuple[str, EntryRow]:
+    rating, votes = round(info.rating.average, 1), info.rating.count
+    status = info.status.value
+    return _line(info), EntryRow(
+        slug=info.slug, about=_about(info), status=status, rating=rating, votes=votes
+    )
 
 
 def _line(info: EntryInfo) -> str:

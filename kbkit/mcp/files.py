@@ -108,8 +108,8 @@ def add(tools: Tools) -> None:
     @tools.write(WrittenFile, destructive=True, idempotent=False)
     def kb_delete(*, path: FilePath) -> Reply:
         """Move a file or a folder to the trash, from which a person can restore it."""
-        deleted = tools.workspace.files.delete(path)
-        return Reply(f"{deleted.path} is in the trash.", {"path": deleted.path, "version": ""})
+        path = tools.workspace.files.delete(path).path
+        return Reply(f"{path} is in the trash.", WrittenFile(path=path, version=""))
 
     def memory(*, budget: Budget, **arguments: Any) -> Reply:
         """Your notes, files below /memories that last: view, create, change, delete, rename."""
@@ -122,7 +122,7 @@ def add(tools: Tools) -> None:
                 answer, name="memory", heading="", values={}, budget=budget, numbered=False
             )
         text = shorten(answer, budget.room // 2 - 40)
-        return Reply(text, {"note": "", "text": text, "next_cursor": ""})
+        return Reply(text, MemoryReply(note="", text=text, next_cursor=""))
 
     budget = inspect.signature(memory).parameters["budget"]
     parameters = [_parameter(name, field) for name, field in MemoryCommand.model_fields.items()]
@@ -145,24 +145,19 @@ def _descendants(tree: FileTree) -> Iterator[FileInfo]:
 
 def _write_reply(info: FileInfo) -> Reply:
     version = f" Its version is {info.version}." if info.version else ""
-    return Reply(f"{info.path} is stored.{version}", {"path": info.path, "version": info.version})
+    values = WrittenFile(path=info.path, version=info.version)
+    return Reply(f"{info.path} is stored.{version}", values)
 
 
 def _folder(infos: Iterable[FileInfo], *, path: str, budget: Budget) -> Reply:
-    rows = (
-        (
-            f"{one_line(info.path)}/"
-            if info.is_folder
-            else f"{one_line(info.path)} ({info.size:,} bytes, {info.changed_at:%Y-%m-%d})",
-            {
-                "path": info.path,
-                "kind": info.kind.value,
-                "size": info.size,
-                "changed_at": f"{info.changed_at:%Y-%m-%d}",
-            },
-        )
-        for info in infos
-    )
     name = one_line(path)[:200] or "the root"
     nothing = f"Nothing is in {name}."
-    return listing(rows, name="files", above=f"In {name}: ", nothing=nothing, budget=budget)
+    return listing(
+        map(_row, infos), name="files", above=f"In {name}: ", nothing=nothing, budget=budget
+    )
+
+
+def _row(info: FileInfo) -> tuple[str, FileRow]:
+    line, day = one_line(info.path), f"{info.changed_at:%Y-%m-%d}"
+    line += "/" if info.is_folder else f" ({info.size:,} bytes, {day})"
+    return line, FileRow(path=info.path, kind=info.kind.value, size=info.size, changed_at=day)

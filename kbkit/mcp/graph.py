@@ -1,6 +1,6 @@
 """Tools for the knowledge graph."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -133,20 +133,18 @@ def _relation_reply(relation: Relation) -> Reply:
     quotes = Quotes()
     source, target = short(relation.source_name), short(relation.target_name)
     line = f"{source} --{short(relation.name)}--> {target}"
-    return Reply(
-        f"Related.\n{quotes.note}\n{quotes.value(line)}",
-        {
-            "note": quotes.note,
-            "source": quotes.value(source),
-            "relation": short(relation.name),
-            "target": quotes.value(target),
-            "weight": relation.weight,
-        },
+    values = MadeRelation(
+        note=quotes.note,
+        source=quotes.value(source),
+        relation=short(relation.name),
+        target=quotes.value(target),
+        weight=relation.weight,
     )
+    return Reply(f"Related.\n{quotes.note}\n{quotes.value(line)}", values)
 
 
 def _about(facts: About, *, limit: int, budget: Budget) -> Reply:
-    rows: list[tuple[str, dict[str, Any]]] = []
+    rows: list[tuple[str, AboutRow]] = []
     for subject in facts.subjects[:limit]:
         label = f"{short(subject.name)} ({subject.type or subject.kind.value})"
         chunks = pluralize(subject.chunks, "passage")
@@ -164,37 +162,38 @@ def _about(facts: About, *, limit: int, budget: Budget) -> Reply:
     return listing(rows, name="found", nothing="Nothing was found about it.", budget=budget)
 
 
-def _entity(entity: Entity) -> tuple[str, dict[str, Any]]:
-    description, name = short(entity.description), short(entity.name)
+def _entity(entity: Entity) -> tuple[str, EntityValues]:
+    description, name, kind = map(short, (entity.description, entity.name, entity.type))
     aliases = ", ".join(short(alias) for alias in entity.aliases[:_MAX_ALIASES])
-    head = f"- {name} ({short(entity.type)}, {pluralize(entity.chunks, 'passage')})"
+    head = f"- {name} ({kind}, {pluralize(entity.chunks, 'passage')})"
     line = head + f": {description}" * bool(description) + f"; also {aliases}" * bool(aliases)
-    return line, {
-        "id": entity.id,
-        "name": name,
-        "type": short(entity.type),
-        "description": description,
-        "aliases": aliases,
-        "chunks": entity.chunks,
-    }
+    return line, EntityValues(
+        id=entity.id,
+        name=name,
+        type=kind,
+        description=description,
+        aliases=aliases,
+        chunks=entity.chunks,
+    )
 
 
-def _step(step: Step) -> tuple[str, dict[str, Any]]:
-    name = short(step.name)
+def _step(step: Step) -> tuple[str, NeighborRow]:
+    name, kind = short(step.name), short(step.type)
     relation = short(step.relation.name) if step.relation else ""
     arrow = f"--{relation}-->" if step.forward else f"<--{relation}--"
-    return f"{'  ' * (step.depth - 1)}- {arrow} {name} ({short(step.type)})", {
-        "id": step.target.id,
-        "kind": step.target.kind.value,
-        "name": name,
-        "type": short(step.type),
-        "relation": relation,
-        "forward": step.forward,
-        "depth": step.depth,
-    }
+    line = f"{'  ' * (step.depth - 1)}- {arrow} {name} ({kind})"
+    return line, NeighborRow(
+        id=step.target.id,
+        kind=step.target.kind.value,
+        name=name,
+        type=kind,
+        relation=relation,
+        forward=step.forward,
+        depth=step.depth,
+    )
 
 
-def _row(kind: str, label: str, text: str, kb: str = "") -> tuple[str, dict[str, Any]]:
+def _row(kind: str, label: str, text: str, kb: str = "") -> tuple[str, AboutRow]:
     label, text = cut(one_line(label), 2 * LINE_TOKENS), cut(one_line(text), 2 * LINE_TOKENS)
     line = f"- {kind}: {label}" + f": {text}" * bool(text) + f" [{kb}]" * bool(kb)
-    return line, {"kind": kind, "said": label, "text": text, "kb": kb}
+    return line, AboutRow(kind=kind, said=label, text=text, kb=kb)

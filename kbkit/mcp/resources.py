@@ -2,6 +2,7 @@
 
 import mimetypes
 import re
+from itertools import takewhile
 from urllib.parse import quote, unquote
 
 from mcp.server.lowlevel.helper_types import ReadResourceContents
@@ -195,14 +196,8 @@ def _usage_text(tools: Tools) -> str:
     hidden = len(roots) - _MAX_FOLDERS
     files = f"Root folders: {names or 'none yet'}" + f" and {hidden} more" * (hidden > 0)
     budget.take(f"{head}\n\n<{quotes.mark}>\n{files}\nKnowledge bases:\nand 0000000 more\n</>")
-    lines: list[str] = []
-    more_kbs = 0
-    for info in tools.list():
-        line, _ = row_of(info)
-        if not more_kbs and budget.takes(line):
-            lines.append(line)
-        else:
-            more_kbs += 1
-    lines += [f"and {more_kbs:,} more"] if more_kbs else []
+    rows = [line for line, _ in map(row_of, tools.list())]
+    lines = list(takewhile(budget.takes, rows))
+    lines += [f"and {len(rows) - len(lines):,} more"] if len(rows) > len(lines) else []
     kb_list = "\n".join(["Knowledge bases:", *lines]) if lines else "No knowledge base yet."
     return f"{head}\n\n<{quotes.mark}>\n{kb_list}\n\n{files}\n</{quotes.mark}>"

@@ -246,10 +246,7 @@ class LongWork:
         if now - self._notified_at < _NOTIFY_SECONDS and self.done != self.total:
             return
         self._notified_at = now
-        if self.cancelled():
-            return
-        try:
-            report = self._context.report_progress
+        report = self._context.report_progress
+        with suppress(asyncio.CancelledError):  # sets `cancelled`
+            from_thread.check_cancelled()
             from_thread.run(report, float(self.done), self.total, message[:200])
-        except asyncio.CancelledError:  # sets `cancelled`
-            return
