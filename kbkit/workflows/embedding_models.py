@@ -7,9 +7,9 @@ the same revision must have the same bytes.
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
@@ -126,7 +126,8 @@ class Hub:
             raise EmbedderError(f"{url}: names no commit; is KBKIT_MODELS_URL a hub?")
         self.files = {file.name: file for file in files if presets.is_inside(file.name)}
 
-    def download(self, file: HubFile, path: Path, report: Callable[[], None]) -> None:
+    def download(self, file: HubFile, path: Path) -> Iterator[int]:
+        """Append the missing bytes of a file; yield its size after each request."""
         url = f"{self._url}/{self.repository}/resolve/{self.revision}/{quote(file.name)}"
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab") as stream:
@@ -145,7 +146,8 @@ class Hub:
                         f"of {file.size:,}; try again, or choose another revision"
                     )
                 stream.write(body)
-                report()
+                stream.flush()
+                yield stream.tell()
 
     def _get(
         self, url: str, label: str, *, span: tuple[int, int] | None = None, limit: int | None = None
@@ -218,134 +220,100 @@ def fetch_model(
                 )
             ) as fetcher,
         ):
-            lock = presets.read_lock(folder)
+            lock = presets.read_lock(folder) or {}
             repository = preset.repository if preset else name
-            revision = revision or str((lock or {}).get("revision") or "main")
+            revision = revision or str(lock.get("revision") or "main")
             hub = Hub(fetcher, settings.models_url, repository, revision)
-            model = _weights(hub, file)
-            notify = on_progress or ignore
-            download = _Download(hub, model, folder, lock or {}, sha256.lower(), max_bytes, notify)
-            return folder if download.is_here() else download.run()
+            model, expected = _weights(hub, file), sha256.lower()
+            locked = lock["files"] if lock.get("revision") == hub.revision else {}
+            is_here = (
+                model in locked
+                and model == lock["model"]
+                and expected in ("", locked[model]["sha256"])
+                and all(_is_intact(folder / path, record) for path, record in locked.items())
+            )
+            if not is_here:
+                notify = on_progress or ignore
+                _download(hub, model, folder, locked, expected, max_bytes=max_bytes, notify=notify)
+
+            return folder
     except Timeout as error:
         raise ConflictError(f"another process fetches {name}; wait for it") from error
     except OSError as error:
         raise EmbedderError(f"{folder}: cannot be written ({error.strerror})") from error
 
 
-@dataclass(slots=True)
-class _Download:
-    """Downloads a model to a temporary folder, checks it, and moves it to its place.
+def _is_intact(path: Path, record: Mapping[str, Any]) -> bool:
+    return path.is_file() and sha256(path) == record["sha256"]
 
-    Attributes:
-        model: File of its weights.
-        lock: Record of an earlier fetch; empty if none.
-        expected: Expected SHA-256 of the weights, or ``""``.
-        files: Downloaded files, in the form of the lock.
+
+def _download(
+    hub: Hub,
+    model: str,
+    folder: Path,
+    locked: Mapping[str, Any],
+    expected: str,
+    *,
+    max_bytes: int,
+    notify: OnProgress,
+) -> None:
+    """Download a model to a temporary folder, check it, and move it to its place.
+
+    Its weights, the file ``model``, must have the SHA-256 ``expected``, unless that is ``""``, and
+    files of an earlier fetch of this revision the ``locked`` ones.
     """
-
-    hub: Hub
-    model: str
-    folder: Path
-    lock: Mapping[str, Any]
-    expected: str
-    max_bytes: int
-    on_progress: OnProgress
-    files: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-
-    def is_here(self) -> bool:
-        """Whether the same files are installed unchanged."""
-        records = self._locked_files
-        digest = records.get(self.model, {}).get("sha256")
-        if self.lock.get("model") != self.model or self.expected not in ("", digest):
-            return False
-        return all(
-            (self.folder / name).is_file() and sha256(self.folder / name) == record["sha256"]
-            for name, record in records.items()
-        )
-
-    def run(self) -> Path:
-        """Fetch all files; return the model's folder."""
-        self._partial.mkdir(exist_ok=True)
-        available, folder = self.hub.files, self.model.rpartition("/")[0]
-        tokenizers = [n for n in ("tokenizer.json", f"{folder}/tokenizer.json") if n in available]
-        if not tokenizers:
-            raise EmbedderError(
-                f"{self.hub.repository}: has no tokenizer.json; choose another model"
-            )
-        external = (f"{self.model}_data", f"{self.model}.data")
-        for name in (*_CONFIGURATION, self.model, *external, tokenizers[0]):
-            if name in available:
-                self._get(name)
-        for name in self._files_of_modules():
-            self._get(name)
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self._partial.replace(self.folder)
-        self._write_lock()
-        return self.folder
-
-    @property
-    def _partial(self) -> Path:
-        return self.folder.with_name(f"{self.folder.name}.{self.hub.revision[:12]}.part")
-
-    @property
-    def _locked_files(self) -> Mapping[str, Any]:
-        is_same = self.lock.get("revision") == self.hub.revision
-        return self.lock["files"] if is_same else {}
-
-    def _files_of_modules(self) -> list[str]:
-        path = self._partial / presets.MODULES
-        if presets.MODULES not in self.files:
-            return []
-        folders = presets.module_folders(
-            json.loads(path.read_bytes()), f"{self.hub.repository}: {presets.MODULES}"
-        )
-        needed = []
-        for kind, inner in folders.items():
-            if kind == "Pooling" or "Dense" in kind:
-                needed.append(f"{inner}/config.json")
-            if "Dense" in kind:
-                needed.append(f"{inner}/model.safetensors")
-        return [name for name in needed if name in self.hub.files]
-
-    def _get(self, name: str) -> None:
-        file, repository = self.hub.files[name], self.hub.repository
-        budget = self.max_bytes - sum(int(each["bytes"]) for each in self.files.values())
+    partial = folder.with_name(f"{folder.name}.{hub.revision[:12]}.part")
+    partial.mkdir(exist_ok=True)
+    tokenizers = ("tokenizer.json", f"{model.rpartition('/')[0]}/tokenizer.json")
+    tokenizer = next((name for name in tokenizers if name in hub.files), None)
+    if tokenizer is None:
+        raise EmbedderError(f"{hub.repository}: has no tokenizer.json; choose another model")
+    external = (f"{model}_data", f"{model}.data")
+    names = [*_CONFIGURATION, model, *external, tokenizer]
+    files: dict[str, Mapping[str, Any]] = {}
+    for name in names:  # grows by the files of modules
+        if (file := hub.files.get(name)) is None:
+            continue
+        path = partial / name
+        budget = max_bytes - sum(int(each["bytes"]) for each in files.values())
         if not 0 <= file.size <= budget:
             raise EmbedderError(
-                f"{repository}: {name} has {file.size / 1e6:,.0f} MB, of "
-                f"{self.max_bytes / 1e6:,.0f} that a model may have; choose a "
-                f"smaller file with --file"
+                f"{hub.repository}: {name} has {file.size / 1e6:,.0f} MB, of "
+                f"{max_bytes / 1e6:,.0f} that a model may have; choose a smaller file with --file"
             )
-        expected = self.expected if name == self.model else ""
-        if file.sha256 and expected not in ("", file.sha256):
+        wanted = expected if name == model else ""
+        if file.sha256 and wanted not in ("", file.sha256):
             raise EmbedderError(
-                f"{repository}: {name} has the SHA-256 {file.sha256}, not {expected}; "
+                f"{hub.repository}: {name} has the SHA-256 {file.sha256}, not {wanted}; "
                 "nothing was fetched"
             )
-        path = self._partial / name
-
-        def report() -> None:
-            megabytes = path.stat().st_size // 1_000_000
-            self.on_progress(Progress("fetch", megabytes, file.size // 1_000_000, name))
-
-        self.hub.download(file, path, report)
+        for size in hub.download(file, path):
+            notify(Progress("fetch", size // 1_000_000, file.size // 1_000_000, name))
         hashes = {
             "the hub": file.sha256,
-            "the lock": self._locked_files.get(name, {}).get("sha256"),
-            "--sha256": expected,
+            "the lock": locked.get(name, {}).get("sha256"),
+            "--sha256": wanted,
         }
-        digest = _check(path, file, hashes, repository)
-        self.files[name] = {"sha256": digest, "bytes": file.size}
-
-    def _write_lock(self) -> None:
-        record = {
-            "repository": self.hub.repository,
-            "revision": self.hub.revision,
-            "model": self.model,
-            "files": self.files,
-        }
-        with replacing(presets.lock_path(self.folder)) as draft:
-            draft.write_text(json.dumps(record, indent=2), encoding="utf-8")
+        digest = _check(path, file, hashes, hub.repository)
+        files[name] = {"sha256": digest, "bytes": file.size}
+        if name == presets.MODULES:
+            where = f"{hub.repository}: {name}"
+            modules = presets.module_folders(json.loads(path.read_bytes()), where)
+            for kind, inner in modules.items():
+                if kind == "Pooling" or "Dense" in kind:
+                    names.append(f"{inner}/config.json")
+                if "Dense" in kind:
+                    names.append(f"{inner}/model.safetensors")
+    shutil.rmtree(folder, ignore_errors=True)
+    partial.replace(folder)
+    record = {
+        "repository": hub.repository,
+        "revision": hub.revision,
+        "model": model,
+        "files": files,
+    }
+    with replacing(presets.lock_path(folder)) as draft:
+        draft.write_text(json.dumps(record, indent=2), encoding="utf-8")
 
 
 def _weights(hub: Hub, file: str) -> str:

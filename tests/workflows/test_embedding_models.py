@@ -162,6 +162,13 @@ def test_fetched_model_follows_its_configuration(hub, here, ranges):
     assert len(hub.asked) == asked + 1
 
 
+def test_another_revision_of_an_installed_model_is_fetched(hub, here):
+    fetch()
+    hub.commit = "d" * 40
+    fetch(revision=hub.commit)
+    assert {model.name: model.revision for model in list_models()}[NAME] == hub.commit
+
+
 def test_nothing_is_fetched_without_request(hub, here):
     command = f"kbkit models fetch {NAME}"
     with pytest.raises(EmbedderError, match=f"not installed; fetch it with `{command}`"):
