@@ -116,17 +116,22 @@ def minilm_weights() -> ModelWeights:
 
 
 _DTYPES: dict[int, type[Any]] = {1: np.float32, 3: np.int8}
-_SCHEMA = {
-    "Model": {"graph": (7, "Graph")},
-    "Graph": {"initializer": (5, "Tensor*")},
-    "Tensor": {
-        "dims": (1, "int64*"),
-        "data_type": (2, "int64"),
-        "name": (8, "string"),
-        "raw_data": (9, "bytes"),
-    },
+_SCHEMA = """
+name: "kbkit/onnx.proto" package: "kbkit" syntax: "proto2"
+message_type { name: "Model" field {
+  name: "graph" number: 7 label: LABEL_OPTIONAL type: TYPE_MESSAGE type_name: ".kbkit.Graph"
+} }
+message_type { name: "Graph" field {
+  name: "initializer" number: 5 label: LABEL_REPEATED type: TYPE_MESSAGE type_name: ".kbkit.Tensor"
+} }
+message_type { name: "Tensor"
+  field { name: "dims" number: 1 label: LABEL_REPEATED type: TYPE_INT64 }
+  field { name: "data_type" number: 2 label: LABEL_OPTIONAL type: TYPE_INT64 }
+  field { name: "name" number: 8 label: LABEL_OPTIONAL type: TYPE_STRING }
+  field { name: "raw_data" number: 9 label: LABEL_OPTIONAL type: TYPE_BYTES }
 }
-"""Messages of onnx.proto with weights: number and type of fields; a star marks lists."""
+"""
+"""Messages of onnx.proto with weights, as a descriptor."""
 
 
 def _tensors(model: bytes) -> dict[str, NDArray[Any]]:
@@ -138,23 +143,13 @@ def _tensors(model: bytes) -> dict[str, NDArray[Any]]:
 
 
 def _message_class() -> Any:
-    from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
+    from google.protobuf import text_format
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto
     from google.protobuf.descriptor_pool import DescriptorPool
     from google.protobuf.message_factory import GetMessageClass
 
-    file = FileDescriptorProto(name="kbkit/onnx.proto", package="kbkit", syntax="proto2")
-    for name, fields in _SCHEMA.items():
-        descriptor = file.message_type.add(name=name)
-        for field, (number, value) in fields.items():
-            label = "LABEL_REPEATED" if value.endswith("*") else "LABEL_OPTIONAL"
-            kind = value.rstrip("*")
-            entry = descriptor.field.add(name=field, number=number, label=label)
-            if kind in _SCHEMA:
-                entry.type, entry.type_name = FieldDescriptorProto.TYPE_MESSAGE, f".kbkit.{kind}"
-            else:
-                entry.type = getattr(FieldDescriptorProto, f"TYPE_{kind.upper()}")
     pool = DescriptorPool()  # not the pool of other packages
-    pool.Add(file)
+    pool.Add(text_format.Parse(_SCHEMA, FileDescriptorProto()))
     return GetMessageClass(pool.FindMessageTypeByName("kbkit.Model"))
 
 
