@@ -1,16 +1,15 @@
 """Split, embed and store documents, small ones together.
 
-Batches of up to 200,000 characters or half a second save transactions, lookups and embedder calls.
-After a kill, unwritten documents are read again.
+Batches of up to 200,000 characters (or 200 other events) or half a second save transactions,
+lookups and embedder calls. After a kill, unwritten documents are read again.
 """
 
 import json
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import datetime
 from itertools import chain
 from typing import Self
 
@@ -24,9 +23,8 @@ from kbkit.sources import Outcome, SourceEvent
 from kbkit.sources.parts import detect
 from kbkit.stores.catalog import corpus, knowledge_bases, runs, writing
 from kbkit.stores.catalog.corpus import CHUNK
-from kbkit.stores.catalog.database import Database, Transaction
+from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
-from kbkit.stores.catalog.runs import Visit
 from kbkit.stores.catalog.writing import NewDocument, StoredVersion, Touch
 from kbkit.stores.stores import IndexWriter
 from kbkit.text.analysis import REVISION
@@ -34,26 +32,46 @@ from kbkit.text.analysis import REVISION
 _CHARACTERS = 200_000
 _MANY = 1_000  # chunks, which take MiniLM 17 s on two cores; more get static vectors first
 _MAX_SECONDS = 0.5
+_EVENTS = 200  # without a document; a transaction for each would cost more than its request
+
+_Pending = tuple[SourceDocument, Origin]
+_Documents = list[tuple[Document, Origin]]
 
 
-class Batch(ABC):
-    """Batch of work; the end of its ``with`` block writes the rest."""
+class DocumentWriter:
+    """Stores documents and other events; the end of its ``with`` block stores the last ones."""
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
+    def __init__(
+        self, destination: IngestTarget, counters: RunCounters, follower: IndexWriter | None = None
+    ) -> None:
+        self._destination = destination
+        self._counters = counters
+        self._follower = follower
+        # only one of the two has a batch at a time, which keeps the order of events
+        self._pending: dict[str, _Pending] = {}
+        self._events: list[tuple[SourceEvent, Origin]] = []
+        self._limit = _CHARACTERS * destination.engine.count
         self._size = 0
         self._since = 0.0
-
-    def flush(self) -> None:
-        if self._size:
-            self._size = 0
-            self._write()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.flush()
+
+    def add(self, source: SourceDocument, origin: Origin) -> None:
+        if self._events or source.uri in self._pending:
+            self.flush()  # keeps the order of versions
+        self._pending[source.uri] = self._store_images(source), origin
+        self._grow(len(source.content))
+
+    def note(self, event: SourceEvent, origin: Origin) -> None:
+        """Store an event without a document."""
+        if self._pending:
+            self.flush()
+        self._events.append((event, origin))
+        self._grow(self._limit // _EVENTS)
 
     def _grow(self, size: int) -> None:
         now = time.monotonic()
@@ -62,35 +80,12 @@ class Batch(ABC):
         if self._size >= self._limit or now - self._since >= _MAX_SECONDS:
             self.flush()
 
-    @abstractmethod
-    def _write(self) -> None:
-        """Write the batch in one transaction."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Pending:
-    source: SourceDocument
-    origin: Origin
-    seen: datetime
-
-
-class DocumentWriter(Batch):
-    """Stores documents; the end of its ``with`` block stores the last ones."""
-
-    def __init__(
-        self, destination: IngestTarget, counters: RunCounters, follower: IndexWriter | None = None
-    ) -> None:
-        super().__init__(_CHARACTERS * destination.engine.count)
-        self._destination = destination
-        self._counters = counters
-        self._follower = follower
-        self._pending: dict[str, _Pending] = {}
-
-    def add(self, source: SourceDocument, origin: Origin) -> None:
-        if source.uri in self._pending:
-            self.flush()  # keeps the order of versions
-        self._pending[source.uri] = _Pending(self._store_images(source), origin, datetime.now(UTC))
-        self._grow(len(source.content))
+    def flush(self) -> None:
+        self._size = 0
+        if self._pending:
+            self._store_documents()
+        if self._events:
+            self._store_events()
 
     def _store_images(self, source: SourceDocument) -> SourceDocument:
         if not source.images:
@@ -101,58 +96,49 @@ class DocumentWriter(Batch):
         names = {address: image.name for address, image in source.images.items()}
         return replace(source, metadata={**source.metadata, "images": names})
 
-    def _write(self) -> None:
+    def _store_documents(self) -> None:
         pending, self._pending = self._pending, {}
-        kb_id = self._destination.kb_id
-        with self._destination.stores.database.read() as transaction:
+        database, kb_id = self._destination.stores.database, self._destination.kb_id
+        with database.read() as transaction:
             deleted = writing.owners_of_deleted(transaction, kb_id, pending)
             ids = _ids(transaction, kb_id, pending, deleted)
-        pending = self._without_deleted(pending, deleted)
+        # leave out documents deleted by a person that their source still has
+        skipped = []
+        for uri, (_, source_id) in deleted.items():
+            origin = pending[uri][1]
+            if origin.source_id and origin.source_id == source_id and not origin.undeleted:
+                skipped.append(origin)
+                del pending[uri]
+        if skipped:
+            database.commit(_record, skipped)
         waiting = {ids[uri]: entry for uri, entry in pending.items()}
         while waiting:
-            versions = self._destination.stores.database.look_up(writing.stored_versions, waiting)
+            versions = database.look_up(writing.stored_versions, waiting)
             unchanged, changed = self._split_by_change(waiting, versions)
             if self._store(unchanged, changed, versions):
                 break  # otherwise documents or embedder changed meanwhile: try again
 
-    def _without_deleted(
-        self, pending: Mapping[str, _Pending], deleted: Mapping[str, tuple[str, str | None]]
-    ) -> dict[str, _Pending]:
-        """Leave out documents deleted by a person that their source still has."""
-        remaining = dict(pending)
-        skipped: list[Origin] = []
-        for uri, (_, source_id) in deleted.items():
-            origin = pending[uri].origin
-            if origin.source_id and origin.source_id == source_id and not origin.undeleted:
-                skipped.append(remaining.pop(uri).origin)
-        if skipped:
-            self._destination.stores.database.commit(_record, skipped)
-        return remaining
-
     def _split_by_change(
         self, waiting: Mapping[str, _Pending], versions: Mapping[str, StoredVersion]
-    ) -> tuple[list[tuple[Document, Origin]], list[tuple[Document, Origin]]]:
+    ) -> tuple[_Documents, _Documents]:
         unchanged, changed = [], []
-        for known_as, entry in waiting.items():
-            version, stored = versions.get(known_as), entry.origin.stored
+        for known_as, (source, origin) in waiting.items():
+            version, stored = versions.get(known_as), origin.stored
             hashed = None if version is None else version.content_hash
-            expected = entry.origin.expected if stored is None else stored.content_hash
+            expected = origin.expected if stored is None else stored.content_hash
             if expected is not None and expected != hashed:
                 continue
             old_labels = Labels() if version is None else version.labels
-            labels = entry.origin.labels or old_labels
-            document = self._document(known_as, entry, labels)
+            labels = origin.labels or old_labels
+            document = self._document(known_as, source, origin, labels)
             if (hashed, old_labels) == (document.content_hash, labels):
-                unchanged.append((document, entry.origin))
+                unchanged.append((document, origin))
             else:
-                changed.append((document, replace(entry.origin, labels=labels)))
+                changed.append((document, replace(origin, labels=labels)))
         return unchanged, changed
 
     def _store(
-        self,
-        unchanged: list[tuple[Document, Origin]],
-        changed: list[tuple[Document, Origin]],
-        versions: Mapping[str, StoredVersion],
+        self, unchanged: _Documents, changed: _Documents, versions: Mapping[str, StoredVersion]
     ) -> bool:
         """Cut, embed and store documents; ``False`` if they or the embedder changed meanwhile."""
         with self._counters.time_stage("chunk"):
@@ -186,13 +172,12 @@ class DocumentWriter(Batch):
             _record(transaction, [origin for _, origin in (*unchanged, *changed)])
         for document, _ in unchanged:
             self._counters.count(document.id, "same")
-        self._counters.read(document.id for document, _ in (*unchanged, *changed))
         for document, _ in changed:
             version = versions.get(document.id)
             is_new = version is None or version.state is DocumentState.GONE
             self._counters.count(document.id, "new" if is_new else "changed")
-        self._counters.counts["chunks_added"] += changes.added
-        self._counters.counts["chunks_removed"] += changes.removed
+        self._counters.read(document.id for document, _ in (*unchanged, *changed))
+        self._counters.counts.update(chunks_added=changes.added, chunks_removed=changes.removed)
         if self._follower is not None:
             self._follower.note_stored(changes.added)
         return True
@@ -226,9 +211,7 @@ class DocumentWriter(Batch):
         with self._counters.time_stage("embed"), suppress(ConflictError):
             self._destination = replace(self._destination, embedder=give_way(), give_way=None)
 
-    def _cut(
-        self, changed: Sequence[tuple[Document, Origin]]
-    ) -> tuple[list[NewDocument], dict[str, str]]:
+    def _cut(self, changed: _Documents) -> tuple[list[NewDocument], dict[str, str]]:
         spec, engine = self._destination.spec, self._destination.engine
         documents = [document for document, _ in changed]
         size = -(-len(documents) // engine.count) or 1
@@ -265,8 +248,10 @@ class DocumentWriter(Batch):
             )
         self._destination = replace(self._destination, embedder=embedder)
 
-    def _document(self, document_id: str, entry: _Pending, labels: Labels) -> Document:
-        source, stored = entry.source, entry.origin.stored
+    def _document(
+        self, document_id: str, source: SourceDocument, origin: Origin, labels: Labels
+    ) -> Document:
+        stored = origin.stored
         document_type = labels.document_type or source.document_type
         document_type = document_type or detect(source.uri, source.title, source.content)
         tags = source.tags if labels.tags is None else labels.tags
@@ -284,10 +269,44 @@ class DocumentWriter(Batch):
             tags=tags,
             metadata=source.metadata,
             state=state,
-            fetched_at=entry.seen if stored is None else stored.fetched_at,
+            fetched_at=origin.seen if stored is None else stored.fetched_at,
             # a document that is gone has no hash, so that it is stored in full if it returns
             content_hash="" if gone else digest(json.dumps(shaping, sort_keys=True, default=str)),
         )
+
+    def _store_events(self) -> None:
+        events, self._events = self._events, []
+        counters, kb_id = self._counters, self._destination.kb_id
+        database = self._destination.stores.database
+        with counters.time_stage("store"), database.write() as transaction:
+            id_of = writing.ids_by_uri(transaction, kb_id, {_uri(event) for event, _ in events})
+            ids = [id_of.get(_uri(event), "") for event, _ in events]
+            states = writing.states(transaction, ids)
+            touched: dict[str, tuple[DocumentState, datetime | None]] = {}
+            for (event, origin), stored_id in zip(events, ids, strict=True):
+                exists = states.get(stored_id, DocumentState.GONE) is not DocumentState.GONE
+                match event.outcome:
+                    case Outcome.UNCHANGED if exists:
+                        counters.count(stored_id, "same")
+                        counters.read([stored_id])
+                        touched[stored_id] = DocumentState.CURRENT, origin.seen
+                    case Outcome.FAILED:
+                        counters.failed.append(Problem(event.uri, event.reason))
+                        if exists:
+                            touched[stored_id] = DocumentState.STALE, None
+                    case Outcome.SKIPPED if event.reason:  # the source counts others
+                        counters.skipped.append(Problem(event.uri, event.reason))
+                    case Outcome.GONE if exists:
+                        changes = writing.retire_document(transaction, kb_id, stored_id)
+                        counters.counts.update(gone=1, chunks_removed=changes.removed)
+                        states[stored_id] = DocumentState.GONE
+                        touched.pop(stored_id, None)
+                    case Outcome.GONE:
+                        counters.failed.append(Problem(event.uri, event.reason))
+            origins = [origin for _, origin in events]
+            touches = [Touch(id_, *each, origins[0].run_id) for id_, each in touched.items()]
+            writing.touch_documents(transaction, touches)
+            _record(transaction, origins)
 
 
 def _ids(
@@ -306,79 +325,18 @@ def _ids(
     return ids | new | other_ids
 
 
-def _record(transaction: Transaction, origins: list[Origin]) -> None:
-    visits: dict[tuple[str, int], list[Visit]] = {}
-    for origin in origins:
-        event = origin.event
-        if event is None or event.record is None:
-            continue
-        assert origin.source_id is not None
-        assert origin.run_id is not None
-        visit = event.record, event.outcome.value, event.reason, datetime.now(UTC)
-        visits.setdefault((origin.source_id, origin.run_id), []).append(visit)
-    for (source_id, run_id), documents_seen in visits.items():
-        runs.record_visits(transaction, source_id, run_id, documents_seen)
-
-
-_EVENTS = 200
-
-
-class EventWriter(Batch):
-    """Stores events without a document in batches of up to 200 events or half a second.
-
-    Most pages of a refresh are unchanged; a transaction for each would cost more than its request.
-    """
-
-    def __init__(
-        self, database: Database, kb_id: str, source_id: str, run_id: int, counters: RunCounters
-    ) -> None:
-        super().__init__(_EVENTS)
-        self._database = database
-        self._kb_id = kb_id
-        self._source_id = source_id
-        self._run_id = run_id
-        self._counters = counters
-        self._pending: list[tuple[SourceEvent, datetime]] = []
-
-    def add(self, event: SourceEvent) -> None:
-        self._pending.append((event, datetime.now(UTC)))
-        self._grow(1)
-
-    def _write(self) -> None:
-        events, self._pending = self._pending, []
-        with self._counters.time_stage("store"), self._database.write() as transaction:
-            id_of = writing.ids_by_uri(
-                transaction, self._kb_id, {_uri(event) for event, _ in events}
-            )
-            ids = [id_of.get(_uri(event), "") for event, _ in events]
-            states = writing.states(transaction, ids)
-            touched: dict[str, Touch] = {}
-            visits, run_id = [], self._run_id
-            for (event, at), stored_id in zip(events, ids, strict=True):
-                exists = states.get(stored_id, DocumentState.GONE) is not DocumentState.GONE
-                match event.outcome:
-                    case Outcome.UNCHANGED if exists:
-                        self._counters.count(stored_id, "same")
-                        self._counters.read([stored_id])
-                        touched[stored_id] = Touch(stored_id, DocumentState.CURRENT, at, run_id)
-                    case Outcome.FAILED:
-                        self._counters.failed.append(Problem(event.uri, event.reason))
-                        if exists:
-                            touched[stored_id] = Touch(stored_id, DocumentState.STALE, None, run_id)
-                    case Outcome.SKIPPED if event.reason:  # the source counts others
-                        self._counters.skipped.append(Problem(event.uri, event.reason))
-                    case Outcome.GONE if exists:
-                        changes = writing.retire_document(transaction, self._kb_id, stored_id)
-                        self._counters.counts["gone"] += 1
-                        self._counters.counts["chunks_removed"] += changes.removed
-                        states[stored_id] = DocumentState.GONE
-                        touched.pop(stored_id, None)
-                    case Outcome.GONE:
-                        self._counters.failed.append(Problem(event.uri, event.reason))
-                if event.record is not None:
-                    visits.append((event.record, event.outcome.value, event.reason, at))
-            writing.touch_documents(transaction, touched.values())
-            runs.record_visits(transaction, self._source_id, run_id, visits)
+def _record(transaction: Transaction, origins: Sequence[Origin]) -> None:
+    """Record the visits of pages; all are of one run."""
+    visits = [
+        (origin.event.record, origin.event.outcome.value, origin.event.reason, origin.seen)
+        for origin in origins
+        if origin.event and origin.event.record
+    ]
+    if visits:
+        source_id, run_id = origins[0].source_id, origins[0].run_id
+        assert source_id is not None
+        assert run_id is not None
+        runs.record_visits(transaction, source_id, run_id, visits)
 
 
 def _uri(event: SourceEvent) -> str:

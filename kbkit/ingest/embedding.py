@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
@@ -39,6 +40,7 @@ class Origin:
         stored: The stored document, if its source was not read: its state and time of fetching
             stay, and it must not have changed meanwhile.
         expected: Expected content hash; ``None`` for any.
+        seen: Time of the event.
     """
 
     source_id: str | None = None
@@ -48,6 +50,7 @@ class Origin:
     stored: Document | None = None
     undeleted: bool = False
     expected: str | None = None
+    seen: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
 @dataclass(frozen=True, slots=True)

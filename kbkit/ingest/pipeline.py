@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kbkit.errors import SourceError
 from kbkit.ingest.cutting import correct_shared, first_text
-from kbkit.ingest.document_writer import DocumentWriter, EventWriter
+from kbkit.ingest.document_writer import DocumentWriter
 from kbkit.ingest.embedding import IngestTarget, Origin, RunCounters
 from kbkit.models import IngestReport, Problem, Progress, SourceDocument
 from kbkit.runtime.config import Settings
@@ -159,22 +159,21 @@ class Pipeline(IngestTarget):
             place=disk_place(row),
         )
         done, before = 0, counters.totals()
-        other_events = EventWriter(self.stores.database, self.kb_id, row.id, run_id, counters)
-        documents = DocumentWriter(self, counters, run.follower)
-        with closing(_closable(source.events(context))) as events, other_events, documents:
+        with (
+            closing(_closable(source.events(context))) as events,
+            DocumentWriter(self, counters, run.follower) as documents,
+        ):
             while True:
                 with counters.time_stage("crawl"):
                     event = next(events, None)
                 if event is None:
                     break
-                # only one of the two has a batch at a time, which keeps the order of events
+                origin = Origin(row.id, run_id, event)
                 if event.document is None:
-                    documents.flush()
-                    other_events.add(event)
+                    documents.note(event, origin)
                 else:
-                    other_events.flush()
                     counters.count_fidelity(event.document)
-                    documents.add(event.document, Origin(row.id, run_id, event))
+                    documents.add(event.document, origin)
                 done += 1
                 run.on_progress(Progress("crawl", done, None, event.uri, counters.report()))
         fidelity = counters.judge(row.place)
@@ -193,8 +192,7 @@ class Pipeline(IngestTarget):
         with counters.time_stage("store"), self.stores.database.write() as transaction:
             for document_id in writing.unseen_documents(transaction, row.id, run_id):
                 changes = writing.retire_document(transaction, self.kb_id, document_id)
-                counters.counts["gone"] += 1
-                counters.counts["chunks_removed"] += changes.removed
+                counters.counts.update(gone=1, chunks_removed=changes.removed)
 
     def _index(self, counters: RunCounters, on_progress: OnProgress) -> None:
         with counters.time_stage("index"):

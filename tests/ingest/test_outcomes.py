@@ -10,7 +10,7 @@ import pytest
 
 from kbkit.errors import SourceError
 from kbkit.ingest import document_writer
-from kbkit.ingest.embedding import RunCounters
+from kbkit.ingest.embedding import Origin, RunCounters
 from kbkit.models import DocumentState, PageRecord, Problem, SourceDocument
 from kbkit.models.ingest_report import MAX_DOCUMENTS
 from kbkit.recipes import JsonlSource, PluginSource
@@ -194,28 +194,33 @@ def test_report_names_a_bounded_number_of_documents_once_each():
     assert "late" not in counters.report().documents
 
 
-class Work(document_writer.Batch):
+class Work(document_writer.DocumentWriter):
     """Records what is written together."""
 
-    def __init__(self, limit):
-        super().__init__(limit)
-        self.waiting, self.written = [], []
+    def __init__(self):
+        super().__init__(SimpleNamespace(engine=SimpleNamespace(count=1)), RunCounters())
+        self.written = []
 
-    def add(self, name, size=1):
-        self.waiting.append(name)
-        self._grow(size)
+    def add(self, name, text="x"):
+        super().add(SourceDocument(name, name, text), Origin())
 
-    def _write(self):
-        self.written.append("".join(self.waiting))
-        self.waiting.clear()
+    def _store_documents(self):
+        self.written.append("".join(self._pending))
+        self._pending = {}
+
+    def _store_events(self):
+        self.written.append("".join(event.uri for event, _ in self._events))
+        self._events = []
 
 
 def test_batch_is_written_at_a_size_or_after_a_time(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(document_writer, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    with Work(3) as work:
+    monkeypatch.setattr(document_writer, "_CHARACTERS", 3)
+    monkeypatch.setattr(document_writer, "_EVENTS", 3)
+    with Work() as work:
         for name in "abcd":
-            work.add(name, size=name != "b")  # size 0 counts as one
+            work.add(name, "" if name == "b" else "x")  # size 0 counts as one
         assert work.written == ["abc"]
         now[0] = 0.4
         work.add("e")
@@ -227,7 +232,10 @@ def test_batch_is_written_at_a_size_or_after_a_time(monkeypatch):
         work.add("g")
         assert work.written[2:] == ["fg"]
         work.add("h")
-    assert work.written[3:] == ["h"]
+        for name in "ijkl":  # in the order of events
+            work.note(SourceEvent(name, Outcome.UNCHANGED), Origin())
+        work.add("m")
+    assert work.written[3:] == ["h", "ijk", "l", "m"]
 
 
 def test_document_of_two_sources_counts_once(workspace, tmp_path):
