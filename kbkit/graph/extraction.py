@@ -270,9 +270,11 @@ def co_occurrence(
     names: Mapping[str, str],
     spec: GraphSpec,
 ) -> list[ChunkRelation]:
+    """Return the first sections with each pair; their weights add up to that of the pair."""
     threshold = spec.least_sections
-    id_lists = [sorted({id_ for seq in seqs for id_ in mentions.get(seq, ())}) for seqs in sections]
-    counted = [(index, ids) for index, ids in enumerate(id_lists) if 0 < len(ids) <= MAX_IN_SECTION]
+    id_sets = ({id_ for seq in seqs for id_ in mentions.get(seq, ())} for seqs in sections)
+    pairs = zip(sections, id_sets, strict=True)
+    counted = [(seqs, sorted(ids)) for seqs, ids in pairs if 0 < len(ids) <= MAX_IN_SECTION]
     counts = Counter(id_ for _, ids in counted for id_ in ids)
     common = {
         id_
@@ -283,7 +285,7 @@ def co_occurrence(
     for _, ids in counted:
         pair_counts.update(combinations([id_ for id_ in ids if id_ in common], 2))
     degree: Counter[str] = Counter()
-    weights: dict[tuple[str, str], float] = {}
+    seqs_of: dict[tuple[str, str], list[int]] = {}
     strengths = {
         pair: _weight(counts[pair[0]], counts[pair[1]], count, len(counted))
         for pair, count in pair_counts.items()
@@ -296,8 +298,19 @@ def co_occurrence(
             and max(degree[pair[0]], degree[pair[1]]) < spec.co_occurrences
         ):
             degree.update(pair)
-            weights[pair] = round(strengths[pair], _DECIMALS)
-    return _evidence(weights, counted, sections, mentions)
+            seqs_of[pair] = []
+    for seqs, ids in counted:
+        for pair in seqs_of.keys() & combinations(ids, 2):
+            if len(seqs_of[pair]) < _EVIDENCE:
+                seqs_of[pair].append(_best_chunk(seqs, mentions, pair))
+    evidence: list[ChunkRelation] = []
+    for (first, second), seqs in seqs_of.items():
+        weight = round(strengths[first, second], _DECIMALS)
+        share = weight / (1 - weight) / len(seqs)
+        evidence += [
+            ChunkRelation(seq, ENTITY, first, CO_OCCURS, ENTITY, second, share) for seq in seqs
+        ]
+    return evidence
 
 
 def _is_affix(first: str, second: str) -> bool:
@@ -317,39 +330,11 @@ def _weight(first: int, second: int, together: int, sections: int) -> float:
     return min(npmi * together / (together + _SHRINKAGE), 0.99)
 
 
-def _evidence(
-    weights: Mapping[tuple[str, str], float],
-    counted: Sequence[tuple[int, Sequence[str]]],
-    sections: Sequence[Sequence[int]],
-    mentions: Mapping[int, Sequence[str]],
-) -> list[ChunkRelation]:
-    """Return the first sections with each pair; their weights add up to that of the pair."""
-    seqs_of: dict[tuple[str, str], list[int]] = {}
-    partners: dict[str, set[str]] = {}
-    for first, second in weights:
-        partners.setdefault(first, set()).add(second)
-    for index, ids in counted:
-        for first in ids:
-            for second in partners.get(first, set()).intersection(ids):
-                seqs = seqs_of.setdefault((first, second), [])
-                if len(seqs) < _EVIDENCE:
-                    seqs.append(_best_chunk(sections[index], mentions, first, second))
-    evidence: list[ChunkRelation] = []
-    for (first, second), seqs in seqs_of.items():
-        weight = weights[first, second] / (1 - weights[first, second]) / len(seqs)
-        evidence += [
-            ChunkRelation(seq, ENTITY, first, CO_OCCURS, ENTITY, second, weight) for seq in seqs
-        ]
-    return evidence
-
-
 def _best_chunk(
-    seqs: Sequence[int], mentions: Mapping[int, Sequence[str]], first: str, second: str
+    seqs: Sequence[int], mentions: Mapping[int, Sequence[str]], pair: tuple[str, str]
 ) -> int:
     """Return the first chunk of a section with both names, else with the first name."""
-    with_first = [seq for seq in seqs if first in mentions.get(seq, ())]
-    with_both = [seq for seq in with_first if second in mentions.get(seq, ())]
-    return (with_both or with_first)[0]
+    return max(seqs, key=lambda seq: [name in mentions.get(seq, ()) for name in pair])
 
 
 def entity_name(name: str) -> SubjectName:
