@@ -187,32 +187,34 @@ class MemoryTool:
             if name not in _COMMANDS:
                 names = ", ".join(_COMMANDS)
                 raise _RefusedError(f"Error: Unknown command: {name}. It is one of {names}")
-            return MemoryAnswer(self._answer(name, arguments))
+            answer: Callable[[Mapping[str, Any]], str] = getattr(self, f"_{name}")
+            return MemoryAnswer(answer(arguments))
         except _RefusedError as refused:
-            return MemoryAnswer(str(refused), is_error=True)
-        except (errors.KbkitError, OSError) as error:  # such as a full disk
-            return MemoryAnswer(f"Error: {error}", is_error=True)
-
-    def _answer(self, name: str, arguments: Mapping[str, Any]) -> str:
-        answer: Callable[[Mapping[str, Any]], str] = getattr(self, f"_{name}")
-        try:
-            return answer(arguments)
+            reason = str(refused)
         except (errors.MissingPathError, errors.IsFolderError):
             path = arguments["old_path" if name == "rename" else "path"]
             message = _MISSING_MESSAGES.get(name, "Error: The path {} does not exist")
-            raise _RefusedError(message.format(path)) from None
+            reason = message.format(path)
+        except (errors.KbkitError, OSError) as error:  # such as a full disk
+            reason = f"Error: {error}"
+        return MemoryAnswer(reason, is_error=True)
 
     def _view(self, arguments: Mapping[str, Any]) -> str:
-        target = _text(arguments, "path")
-        path = self._inside(target)
+        target, path = self._path(arguments)
+        base = target.rstrip("/")
         try:
-            is_folder = not path or self._files.info(path).is_folder
+            tree = self._files.tree(path)
+            rows = list(_rows(tree, base, _DEPTH)) if tree.info.is_folder else []
         except errors.MissingPathError:
-            if path != self._folder:  # a missing root is an empty folder
+            if path != self._folder:
                 raise
-            is_folder = True
-        if is_folder:
-            return self._listing(path, target)
+            rows = [f"{_size(0)}\t{base}"]  # a missing root is an empty folder
+        if rows:
+            head = (
+                f"Here're the files and directories up to {_DEPTH} levels deep in {target}, "
+                "excluding hidden items and node_modules:"
+            )
+            return "\n".join([head, *rows])
         text = self._files.read(path)
         count = len(lines_of(text))
         if count > MAX_LINES:
@@ -228,8 +230,7 @@ class MemoryTool:
         return f"Here's the content of {target} with line numbers:\n{body}"
 
     def _create(self, arguments: Mapping[str, Any]) -> str:
-        target = _text(arguments, "path")
-        path = self._inside(target, inner=True)
+        target, path = self._path(arguments, inner=True)
         try:
             self._files.write(path, _text(arguments, "file_text"), if_match="")
         except (errors.VersionConflictError, errors.PathExistsError, errors.IsFolderError):
@@ -237,34 +238,28 @@ class MemoryTool:
         return f"File created successfully at: {target}"
 
     def _str_replace(self, arguments: Mapping[str, Any]) -> str:
-        target = _text(arguments, "path")
-        path = self._inside(target)
+        target, path = self._path(arguments)
         old, new = _text(arguments, "old_str"), _text(arguments, "new_str", "")
         if not old:
             raise _RefusedError("Error: `old_str` is empty: give the text to replace")
         try:
             self._files.replace(path, old, new)
-            text = self._files.read(path)
         except errors.NotUniqueError as error:
-            raise _RefusedError(self._not_unique(path, target, old, error.count)) from None
+            text = self._files.read(path)
+            places = sorted({text.count("\n", 0, at) + 1 for at in occurrences(text, old)})
+            raise _RefusedError(
+                f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: "
+                f"{', '.join(map(str, places))}. Please ensure it is unique"
+                if error.count
+                else f"No replacement was performed, old_str `{old}` did not appear verbatim in "
+                f"{target}."
+            ) from None
+        text = self._files.read(path)
         position = text.find(new) if new else 0
         return f"The memory file has been edited.\n{_around(text, position, new)}".rstrip("\n")
 
-    def _not_unique(self, path: str, label: str, old: str, count: int) -> str:
-        if not count:
-            return (
-                f"No replacement was performed, old_str `{old}` did not appear verbatim in {label}."
-            )
-        text = self._files.read(path)
-        places = sorted({text.count("\n", 0, at) + 1 for at in occurrences(text, old)})
-        return (
-            f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: "
-            f"{', '.join(map(str, places))}. Please ensure it is unique"
-        )
-
     def _insert(self, arguments: Mapping[str, Any]) -> str:
-        target = _text(arguments, "path")
-        path = self._inside(target)
+        target, path = self._path(arguments)
         line, text = arguments.get("insert_line"), _text(arguments, "insert_text")
         count = len(lines_of(self._files.read(path)))
         if type(line) is not int or not 0 <= line <= count:
@@ -276,20 +271,24 @@ class MemoryTool:
         return f"The file {target} has been edited."
 
     def _delete(self, arguments: Mapping[str, Any]) -> str:
-        target = _text(arguments, "path")
-        self._files.delete(self._inside(target, inner=True))
+        target, path = self._path(arguments, inner=True)
+        self._files.delete(path)
         return f"Successfully deleted {target}"
 
     def _rename(self, arguments: Mapping[str, Any]) -> str:
-        old_path, new_path = _text(arguments, "old_path"), _text(arguments, "new_path")
-        source, target = self._inside(old_path, inner=True), self._inside(new_path, inner=True)
+        old_path, source = self._path(arguments, "old_path", inner=True)
+        new_path, target = self._path(arguments, "new_path", inner=True)
         try:
             self._files.move(source, target)
         except errors.PathExistsError:
             raise _RefusedError(f"Error: The destination {new_path} already exists") from None
         return f"Successfully renamed {old_path} to {new_path}"
 
-    def _inside(self, path: str, *, inner: bool = False) -> str:
+    def _path(
+        self, arguments: Mapping[str, Any], name: str = "path", *, inner: bool = False
+    ) -> tuple[str, str]:
+        """Return a path as the model gave it, and that of the file."""
+        path = _text(arguments, name)
         if path != ROOT and not path.startswith(f"{ROOT}/"):
             raise _RefusedError(f"Error: Path must start with {ROOT}, got: {path}")
         relative = path[len(ROOT) :].strip("/")
@@ -297,29 +296,14 @@ class MemoryTool:
             raise _RefusedError(f"Error: Path {path} would escape {ROOT} directory")
         if inner and not relative:
             raise _RefusedError(f"Error: This is the {ROOT} directory itself; name a path in it")
-        return "/".join(filter(None, (self._folder, relative)))
-
-    def _listing(self, path: str, target: str) -> str:
-        head = (
-            f"Here're the files and directories up to {_DEPTH} levels deep in {target}, excluding "
-            "hidden items and node_modules:"
-        )
-        base = target.rstrip("/")
-        try:
-            tree = self._files.tree(path)
-        except errors.MissingPathError:
-            return f"{head}\n{_size(0)}\t{base}"
-        rows = [f"{_size(_total(tree))}\t{base}", *_rows(tree, base, _DEPTH)]
-        return "\n".join([head, *rows])
+        return path, "/".join(filter(None, (self._folder, relative)))
 
 
-def _rows(tree: FileTree, parent: str, depth: int) -> Iterator[str]:
+def _rows(tree: FileTree, path: str, depth: int) -> Iterator[str]:
+    yield f"{_size(_total(tree))}\t{path}"
     for child in tree.children if depth else ():
-        if child.info.name == "node_modules":
-            continue
-        path = f"{parent}/{child.info.name}"
-        yield f"{_size(_total(child))}\t{path}"
-        yield from _rows(child, path, depth - 1)
+        if child.info.name != "node_modules":
+            yield from _rows(child, f"{path}/{child.info.name}", depth - 1)
 
 
 def _total(tree: FileTree) -> int:
@@ -336,11 +320,9 @@ def _size(count: int) -> str:
 
 def _around(text: str, position: int, new: str) -> str:
     """Return the changed lines with some before and after, numbered."""
-    lines = lines_of(text)
     first = text.count("\n", 0, position) + 1
     last = first + new.count("\n") + _AROUND
-    line_range = (max(1, first - _AROUND), min(len(lines), last))
-    return number_lines(text, line_range) if lines and line_range[0] <= line_range[1] else ""
+    return number_lines(text, (max(1, first - _AROUND), last)) if text else ""
 
 
 def _text(arguments: Mapping[str, Any], name: str, default: str | None = None) -> str:
