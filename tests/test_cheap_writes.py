@@ -125,7 +125,7 @@ def test_gathered_chunks_are_indexed_together(tmp_path):
 
 
 def test_gathering_delays_summaries_and_annotations(workspace, monkeypatch):
-    monkeypatch.setattr("kbkit.stores.vector_index._SECONDS", 3600.0)
+    monkeypatch.setattr("kbkit.stores.stores._SECONDS", 3600.0)
     kb, stores = workspace.create("drinks"), stores_of(workspace)
     kb.add("Milk", "Drink it warm.")
     stores.gather()

@@ -6,13 +6,14 @@ import contextlib
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kbkit.errors import WorkspaceError
+from kbkit.errors import KbkitError, WorkspaceError
 from kbkit.runtime.config import Settings
 from kbkit.runtime.processes import run_module
 from kbkit.stores import backend
@@ -23,7 +24,7 @@ from kbkit.stores.chroma_collections import ChromaAddress, ChromaServer
 from kbkit.stores.chroma_folder import ChromaStore
 from kbkit.stores.snapshots.snapshots import Snapshots, Warmer
 from kbkit.stores.sqlite_database import SqliteDatabase
-from kbkit.stores.vector_index import VectorIndex, WriteBatcher
+from kbkit.stores.vector_index import VectorIndex
 
 if TYPE_CHECKING:
     from kbkit.stores.postgres_database import PostgresDatabase
@@ -170,6 +171,54 @@ def _check_catalog(folder: Path) -> None:
             "or move the folder away and start again (where a server keeps the catalog, set "
             "KBKIT_DATABASE_URL)"
         )
+
+
+_SECONDS = 1.0
+_Work = Callable[[Collection[str]], None]
+
+
+class WriteBatcher:
+    """Runs work at once, or within about a second in a thread of a server.
+
+    Delayed work is lost if the process is killed.
+
+    Attributes:
+        complete: Keys whose lost work this process has made up for.
+    """
+
+    def __init__(self) -> None:
+        self.complete: set[str] = set()
+        self._waiting: dict[str, tuple[_Work, Collection[str]]] = {}
+        self._mutex = threading.Lock()
+        self._running = threading.Lock()
+        self._timer: threading.Timer | None = None
+        self._gathers = False
+
+    def gather(self, *, more: bool = True) -> None:
+        """Delay work from now on; ``False`` runs the delayed work."""
+        self._gathers = more
+        if not more:
+            self.finish()
+
+    def do(self, key: str, work: _Work, items: Collection[str]) -> None:
+        if not self._gathers:
+            work(items)
+            return
+        with self._mutex:
+            _, before = self._waiting.get(key, (work, ()))
+            self._waiting[key] = work, {*before, *items}
+            if self._timer is None:
+                self._timer = threading.Timer(_SECONDS, self.finish)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def finish(self) -> None:
+        with self._running:
+            with self._mutex:
+                waiting, self._waiting, self._timer = self._waiting, {}, None
+            for work, items in waiting.values():
+                with contextlib.suppress(KbkitError):  # deleted meanwhile, or no model
+                    work(items)
 
 
 _MIN_CHUNKS = 2_000

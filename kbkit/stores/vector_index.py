@@ -9,17 +9,16 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.errors import ConflictError, KbkitError, StoreUnreachableError, WorkspaceError
-from kbkit.stores import vector_faults
 from kbkit.stores.backend import CollectionError, Locks, VectorStore, suffix_of
 from kbkit.stores.catalog import corpus, knowledge_bases, outbox
-from kbkit.stores.catalog.database import Database, unpack
+from kbkit.stores.catalog.database import Database, Transaction, unpack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.outbox import OutboxEntry
 
@@ -149,7 +148,10 @@ class VectorIndex:
                 row = knowledge_bases.get_by_id(transaction, kb_id)
                 if not self._is_own(row.collection):
                     return ["its index of vectors is not in the place that the settings name"]
-                return vector_faults.faults(self._store, transaction, row)
+                try:
+                    return list(_faults(self._store, transaction, row))
+                except CollectionError as error:
+                    return [f"its index of vectors cannot be read ({error})"]
 
     def rebuild(self, kb_id: str) -> None:
         with self._writing():
@@ -343,49 +345,40 @@ def has_payloads(row: KnowledgeBaseRow) -> bool:
     return bool(row.config.get("storage", {}).get("text_in_chroma"))
 
 
-_SECONDS = 1.0
-_Work = Callable[[Collection[str]], None]
+_SAME = 0.999
+"""Minimum cosine of vectors that differ only by rounding."""
 
 
-class WriteBatcher:
-    """Runs work at once, or within about a second in a thread of a server.
-
-    Delayed work is lost if the process is killed.
-
-    Attributes:
-        complete: Keys whose lost work this process has made up for.
-    """
-
-    def __init__(self) -> None:
-        self.complete: set[str] = set()
-        self._waiting: dict[str, tuple[_Work, Collection[str]]] = {}
-        self._mutex = threading.Lock()
-        self._running = threading.Lock()
-        self._timer: threading.Timer | None = None
-        self._gathers = False
-
-    def gather(self, *, more: bool = True) -> None:
-        """Delay work from now on; ``False`` runs the delayed work."""
-        self._gathers = more
-        if not more:
-            self.finish()
-
-    def do(self, key: str, work: _Work, items: Collection[str]) -> None:
-        if not self._gathers:
-            work(items)
-            return
-        with self._mutex:
-            _, before = self._waiting.get(key, (work, ()))
-            self._waiting[key] = work, {*before, *items}
-            if self._timer is None:
-                self._timer = threading.Timer(_SECONDS, self.finish)
-                self._timer.daemon = True
-                self._timer.start()
-
-    def finish(self) -> None:
-        with self._running:
-            with self._mutex:
-                waiting, self._waiting, self._timer = self._waiting, {}, None
-            for work, items in waiting.values():
-                with contextlib.suppress(KbkitError):  # deleted meanwhile, or no model
-                    work(items)
+def _faults(store: VectorStore, transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str]:
+    """Compare a collection with the catalog; pending changes are not faults."""
+    if type(store) is VectorStore:  # it stores nothing
+        return
+    waiting = outbox.waiting(transaction, row.id)
+    applied = corpus.chunk_seqs(transaction, row.id, until=row.applied_seq)
+    expected = {int(seq) for seq in applied}
+    if not expected:
+        return
+    seen: set[int] = set()
+    wrong = extra = 0
+    for ids, vectors in store.items(row.collection):
+        seq_of = corpus.seqs_by_id(transaction, ids)
+        indexed = [place for place, each in enumerate(ids) if each in seq_of]
+        extra += sum(each not in seq_of and each not in waiting for each in ids)
+        seqs = [seq_of[ids[place]] for place in indexed]
+        seen.update(seqs)
+        if vectors.shape[1] != row.dimensions:
+            wrong += len(indexed)
+            continue
+        in_catalog = corpus.vectors_of(transaction, row.dimensions, seqs)
+        in_index = vectors[indexed]
+        lengths = np.linalg.norm(in_index, axis=1) * np.linalg.norm(in_catalog, axis=1)
+        is_close = np.einsum("ij,ij->i", in_index, in_catalog) >= _SAME * lengths
+        is_pending = np.array([ids[place] in waiting for place in indexed], np.bool_)
+        wrong += int(np.count_nonzero(~is_close & ~is_pending))
+    missing = expected - seen - set(corpus.seqs_by_id(transaction, sorted(waiting)).values())
+    if missing:
+        yield f"its index of vectors lacks {len(missing):,} of {len(expected):,} chunks"
+    if extra:
+        yield f"its index of vectors has {extra:,} chunks that are gone"
+    if wrong:
+        yield f"its index of vectors has wrong vectors for {wrong:,} chunks"

@@ -11,7 +11,7 @@ from kbkit.errors import ConflictError, WorkspaceError
 from kbkit.stores import vector_index
 from kbkit.stores.backend import FolderLocks
 from kbkit.stores.catalog.copying import copy_folder
-from kbkit.stores.vector_index import WriteBatcher
+from kbkit.stores.stores import WriteBatcher
 
 pytestmark = pytest.mark.local
 
