@@ -247,29 +247,6 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-class Watch:
-    """Calls a method of a panel periodically while the panel lives; needs an event loop."""
-
-    def __init__(self, check: Callable[[], None], interval: float = 1.0) -> None:
-        self._look = weakref.WeakMethod(check)
-        self._interval = interval
-        self._timer: asyncio.TimerHandle | None = None
-        self._next()
-
-    def stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _next(self) -> None:
-        if (loop := running_loop()) is not None:
-            self._timer = loop.call_later(self._interval, self._run)
-
-    def _run(self) -> None:
-        if (look := self._look()) is not None:
-            look()
-            self._next()
-
-
 class Debouncer:
     """Runs an action after a pause in its calls, from a timer of the event loop.
 

@@ -123,7 +123,6 @@ class EntriesPanel(EditingPanel):
         boxes = controls.row(self.find_box, self.status_box, self.category_box, self.tag_box)
         self.fill([boxes, self.status_line, self._view])
         self.refresh()
-        self._start_watching()
 
     def show(self, slug: str) -> None:
         """Open an entry."""

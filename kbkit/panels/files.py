@@ -123,7 +123,6 @@ class FilesPanel(ReadingPanel):
         self._view = FilesView(self)
         self.fill([controls.row(self.find_box), self.status_line, self._view])
         self.refresh()
-        self._start_watching()
 
     def show(self, path: str, anchor: str = "") -> None:
         """Open a file at an anchor, or reveal a folder; the path may be below ``kb/``."""

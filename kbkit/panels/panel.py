@@ -15,7 +15,7 @@ import traitlets
 from kbkit.errors import ConfigError, KbkitError, NotFoundError
 from kbkit.export.facts import bundle_modules
 from kbkit.panels import controls, render
-from kbkit.panels.controls import Home, StatusLine, Topic, Watch
+from kbkit.panels.controls import Home, StatusLine, Topic
 
 _log = logging.getLogger(__name__)
 
@@ -128,27 +128,17 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
 
 class EditingPanel(Panel):
-    """A panel that polls for changes elsewhere, and reverts changes made in it step by step."""
+    """A panel that shows changes made elsewhere, and reverts those made in it step by step."""
 
     def __init__(self, home: Home, name: str) -> None:
         self._seen: object = None
         self._undo: list[tuple[str, Callable[[], str]]] = []
-        self._watch: Watch | None = None
         super().__init__(home, name)
 
     def undo(self) -> None:
         """Revert the last change made in this panel."""
         with self.acting():
             self._do_undo({})
-
-    def close(self) -> None:
-        """Close the panel."""
-        if self._watch is not None:
-            self._watch.stop()
-        super().close()
-
-    def _start_watching(self) -> None:
-        self._watch = Watch(self._look)
 
     def _revision(self) -> object:
         """Return a value that changes with the content of the panel."""
@@ -159,9 +149,6 @@ class EditingPanel(Panel):
         raise NotImplementedError
 
     def _do_look(self, _message: Message) -> None:
-        self._look()
-
-    def _look(self) -> None:
         with self.acting(), self.update_quietly():
             if self._seen != self._revision():
                 self._reread()

@@ -181,7 +181,7 @@ def test_a_click_counts_though_the_table_is_redrawn_meanwhile(lab: Lab, agent: E
     lab.row("Brew tea").get_by_role("button", name="Brew tea").hover()
     lab.page.mouse.down()
     agent.rate("old-way", 2, rater="agent")
-    lab.execute("panel._look()")
+    lab.execute("panel._do_look({})")
     lab.page.mouse.up()
     lab.entry.get_by_role("heading", name="Brew tea").wait_for()
 

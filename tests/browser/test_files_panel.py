@@ -227,7 +227,7 @@ def test_a_click_counts_though_the_tree_is_redrawn_meanwhile(lab: Lab, agent: Fi
     lab.item("run.py").hover()
     lab.page.mouse.down()
     agent.write("a folder above/new.md", "# New\n")  # moves the line down
-    lab.execute("panel._look()")
+    lab.execute("panel._do_look({})")
     lab.page.mouse.up()
     lab.opened("run.py")
     lab.item("a folder above").wait_for()
@@ -238,7 +238,7 @@ def test_the_line_that_somebody_moves_to_stays(lab: Lab):
     lab.opened("milk.md")
     lab.keys("ArrowDown", "Enter", "ArrowUp")
     lab.panel.get_by_role("heading", name="milk.md", exact=True).wait_for(state="detached")
-    lab.execute("panel._look()")
+    lab.execute("panel._do_look({})")
     assert lab.active() == "milk.md"
 
 

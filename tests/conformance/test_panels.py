@@ -62,7 +62,7 @@ def test_documents_panel_shows_changes_of_others(workspace, kb, of):
     panel.show(uri)
     assert _done(panel).document.title == "Pools"
     kb.documents.update(uri, content=PAGE + f"\n\nNew in {of}.")
-    panel._look()
+    panel._do_look({})
     assert f"New in {of}." in _done(panel).document.content
     panel.close()
 
@@ -82,7 +82,7 @@ def test_files_panel_shows_writes_and_undoes(workspace):
     workspace.files.write("notes/a.md", "# Others")
     panel.show("notes/a.md")
     workspace.files.write("notes/a.md", "# Others!")
-    panel._look()
+    panel._do_look({})
     assert panel.file.size == 9
     panel.find_box.value = "a.md"
     panel._find()
@@ -94,20 +94,20 @@ def test_panels_show_changes_on_disk(workspace, disk):
     workspace.files.write("notes/by-hand.md", "# Before")
     panel = FilesPanel(workspace)
     panel.show("notes/by-hand.md")
-    panel._look()
+    panel._do_look({})
     (disk / "files" / "notes" / "by-hand.md").write_text("# Written by an editor, and longer")
-    panel._look()
+    panel._do_look({})
     assert _done(panel).file.size == 34
     assert "by an editor" in panel._view.state["html"]
     seen = panel._seen
-    panel._look()
+    panel._do_look({})
     assert panel._seen == seen
     entry = workspace.entries.create("Changed by hand")
     entries = EntriesPanel(workspace)
     entries.show(entry.slug)
     place = disk / "entries" / entry.slug / "skill.yaml"
     place.write_text(place.read_text().replace("Changed by hand", "Changed by an editor"))
-    entries._look()
+    entries._do_look({})
     assert _done(entries).entry.title == "Changed by an editor"
     for each in (panel, entries):
         each.close()
@@ -122,7 +122,7 @@ def test_entries_panel_shows_changes_and_votes(workspace):
     assert workspace.entries.read(entry.slug).rating.count == 1
     assert "print" in str(ask(panel, "code", slug=entry.slug, path="code/a.py"))
     workspace.entries.rate(entry.slug, 1, rater="bob")
-    panel._look()
+    panel._do_look({})
     assert _done(panel).entry.rating.count == 2
     ask(panel, "delete", slug=entry.slug)
     panel.undo()

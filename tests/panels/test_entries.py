@@ -168,32 +168,32 @@ def test_changes_of_other_writers_appear(panel, entries, scratch):
     with kbkit.open(scratch.path) as other:
         other.entries.rate("brew-tea", 1, rater="ann")
         other.entries.create("From an agent")
-    panel._look()
+    panel._do_look({})
     assert "From an agent" in titles(panel)
     assert shown(panel)["rated"] == "1 of 5, 1 vote"
     skill = entries.path / "brew-tea" / "skill.yaml"
     skill.write_text(skill.read_text().replace("title: Brew tea", "title: Brew coffee"))
-    panel._look()
+    panel._do_look({})
     assert shown(panel)["title"] == "Brew coffee"
     table = panel._view.table
-    panel._look()
+    panel._do_look({})
     assert panel._view.table is table
     skill.write_text("title: [broken")
-    panel._look()
+    panel._do_look({})
     assert re.search(r"kbkit-problem.*line \d", panel._view.table["html"])
 
 
 def test_outcome_stays_until_the_next_request(panel, entries):
     ask(panel, "create", **FORM)
     entries.create("From an agent")
-    panel._look()
+    panel._do_look({})
     assert "From an agent" in titles(panel)
     assert "Created: Bake bread" in status(panel)
     ask(panel, "sort", by="title")
     assert "4 entries" in status(panel)
     panel.show("bake-bread")
     entries.delete("bake-bread")
-    panel._look()
+    panel._do_look({})
     assert "bake-bread no longer exists" in status(panel)
     panel.refresh()
     assert "3 entries" in status(panel)

@@ -102,7 +102,7 @@ def test_poll_waits_until_a_move_is_shown(panel, monkeypatch):
         looking = Thread(target=lambda: free.append(panel.lock.acquire(blocking=False)))
         looking.start()
         looking.join()
-        polls.append(Thread(target=panel._look))  # finds that the open file is gone
+        polls.append(Thread(target=panel._do_look, args=({},)))  # finds that the open file is gone
         polls[0].start()
         return info
 
@@ -174,20 +174,20 @@ def test_changes_of_other_writers_appear(panel, files, scratch):
     with kbkit.open(scratch.path) as other:
         other.files.append("notes/tea.md", "An agent was here.")
         other.files.write("agent.md", "New.")
-    panel._look()
+    panel._do_look({})
     assert "An agent was here" in shown(panel)["html"]
     assert "agent.md" in names(panel._view.roots)
     (files.path / "by-editor.md").write_text("# By an editor\n\nQuokka.\n")
     (files.path / "notes" / "tea.md").write_text("# Tea\n")
-    panel._look()
+    panel._do_look({})
     assert "by-editor.md" in names(panel._view.roots)
     assert "An agent was here" not in shown(panel)["html"]
     assert scratch["files"].search("quokka").hits[0].uri == "by-editor.md"
     version = panel._view.tree["version"]
-    panel._look()
+    panel._do_look({})
     assert panel._view.tree["version"] == version
     files.delete("notes")
-    panel._look()
+    panel._do_look({})
     assert panel.file is None
     assert "notes/tea.md no longer exists" in status(panel)
 
@@ -245,15 +245,15 @@ def test_poll_keeps_the_outcome_of_an_action(panel, files):
     ask(panel, "create", path="notes/oolong.md", kind="file")
     assert "Created: notes/oolong.md" in status(panel)
     files.write("notes/white-tea.md", "# White tea")  # as an agent does
-    panel._look()
+    panel._do_look({})
     assert "Created: notes/oolong.md" in status(panel)
     panel.show("nowhere.md")
     problem = status(panel)
     files.write("notes/black-tea.md", "# Black tea")
-    panel._look()
+    panel._do_look({})
     assert status(panel) == problem
     panel._find()
     assert "of 5 files" in status(panel)
     files.write("notes/red-tea.md", "# Red tea")
-    panel._look()
+    panel._do_look({})
     assert "of 6 files" in status(panel)

@@ -7,6 +7,8 @@ import { View } from "./dom.js";
  * @typedef {{answer?: any, problem?: Problem}} Reply
  */
 
+const LOOK = 2000; // milliseconds between checks for outside changes
+
 /** A view with a button to undo changes, and places for problems and forms. */
 export class EditingView extends View {
   /** @param {import("./dom.js").Widget} widget */
@@ -19,6 +21,21 @@ export class EditingView extends View {
     this.undo = makeButton("Undo", () => this.change("undo"));
     this.problemLine = make("p", { class: "kbkit-field-problem", role: "alert", hidden: true });
     this.place = make("div");
+    this.looking = false;
+    const { signal } = this.ended;
+    const timer = window.setInterval(() => this.look(), LOOK);
+    signal.addEventListener("abort", () => clearInterval(timer));
+    window.addEventListener("focus", () => this.look(), { signal });
+  }
+
+  /** Have Python check for changes by other panels and processes, while this is visible. */
+  async look() {
+    const isVisible = document.visibilityState === "visible" && this.el.isConnected;
+    if (isVisible && !this.looking && this.el.offsetParent) {
+      this.looking = true; // a busy kernel is not asked twice
+      await this.ask("look", {});
+      this.looking = false;
+    }
   }
 
   /**

@@ -20,7 +20,7 @@ class EntriesView extends EditingView {
       class: "kbkit-entry-table",
       role: "region",
       "aria-label": "Table of entries",
-      onfocusin: () => this.send("look"),
+      onfocusin: () => this.look(),
       onclick: (/** @type {MouseEvent} */ event) => this.onClick(event),
       onkeydown: (/** @type {KeyboardEvent} */ event) => this.onKeydown(event),
     });

@@ -90,7 +90,7 @@ class FilesView extends EditingView {
         this.whenReleased(() => this.tree.receive({ folder, rows: answer?.rows ?? [] }));
       },
       select: (path) => this.leaveEditor(() => this.send("select", { path })),
-      look: () => this.send("look"),
+      look: () => this.look(),
       activate: (row) => this.activate(row),
       key: (key) => this.onTreeKey(key),
     });

@@ -12,8 +12,6 @@ import { widgetOf } from "./dom.js";
 
 const RELATIONS = ["contains", "depends_on", "requires", "extends", "replaces", "handles", "configures", "alias_of", "related_to"]; // prettier-ignore
 
-const LOOK = 4000; // milliseconds between checks for outside changes
-
 class GraphPanelView extends EditingView {
   /** @param {import("./dom.js").Widget} widget */
   constructor(widget) {
@@ -42,24 +40,11 @@ class GraphPanelView extends EditingView {
     this.graph.root.prepend(this.tools, this.place, this.problemLine, this.note);
     this.ended.signal.addEventListener("abort", () => this.graph.close());
     this.drawOn("state", () => this.draw(this.model.get("state")));
-    const { signal } = this.ended;
-    this.looking = false;
-    const timer = window.setInterval(() => this.look(), LOOK);
-    signal.addEventListener("abort", () => clearInterval(timer));
-    window.addEventListener("focus", () => this.look(), { signal });
   }
 
-  /** Have Python check for changes by other panels and processes. */
   async look() {
-    if (this.waits) {
-      this.draw(this.state);
-    }
-    const isVisible = document.visibilityState === "visible" && this.el.isConnected;
-    if (isVisible && !this.looking && this.el.offsetParent) {
-      this.looking = true; // a busy kernel is not asked twice
-      await this.ask("look", {});
-      this.looking = false;
-    }
+    this.drawWaiting();
+    await super.look();
   }
 
   /** @param {any} message */
