@@ -1,5 +1,7 @@
 """The documents panel: a tree, and the open document with its labels and stars."""
 
+from functools import partial
+
 import ipywidgets as widgets
 import traitlets
 from traitlets import Bunch
@@ -120,7 +122,7 @@ class DocumentsPanel(ReadingPanel):
                 restored = documents.undelete(document.id)
                 return f"Restored: {title}" if restored else f"The next refresh reads {title}"
 
-            self._undo.append((f"deleting {title}", restore))
+            self._undo.append((f"deleting {title}", restore, ""))
             self._after_change(f"Deleted: {title}")
 
     # Controls, tree and document
@@ -170,12 +172,7 @@ class DocumentsPanel(ReadingPanel):
             return
         kb = self._selector.find()
         rating = kb.rate(self.document.id, score, rater=self.rater)
-
-        def restore() -> str:
-            kb.ratings.delete(rating.id)
-            return "Undone: the rating"
-
-        self._undo.append(("rating", restore))
+        self._undo.append(("rating", partial(kb.ratings.delete, rating.id), "Undone: the rating"))
         self._after_change(f"Saved: {pluralize(score, 'star')}", topic="ratings")
 
     # Changes elsewhere

@@ -4,6 +4,7 @@ import re
 from base64 import b64encode
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import ipywidgets as widgets
@@ -211,14 +212,10 @@ class EntriesPanel(EditingPanel):
         values = values_of(message, new=False)
         changed = self._entries.update(slug, **values, if_match=version)
         if changed.version != before.version:
-            form = fields(before)
-
-            def restore() -> str:
-                old_values = values_of(form, new=False)
-                self._entries.update(slug, **old_values, if_match=changed.version)
-                return f"Undone: {before.title} is as before"
-
-            self._undo.append((f"changing {before.title}", restore))
+            earlier = values_of(fields(before), new=False)
+            revert = partial(self._entries.update, slug, **earlier, if_match=changed.version)
+            outcome = f"Undone: {before.title} is as before"
+            self._undo.append((f"changing {before.title}", revert, outcome))
         return self._after_change(f"Saved: {changed.title}", slug)
 
     def _do_write(self, message: Message) -> Answer:
@@ -229,13 +226,10 @@ class EntriesPanel(EditingPanel):
         if message.get("new") is True and before is not None:
             raise errors.PathExistsError(f"{path} already exists")
         text = None if message.get("remove") is True else text_in(message, "text")
-        changed = self._entries.update(slug, files={path: text})
-
-        def restore() -> str:
-            self._entries.update(slug, files={path: before}, if_match=changed.version)
-            return f"Undone: {path} is as before"
-
-        self._undo.append((f"{'deleting' if text is None else 'writing'} {path}", restore))
+        version = self._entries.update(slug, files={path: text}).version
+        revert = partial(self._entries.update, slug, files={path: before}, if_match=version)
+        action = f"{'deleting' if text is None else 'writing'} {path}"
+        self._undo.append((action, revert, f"Undone: {path} is as before"))
         return self._after_change(f"{'Deleted' if text is None else 'Stored'}: {path}", slug)
 
     def _do_delete(self, message: Message) -> Answer:

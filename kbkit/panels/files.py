@@ -1,8 +1,9 @@
 """The files panel."""
 
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -181,15 +182,10 @@ class FilesPanel(ReadingPanel):
         with suppress(errors.FilesError):  # `write` raises the error
             before = self._files.read(path)
         info = self._files.write(path, text, if_match=version)
-
-        def restore() -> str:
-            if version:
-                self._files.write(path, before, if_match=info.version)
-            else:
-                self._files.delete(path)
-            return f"Undone: {path} is as before"
-
-        self._undo.append((f"saving {path}", restore))
+        revert: Callable[[], object] = partial(self._files.delete, path)
+        if version:
+            revert = partial(self._files.write, path, before, if_match=info.version)
+        self._undo.append((f"saving {path}", revert, f"Undone: {path} is as before"))
         return {**self._after_change(f"Saved: {path}", info.path), "version": info.version}
 
     def _do_create(self, message: Message) -> Answer:
@@ -210,12 +206,8 @@ class FilesPanel(ReadingPanel):
         opened = "" if self.file is None else self.file.path
         follows = f"{opened}/".startswith(f"{source}/")
         opened = info.path + opened[len(source) :] if follows else ""
-
-        def restore() -> str:
-            self._files.move(info.path, source)
-            return f"Undone: moved back to {source}"
-
-        self._undo.append((f"moving {source}", restore))
+        revert = partial(self._files.move, info.path, source)
+        self._undo.append((f"moving {source}", revert, f"Undone: moved back to {source}"))
         return self._after_change(f"Moved: {source} to {info.path}", opened, reveal=info.path)
 
     def _do_delete(self, message: Message) -> Answer:

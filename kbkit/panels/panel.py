@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import anywidget
@@ -132,7 +133,8 @@ class EditingPanel(Panel):
 
     def __init__(self, home: Home, name: str) -> None:
         self._seen: object = None
-        self._undo: list[tuple[str, Callable[[], str]]] = []
+        self._undo: list[tuple[str, Callable[[], object], str]] = []
+        """Changes, with what reverts each, and its outcome unless that returns another text."""
         super().__init__(home, name)
 
     def undo(self) -> None:
@@ -155,22 +157,15 @@ class EditingPanel(Panel):
                 self.publish("documents")
 
     def _after_create(self, store: Any, path: str, title: str) -> Answer:
-        def remove() -> str:
-            store.delete(path)
-            return f"Undone: {path} is in the trash"
-
-        self._undo.append((f"creating {title}", remove))
+        outcome = f"Undone: {path} is in the trash"
+        self._undo.append((f"creating {title}", lambda: store.delete(path), outcome))
         return self._after_change(f"Created: {title}", path)
 
     def _after_delete(self, store: Any, path: str, title: str = "") -> Answer:
         deleted = store.delete(path)
         title = title or deleted.path
-
-        def restore() -> str:
-            store.undelete(deleted.id)
-            return f"Restored: {title}"
-
-        self._undo.append((f"deleting {title}", restore))
+        restore = partial(store.undelete, deleted.id)
+        self._undo.append((f"deleting {title}", restore, f"Restored: {title}"))
         return self._after_change(f"Deleted: {title}. Undo restores it")
 
     @property
@@ -178,7 +173,11 @@ class EditingPanel(Panel):
         return self._undo[-1][0] if self._undo else ""
 
     def _do_undo(self, _message: Message) -> Answer:
-        return self._after_change(self._undo.pop()[1]()) if self._undo else {}
+        if not self._undo:
+            return {}
+        _, revert, outcome = self._undo.pop()
+        answer = revert()
+        return self._after_change(answer if isinstance(answer, str) else outcome)
 
     def _after_change(
         self, message: str, opened: str = "", *, reveal: str = "", topic: Topic = "documents"
