@@ -1,7 +1,9 @@
 """Split a page into runs of text with their share of links."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import islice
 from urllib.parse import unquote_plus
 from zlib import crc32
 
@@ -18,6 +20,7 @@ _LINE_NAMES = frozenset({"line", "code-line", "codeline", "cl", "view-line", "cm
 _ITEMS = ("ul", "ol", "li", "div")  # each is a line of code
 _PROGRAM = 60  # characters from which an address may hold a program
 _UNFOLDING = 3  # maximum words of a link to "#" beside a name that unfolds something
+LINKED = 0.6  # share of words in links
 _LINES = 2  # minimum line elements of a code container
 _LOOSE = re.compile("[\\\\*`^_~\xad\u200b\u200c\u200d\u2060\ufeff]")
 _WORD = re.compile(r"\w+")
@@ -32,7 +35,15 @@ def squash(text: str) -> str:
     return "".join(words(text))
 
 
-@dataclass(slots=True)
+class State(IntEnum):
+    """State of a text; of two states, the higher counts."""
+
+    CONTENT = 0
+    NEITHER = 1
+    BOILERPLATE = 2
+
+
+@dataclass(slots=True, eq=False)
 class TextRun:
     """Text of one block; `key` is its hash, equal in all processes, and never 0."""
 
@@ -41,93 +52,82 @@ class TextRun:
     linked: int
     size: int
     key: int
-    code: bool = False
+    code: bool
+    shared: bool = False
+    state: State = State.CONTENT
+
+    @property
+    def is_linked(self) -> bool:
+        return self.linked >= LINKED * self.size
+
+    @property
+    def level(self) -> int:
+        """Level of the heading around it, or 0."""
+        ancestors = islice((self.holder, *self.holder.iterancestors()), 4)
+        return next((HEADINGS[part.tag] for part in ancestors if part.tag in HEADINGS), 0)
 
 
-@dataclass(slots=True)
 class Runs:
-    """A page's text.
+    """Text of a page, read in one walk; text between two borders of blocks is a run.
 
     Attributes:
-        spans: Index of each block's first run, and of the one after its last.
+        spans: Runs of each block.
         formulas: Texts of formulas and pictures, which may be written differently.
         codes: Code blocks, ``pre`` or not.
         base: Declared base address of its links.
     """
 
-    root: Element
-    runs: list[TextRun] = field(default_factory=list)
-    spans: dict[Element, tuple[int, int]] = field(default_factory=dict)
-    formulas: list[str] = field(default_factory=list)
-    codes: list[Element] = field(default_factory=list)
-    title: str = ""
-    base: str = ""
-
-
-def read(page: str) -> Runs | None:
-    root = html.parse(html.HTTP_HEAD.sub("", page)) if page.strip() else None
-    if root is None:
-        return None
-    title = " ".join(root.xpath("string(//title)").split())
-    runs = Runs(root, title=title, base=root.xpath("string(//base/@href)"))
-    sources = _folded_sources(root)
-    for element in list(root.iterdescendants()):
-        if element in sources or _unseen(element):
-            html.drop_tree(element)
-    _Reader(runs).block(root, code=False)
-    return runs
-
-
-class _Reader:
-    """Walks a tree once; text between two block borders is a run."""
-
-    def __init__(self, runs: Runs) -> None:
-        self._result = runs
+    def __init__(self, root: Element) -> None:
+        self.root = root
+        self.title = " ".join(root.xpath("string(//title)").split())
+        self.base: str = root.xpath("string(//base/@href)")
+        self.runs: list[TextRun] = []
+        self.spans: dict[Element, list[TextRun]] = {}
+        self.formulas: list[str] = []
+        self.codes: list[Element] = []
         self._pieces: list[str] = []
         self._linked: list[str] = []
         self._in_link = 0
+        sources = _folded_sources(root)
+        for element in list(root.iterdescendants()):
+            if element in sources or _unseen(element):
+                html.drop_tree(element)
+        self._read(root, root, code=False)
 
-    def block(self, element: Element, *, code: bool) -> None:
-        runs = self._result.runs
-        first = len(runs)
-        if not code and (element.tag in html.PREFORMATTED or _holds_lines(element)):
-            self._result.codes.append(element)
+    def _read(self, element: Element, holder: Element, *, code: bool) -> None:
+        is_block = element.tag in _BLOCKS or element is self.root
+        if is_block:
+            self._end(holder, code=code)
+            holder = element
+            has_lines = element.tag in html.PREFORMATTED or _holds_lines(element)
+        else:
+            has_lines = element.tag == "code" and _has_lines(element)
+            is_styled = not (len(element) or element.text) or "classifier" in _classes(element)
+            if element.tag == "span" and element.get("class") and is_styled:
+                self._text(" ")  # style sheets may draw something
+        if has_lines and not code:
+            self.codes.append(element)
             code = True
+        first = len(self.runs)
+        is_link = element.tag == "a" and bool(element.get("href"))
+        self._in_link += is_link
         self._text(element.text)
-        self._children(element, element, code=code)
-        self._end(element, code=code)
-        self._result.spans[element] = (first, len(runs))
-
-    def _children(self, element: Element, holder: Element, *, code: bool) -> None:
         for child in element:
-            tag = child.tag
-            if tag in _BLOCKS:
-                self._end(holder, code=code)
-                self.block(child, code=code)
-            elif tag == "br":
+            if child.tag == "br":
                 self._text("\n")
-            elif tag == "img":
-                self._result.formulas.append(child.get("alt") or "")
-            elif tag == "math" or "math" in _classes(child):
-                self._result.formulas.append("".join(child.itertext()))
-            elif tag == "a" and not code and (_is_source_link(child) or _runs_code(child)):
+            elif child.tag == "img":
+                self.formulas.append(child.get("alt") or "")
+            elif child.tag not in _BLOCKS and "math" in (child.tag, *_classes(child)):
+                self.formulas.append("".join(child.itertext()))
+            elif child.tag == "a" and not code and (_is_source_link(child) or _runs_code(child)):
                 child.set("data-aside", "source")
-            elif tag == "code" and not code and _has_lines(child):
-                self._result.codes.append(child)
-                self._inside(child, holder, code=True)
             else:
-                self._inside(child, holder, code=code)
+                self._read(child, holder, code=code)
             self._text(child.tail)
-
-    def _inside(self, child: Element, holder: Element, *, code: bool) -> None:
-        is_styled = (len(child) == 0 and not child.text) or "classifier" in _classes(child)
-        if child.tag == "span" and child.get("class") and is_styled:
-            self._text(" ")  # style sheets may draw something
-        link = child.tag == "a" and bool(child.get("href"))
-        self._in_link += link
-        self._text(child.text)
-        self._children(child, holder, code=code)
-        self._in_link -= link
+        self._in_link -= is_link
+        if is_block:
+            self._end(element, code=code)
+            self.spans[element] = self.runs[first:]
 
     def _text(self, text: str | None) -> None:
         if text:
@@ -140,9 +140,14 @@ class _Reader:
         if run_words := words(text):
             linked = min(len(words(" ".join(self._linked))), len(run_words))
             key = crc32(" ".join(run_words).encode("utf-8", "replace")) or 1
-            self._result.runs.append(TextRun(holder, text, linked, len(run_words), key, code))
+            self.runs.append(TextRun(holder, text, linked, len(run_words), key, code))
         self._pieces.clear()
         self._linked.clear()
+
+
+def read(page: str) -> Runs | None:
+    root = html.parse(html.HTTP_HEAD.sub("", page)) if page.strip() else None
+    return None if root is None else Runs(root)
 
 
 def _folded_sources(root: Element) -> set[Element]:
