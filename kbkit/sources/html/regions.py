@@ -6,7 +6,7 @@ template, so its selections on the first pages are generalized to the others.
 
 import re
 import zlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -268,35 +268,29 @@ class SiteTemplate:
                 if count >= max(_SHARED_PAGES, (_HEADED if key < 0 else _SHARED) * pages)
             )
         ballots = self._votes
-        chosen = list(self.regions)
+        chosen = dict.fromkeys(self.regions)
         for _ in range(3):
-            if len(ballots) < 3:
-                break
-            counts = Counter(region for ballot in ballots for region in set(ballot))
-            need = max(3, _AGREED * len(ballots))
-            inner = [votes for region, votes in counts.items() if region.signature[0] != "body"]
+            places: defaultdict[Region, list[float]] = defaultdict(list)  # 0 is the innermost
+            for ballot in ballots:
+                for region in dict.fromkeys(ballot):
+                    places[region].append(ballot.index(region) / len(ballot))
+            inner = (len(at) for region, at in places.items() if region.signature[0] != "body")
             # nearly as many votes as the best region: a few pages always select one level deeper
-            need = max(need, 0.9 * max(inner, default=0))
-            agreed = [region for region, votes in counts.items() if votes >= need]
-            if not agreed:
+            need = max(3, _AGREED * len(ballots), 0.9 * max(inner, default=0))
+            depths = {region: sum(at) / len(at) for region, at in places.items() if len(at) >= need}
+            if not depths:
                 break
-            depths = {
-                region: sum(b.index(region) / len(b) for b in ballots if region in b)
-                / counts[region]
-                for region in agreed
-            }
-            best = min(agreed, key=lambda region: (depths[region], repr(region)))
+            best = min(depths, key=lambda region: (depths[region], repr(region)))
             if best.signature[0] == "body":
                 # the whole body is no template: read each page by itself, unless most pages
                 # selected the body
                 direct = sum(ballot[0] == best for ballot in ballots)
-                if counts[best] == len(ballots) <= 2 * direct:
-                    chosen.append(best)
+                if len(places[best]) == len(ballots) <= 2 * direct:
+                    chosen[best] = None
                 break
-            if best not in chosen:
-                chosen.append(best)
+            chosen[best] = None
             ballots = [ballot for ballot in ballots if best not in ballot]
-        self.regions = tuple(chosen[:6])
+        self.regions = tuple(chosen)[:6]
 
 
 # Pages of documentation share a template, which separates content from boilerplate. The text of a
