@@ -19,32 +19,6 @@ _NO_PARAGRAPH = re.compile(r"`{3}|[|>]|#{1,6} |-   |\d+\. |\$\$|---$|.*\}$", re.
 _NOTES = ("doc-footnote", "doc-endnote")
 
 
-class Sections:
-    """Levels of headings, by the blocks of their sections."""
-
-    def __init__(self) -> None:
-        self._levels: dict[Element, int] = {}
-        self._text = cache(plain_text)  # of parents that many headings may share
-        self.last = 0  # level of the last heading
-
-    def begin(self, heading: Element, text: str, level: int) -> None:
-        self.last = level
-        parent = heading.getparent()
-        while parent is not None and parent.getparent() is not None:
-            self._levels[parent] = level
-            if parent.tag not in ("header", "hgroup") and self._text(parent) != text:
-                break
-            parent = parent.getparent()
-
-    def member(self, name: Element) -> int:
-        levels = (self._levels[up] for up in name.iterancestors() if up in self._levels)
-        level = min(6, next(levels, max(self.last, 1)) + 1)
-        parent = name.getparent()
-        if parent is not None and parent[0] is name:
-            self._levels[parent] = level
-        return level
-
-
 class MarkdownWriter:
     """Writes one page."""
 
@@ -53,7 +27,9 @@ class MarkdownWriter:
     ) -> None:
         self._spans = inline.InlineWriter(base, relative=relative)
         self._anchors = own_anchors or {}
-        self._sections = Sections()
+        self._level = 0  # of the last heading
+        self._levels: dict[Element, int] = {}  # of headings, by the blocks of their sections
+        self._text = cache(plain_text)  # of parents that many headings may share
         self._holders: set[Element] = set()
         self._no_cells: set[Element] = set()
         self._writers: dict[str, Callable[[Element], list[str]]] = {
@@ -158,15 +134,25 @@ class MarkdownWriter:
         text = self._spans.line(element, place=fragment)
         if not text:
             return [text for image in element.iter("img") if (text := self._spans.image(image))]
-        if element.getparent() is not None and self._in_cell(element):
+        parent = element.getparent()
+        if parent is not None and self._in_cell(element):
             return [bold(text)]
-        self._sections.begin(element, text, level)
+        self._level = level
+        while parent is not None and parent.getparent() is not None:
+            self._levels[parent] = level
+            if parent.tag not in ("header", "hgroup") and self._text(parent) != text:
+                break
+            parent = parent.getparent()
         return [heading_line(text, level, fragment)]
 
     def _signature(self, element: Element) -> list[str]:
         fragment = html.valid_anchor(self._anchors[element])
         text = self._spans.signature(element, fragment)
-        level = self._sections.member(element)
+        levels = (self._levels[up] for up in element.iterancestors() if up in self._levels)
+        level = min(6, next(levels, max(self._level, 1)) + 1)
+        parent = element.getparent()
+        if parent is not None and parent[0] is element:
+            self._levels[parent] = level
         return [heading_line(text, level, fragment)] if text else []
 
     def _in_cell(self, element: Element) -> bool:
@@ -215,17 +201,17 @@ class MarkdownWriter:
 
     def _definitions(self, element: Element) -> list[str]:
         out: list[str] = []
-        base = self._sections.last
+        base, level = self._level, min(6, max(self._level, 1) + 1)
         api = not html.NAMES["api_lists"].isdisjoint(classes(element))
         notes = not {"footnote", "citation"}.isdisjoint(classes(element))
-        groups = tables.definition_groups(element)
-        group_anchors = [
-            [html.anchor(term, self._anchors) for term in terms] for terms, _ in groups
+        groups = [
+            (terms, [html.anchor(term, self._anchors) for term in terms], definitions)
+            for terms, definitions in tables.definition_groups(element)
         ]
-        anchored = [any(anchors) for anchors in group_anchors if anchors]
+        anchored = [any(anchors) for _, anchors, _ in groups if anchors]
         # if most terms have anchors; a few lead to letters of the alphabet
         mostly_anchored = sum(anchored) * 2 > len(anchored)
-        for (terms, definitions), anchors in zip(groups, group_anchors, strict=True):
+        for terms, anchors, definitions in groups:
             signed = api or any(
                 "sig" in classes(term) or term.find("pre") is not None for term in terms
             )
@@ -233,19 +219,18 @@ class MarkdownWriter:
             list_terms: list[tuple[str, str]] = []
             for term, term_anchor in zip(terms, anchors, strict=True):
                 if titled:
-                    self._sections.last = min(6, max(base, 1) + 1)
-                    line = self._spans.signature if signed else self._spans.line
-                    if text := line(term, place=term_anchor):
-                        out.append(heading_line(text, self._sections.last, term_anchor))
+                    self._level = level
+                    write = self._spans.signature if signed else self._spans.line
+                    if text := write(term, place=term_anchor):
+                        out.append(heading_line(text, level, term_anchor))
                 elif text := self._spans.line(term):
                     list_terms.append((f"[{text.strip('[]')}]" if notes else text, term_anchor))
             blocks: list[str] = []
             for part in definitions:
                 blocks += self._blocks(part) if part.tag == "dd" else self._block(part)
-                if titled:
-                    self._sections.last = min(6, max(base, 1) + 1)
+                self._level = level if titled else self._level
             tables.write_terms(list_terms, blocks, out)
-        self._sections.last = base
+        self._level = base
         return out
 
     def _table(self, element: Element) -> list[str]:
@@ -312,11 +297,14 @@ class MarkdownWriter:
         heading = tables.admonition_title(element)
         title: list[str] = []
         if heading is not None:
-            level = HEADINGS.get(heading.tag)
-            title = (
-                self._heading(heading, level) if level else [bold(self._title(element, heading))]
-            )
-            tables.drop_icons(element, plain_text(heading))
+            name = plain_text(heading)
+            if level := HEADINGS.get(heading.tag):
+                title = self._heading(heading, level)
+            else:
+                # one word is the name of the kind, in any language
+                kind = tables.admonition_kind(element) if " " in name else ""
+                title = [bold(writing.title_of(kind, self._spans.line(heading)))]
+            tables.drop_icons(element, name)
             html.drop_tree(heading)
         elif tables.is_body(element):
             return self._blocks(element)
@@ -328,9 +316,3 @@ class MarkdownWriter:
         else:
             inner = self._blocks(element)
         return writing.quoted(title + inner)
-
-    def _title(self, element: Element, heading: Element) -> str:
-        text = self._spans.line(heading)
-        if " " not in plain_text(heading):
-            return text  # a name of the kind, in any language
-        return writing.title_of(tables.admonition_kind(element), text)
