@@ -17,8 +17,12 @@ from kbkit.text.markdown.structure import CODE_SPAN, DESTINATION, split_anchor
 from kbkit.text.markdown.writing import anchor_mark
 
 _ACTIVE = re.compile(r"[\\`<\]{]")
-_BACKTICKS = re.compile(r"`+")
-_AUTOLINK = re.compile(r"<((?:https?://|mailto:)[^\s<>]+)>")
+_PIECE = re.compile(
+    rf"(?=[\\`<\]{{])(?:(?s:{CODE_SPAN.pattern})|`+|\\(?P<escaped>(?s:.))"
+    r"|<(?P<link>(?:https?://|mailto:)[^\s<>]+)>"
+    rf"|(?P<goal>{DESTINATION.pattern})|(?P<opening>[<{{]))"
+)
+_REFERENCES = {"<": "&lt;", "{": "&#123;"}
 _DEFINITION = re.compile(r"[ >\t]{0,12}(\[(?:\\.|[^\]\\])+\]):[ \t]*(?:<([^<>]*)>|(\S+))")
 _PICTURE = re.compile(
     r"\[!\[[^\[\]]{0,400}\]\([^()\n]{0,2000}\)\]\([^()\n]{0,2000}\)|!\[[^\[\]]{0,400}\]\([^()\n]{0,2000}\)"
@@ -149,33 +153,15 @@ def _heading(heading: Block, text: str, rewrite: Rewrite, *, demote: bool) -> st
 
 
 def _sanitize(text: str, rewrite: Rewrite) -> str:
-    out: list[str] = []
-    at = 0
-    while match := _ACTIVE.search(text, at):
-        out.append(text[at : match.start()])
-        at = match.start()
-        char = text[at]
-        if char == "\\" and at + 1 < len(text):
-            follower = text[at + 1]
-            out.append({"<": "&lt;", "{": "&#123;"}.get(follower, char + follower))
-            at += 2
-        elif char == "`":
-            span = CODE_SPAN.match(text, at) or _BACKTICKS.match(text, at)
-            assert span is not None
-            out.append(span[0])
-            at = span.end()
-        elif char == "<":
-            link = _AUTOLINK.match(text, at)
-            out.append(_autolink(link[1], rewrite) if link else "&lt;")
-            at = link.end() if link else at + 1
-        elif char == "]" and (goal := DESTINATION.match(text, at)):
+    def safe(piece: re.Match[str]) -> str:
+        if piece["link"]:
+            return _autolink(piece["link"], rewrite)
+        if piece["goal"] and (goal := DESTINATION.match(text, piece.start())):
             target = rewrite(unescapeAll(goal[1] if goal[1] is not None else goal[2]))
-            out.append(f"]({target or ''}")
-            at = goal.end()
-        else:
-            out.append("&#123;" if char == "{" else char)
-            at += 1
-    return "".join(out) + text[at:]
+            return f"]({target or ''}"
+        return _REFERENCES.get(piece["opening"] or piece["escaped"], piece[0])
+
+    return _PIECE.sub(safe, text)
 
 
 def _autolink(target: str, rewrite: Rewrite) -> str:
