@@ -138,7 +138,8 @@ _STYLES = {f"text-align:{side}" for side in ("left", "right", "center")}
 _MAX_TITLE_LENGTH = 200
 _SIGNATURE = re.compile(r"(?:[a-z]+ ){0,3}[\w.]*\w\(.*\)(?: (?:→|->) .{1,200})?$")
 """A signature in a heading of API documentation."""
-_PICTURE = re.compile(r'<span class="kb-picture-(\d+)"></span>')
+_MARK = '<span class="kb-picture-%s"></span>'
+_PICTURE = re.compile(_MARK % r"(\d+)")
 ResolvePage = Callable[[str], str | None]
 """Resolves a relative link to a Markdown file; ``None`` if unknown."""
 
@@ -190,13 +191,10 @@ def render(
     env: dict[str, Any] = {"code": []}
     tokens = parser.parse(markdown, env)
     pictures: list[str] = []
+
     for token in tokens:
         if token.type == "inline":
-            for child in token.children or []:
-                if child.type == "html_inline":
-                    child.type = "text"
-            children = _with_pictures(token.children or [], picture, pictures)
-            token.children = _safe_links(children, resolve, image)
+            token.children = _safe(token.children or [], resolve, image, picture, pictures)
     toc, anchors = _finish_headings(tokens)
     if document:
         extensions.link_notes(tokens, anchors)
@@ -215,18 +213,6 @@ def render(
     html = extensions.with_mathml(colour(plain_html, env["code"]))
     html = _PICTURE.sub(lambda match: pictures[int(match[1])], html)
     return Rendered(plain_html, html, toc, frozenset(anchors))
-
-
-def _with_pictures(children: list[Token], picture: Picture, pictures: list[str]) -> list[Token]:
-    """Replace the export's pictures by marks; documents cannot forge them: their HTML is text."""
-    visible = list(children)
-    for number, token in enumerate(children):
-        svg = picture(str(token.attrGet("src") or "")) if token.type == "image" else None
-        if svg is not None:
-            mark = f'<span class="kb-picture-{len(pictures)}"></span>'
-            visible[number] = Token("html_inline", "", 0, content=mark)
-            pictures.append(svg)
-    return visible
 
 
 def _take_anchors(state: StateCore) -> None:
@@ -271,8 +257,17 @@ def _bold(inline: Token) -> str:
     return _name(inline) if is_whole else ""
 
 
-def _safe_links(children: list[Token], resolve: ResolvePage, image: ResolvePage) -> list[Token]:
-    """Remove links that lead neither to pages nor to the web; turn images into links."""
+def _safe(
+    children: list[Token],
+    resolve: ResolvePage,
+    image: ResolvePage,
+    picture: Picture,
+    pictures: list[str],
+) -> list[Token]:
+    """Remove links that lead neither to pages nor to the web; turn images into links.
+
+    The export's pictures become marks; documents cannot forge these: their HTML becomes text.
+    """
     safe: list[Token] = []
     open_links: list[str] = []  # addresses of removed links, "" for others
     for token in children:
@@ -289,17 +284,22 @@ def _safe_links(children: list[Token], resolve: ResolvePage, image: ResolvePage)
             elif RELATIVE.fullmatch(address):
                 code = Token("code_inline", "code", 0, content=plain(unquote(address)), markup="`")
                 safe += [Token("text", "", 0, content=" "), code]
-        elif token.type == "image" and (src := image(str(token.attrGet("src") or ""))):
-            token.attrs = {"src": src, "alt": "", "loading": "lazy"}
-            safe.append(token)
         elif token.type == "image":
+            address = str(token.attrGet("src") or "")
+            href = _safe_href(address, lambda _: None)
             label = Token("text", "", 0, content=token.content or "image")
-            href = _safe_href(str(token.attrGet("src") or ""), lambda _: None)
-            if href is None or "" in open_links:
+            if svg := picture(address):
+                safe.append(Token("html_inline", "", 0, content=_MARK % len(pictures)))
+                pictures.append(svg)
+            elif src := image(address):
+                token.attrs = {"src": src, "alt": "", "loading": "lazy"}
+                safe.append(token)
+            elif href is None or "" in open_links:
                 safe.append(label)
             else:
                 safe += [_link(href, token), label, Token("link_close", "a", -1)]
         else:
+            token.type = "text" if token.type == "html_inline" else token.type
             safe.append(token)
     return safe
 
