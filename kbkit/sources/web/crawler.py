@@ -229,10 +229,10 @@ class CrawlRun:
             self._seen.add(uri)
         if reason := reason or pages.body_refusal(response, PAGES):
             self._reader.skip(task.place)
-            record = pages.page_record(task, response, self._validators.make(response))
+            record = pages.page_record(task, response)
             skipped = SourceEvent(task.url, Outcome.SKIPPED, reason=reason, record=record)
             return self._finish(task, skipped)
-        key = task, replace(response, body=b"", etag=self._validators.make(response))
+        key = task, replace(response, body=b"")
         self._reader.submit(key, uri, response.body, response.charset, place=task.place)
         return None
 
@@ -275,12 +275,21 @@ class CrawlRun:
             self._finish_start()
             return None
         self._canonicals.add(task, uri, original)
-        # without a validator, a failed page is read again even if unchanged
-        validator = "" if page.failed else response.etag
-        record = pages.page_record(task, response, validator)
-        record = replace(record, links=links, canonical=original)
-        noindex = bool(rules & {"noindex", "none"})
-        return self._finish(task, self._page_event(record, page, uri, original, noindex))
+        record = replace(pages.page_record(task, response), links=links, canonical=original)
+        reason = ""
+        if rules & {"noindex", "none"}:
+            reason = f"{NOINDEX}: its X-Robots-Tag asks not to index it"
+        elif page.refusal == NEEDS_BROWSER:
+            self._without_document.add(uri, NEEDS_BROWSER)
+            skipped = SourceEvent(task.url, Outcome.SKIPPED, record=record)
+            return self._finish(task, skipped)
+        elif original and not page.reason:
+            reason = f"a copy of {original} (rel=canonical)"
+        elif not page.reason and not self._scope.allows(uri):
+            reason = "read for its links only (include and exclude leave it out)"
+        # a skipped page is named as it was linked
+        name = task.url if reason or page.refusal else uri
+        return self._finish(task, pages.event_of_page(name, page, record, reason=reason))
 
     def _take_links(self, task: PageRequest, links: tuple[str, ...]) -> None:
         """Follow a page's links after those of all earlier requests.
@@ -295,22 +304,6 @@ class CrawlRun:
             self._followed += 1
             self._unlinked[request.depth] -= 1
             self._follow(hrefs, request.url, request.depth)
-
-    def _page_event(
-        self, record: PageRecord, page: ExtractedPage, uri: str, original: str, noindex: bool
-    ) -> SourceEvent:
-        reason = page.refusal
-        if noindex:
-            reason = f"{NOINDEX}: its X-Robots-Tag asks not to index it"
-        elif original and not page.reason:
-            reason = f"a copy of {original} (rel=canonical)"
-        elif not page.reason and not self._scope.allows(uri):
-            reason = "read for its links only (include and exclude leave it out)"
-        if reason == NEEDS_BROWSER:
-            self._without_document.add(uri, reason)
-            return SourceEvent(record.url, Outcome.SKIPPED, record=record)
-        # a skipped page is named as it was linked
-        return pages.event_of_page(record.url if reason else uri, page, record, reason=reason)
 
     def _finish(self, task: PageRequest, event: SourceEvent) -> SourceEvent:
         self._take_links(task, ())

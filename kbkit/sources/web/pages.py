@@ -175,11 +175,6 @@ class Validators:
             options.append("images and drawings")
         self._options = _hash(json.dumps(options).encode())
 
-    def make(self, response: Response) -> str:
-        headers = f"{response.media_type}\n{response.charset}\n{response.robots}\n"
-        contents = _hash(headers.encode() + response.body)
-        return f"{_MARK}{self._options}:{contents} {response.etag}"
-
     def to_send(self, record: PageRecord | None) -> dict[str, str]:
         """Return the conditions of a request; none to force a full response."""
         if record is None or not record.etag.startswith(f"{_MARK}{self._options}:"):
@@ -189,13 +184,17 @@ class Validators:
         return {name: value for name, value in conditions.items() if value}
 
     def compare(self, task: PageRequest, response: Response) -> tuple[str, Response]:
-        """Return a response and its address, as unchanged if it equals the earlier visit's."""
+        """Return a response with its address and validator; unchanged if an earlier visit's is."""
         uri, record = canonical(response.url, routes=True) or task.url, task.earlier
+        if response.outcome is not Outcome.FETCHED:
+            return uri, response
+        headers = f"{response.media_type}\n{response.charset}\n{response.robots}\n"
+        validator = f"{_MARK}{self._options}:{_hash(headers.encode() + response.body)}"
+        response = replace(response, etag=f"{validator} {response.etag}")
         if record is None or record.address != uri:
             return uri, response
-        is_same = record.etag.partition(" ")[0] == self.make(response).partition(" ")[0]
-        unchanged = is_same and response.outcome is Outcome.FETCHED
-        return uri, replace(response, outcome=Outcome.UNCHANGED) if unchanged else response
+        is_same = record.etag.partition(" ")[0] == validator
+        return uri, replace(response, outcome=Outcome.UNCHANGED) if is_same else response
 
 
 def _hash(data: bytes) -> str:
@@ -224,15 +223,10 @@ def body_refusal(response: Response, accepted: frozenset[str]) -> str:
     return "" if response.media_type in accepted else f"{response.media_type}, not a page"
 
 
-def page_record(task: PageRequest, response: Response, validator: str) -> PageRecord:
+def page_record(task: PageRequest, response: Response) -> PageRecord:
     uri = canonical(response.url, routes=True)
-    return PageRecord(
-        task.url,
-        task.depth,
-        validator,
-        response.last_modified,
-        location=uri if uri != task.url else "",
-    )
+    place = uri if uri != task.url else ""
+    return PageRecord(task.url, task.depth, response.etag, response.last_modified, location=place)
 
 
 def event_without_body(task: PageRequest, response: Response) -> SourceEvent:
@@ -252,6 +246,8 @@ def event_of_page(
     uri: str, page: ExtractedPage, record: PageRecord | None = None, *, reason: str = ""
 ) -> SourceEvent:
     """Return the event of a page that was read; with a reason, it is skipped."""
+    if record and page.failed:  # without a validator, it is read again even if unchanged
+        record = replace(record, etag="")
     if reason := reason or page.refusal:
         outcome = Outcome.FAILED if page.failed else Outcome.SKIPPED
         return SourceEvent(uri, outcome, reason=reason, record=record)

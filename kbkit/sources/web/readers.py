@@ -11,7 +11,6 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -67,15 +66,13 @@ def _page(spec: PageSource, context: SourceContext) -> SourceEvent:
     uri, response = validators.compare(task, response)
     if response.outcome is not Outcome.FETCHED:
         return pages.event_without_body(task, response)
-    record = pages.page_record(task, response, validators.make(response))
+    record = pages.page_record(task, response)
     if refusal := pages.body_refusal(response, PAGES | _TEXTS):
         return SourceEvent(uri, Outcome.SKIPPED, reason=refusal, record=record)
     page = _extract_page(response, uri, context.stop, drawings=spec.images)
     reason = ""
     if directives(response.robots, robots.token) & {"noindex", "none"}:
         reason = "noindex: its X-Robots-Tag asks not to index it"
-    if page.failed:
-        record = replace(record, etag="", last_modified="")
     return pages.event_of_page(uri, page, record, reason=reason)
 
 

@@ -18,7 +18,7 @@ from kbkit.sources.html.metadata import rights_license
 from kbkit.sources.openapi import ApiDescription
 from kbkit.sources.package import origin_of
 from kbkit.sources.web import Response
-from kbkit.sources.web.pages import Validators
+from kbkit.sources.web.pages import PageRequest, Validators
 from tests.manuals import manual
 from tests.sources.formats import samples
 
@@ -190,7 +190,9 @@ def test_license_of_a_recipe_is_the_default(site, page):
 
 def test_changed_license_of_a_recipe_invalidates_pages():
     first, second = (Validators(PageSource(url="https://h/", license=name)) for name in ("A", "B"))
-    record = PageRecord("https://h/", etag=first.make(Response("https://h/", Outcome.FETCHED)))
+    answer = Response("https://h/", Outcome.FETCHED)
+    _, answer = first.compare(PageRequest("https://h/"), answer)
+    record = PageRecord("https://h/", etag=answer.etag)
     conditions = first.to_send(replace(record, last_modified="x"))
     assert conditions == {"If-Modified-Since": "x"}
     assert not second.to_send(replace(record, last_modified="x"))
