@@ -5,10 +5,11 @@ bounded after decompression.
 """
 
 import gzip
+import re
 import stat
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -72,7 +73,7 @@ def _folder_pages(folder: Path, accept: PathFilter) -> Iterator[StoredPage]:
     root = folder.resolve()
     for path in sorted(folder.rglob("*")):
         place = path.relative_to(folder).as_posix()
-        if path.suffix.lower() not in _PAGES or not accept("/" + place):
+        if not _is_wanted(place, accept):
             continue
         try:
             if path.is_dir():
@@ -90,18 +91,22 @@ def _folder_pages(folder: Path, accept: PathFilter) -> Iterator[StoredPage]:
 def _zip_pages(path: Path, accept: PathFilter) -> Iterator[StoredPage]:
     total = 0
     with _as_source_errors(path), open_file(path) as file, zipfile.ZipFile(file) as archive:
-        members = archive.infolist()
+        members = sorted(archive.infolist(), key=lambda member: member.filename)
         if len(members) > _MEMBERS:
             raise SourceError(f"{path.name}: more than {_MEMBERS:,} files")
-        strip = _docset_prefix(member.filename for member in members)
-        for member in sorted(members, key=lambda member: member.filename):
-            place = _place(member.filename, strip, accept)
-            if place is None:
-                continue
-            page = _member(archive, member, place)
-            total += len(page.body)
-            _check_total(path.name, total)
-            yield page
+        docsets = (re.match(rf".*?\.docset/{_DOCSET}/", each.filename) for each in archive.filelist)
+        strip = next((match[0] for match in docsets if match), "")
+        for member in members:
+            place = re.sub(r"^(?:\./)+", "", member.filename.removeprefix(strip))
+            if _is_wanted(place, accept):
+                page = _member(archive, member, place)
+                total += len(page.body)
+                _check_total(path.name, total)
+                yield page
+
+
+def _is_wanted(place: str, accept: PathFilter) -> bool:
+    return PurePosixPath(place).suffix.lower() in _PAGES and accept("/" + place.lstrip("/"))
 
 
 def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, place: str) -> StoredPage:
@@ -194,20 +199,6 @@ def _reason(error: BaseException) -> str:
 def _check_total(name: str, total: int) -> None:
     if total > TOTAL_BYTES:
         raise SourceError(f"{name}: contains more than {TOTAL_BYTES / 1e9:g} GB")
-
-
-def _docset_prefix(names: Iterable[str]) -> str:
-    parts = (name.partition(f".docset/{_DOCSET}/") for name in names)
-    return next((f"{head}{mark}" for head, mark, _ in parts if mark), "")
-
-
-def _place(name: str, strip: str, accept: PathFilter) -> str | None:
-    place = name.removeprefix(strip) if strip else name
-    while place.startswith("./"):
-        place = place[2:]
-    if PurePosixPath(place).suffix.lower() not in _PAGES or not accept("/" + place.lstrip("/")):
-        return None
-    return place
 
 
 def _bad_name(name: str) -> str:
