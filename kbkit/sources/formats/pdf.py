@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import reduce
-from itertools import pairwise
+from itertools import pairwise, product
 from statistics import median, median_low
 from typing import Any
 
@@ -41,13 +41,16 @@ class Line:
     """A line of a page.
 
     Attributes:
+        starts: Whether a paragraph starts here.
+        bottom: Height of its place on the page in points; 0 if unknown.
         height: Height of letters in points; 0 if unknown.
         step: Distance from the line above in points; 0 if there is none.
         spread: Whether words are far apart, as in a table's head.
     """
 
     text: str
-    starts: bool
+    starts: bool = False
+    bottom: float = 0.0
     height: float = 0.0
     bold: bool = False
     spread: bool = False
@@ -257,38 +260,30 @@ def _running_key(line: str) -> str:
 
 
 def _page(lines: list[Line], headings: list[tuple[int, str]]) -> str:
-    blocks: list[str] = []
-    run: list[str] = []
-
-    def flush() -> None:
-        if run:
-            blocks.append(_paragraph("\n".join(run)))
-            run.clear()
-
+    blocks: list[str | list[str]] = []  # headings, and the lines of paragraphs
     # a heading replaces its printed lines, up to three; others open the page
-    printed: dict[int, tuple[int, str, int]] = {}
-    matched_lines: set[int] = set()
+    printed: dict[int, str] = {}
+    replaced: set[int] = set()
     for level, title in headings:
-        span = _find(lines, _key(title), matched_lines)
-        if span is None:
-            blocks.append(heading_line(escape(title), level))
+        heading = heading_line(escape(title), level)
+        if span := _find(lines, _key(title), replaced):
+            printed[span.start] = heading
+            replaced.update(span)
         else:
-            printed[span[0]] = (level, title, span[1])
-            matched_lines.update(range(span[0], span[0] + span[1]))
-    skip = 0
+            blocks.append(heading)
+    run: list[str] | None = None
     for number, line in enumerate(lines):
         if number in printed:
-            flush()
-            level, title, skip = printed[number]
-            blocks.append(heading_line(escape(title), level))
-        if skip:
-            skip -= 1
+            blocks.append(printed[number])
+            run = None
+        if number in replaced:
             continue
-        if line.starts or _LIST.match(line.text):
-            flush()
+        if run is None or line.starts or _LIST.match(line.text):
+            run = []
+            blocks.append(run)
         run.append(line.text)
-    flush()
-    return "\n\n".join(blocks)
+    written = (each if isinstance(each, str) else _paragraph("\n".join(each)) for each in blocks)
+    return "\n\n".join(written)
 
 
 def _paragraph(text: str) -> str:
@@ -301,52 +296,50 @@ def _paragraph(text: str) -> str:
 
 def _lines(text: Any) -> list[Line]:
     whole = text.get_text_range()
-    count = text.count_chars()
-    exact = count == len(whole)
-    rows: list[tuple[str, float, float, bool, bool]] = []
-    compounds = set(_COMPOUND.findall(whole))
-    for raw in _PRINTED.finditer(whole):
-        position, line = raw.start(), raw[0].rstrip("\r\n")
-        if not line.strip():
-            continue
-        bottom = top = 0.0
-        bold = spread = False
-        if exact:
-            inked = position + len(line) - len(line.lstrip())
-            last = position + len(line.rstrip()) - 1
-            bold = _is_bold(text, inked) and _is_bold(text, last)
-            spread = bold and _is_spread(text, inked, last)
-            with suppress(Exception):  # without a box, no gap is detected
-                _, bottom, _, top = text.get_charbox(inked, loose=True)
-        rows.append((line, bottom, top, bold, spread))
-    gaps = [above[1] - below[1] for above, below in pairwise(rows) if above[1] > below[1] > 0]
+    exact = text.count_chars() == len(whole)
+    printed = [match for match in _PRINTED.finditer(whole) if match[0].strip()]
+    lines = [_line(text, match, exact) for match in printed]
+    places = pairwise(line.bottom for line in lines)
+    gaps = [above - below for above, below in places if above > below > 0]
     usual = median_low(gaps) if gaps else 0.0
-    result: list[Line] = []
-    weight = False
-    previous = height = 0.0
-    for line, bottom, top, bold, spread in rows:
+    above = Line("")  # the last line whose place is known
+    for line in lines:
+        if not line.bottom:
+            continue
+        line.step = above.bottom - line.bottom if above.bottom else 0.0
         # a step up is a new column, a clearly wider step down a new paragraph
-        step = previous - bottom if previous and bottom else 0.0
-        starts = bool(usual) and bool(previous) and (step > usual * 1.35 or step < -usual)
-        if bottom:
-            starts = starts or (height > 0 and not 0.85 < (top - bottom) / height < 1.18)
-            starts = starts or bold != weight
-            previous, height, weight = bottom, top - bottom, bold
-        clean = _CONTROL.sub("", _HYPHEN.sub("\x03", line).replace("\x03", "\u00ad")).rstrip()
+        far = bool(usual) and (line.step > usual * 1.35 or line.step < -usual)
+        resized = above.height > 0 and not 0.85 < line.height / above.height < 1.18
+        line.starts = far or resized or line.bold != above.bold
+        above = line
+    compounds = set(_COMPOUND.findall(whole))
+    result: list[Line] = []
+    for line in lines:
         if result and result[-1].text.endswith("\u00ad"):
-            before = result[-1].text
-            word, _, remainder = clean.lstrip().partition(" ")
-            before = before.rstrip("\u00ad")
-            result[-1].text = before + ("-" if _is_compound(before, word, compounds) else "") + word
-            clean = remainder
-            if not clean:
+            before = result[-1].text.rstrip("\u00ad")
+            word, _, line.text = line.text.lstrip().partition(" ")
+            hyphen = "-" if _is_compound(before, word, compounds) else ""
+            result[-1].text = before + hyphen + word
+            if not line.text:
                 continue
-        tall = top - bottom if bottom else 0.0
-        result.append(Line(clean, starts, tall, bold, spread, step))
-    for result_line in result:
-        broken = result_line.text.endswith("\u00ad")
-        result_line.text = result_line.text.replace("\u00ad", "-" if broken else "")
+        result.append(line)
+    for line in result:
+        line.text = line.text.replace("\u00ad", "-" if line.text.endswith("\u00ad") else "")
     return result
+
+
+def _line(text: Any, match: re.Match[str], exact: bool) -> Line:
+    """Read a printed line; soft hyphens stay in its text, and its place needs `exact` offsets."""
+    line = Line(_CONTROL.sub("", _HYPHEN.sub("\u00ad", match[0])).rstrip())
+    if exact:
+        first = match.start() + len(match[0]) - len(match[0].lstrip())
+        last = match.start() + len(match[0].rstrip()) - 1
+        line.bold = _is_bold(text, first) and _is_bold(text, last)
+        line.spread = line.bold and _is_spread(text, first, last)
+        with suppress(Exception):  # without a box, no gap is detected
+            _, line.bottom, _, top = text.get_charbox(first, loose=True)
+            line.height = top - line.bottom if line.bottom else 0.0
+    return line
 
 
 def _is_compound(before: str, word: str, compounds: Collection[str]) -> bool:
@@ -388,20 +381,13 @@ def _key(text: str) -> str:
     return re.sub(r"[\W_]+", "", text).casefold()
 
 
-def _find(lines: list[Line], key: str, used: set[int]) -> tuple[int, int] | None:
-    """Find a printed heading: first line and number of lines; numbering may differ."""
-    if not key:
-        return None
+def _find(lines: list[Line], key: str, used: set[int]) -> range | None:
+    """Find the lines of a printed heading; numbering may differ."""
     keys = [_key(line.text) for line in lines]
-    for number in range(len(keys)):
-        if number in used:
-            continue
-        joined = ""
-        for width in (1, 2, 3):
-            if number + width > len(keys):
-                break
-            joined += keys[number + width - 1]
-            bare = joined.lstrip("0123456789")
-            if joined == key or (bare == key.lstrip("0123456789") and bare):
-                return number, width
+    bare = key.lstrip("0123456789")
+    for number, width in product(range(len(keys)), (1, 2, 3)):
+        joined = "".join(keys[number : number + width])
+        found = joined == key or (bare and joined.lstrip("0123456789") == bare)
+        if key and found and number not in used and number + width <= len(keys):
+            return range(number, number + width)
     return None
