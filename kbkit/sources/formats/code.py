@@ -9,7 +9,7 @@ import ast
 import json
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -27,7 +27,7 @@ _DEFINING = frozenset(
         sub proc procedure table view namespace mod protocol extension message service rpc
     """)
 )
-_Piece = tuple[int, int, str, int]  # first line, line after the last, name or "", level
+_Start = tuple[int, str, int]  # first line of a piece, its name or "", and level
 
 
 def read_code(data: bytes, name: str) -> list[Part]:
@@ -40,17 +40,17 @@ def read_code(data: bytes, name: str) -> list[Part]:
     lines = text.split("\n")
     lexer = find_lexer_class_for_filename(path.name)
     language = lexer.aliases[0] if lexer is not None and lexer.aliases else ""
-    pieces = _python(text, lines) if path.suffix.lower() in (".py", ".pyi") else None
-    if pieces is None:
-        starts = [
+    starts = _python(text, lines) if path.suffix.lower() in (".py", ".pyi") else None
+    if starts is None:
+        numbers = [
             number
             for number in range(1, len(lines))
             if lines[number][:1].strip() and lines[number][0] not in "})]"
             if not lines[number - 1].strip()
         ]
-        pieces = list(_join_pieces(lines, starts, _definitions(text, lexer)))
+        starts = _join_pieces(lines, numbers, _definitions(text, lexer))
     blocks = [f"# {code_span(path.name)}"]
-    for definition, level, code in _iter_filled(pieces, lines):
+    for definition, level, code in _pieces(starts, lines):
         if definition:
             blocks.append(f"{'#' * level} {code_span(one_line(definition)[:200])}")
         blocks.append(fence(code, language))
@@ -58,55 +58,46 @@ def read_code(data: bytes, name: str) -> list[Part]:
     return [Part(path.name, content, metadata={"format": "code", "language": language})]
 
 
-def _iter_filled(pieces: Iterable[_Piece], lines: list[str]) -> Iterator[tuple[str, int, str]]:
+def _pieces(starts: list[_Start], lines: list[str]) -> Iterator[tuple[str, int, str]]:
     """Iterate over pieces with text: name, level and text."""
-    for start, end, name, level in pieces:
+    ends = [*(start for start, _, _ in starts[1:]), len(lines)]
+    for (start, name, level), end in zip(starts, ends, strict=True):
         code = "\n".join(lines[start:end]).strip("\n")
         if code.strip():
             yield name, level, code
 
 
-def _python(text: str, lines: list[str]) -> list[_Piece] | None:
+def _python(text: str, lines: list[str]) -> list[_Start] | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return None
-    return list(_body(tree.body, 0, len(lines), lines, "", 2))
+    return [(0, "", 2), *_body(tree.body, 0, lines, "", 2)]
 
 
-def _body(  # noqa: PLR0917
-    body: list[ast.stmt], start: int, end: int, lines: list[str], prefix: str, level: int
-) -> Iterator[_Piece]:
-    """Yield the pieces of a module or class; text between definitions is one piece."""
-    position = start
+def _body(
+    body: list[ast.stmt], position: int, lines: list[str], prefix: str, level: int
+) -> Iterator[_Start]:
+    """Yield the definitions of a module or class, and the text after each."""
     for node in body:
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             continue
         first = min([node.lineno, *(item.lineno for item in node.decorator_list)]) - 1
         while first > position and lines[first - 1].lstrip().startswith("#"):
             first -= 1
-        after = min(node.end_lineno or node.lineno, end)
         if first < position:  # two definitions on one line
             continue
-        if first > position:
-            yield position, first, "", level
         name = prefix + node.name
-        size = sum(len(line) + 1 for line in lines[first:after])
-        if isinstance(node, ast.ClassDef):
-            if size > GROUP and level < 4:
-                inner = list(_body(node.body, first, after, lines, f"{name}.", level + 1))
-                head, *tail = inner
-                yield head[0], head[1], head[2] or name, level if not head[2] else head[3]
-                yield from tail
-            else:
-                yield first, after, name, level
+        position = node.end_lineno or node.lineno
+        if not isinstance(node, ast.ClassDef):
+            yield first, f"{name}({_arguments(node)})", level
         else:
-            yield first, after, f"{name}({_arguments(node)})", level
-        position = after
-    if position < end:
-        yield position, end, "", level
+            yield first, name, level
+            if level < 4 and sum(len(line) + 1 for line in lines[first:position]) > GROUP:
+                yield from _body(node.body, first, lines, f"{name}.", level + 1)
+        yield position, "", level
 
 
 def _arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
@@ -138,10 +129,10 @@ def _definitions(text: str, lexer: Any) -> dict[int, str]:
     return names
 
 
-def _join_pieces(lines: list[str], starts: list[int], names: dict[int, str]) -> Iterator[_Piece]:
-    """Iterate over the pieces that begin at lines; adjacent small nameless ones are merged."""
+def _join_pieces(lines: list[str], starts: list[int], names: dict[int, str]) -> list[_Start]:
+    """Name the pieces that begin at lines; adjacent small nameless ones are merged."""
     starts = [0, *starts]
-    merged: list[tuple[int, str]] = []
+    merged: list[_Start] = []
     size = 0
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         length = sum(len(line) + 1 for line in lines[start:end])
@@ -150,12 +141,10 @@ def _join_pieces(lines: list[str], starts: list[int], names: dict[int, str]) -> 
         name = next(outermost, "")
         if merged and not name and not merged[-1][1] and size + length <= GROUP:
             size += length
-            continue
-        merged.append((start, name))
-        size = length
-    bounds = [*(start for start, _ in merged[1:]), len(lines)]
-    for (start, name), end in zip(merged, bounds, strict=True):
-        yield start, end, name, 2
+        else:
+            merged.append((start, name, 2))
+            size = length
+    return merged
 
 
 _DEEPEST = 4  # deepest level of headings
@@ -265,7 +254,7 @@ def _yaml(text: str) -> Iterator[str]:
             starts.append(start)
             if key:
                 names[start] = key[1].strip("\"'")
-    for name, _, code in _iter_filled(_join_pieces(lines, starts, names), lines):
+    for name, _, code in _pieces(_join_pieces(lines, starts, names), lines):
         if name:
             yield f"## {_heading(name)}"
         if name or code.strip() != "---":
