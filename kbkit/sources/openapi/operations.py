@@ -137,12 +137,6 @@ class Operations:
             lines.append("-   " + (" and ".join(parts) or "none: it may be called without"))
         return ["One of these:", "", *lines] if len(lines) > 1 else lines
 
-    def _credentials(self, operation: Node) -> Iterator[tuple[str, str]]:
-        """Yield a header or query parameter for each scheme of the first requirement."""
-        requirements = (part.items() for part in self._requirements(operation) if part.value)
-        for name, _ in next(requirements, []):
-            yield _credentials(self.schemes.get(name))
-
     def _requirements(self, operation: Node) -> list[Node]:
         declared = operation.get("security")
         return (declared if declared.value is not None else self._root.get("security")).parts()
@@ -215,7 +209,9 @@ class Operations:
             elif place in ("header", "cookie"):
                 pair = f"{name}: {_text(value)}"
                 headers.append(pair if place == "header" else f"Cookie: {name}={_text(value)}")
-        for header, pair in self._credentials(operation.node):
+        required = (part.items() for part in self._requirements(operation.node) if part.value)
+        for name, _ in next(required, []):
+            header, pair = _credentials(self.schemes.get(name))
             headers += filter(None, [header])
             query += filter(None, [pair])
         servers = operation.node.get("servers").parts() or operation.item.get("servers").parts()

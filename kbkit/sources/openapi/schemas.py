@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from kbkit.paths import bytes_of
@@ -177,14 +179,6 @@ _EXAMPLE_DEEP = 6
 _WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
 
 
-class Field(NamedTuple):
-    """A property of an object, or its additional properties."""
-
-    name: str
-    schema: Node
-    required: bool
-
-
 class Schemas:
     """Writes schemas; `begin` starts a document, whose work is bounded."""
 
@@ -198,11 +192,8 @@ class Schemas:
 
     def lines(self, schema: Node) -> list[str]:
         """Write a schema as lines of a nested list; its fields or variants are the first level."""
-        out: list[str] = []
-        self._members(schema, 0, (), out)
-        if len(out) >= _LINES:
-            out[_LINES:] = ["-   … and more, see the schemas"]
-        return out
+        lines = list(islice(self._members(schema, 0, ()), _LINES))
+        return lines if len(lines) < _LINES else [*lines, "-   … and more, see the schemas"]
 
     def summary(self, schema: Node) -> str:
         """Write type, limits, values and description of a schema as inline Markdown."""
@@ -264,38 +255,34 @@ class Schemas:
             parts.append("; ".join(limits).capitalize() + ".")
         return " ".join(filter(None, parts))
 
-    def _members(self, schema: Node, depth: int, outer: tuple[str, ...], out: list[str]) -> None:
-        if schema.ref and schema.ref in outer:
-            return  # recursive: its fields are above
+    def _members(self, schema: Node, depth: int, outer: tuple[str, ...]) -> Iterator[str]:
+        if depth >= _DEEP or (schema.ref and schema.ref in outer):
+            return  # too deep, or recursive: its fields are above
         # fields of the schemas that it extends are among its own
         extended = (part.ref for part in schema.get("allOf").parts())
         outer = (*outer, *filter(None, (schema.ref, *extended)))
-        if depth >= _DEEP or len(out) >= _LINES:
-            return
         pad = "    " * depth
-        for member in self.fields(schema):
-            if len(out) >= _LINES:
-                return
-            required = ", required" if member.required else ""
-            label = code_span(member.name) if member.name else "any other name"
-            head = f"{pad}-   {label} ({self.kind(member.schema)}{required})"
-            out.append(with_label(head, self.notes(member.schema)))
-            self._members(member.schema, depth + 1, outer, out)
+        for name, inner, required in self._fields(schema):
+            label = code_span(name) if name else "any other name"
+            head = f"{pad}-   {label} ({self.kind(inner)}{', required' if required else ''})"
+            yield with_label(head, self.notes(inner))
+            yield from self._members(inner, depth + 1, outer)
         for key, words in (("oneOf", "One of"), ("anyOf", "Any of")):
             variants = schema.get(key).parts()
             if len(variants) == 1:
-                self._members(variants[0], depth, outer, out)
-            elif variants and len(out) < _LINES:
+                yield from self._members(variants[0], depth, outer)
+            elif variants:
                 name = code_span(schema.get("discriminator").text("propertyName"))
-                out.append(f"{pad}-   {words}:" + (f" told apart by {name}" if name else ""))
+                yield f"{pad}-   {words}:" + (f" told apart by {name}" if name else "")
                 for variant in variants[:40]:
                     head = f"{pad}    -   {self.kind(variant)}"
-                    out.append(with_label(head, self.notes(variant)))
-                    self._members(variant, depth + 2, outer, out)
+                    yield with_label(head, self.notes(variant))
+                    yield from self._members(variant, depth + 2, outer)
         if items := schema.get("items"):
-            self._members(items, depth, outer, out)
+            yield from self._members(items, depth, outer)
 
-    def fields(self, node: Node) -> list[Field]:
+    def _fields(self, node: Node) -> list[tuple[str, Node, bool]]:
+        """Return the properties, and whether they are required; additional ones without a name."""
         properties: dict[str, Node] = {}
         required: set[str] = set()
         extra: list[Node] = []
@@ -313,8 +300,8 @@ class Schemas:
             if additional and isinstance(additional.value, dict):
                 extra.append(additional)
             pending += schema.get("allOf").parts()
-        members = [Field(name, inner, name in required) for name, inner in properties.items()]
-        return members + [Field("", additional, False) for additional in extra[:1]]
+        members = [(name, inner, name in required) for name, inner in properties.items()]
+        return members + [("", additional, False) for additional in extra[:1]]
 
     # --- examples -----------------------------------------------------------------------------
 
@@ -342,13 +329,13 @@ class Schemas:
         if kind == "object" or (kind == "anything" and value.get("allOf")):
             if len(outer) > _EXAMPLE_DEEP:
                 return {}
-            members = self.fields(schema)
+            members = self._fields(schema)
             if not members and (extended := schema.get("allOf").parts()):
                 return self._example(extended[0], outer, leave_out)
             return {
-                member.name or "name": self._example(member.schema, outer, leave_out)
-                for member in members[:40]
-                if not member.schema.flag(leave_out)
+                name or "name": self._example(inner, outer, leave_out)
+                for name, inner, _ in members[:40]
+                if not inner.flag(leave_out)
             }
         if kind == "array":
             inner = None
