@@ -47,10 +47,13 @@ class _Introspection:
         sys.path[:] = list(dict.fromkeys((*sys.path, *self.search_path)))
         try:
             importlib.import_module(self.package)
-            objects = {path: value for path in self.paths if (value := _resolve(path)) is not None}
+            resolved = ((path, _resolve(path)) for path in sorted(self.paths, key=path_rank))
+            objects = {path: value for path, value in resolved if value is not None}
             public = frozenset((*self.paths.values(), *map(_origin, objects.values())))
+            inherited: set[str] = set()  # the class with the shortest path has inherited members
             return {
-                path: list(_members(value, self.package, public)) for path, value in objects.items()
+                path: list(_members(value, self.package, public, inherited))
+                for path, value in objects.items()
             }
         except BaseException as error:  # the package's code may raise anything
             return f"importing it failed: {type(error).__name__}: {error}"
@@ -76,70 +79,72 @@ def _attribute(holder: Any, name: str) -> Any:
 
 
 def _members(
-    holder: Any, package: str, public: frozenset[str], depth: int = _MAX_DEEP
+    holder: Any, package: str, public: frozenset[str], seen: set[str], depth: int = _MAX_DEEP
 ) -> Iterator[Any]:
+    """Yield the documented members of a module or class, except those of `seen` origins."""
+    bases = holder.__mro__ if isinstance(holder, type) else ()
     for name in _names(holder):
-        static = inspect.getattr_static(holder, name, None)
-        value = _attribute(holder, name)
-        owner = _definer(holder, name)
+        static, value = inspect.getattr_static(holder, name, None), _attribute(holder, name)
+        owner = next((base for base in bases if name in vars(base)), holder)
         if owner is not holder and _origin(owner) in public:
             continue
-        kind = _kind(holder, name, static, value)
-        source = static if kind == "property" else value
+        source = value if callable(value) else static
         docstring = _docstring(source)
-        if not kind or not docstring or _module(source, holder).partition(".")[0] != package:
+        modules = (_attribute(each, "__module__") for each in (source, holder))
+        module = next((each for each in modules if isinstance(each, str)), holder.__name__)
+        if not docstring or module.partition(".")[0] != package:
             continue
-        item = _new_object(name, kind, value)
-        item.docstring = griffe.Docstring(docstring, parent=item)
-        file, line = _place(source)
-        item.lineno = line or None
+        if (item := _new_object(holder, name, static, value)) is None:
+            continue
         origin = _origin(value) if item.is_class else f"{_origin(owner)}.{name}"
+        if not item.is_class and origin in seen:
+            continue
+        file, line = _place(source)
+        item.docstring = griffe.Docstring(docstring, parent=item)
+        item.lineno = line or None
         item.extra[KEY] = {"origin": origin, "file": file}
-        if item.is_class and depth:
-            for member in _members(value, package, public, depth - 1):
+        if not item.is_class:
+            seen.add(origin)
+        elif depth:
+            inner_seen = set() if _ACCESSOR in item.labels else seen
+            for member in _members(value, package, public, inner_seen, depth - 1):
                 item.set_member(member.name, member)
         yield item
 
 
-def _new_object(name: str, kind: str, value: Any) -> Any:
-    if kind in ("class", "accessor"):
-        item: Any = griffe.Class(name)
-    elif kind == "property":
-        item = griffe.Attribute(name)
-    else:
-        item = griffe.Function(name, parameters=griffe.Parameters(*_parameters(value)))
-    if kind in ("property", "accessor"):
-        item.labels.add(kind)
-    return item
-
-
 def _names(holder: Any) -> list[str]:
     exports = getattr(holder, "__all__", None) if isinstance(holder, types.ModuleType) else None
-    if exports is not None:
-        return [name for name in exports if isinstance(name, str) and not name.startswith("_")]
-    names = [name for name in dir(holder) if not name.startswith("_")]
+    names = dir(holder) if exports is None else exports
+    names = [name for name in names if isinstance(name, str) and not name.startswith("_")]
     if isinstance(holder, type):
         return names
-    module = holder.__name__
-    return [name for name in names if getattr(_attribute(holder, name), "__module__", "") == module]
+    values = {name: _attribute(holder, name) for name in names}
+    if exports is None:
+        home = holder.__name__
+        names = [name for name in names if _attribute(values[name], "__module__") == home]
+    # `__all__` may be in any order; of several names, prefer a class's own
+    return sorted(names, key=lambda name: (_attribute(values[name], "__name__") != name, name))
 
 
-def _definer(holder: Any, name: str) -> Any:
-    bases = holder.__mro__ if isinstance(holder, type) else ()
-    return next((base for base in bases if name in vars(base)), holder)
-
-
-def _kind(holder: Any, name: str, static: Any, value: Any) -> str:
+def _new_object(holder: Any, name: str, static: Any, value: Any) -> Any | None:
+    """Return an object of a member's kind, without content; ``None`` if it is not one."""
+    in_class = isinstance(holder, type)
     if isinstance(value, type):
-        if not isinstance(holder, type) or static is value:
+        item = griffe.Class(name)
+        if not in_class:
+            return item
+        if static is value:
             # a reference to a class that is defined elsewhere is not a member
-            nested = not isinstance(holder, type) or value.__qualname__.endswith(f".{name}")
-            return "class" if nested else ""
-        return "" if isinstance(static, property | types.MemberDescriptorType) else "accessor"
-    if isinstance(holder, type) and not callable(value):
-        is_data = isinstance(static, property) or inspect.isdatadescriptor(static)
-        return "property" if is_data else ""
-    return "function" if callable(value) else ""
+            return item if value.__qualname__.endswith(f".{name}") else None
+        item.labels.add(_ACCESSOR)
+        return None if isinstance(static, property | types.MemberDescriptorType) else item
+    if callable(value):
+        return griffe.Function(name, parameters=griffe.Parameters(*_parameters(value)))
+    if in_class and inspect.isdatadescriptor(static):
+        attribute = griffe.Attribute(name)
+        attribute.labels.add("property")
+        return attribute
+    return None
 
 
 def _docstring(value: Any) -> str:
@@ -149,14 +154,6 @@ def _docstring(value: Any) -> str:
     if not isinstance(value, type | property) and docstring == _attribute(type(value), "__doc__"):
         return ""  # inherited from its class
     return without_machine(inspect.cleandoc(docstring))
-
-
-def _module(value: Any, holder: Any) -> str:
-    """Return the module of an object; its holder's module if it names none."""
-    for name in (_attribute(value, "__module__"), _attribute(holder, "__module__")):
-        if isinstance(name, str):
-            return name
-    return str(getattr(holder, "__name__", ""))
 
 
 def _origin(value: Any) -> str:
@@ -175,24 +172,19 @@ def _parameters(value: Any) -> Iterator[Any]:
 
 
 def _default(value: Any) -> str:
-    text = ""
     with contextlib.suppress(Exception):
         text = without_machine(repr(value))
-    if " at 0x" in text or not text or len(text) > _MAX_DEFAULT_LENGTH:
-        return "..."
-    return text
+        if " at 0x" not in text and 0 < len(text) <= _MAX_DEFAULT_LENGTH:
+            return text
+    return "..."
 
 
 def _place(value: Any) -> tuple[str, int]:
-    if isinstance(value, property):
-        value = value.fget
     with contextlib.suppress(Exception):
-        value = inspect.unwrap(value)
-        file = inspect.getsourcefile(value)
-        if file is not None:
+        value = inspect.unwrap(value.fget if isinstance(value, property) else value)
+        if file := inspect.getsourcefile(value):
             code = getattr(value, "__code__", None)
-            line = code.co_firstlineno if code else inspect.getsourcelines(value)[1]
-            return file, int(line)
+            return file, code.co_firstlineno if code else inspect.getsourcelines(value)[1]
     return "", 0
 
 
@@ -290,8 +282,8 @@ def _exports(module: Any) -> set[str] | None:
     return {str(getattr(export, "name", export)) for export in module.exports}
 
 
-def target_of(member: Any) -> Any | None:
-    if not member.is_alias:
+def target_of(member: Any | None) -> Any | None:
+    if member is None or not member.is_alias:
         return member
     try:
         return member.final_target
@@ -327,20 +319,17 @@ def with_introspection(root: Any, entries: Sequence[PublicObject]) -> list[Publi
     added: dict[str, PublicObject] = {}
     for path, members in members_of.items():
         item = holders[path].item
-        if item.is_class:
-            fill(item, [member for member in members if _ACCESSOR not in member.labels])
-            for member in members:
-                if _ACCESSOR in member.labels:
-                    accessors[_origin_of(member)].append((f"{path}.{member.name}", member))
-            continue
-        # `__all__` may be in any order; of several names, prefer a class's own
-        for member in sorted(members, key=lambda each: (not _own_name(each), each.name)):
-            existing = _member_of(item, member.name)
-            if _origin_of(member) in paths or (existing is not None and existing.path in paths):
+        for member in members:
+            origin, place = _origin_of(member), f"{path}.{member.name}"
+            existing = target_of(item.members.get(member.name))
+            if _ACCESSOR in member.labels:
+                accessors[origin].append((place, member))
+            elif item.is_class:
+                _fill(item, [member])
+            elif origin in paths or (existing is not None and existing.path in paths):
                 _add_docstrings(existing, member)
-                continue
-            place = f"{path}.{member.name}"
-            added.setdefault(_origin_of(member), PublicObject(place, _object(root, member, item)))
+            else:
+                added.setdefault(origin, PublicObject(place, _object(root, member, item)))
     for places in accessors.values():
         place, member = _most_mentioned(places)
         added[f"{_origin_of(member)}()"] = PublicObject(
@@ -349,31 +338,8 @@ def with_introspection(root: Any, entries: Sequence[PublicObject]) -> list[Publi
     return sorted([*entries, *added.values()], key=lambda entry: entry.path)
 
 
-def _once_each(members_of: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """Map paths to members; inherited ones appear only in the class with the shortest path."""
-    seen_origins: set[str] = set()
-
-    def without_repeats(members: Iterable[Any]) -> Iterator[Any]:
-        for member in members:
-            if member.is_class and _ACCESSOR not in member.labels:
-                inner = without_repeats(member.members.values())
-                member.members = {each.name: each for each in inner}
-            elif not member.is_class:
-                if _origin_of(member) in seen_origins:
-                    continue
-                seen_origins.add(_origin_of(member))
-            yield member
-
-    paths = sorted(members_of, key=path_rank)
-    return {path: list(without_repeats(members_of[path])) for path in paths}
-
-
 def _origin_of(member: Any) -> str:
     return str(member.extra[KEY]["origin"])
-
-
-def _own_name(member: Any) -> bool:
-    return _origin_of(member).endswith(f".{member.name}")
 
 
 def _introspect(package: str, paths: Mapping[str, str]) -> dict[str, list[Any]]:
@@ -390,22 +356,18 @@ def _introspect(package: str, paths: Mapping[str, str]) -> dict[str, list[Any]]:
             f"{package}: {answer}. Install its dependencies, or leave `introspect` out: then only "
             "its source files are read"
         )
-    return _once_each(answer)
+    return answer
 
 
-def fill(item: Any, members: Iterable[Any]) -> None:
+def _fill(item: Any, members: Iterable[Any]) -> None:
     bases = bases_of(item)
     for member in members:
+        inherited = (target_of(base.members.get(member.name)) for base in bases)
         if member.name in item.members:
-            _add_docstrings(_member_of(item, member.name), member)
+            _add_docstrings(target_of(item.members[member.name]), member)
         # the member of a base is not repeated in its subclasses
-        elif not any(getattr(_member_of(base, member.name), "docstring", None) for base in bases):
+        elif not any(each is not None and each.docstring for each in inherited):
             item.set_member(member.name, member)
-
-
-def _member_of(holder: Any, name: str) -> Any | None:
-    existing = holder.members.get(name)
-    return None if existing is None else target_of(existing)
 
 
 def _add_docstrings(item: Any | None, member: Any) -> None:
@@ -414,7 +376,7 @@ def _add_docstrings(item: Any | None, member: Any) -> None:
     if item.docstring is None:
         item.docstring = griffe.Docstring(member.docstring.value, parent=item)
     if item.is_class:
-        fill(item, member.members.values())
+        _fill(item, member.members.values())
 
 
 def _object(root: Any, member: Any, holder: Any) -> Any:
