@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import httpcore
@@ -58,31 +59,23 @@ def decompress(parts: Iterator[bytes], encoding: str, limit: int) -> Iterator[by
         return
     if encoding not in ("gzip", "x-gzip", "deflate"):
         raise httpx.DecodingError(f"encoding {encoding!r} is not known")
-    gzip = encoding != "deflate"
-    machine = zlib.decompressobj(31 if gzip else 15)
-    first = True
+    machine: Any = None  # the decompressor of one member
     for part in parts:
         data = part
         while data:
-            try:
-                out = machine.decompress(data, limit)
-            except zlib.error:
-                if gzip or not first:
-                    raise
+            if machine is None:
                 # some servers send deflate without the zlib wrapper
-                machine = zlib.decompressobj(-15)
-                out = machine.decompress(data, limit)
-            first = False
+                wrapped = 15 if data[0] & 15 == zlib.DEFLATED else -15
+                machine = zlib.decompressobj(wrapped if encoding == "deflate" else 31)
+            out = machine.decompress(data, limit)
             yield out
             limit -= len(out)
             if limit <= 0:
                 return
-            if machine.eof and machine.unused_data and gzip:
-                data = machine.unused_data
-                machine = zlib.decompressobj(31)
-            else:
-                data = machine.unconsumed_tail
-    if not machine.eof and not first:
+            data = machine.unconsumed_tail
+            if machine.unused_data and encoding != "deflate":  # another member
+                data, machine = machine.unused_data, None
+    if machine is not None and not machine.eof:
         raise zlib.error("it ends in the middle")
 
 
@@ -291,7 +284,6 @@ class Fetcher:
         if not 200 <= status < 300:
             delay = _retry_after(raw.headers.get("retry-after", ""))
             return replace(response, retry_after=delay, again=status in _RETRIED)
-        response = replace(response, outcome=Outcome.FETCHED, reason="")
         return self._body(response, raw, limit, truncate)
 
     def _body(
@@ -299,9 +291,10 @@ class Fetcher:
     ) -> Response:
         encoding = raw.headers.get("content-encoding", "").strip().lower()
         size = raw.headers.get("content-length", "")
-        too_large = f"larger than {limit / 1e6:g} MB"
+        reason = f"larger than {limit / 1e6:g} MB"
+        too_large = replace(response, outcome=Outcome.SKIPPED, reason=reason)
         if size.isascii() and size.isdigit() and int(size[:18]) > limit and not truncate:
-            return replace(response, outcome=Outcome.SKIPPED, reason=too_large)
+            return too_large
         body = bytearray()
         try:
             for part in decompress(raw.iter_raw(), encoding, limit + 1):
@@ -311,16 +304,13 @@ class Fetcher:
                 if time.monotonic() > self._deadline.ends_at:
                     raise httpx.ReadTimeout("slow")
         except zlib.error:
-            reason = f"its {encoding} compression is damaged"
-            return replace(response, outcome=Outcome.FAILED, reason=reason)
+            return replace(response, reason=f"its {encoding} compression is damaged")
         except httpx.DecodingError:
-            reason = f"compressed as {encoding}, which was not requested"
-            return replace(response, outcome=Outcome.FAILED, reason=reason)
-        if len(body) > limit:
-            if not truncate:
-                return replace(response, outcome=Outcome.SKIPPED, reason=too_large)
-            del body[limit:]
-        return replace(response, body=bytes(body))
+            return replace(response, reason=f"compressed as {encoding}, which was not requested")
+        if len(body) > limit and not truncate:
+            return too_large
+        del body[limit:]
+        return replace(response, outcome=Outcome.FETCHED, reason="", body=bytes(body))
 
 
 def refusal_of(url: str) -> str:
