@@ -5,7 +5,8 @@ changes nothing.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -29,7 +30,7 @@ from kbkit.stores.catalog import (
 from kbkit.stores.catalog.bundled import Values
 from kbkit.stores.catalog.database import Row, Transaction
 from kbkit.stores.catalog.knowledge_bases import MAX_DIMENSIONS, KnowledgeBaseRow
-from kbkit.stores.catalog.schema import chunks, deleted_documents, documents, name_uses, runs
+from kbkit.stores.catalog.schema import chunks, deleted_documents, documents, name_uses
 from kbkit.stores.catalog.schema import knowledge_bases as bases
 from kbkit.stores.catalog.schema import ratings as all_ratings
 
@@ -41,18 +42,14 @@ _STATES = frozenset(state.value for state in DocumentState)
 _TARGETS = frozenset(kind.value for kind in TargetKind)
 
 
-@dataclass
-class _Base:
-    """A knowledge base of the bundle and its place in the catalog."""
-
-    id: str
-    row: KnowledgeBaseRow | None  # the existing one; None for a new one
-    values: Values
-    shift: int = 0  # added to the versions of a new one
-    documents: int = 0
-    chunks: int = 0
-    ratings: int = 0
-    rated: set[str] = field(default_factory=set)
+# name of the columns that refer to a table
+_REFERRING = {
+    "sources": "source_id",
+    "documents": "document_id",
+    "chunks": "chunk_seq",
+    "runs": "run_id",
+    "relations": "relation_id",
+}
 
 
 @dataclass
@@ -63,13 +60,11 @@ class Restorer:
     rows: Callable[[str], Iterable[Values]]
     name: str
     trust: bool
-    _bases: dict[str, _Base] = field(default_factory=dict)
-    _sources: set[str] = field(default_factory=set)
-    _runs: dict[int, int] = field(default_factory=dict)
-    _documents: set[str] = field(default_factory=set)
-    _seqs: dict[int, int] = field(default_factory=dict)
+    _existing: dict[str, KnowledgeBaseRow | None] = field(default_factory=dict)  # None if new
+    _counts: Counter[tuple[str, str]] = field(default_factory=Counter)  # by table and kb_id
+    _keys: dict[str, dict[Any, Any]] = field(default_factory=lambda: defaultdict(dict))
     _dimensions: dict[Any, int] = field(default_factory=dict)
-    _relations: dict[int, int] = field(default_factory=dict)
+    _rated: set[tuple[str, str]] = field(default_factory=set)
     _numbers: dict[Table, int] = field(default_factory=dict)
 
     @cached_property
@@ -78,35 +73,37 @@ class Restorer:
         subjects = workspace_schema.subjects.c
         return self.transaction.mapping(sa.select(subjects.id, subjects.alias_of))
 
+    @cached_property
+    def _shift(self) -> int:
+        """Number to add to versions: other processes may still cache those of a namesake."""
+        return self.transaction.last_number(chunks.c.seq) + 1
+
     def run(self) -> tuple[RestoredKnowledgeBase, ...]:
         steps: dict[str, Callable[[Values], Values | None]] = {
             "name_uses": self._name_use,
-            "sources": self._source,
-            "documents": self._document,
-            "deleted_documents": self._of_source,
-            "chunks": self._chunk,
             "ratings": self._rating,
             "relations": self._relation,
             "subjects": self._subject,
         }
         for table in bundled.tables():
             if table is bases:
-                checked = list(self._check_rows(bases))
-                self._bases = {values["id"]: self._place(values) for values in checked}
+                for values in list(self._check_rows(bases)):
+                    self._place(values)
                 continue
-            count = self._store(table, steps.get(table.name) or self._step(table))
-            if table.name == "vectors" and count != sum(b.chunks for b in self._bases.values()):
-                raise _bad(table, count, "chunks lack their vectors")
-        if self._relations:
+            self._store(table, steps.get(table.name) or self._step(table))
+            if table.name == "vectors":
+                count = self._counts["vectors", ""]
+                if count != sum(self._counts["chunks", kb_id] for kb_id in self._existing):
+                    raise _bad(table, count, "chunks lack their vectors")
+        if self._keys["relation_id"]:
             graph_writing.settle(self.transaction)
-        return tuple(self._finish(base) for base in self._bases.values())
+        return tuple(map(self._finish, self._existing))
 
-    def _store(self, table: Table, step: Callable[[Values], Values | None]) -> int:
+    def _store(self, table: Table, step: Callable[[Values], Values | None]) -> None:
         referring: list[Row] = []
-        count = 0
         converted = (step(values) for values in self._check_rows(table))
         for batch in copying.batches(values for values in converted if values is not None):
-            count += len(batch)
+            self._counts.update((table.name, row.get("kb_id", "")) for row in batch)
             try:
                 copying.insert(self.transaction, table, batch)
             except sa.exc.IntegrityError as error:
@@ -117,10 +114,9 @@ class Restorer:
             if copying.self_references(table):
                 referring += batch
         copying.set_self_references(self.transaction, table, referring)
-        for column in copying.numbered_columns():
-            if column.table is table and table in self._numbers:
-                self.transaction.number_after(column, self._numbers[table])
-        return count
+        if table in self._numbers:
+            (column,) = table.primary_key
+            self.transaction.number_after(column, self._numbers[table])
 
     def _check_rows(self, table: Table) -> Iterator[Values]:
         for number, values in enumerate(self.rows(table.name), 1):
@@ -130,14 +126,13 @@ class Restorer:
                 raise _bad(table, number, str(error)) from None
             if fault := self._fault(table, row):
                 raise _bad(table, number, fault)
-            base = self._bases.get(row.get("kb_id", ""))
-            if base is None or base.row is None or table is all_ratings:
+            if table is all_ratings or self._existing.get(row.get("kb_id", "")) is None:
                 yield row
 
     def _fault(self, table: Table, values: Values) -> str:
         if table is bases:
             return _fault_of_base(values)
-        if "kb_id" in values and values["kb_id"] not in self._bases:
+        if "kb_id" in values and values["kb_id"] not in self._existing:
             return "kb_id names no knowledge base of the bundle"
         if table is name_uses and not 0 < values["times"] <= _MAX_USES:
             return "times is impossible"
@@ -149,7 +144,7 @@ class Restorer:
         if table is documents and values["state"] not in _STATES:
             return "state is unknown"
         if table.name == "chunks":
-            self._dimensions[values["seq"]] = self._bases[values["kb_id"]].values["dimensions"]
+            self._dimensions[values["seq"]] = self._dimensions[values["kb_id"]]
         if table.name == "vectors":
             if values["chunk_seq"] not in self._dimensions:
                 return "chunk_seq names no chunk of the bundle"
@@ -163,9 +158,7 @@ class Restorer:
         expected = self._dimensions.setdefault(kind, length)
         return "" if length and length == expected else "vector differs in length from the others"
 
-    # ---- knowledge bases
-
-    def _place(self, values: Values) -> _Base:
+    def _place(self, values: Values) -> None:
         kb_id, name = values["id"], self.name or values["name"]
         existing = self.transaction.first([bases], bases.c.id == kb_id)
         row = KnowledgeBaseRow(**existing._mapping) if existing else None
@@ -180,20 +173,16 @@ class Restorer:
                 f"this knowledge base already exists, as {row.name!r}; leave out --as to add "
                 "missing ratings, or restore a copy in another workspace"
             )
-        if row:
-            return _Base(kb_id, row, values)
-        if name in knowledge_bases.names(self.transaction):
+        if row is None and name in knowledge_bases.names(self.transaction):
             raise ConflictError(
                 f"another knowledge base named {name!r} exists; choose a name for the one in "
                 "the bundle with --as"
             )
-        # other processes may still cache versions of a deleted namesake
-        shift = self.transaction.last_number(chunks.c.seq) + 1
-        base = _Base(kb_id, None, values, shift=shift)
-        new_row = values | {"name": name, "collection": f"{name}.{kb_id[:8]}"}
-        new_row["version"] += base.shift
-        copying.insert(self.transaction, bases, [new_row])
-        return base
+        self._existing[kb_id], self._dimensions[kb_id] = row, values["dimensions"]
+        if row is None:
+            new_row = values | {"name": name, "collection": f"{name}.{kb_id[:8]}"}
+            new_row["version"] += self._shift
+            copying.insert(self.transaction, bases, [new_row])
 
     def _name_use(self, values: Values) -> Values:
         of_name = name_uses.c.name == values["name"]
@@ -201,51 +190,23 @@ class Restorer:
         self.transaction.delete(name_uses, of_name)
         return values | {"times": max(times or 0, values["times"])}
 
-    # ---- sources and documents
-
-    def _source(self, values: Values) -> Values:
-        self._sources.add(values["id"])
-        return values | {"enabled": values["enabled"] and self.trust}
-
-    def _document(self, values: Values) -> Values:
-        self._documents.add(values["id"])
-        self._bases[values["kb_id"]].documents += 1
-        return self._of_source(values) | {"run_id": self._runs.get(values["run_id"])}
-
-    def _of_source(self, values: Values) -> Values:
-        source_id = values["source_id"]
-        return values | {"source_id": source_id if source_id in self._sources else None}
-
-    def _chunk(self, values: Values) -> Values | None:
-        if values["document_id"] not in self._documents:
-            return None
-        seq = self._seqs[values["seq"]] = self._next(chunks.c.seq)
-        self._bases[values["kb_id"]].chunks += 1
-        return values | {"seq": seq}
-
-    # ---- ratings, the graph and other tables
-
     def _rating(self, values: Values) -> Values | None:
-        base = self._bases[values["kb_id"]]
-        if base.row is not None:
+        if self._existing[values["kb_id"]] is not None:
             conditions = (
                 column == values[column.name] for column in all_ratings.c if column.name != "id"
             )
             if self.transaction.first([all_ratings.c.id], *conditions):
                 return None
-        base.ratings += 1
-        base.rated.add(values["target"])
+        self._rated.add((values["kb_id"], values["target"]))
         return values | {"id": self._next(all_ratings.c.id)}
 
     def _relation(self, values: Values) -> Values | None:
         relations = workspace_schema.relations.c
         conditions = (relations[name] == values[name] for name in workspace_schema.ENDS)
         existing = self.transaction.execute(sa.select(relations.id).where(*conditions)).scalar()
-        if existing is not None:
-            self._relations[values["id"]] = existing
-            return None
-        number = self._relations[values["id"]] = self._next(relations.id)
-        return values | {"id": number}
+        number = self._next(relations.id) if existing is None else existing
+        self._keys["relation_id"][values["id"]] = number
+        return values | {"id": number} if existing is None else None
 
     def _subject(self, values: Values) -> Values | None:
         if values["id"] in self._subjects:
@@ -254,27 +215,31 @@ class Restorer:
         return values | {"alias_of": self._subjects.get(main_id) or main_id}
 
     def _step(self, table: Table) -> Callable[[Values], Values | None]:
-        keys = tuple(table.primary_key)
+        """Return a function that gives rows of new knowledge bases their new keys.
+
+        It leaves out rows that refer to a row which was left out, unless they need not.
+        """
+        key, *others = table.primary_key
         existing = set[tuple[Any, ...]]()
         if table.name in ("entities", "merges"):  # shared by all knowledge bases
-            existing = {tuple(row) for row in self.transaction.execute(sa.select(*keys))}
-        numbers = {"chunk_seq": self._seqs, "run_id": self._runs, "relation_id": self._relations}
-        numbers = {name: number_of for name, number_of in numbers.items() if name in table.c}
-        texts = {"document_id": self._documents, "source_id": self._sources}
-        known_ids: dict[str, Collection[Any]] = {
-            **numbers,
-            **{name: ids for name, ids in texts.items() if name in table.c},
-        }
+            existing = {tuple(r) for r in self.transaction.execute(sa.select(key, *others))}
+        referring = [column for column in table.c if column.name in _REFERRING.values()]
 
         def step(values: Values) -> Values | None:
-            if any(values[name] not in ids for name, ids in known_ids.items()):
-                return None
-            row = values | {name: ids[values[name]] for name, ids in numbers.items()}
+            row = values.copy()
+            for column in referring:
+                row[column.name] = self._keys[column.name].get(values[column.name])
+                if row[column.name] is None and not column.nullable:
+                    return None
             if "version" in row and table.name not in ("summaries", "summary_vectors"):
-                row["version"] += self._bases[row["kb_id"]].shift
-            if table is runs:
-                row["id"] = self._runs[values["id"]] = self._next(runs.c.id)
-            return None if tuple(row[key.name] for key in keys) in existing else row
+                row["version"] += self._shift
+            if table.name == "sources":
+                row["enabled"] = row["enabled"] and self.trust
+            if key.autoincrement is True:
+                row[key.name] = self._next(key)
+            if table.name in _REFERRING:
+                self._keys[_REFERRING[table.name]][values[key.name]] = row[key.name]
+            return None if tuple(row[each.name] for each in (key, *others)) in existing else row
 
         return step
 
@@ -284,15 +249,16 @@ class Restorer:
         self._numbers[table] = (self.transaction.last_number(column) if last is None else last) + 1
         return self._numbers[table]
 
-    def _finish(self, base: _Base) -> RestoredKnowledgeBase:
-        for target in base.rated:
-            ratings.add_up(self.transaction, base.id, target)
-        row = knowledge_bases.get_by_id(self.transaction, base.id)
-        if base.row is None:
+    def _finish(self, kb_id: str) -> RestoredKnowledgeBase:
+        for of_kb, target in self._rated:
+            if of_kb == kb_id:
+                ratings.add_up(self.transaction, kb_id, target)
+        row = knowledge_bases.get_by_id(self.transaction, kb_id)
+        is_new = self._existing[kb_id] is None
+        if is_new:
             outbox.begin(self.transaction, row)
-        return RestoredKnowledgeBase(
-            row.name, base.row is None, base.documents, base.chunks, base.ratings
-        )
+        counts = (self._counts[name, kb_id] for name in ("documents", "chunks", "ratings"))
+        return RestoredKnowledgeBase(row.name, is_new, *counts)
 
 
 def _fault_of_base(values: Values) -> str:
