@@ -15,10 +15,9 @@ import json
 import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import Mapping
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -101,24 +100,21 @@ class SearchProcesses:
         self._settings = settings_of(workspace)
         self._count = processes
         self._workers: Workers | None = None
-        self._warm = False
-        self._settled = threading.Event()
-        self._settled.set()
+        self._warmings: list[Future[bool]] = []
 
     @property
     def is_ready(self) -> bool:
-        return self._settled.is_set()
+        return all(warming.done() for warming in self._warmings)
 
     def start(self) -> None:
         """Start the processes in the background; searches wait up to `_PATIENCE` for them."""
         if not self._count:
             return
+        task = WarmTask(self._workspace.path, self._settings)
         with suppress(OSError):  # this process continues to search
             self._workers = Workers(self._count, preload="kbkit.workspace")
-            self._settled.clear()
-            threading.Thread(
-                target=self._warm_up, name="kbkit-search-processes", daemon=True
-            ).start()
+            # one for each process: none takes a second task before its first is done
+            self._warmings = [self._workers.submit(task) for _ in range(self._count)]
 
     def close(self) -> None:
         if self._workers is not None:
@@ -126,11 +122,11 @@ class SearchProcesses:
 
     def answer(self, method: str, query: str, **arguments: Any) -> bytes:
         task = SearchTask(self._workspace.path, self._settings, method, query, arguments)
-        self._settled.wait(_PATIENCE)
         reply: bytes | KbkitError | None = None
-        if self._workers is not None and self._settled.is_set() and self._warm:
+        if self._workers is not None and not wait(self._warmings, _PATIENCE).not_done:
             with suppress(CancelledError):  # the server stops; this process gives the last answer
-                reply = self._workers.submit(task).result()
+                if all(warming.result() for warming in self._warmings):
+                    reply = self._workers.submit(task).result()
         if reply is None:
             reply = _answer(self._workspace, task)
         if isinstance(reply, KbkitError):
@@ -140,15 +136,6 @@ class SearchProcesses:
     async def answer_async(self, method: str, query: str, **arguments: Any) -> bytes:
         """Answer as `answer` does, outside the server's pool of threads: writers need them."""
         return await asyncio.to_thread(self.answer, method, query, **arguments)
-
-    def _warm_up(self) -> None:
-        assert self._workers is not None
-        task = WarmTask(self._workspace.path, self._settings)
-        # one task per process: none takes a second task before its first is done
-        warming = [self._workers.submit(task) for _ in range(self._count)]
-        with suppress(CancelledError):  # the server stops
-            self._warm = all(each.result() for each in warming)
-        self._settled.set()
 
 
 def _answer(workspace: Workspace, task: SearchTask) -> bytes:
