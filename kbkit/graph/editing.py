@@ -1,7 +1,7 @@
 """Edit the knowledge graph by hand."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kbkit.errors import ConfigError, ImpossibleError, NotFoundError
@@ -191,7 +191,7 @@ class Editing:
             NotFoundError: One of them does not exist.
             ConflictError: They are merged already.
         """
-        return self._decide(graph_edits.merge, "merged {1!r} into {0!r}", keep, other, by)
+        return self._decide(keep, other, by, applied=True)
 
     def refuse(self, keep: str | Entity, other: str | Entity, *, by: str = "") -> None:
         """Record that two entities differ, so that `suggestions` leaves them out.
@@ -200,22 +200,16 @@ class Editing:
             NotFoundError: One of them does not exist.
             ConflictError: They are merged already.
         """
-        self._decide(graph_edits.refuse, "refused to merge {1!r} and {0!r}", keep, other, by)
+        self._decide(keep, other, by, applied=False)
 
-    def _decide(
-        self,
-        decide: Callable[..., None],
-        summary: str,
-        keep: str | Entity,
-        other: str | Entity,
-        by: str,
-    ) -> Entity:
+    def _decide(self, keep: str | Entity, other: str | Entity, by: str, *, applied: bool) -> Entity:
         by = by or self._rater
+        summary = "merged {1!r} into {0!r}" if applied else "refused to merge {1!r} and {0!r}"
         with self._database.write() as transaction:
             pair = self._entity_id(transaction, keep), self._entity_id(transaction, other)
             names = _labels(transaction, *(Target(TargetKind.ENTITY, id_) for id_ in pair))
             with record_edit(transaction, summary.format(*names), by, pair=pair):
-                decide(transaction, *pair, made_by=by)
+                graph_edits.decide(transaction, *pair, applied=applied, made_by=by)
             return entities.get(transaction, pair[0])
 
     def edits(self, *, by: str | None = None, limit: int = 20) -> list[GraphEdit]:

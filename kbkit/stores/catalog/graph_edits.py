@@ -168,17 +168,20 @@ def _to_json(row: Any) -> dict[str, Any] | None:
     return None if row is None else dict(zip(row._fields, map(to_json, row), strict=True))
 
 
-def merge(transaction: Transaction, kept_id: str, merged_id: str, *, made_by: str) -> None:
-    """Make the entity ``merged_id`` an alias of ``kept_id``."""
+def decide(
+    transaction: Transaction, kept_id: str, merged_id: str, *, applied: bool, made_by: str
+) -> None:
+    """Make an entity an alias of another one, or only record that they differ."""
+    if kept_id == merged_id:
+        raise ConflictError("the two are one entity already")
     query = sa.select(subjects.c.id).where(subjects.c.alias_of == merged_id)
-    moved = sorted(transaction.scalars(query))
-    _decide(transaction, kept_id, merged_id, made_by, applied=True, moved=moved)
-    transaction.update(subjects, subjects.c.id.in_([merged_id, *moved]), alias_of=kept_id)
-
-
-def refuse(transaction: Transaction, kept_id: str, merged_id: str, *, made_by: str) -> None:
-    """Record that two entities differ, so that merging them is not suggested again."""
-    _decide(transaction, kept_id, merged_id, made_by, applied=False, moved=[])
+    moved = sorted(transaction.scalars(query)) if applied else []
+    transaction.delete(merges, _is_pair((kept_id, merged_id)))
+    values = {"moved": moved, "made_by": made_by, "decided_at": datetime.now(UTC)}
+    pair = {"kept_id": kept_id, "merged_id": merged_id, "applied": applied}
+    transaction.insert_one(merges, **pair, **values)
+    if applied:
+        transaction.update(subjects, subjects.c.id.in_([merged_id, *moved]), alias_of=kept_id)
 
 
 def _undo_merge(transaction: Transaction, pair: tuple[str, str]) -> None:
@@ -206,13 +209,3 @@ def _is_pair(pair: Sequence[str]) -> sa.ColumnElement[bool]:
 def decided_pairs(transaction: Transaction) -> set[frozenset[str]]:
     rows = transaction.execute(sa.select(merges.c.kept_id, merges.c.merged_id))
     return {frozenset((row.kept_id, row.merged_id)) for row in rows}
-
-
-def _decide(
-    transaction: Transaction, kept_id: str, merged_id: str, made_by: str, **values: Any
-) -> None:
-    if kept_id == merged_id:
-        raise ConflictError("the two are one entity already")
-    transaction.delete(merges, _is_pair((kept_id, merged_id)))
-    values |= {"made_by": made_by, "decided_at": datetime.now(UTC)}
-    transaction.insert_one(merges, kept_id=kept_id, merged_id=merged_id, **values)
