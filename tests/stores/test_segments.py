@@ -375,7 +375,8 @@ def test_segments_follow_only_their_own_catalog(stored):
         assert follows(replace(row, version=row.version + 1))
         assert not follows(replace(row, version=row.version - 1))
         assert not follows(replace(row, embedder="another"))
-        assert not follows(state=SnapshotState.of(row, last + 1))
+        assert outbox.removed_since(transaction, stored.id, last) == ([], last)
+        assert outbox.removed_since(transaction, stored.id, last + 1) is None
     with stored.database.write() as transaction:
         which = chunks.c.seq == rows[-1]["seq"]
         transaction.execute(chunks.update().where(which).values(id="restored"))

@@ -135,35 +135,24 @@ _MIN_ENTRIES = 100_000
 """Newest entries that a knowledge base keeps."""
 
 
-@dataclass(frozen=True, slots=True)
-class Removed:
-    """``chunks.seq`` of removed chunks, and the number of the last entry."""
-
-    seqs: frozenset[int]
-    last: int
-
-
 def note_removed(transaction: Transaction, kb_id: str, seqs: Collection[int]) -> None:
     transaction.insert(log, [{"kb_id": kb_id, "chunk_seq": seq} for seq in seqs])
 
 
-def removed_since(transaction: Transaction, kb_id: str, last: int) -> Removed | None:
-    """Return removals after an entry; ``None`` if some of them were deleted from the log."""
-    query = sa.select(log.c.id, log.c.chunk_seq).where(log.c.kb_id == kb_id, log.c.id > last)
-    removed = transaction.execute(query.order_by(log.c.id)).all()
-    if any(row.chunk_seq is None for row in removed):
+def removed_since(transaction: Transaction, kb_id: str, last: int) -> tuple[list[int], int] | None:
+    """Return chunks removed after an entry, and the last entry; ``None`` if some are unknown."""
+    query = sa.select(log.c.id, log.c.chunk_seq).where(log.c.kb_id == kb_id, log.c.id >= last)
+    entries = transaction.execute(query.order_by(log.c.id)).all()
+    if last and (not entries or entries[0].id != last):
         return None
-    return Removed(frozenset(row.chunk_seq for row in removed), removed[-1].id if removed else last)
+    seqs = [entry.chunk_seq for entry in entries if entry.id > last]
+    return None if None in seqs else (seqs, entries[-1].id if entries else last)
 
 
 def last_removed(transaction: Transaction, kb_id: str) -> int:
     """Return the number of the last entry; 0 for none."""
     query = sa.select(sa.func.coalesce(sa.func.max(log.c.id), 0)).where(log.c.kb_id == kb_id)
     return int(transaction.execute(query).scalar_one())
-
-
-def is_known_removal(transaction: Transaction, kb_id: str, last: int) -> bool:
-    return not last or bool(transaction.first([log.c.id], log.c.kb_id == kb_id, log.c.id == last))
 
 
 def is_removal_log_long(transaction: Transaction, kb_id: str) -> bool:

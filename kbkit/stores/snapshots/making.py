@@ -250,8 +250,6 @@ def follows(transaction: Transaction, row: KnowledgeBaseRow, before: SegmentedSn
     """
     if before.state.embedder != row.embedder or before.state.version > row.version:
         return False
-    if not outbox.is_known_removal(transaction, row.id, before.state.removed):
-        return False
     if not before.segments or not len(before.segments[-1].snapshot):
         return True
     after = int(before.segments[-2].snapshot.seqs[-1]) if len(before.segments) > 1 else 0
@@ -271,16 +269,15 @@ def advance(
     keep: Keep = lambda segment: segment,
 ) -> SegmentedSnapshot | None:
     """Update segments to the transaction's state; ``None`` if they must be rebuilt."""
-    if not follows(transaction, row, before):
-        return None
     removals = outbox.removed_since(transaction, row.id, before.state.removed)
-    if removals is None:
+    if removals is None or not follows(transaction, row, before):
         return None
+    removed_seqs, last_removal = removals
     last_seq = int(before.segments[-1].snapshot.seqs[-1]) if len(before) else 0
     added = corpus.count_chunks(transaction, row.id, after=last_seq)
     segments = [segment for segment in before.segments if len(segment.snapshot)]
-    if removals.seqs:
-        seqs = np.array(sorted(removals.seqs), np.int64)
+    if removed_seqs:
+        seqs = np.array(sorted(removed_seqs), np.int64)
         segments = [segment.without(seqs) for segment in segments]
     changed = corpus.changed_vectors(transaction, row.id, before.state.version)
     if changed:
@@ -292,7 +289,7 @@ def advance(
     segments = _with_merged_end(segments)
     before.numbers.add(segments)
     parts = _summaries(transaction, row, before)
-    return join_segments(SnapshotState.of(row, removals.last), segments, before.numbers, parts)
+    return join_segments(SnapshotState.of(row, last_removal), segments, before.numbers, parts)
 
 
 def _with_merged_end(segments: Sequence[Segment]) -> list[Segment]:
