@@ -314,32 +314,26 @@ def remove_names(transaction: Transaction, document_ids: Collection[str]) -> Non
 
 def given_names(transaction: Transaction, kb_id: str) -> list[GivenName]:
     """List the names in a knowledge base, sorted."""
-    table = document_names.c
-    rows = transaction.execute(
-        sa.select(
-            table.name,
-            table.type,
-            sa.func.max(sa.cast(table.confirmed, sa.Integer)),
-            sa.func.count(),
-            sa.func.sum(sa.cast(table.defines, sa.Integer)),
-        )
-        .where(table.kb_id == kb_id)
-        .group_by(table.name, table.type)
-        .order_by(table.name)
+    table, count = document_names.c, sa.func.count()
+    confirmed, defined = (
+        sa.func.sum(sa.cast(column, sa.Integer)) for column in (table.confirmed, table.defines)
     )
-    by_name: dict[str, list[tuple[str, bool, int, int]]] = {}
-    for name, kind, confirmed, count, defined in rows:
-        by_name.setdefault(name, []).append((kind, bool(confirmed), int(count), int(defined)))
-    return [
-        GivenName(
+    query = sa.select(table.name, table.type, confirmed, count, defined)
+    query = query.where(table.kb_id == kb_id).group_by(table.name, table.type)
+    by_name: dict[str, GivenName] = {}
+    for name, kind, *counts in transaction.execute(
+        query.order_by(table.name, defined, count, table.type)
+    ):
+        confirmations, documents_, definitions = map(int, counts)
+        before = by_name.get(name) or GivenName(name, confirmed=False, documents=0)
+        by_name[name] = GivenName(
             name,
-            EntityType(max(counts, key=lambda each: (each[3], each[2], each[0]))[0]),
-            any(confirmed for _, confirmed, _, _ in counts),
-            sum(count for _, _, count, _ in counts),
-            sum(defined for _, _, _, defined in counts),
+            EntityType(kind),
+            before.confirmed or confirmations > 0,
+            before.documents + documents_,
+            before.defined + definitions,
         )
-        for name, counts in by_name.items()
-    ]
+    return list(by_name.values())
 
 
 def defining(transaction: Transaction, kb_id: str, names: Collection[str]) -> set[str]:
