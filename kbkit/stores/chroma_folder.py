@@ -14,10 +14,9 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from enum import Enum, auto
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakValueDictionary
 
 from kbkit.errors import StoreUnreachableError, WorkspaceError
@@ -81,7 +80,7 @@ class ChromaStore(ChromaCollections):
             try:
                 self._open()
             except BaseException as error:
-                if _kind(error) is not _Kind.DAMAGED:
+                if _kind(error) != "damaged":
                     raise
                 self._empty(f"cannot be opened ({type(error).__name__})")
                 self._open()
@@ -148,8 +147,8 @@ class ChromaStore(ChromaCollections):
             kind = _kind(error)
             if kind is None:
                 raise
-            self._failed = self._failed or kind is not _Kind.REFUSED
-            if kind is _Kind.UNUSABLE:
+            self._failed = self._failed or kind != "refused"
+            if kind == "unusable":
                 raise StoreUnreachableError(
                     f"{self.folder}: {_message(error)}; written data is kept and searchable, and "
                     "is passed on with a later write: free some space, or let kbkit write there"
@@ -167,26 +166,18 @@ def _settings() -> Settings:
     return settings
 
 
-class _Kind(Enum):
-    """Kinds of errors by their meaning for the folder."""
-
-    REFUSED = auto()
-    """A collection is missing, exists already, or has other dimensions."""
-    DAMAGED = auto()
-    UNUSABLE = auto()
-    """The disk is full or read-only; no data is lost."""
-
-
-def _kind(error: BaseException) -> _Kind | None:
+# refused: a collection is missing, exists already, or has other dimensions
+# unusable: the disk is full or read-only; no data is lost
+def _kind(error: BaseException) -> Literal["refused", "damaged", "unusable"] | None:
     # a panic of Chroma's Rust code is a BaseException
     if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
         return None
     text = str(error).lower()
     if isinstance(error, OSError) or any(sign in text for sign in _UNUSABLE):
-        return _Kind.UNUSABLE
+        return "unusable"
     if type(error).__name__ in OF_A_COLLECTION:
-        return _Kind.REFUSED
-    return _Kind.DAMAGED
+        return "refused"
+    return "damaged"
 
 
 _UNUSABLE = (
@@ -235,10 +226,18 @@ class FolderChecksums:
 
     def fault(self) -> str:
         """Return a fault of the files, empty if they match; unchanged files are read once."""
-        files, checksums = set(self._files()), self._read_checksums()
+        files = set(self._files())
         if not files:
             return ""
-        if checksums is None:
+        try:
+            values = json.loads((self.folder / _LIST).read_bytes())
+            if values["format"] != _FORMAT:
+                raise ValueError("another version")
+            checksums = {
+                str(name): (int(crc), tuple((int(start), int(end)) for start, end in left_out))
+                for name, (crc, left_out) in values["files"].items()
+            }
+        except (OSError, KeyError, TypeError, ValueError, AttributeError, RecursionError):
             return "has no checksums that can be read"
         for name in sorted(checksums.keys() | files):
             if name not in files:
@@ -248,19 +247,6 @@ class FolderChecksums:
             if self._crc(name, checksums[name][1]) != checksums[name][0]:
                 return f"has {name} not as it was written"
         return ""
-
-    def _read_checksums(self) -> dict[str, tuple[int, tuple[Span, ...]]] | None:
-        """Return CRC-32 and ignored spans of each file; ``None`` if unreadable."""
-        try:
-            values = json.loads((self.folder / _LIST).read_bytes())
-            if values["format"] != _FORMAT:
-                return None
-            return {
-                str(name): (int(crc), tuple((int(start), int(end)) for start, end in left_out))
-                for name, (crc, left_out) in values["files"].items()
-            }
-        except (OSError, KeyError, TypeError, ValueError, RecursionError):
-            return None
 
     def keep(self) -> None:
         values = {}
@@ -288,8 +274,8 @@ class FolderChecksums:
 
     def _crc(self, name: str, left_out: Sequence[Span]) -> int:
         path = self.folder / name
-        stamp = _stamp(path)
-        spans = tuple(left_out)
+        status, spans = path.stat(), tuple(left_out)
+        stamp = status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
         cached = self._cached.get(name)
         if cached is not None and cached[:2] == (stamp, spans):
             return cached[2]
@@ -303,11 +289,6 @@ class FolderChecksums:
                 start += len(data)
         self._cached[name] = stamp, spans, crc
         return crc
-
-
-def _stamp(path: Path) -> _Stamp:
-    status = path.stat()
-    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _ignored_spans(path: Path) -> tuple[Span, ...]:
