@@ -20,7 +20,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -33,7 +33,6 @@ FORMAT = 2
 MANIFEST = "manifest.json"
 SIGNATURE = "signature.json"
 _BEGIN = (1980, 1, 1, 0, 0, 0)  # modification time of all members
-_LEVEL = 6
 _ENDING = ".kbkit.zip"
 
 
@@ -62,8 +61,12 @@ class BundleWriter(AbstractContextManager["BundleWriter"]):
         self._zip = zipfile.ZipFile(self._stream, "w")
 
     def add(self, name: str, parts: Iterable[bytes]) -> None:
+        entry = zipfile.ZipInfo(name, _BEGIN)
+        entry.compress_type = zipfile.ZIP_DEFLATED
+        entry.external_attr = 0o644 << 16
+        entry.create_system = 3  # the same on all systems
         digest, size = hashlib.sha256(), 0
-        with self._open(name) as stream:
+        with unwritten(self.path), self._zip.open(entry, "w", force_zip64=True) as stream:
             for part in parts:
                 digest.update(part)
                 size += len(part)
@@ -79,11 +82,9 @@ class BundleWriter(AbstractContextManager["BundleWriter"]):
     def finish(self, values: Mapping[str, Any], sign: Callable[[bytes], bytes] | None) -> str:
         contents = {"format": FORMAT, **values, "members": dict(sorted(self._members.items()))}
         manifest = json.dumps(contents, indent=1, ensure_ascii=False).encode() + b"\n"
-        with self._open(MANIFEST) as stream:
-            stream.write(manifest)
+        self.add(MANIFEST, [manifest])
         if sign is not None:
-            with self._open(SIGNATURE) as stream:
-                stream.write(sign(manifest))
+            self.add(SIGNATURE, [sign(manifest)])
         with unwritten(self.path):
             self._zip.close()
             self._stream.flush()
@@ -92,16 +93,6 @@ class BundleWriter(AbstractContextManager["BundleWriter"]):
             bundle_path(self.path)
             self._draft.replace(self.path)
         return hashlib.sha256(manifest).hexdigest()
-
-    @contextmanager
-    def _open(self, name: str) -> Iterator[IO[bytes]]:
-        entry = zipfile.ZipInfo(name, _BEGIN)
-        entry.compress_type = zipfile.ZIP_DEFLATED
-        entry._compresslevel = _LEVEL  # type: ignore[attr-defined]  # public from 3.13 on
-        entry.external_attr = 0o644 << 16
-        entry.create_system = 3  # the same on all systems
-        with unwritten(self.path), self._zip.open(entry, "w", force_zip64=True) as stream:
-            yield stream
 
     def __exit__(self, kind: object, *_: object) -> None:
         if kind is not None:

@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -23,6 +22,7 @@ from kbkit.files.store import FileStore
 from kbkit.models import BundleInfo, Image, Progress, Restoration
 from kbkit.models.documents import image_names_of
 from kbkit.models.files import BUILT_IN, ENTRIES, FILES
+from kbkit.paths import replacing
 from kbkit.recipes import KnowledgeBaseSpec, parse_source
 from kbkit.runtime.progress import OnProgress
 from kbkit.sources.html.images import prepare_image
@@ -35,7 +35,6 @@ from kbkit.stores.stores import Stores
 LOCK = "restore"
 
 
-@dataclass
 class Placement:
     """The files of one bundle.
 
@@ -44,25 +43,22 @@ class Placement:
         kept: Paths that exist with different content, and are kept.
     """
 
-    bundle: BundleReader
-    stores: Stores
-    placed: list[str] = field(default_factory=list)
-    kept: list[str] = field(default_factory=list)
-    _token: str = field(default_factory=lambda: uuid4().hex, init=False)
-    _folders: dict[str, FileStore] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._folders = stores_of_files(self.stores)
+    def __init__(self, bundle: BundleReader, stores: Stores) -> None:
+        self._bundle, self._stores = bundle, stores
+        self.placed: list[str] = []
+        self.kept: list[str] = []
+        self._token = uuid4().hex
+        self._folders = stores_of_files(stores)
 
     @contextmanager
     def ready(self) -> Iterator[None]:
         """Lock the folders, and record what will be placed there."""
-        names = {folder: self.bundle.names(folder) for folder in (FILES, ENTRIES)}
+        names = {folder: self._bundle.names(folder) for folder in (FILES, ENTRIES)}
         if not any(names.values()):
             yield
             return
-        self.stores.require_home()
-        members = self.bundle.manifest.members
+        self._stores.require_home()
+        members = self._bundle.manifest.members
         with self._folders[FILES].hold_lock(), self._folders[ENTRIES].hold_lock():
             for folder, store in self._folders.items():
                 for name in names[folder]:
@@ -70,19 +66,18 @@ class Placement:
                         self.placed.append(f"{folder}/{name}")
                     elif not _holds(store.root / name, members[f"{folder}/{name}"].sha256):
                         self.kept.append(f"{folder}/{name}")
-            journal = self.stores.folder / bundled.JOURNAL
+            journal = self._stores.folder / bundled.JOURNAL
             digests = {name: members[name].sha256 for name in self.placed}
             try:
                 if self.placed:
-                    draft = journal.with_suffix(".part")
-                    draft.write_text(json.dumps({"token": self._token, "files": digests}))
-                    draft.replace(journal)
+                    with replacing(journal) as draft:
+                        draft.write_text(json.dumps({"token": self._token, "files": digests}))
                 yield
                 if self.placed:
-                    self.stores.database.commit(bundled.forget, self._token)
+                    self._stores.database.commit(bundled.forget, self._token)
                     journal.unlink()
             except Exception:
-                settle(self.stores)
+                settle(self._stores)
                 raise
 
     def put(self, transaction: Transaction) -> None:
@@ -94,7 +89,7 @@ class Placement:
         try:
             for place in self.placed:
                 folder, _, path = place.partition("/")
-                data = self.bundle.read(place)
+                data = self._bundle.read(place)
                 if folder == FILES:
                     self._folders[FILES].write(path, data, if_match="")
                 else:
@@ -218,9 +213,8 @@ def _check(bundle: BundleReader, name: str, trust: bool) -> None:
             names.append(row["name"])
             spec = KnowledgeBaseSpec.model_validate(row["config"])
         except (ValidationError, ValueError, TypeError, KeyError, RecursionError):
-            raise errors.BundleError(
-                f"{bundle.path}: a knowledge base is configured in a way that this kbkit does not "
-                "know; nothing was changed"
+            raise _refusal(
+                bundle, "a knowledge base is configured in a way that this kbkit does not know"
             ) from None
         foreign = [] if trust else _foreign(spec)
         if foreign:
@@ -230,26 +224,25 @@ def _check(bundle: BundleReader, name: str, trust: bool) -> None:
                 "who made it, or with --verify and their key"
             )
     if sorted(map(str, names)) != sorted(manifest.knowledge_bases):
-        raise errors.BundleError(
-            f"{bundle.path}: its knowledge bases differ from its manifest; nothing was changed"
-        )
+        raise _refusal(bundle, "its knowledge bases differ from its manifest")
     for row in bundle.rows("sources"):
         try:
             parse_source(row["spec"])
         except (errors.ConfigError, TypeError, KeyError, RecursionError):
-            raise errors.BundleError(
-                f"{bundle.path}: a source is described in a way that this kbkit does not know; "
-                "nothing was changed"
+            raise _refusal(
+                bundle, "a source is described in a way that this kbkit does not know"
             ) from None
+
+
+def _refusal(bundle: BundleReader, reason: str) -> errors.BundleError:
+    return errors.BundleError(f"{bundle.path}: {reason}; nothing was changed")
 
 
 def _image(bundle: BundleReader, name: str) -> Image:
     """Read a picture; refuse files with active content."""
     image = prepare_image(bundle.read(f"images/{name}"))
     if image is None or image.name != name:
-        raise errors.BundleError(
-            f"{bundle.path}: images/{name}: is not an image; nothing was changed"
-        )
+        raise _refusal(bundle, f"images/{name}: is not an image")
     return image
 
 
@@ -285,15 +278,25 @@ def make_bundle(
     with ExitStack() as stack:
         writer = stack.enter_context(BundleWriter(path))
         locked = stack.enter_context(ExitStack())
-        folders = _locked_folders(locked, stores) if kbs is None else {}
+        folders: dict[str, FileStore] = {}
+        if kbs is None:
+            stores.require_home()
+            files = stores_of_files(stores).items()
+            folders = {name: store for name, store in files if store.root.is_dir()}
+        for store in folders.values():
+            locked.enter_context(store.hold_lock())
         transaction = stack.enter_context(stores.database.read())
         names = knowledge_bases.names(transaction)  # begins the snapshot of the catalog
         if kbs is not None:
             names = [knowledge_bases.get(transaction, name).name for name in _own_names(kbs)]
         for folder, store in folders.items():
-            for name, parts in _files(store, skipped):
-                writer.add(f"{folder}/{name}", parts)
-                notify(Progress("store", len(counts), message=name))
+            for item in store.walk("", lambda at, why: skipped.append(f"{at}: {why}")):
+                if not item.is_folder and (folder == FILES or "/" in item.path):
+                    try:
+                        writer.add(f"{folder}/{item.path}", [store.read(item.path).data])
+                    except errors.FilesError as error:
+                        skipped.append(str(error))
+                    notify(Progress("store", len(counts), message=item.path))
         locked.close()
         ids = [knowledge_bases.get(transaction, name).id for name in names]
         images: set[str] = set()
@@ -335,33 +338,11 @@ def _own_names(kbs: Sequence[str]) -> list[str]:
     return sorted(names)
 
 
-def _locked_folders(locks: ExitStack, stores: Stores) -> dict[str, FileStore]:
-    stores.require_home()
-    folders: dict[str, FileStore] = {}
-    for name, store in stores_of_files(stores).items():
-        if store.root.is_dir():
-            locks.enter_context(store.hold_lock())
-            folders[name] = store
-    return folders
-
-
 def stores_of_files(stores: Stores) -> dict[str, FileStore]:
     return {
         FILES: FileStore(stores.folder / FILES, stores.locks),
         ENTRIES: EntryStore(stores.folder / ENTRIES, stores.locks),
     }
-
-
-def _files(store: FileStore, skipped: list[str]) -> Iterator[tuple[str, Iterable[bytes]]]:
-    for item in store.walk("", lambda at, why: skipped.append(f"{at}: {why}")):
-        if item.is_folder or (isinstance(store, EntryStore) and "/" not in item.path):
-            continue
-        try:
-            data = store.read(item.path).data
-        except errors.FilesError as error:
-            skipped.append(str(error))
-            continue
-        yield item.path, [data]
 
 
 def _count_rows(
