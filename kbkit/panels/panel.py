@@ -193,7 +193,7 @@ class ReadingPanel(EditingPanel):
     """An editing panel with a tree, and an open document whose links open others."""
 
     def __init__(self, home: Home, name: str) -> None:
-        self._links: Mapping[str, Any] = {}  # by address: `LinkTarget`
+        self._links: Mapping[str, tuple[str, str]] = {}  # names and anchors by address
         self._serial = self._version = self._reveals = 0
         self._history: list[str] = []
         super().__init__(home, name)
@@ -215,7 +215,7 @@ class ReadingPanel(EditingPanel):
     def _do_follow(self, message: Message) -> None:
         link = self._links.get(str(message.get("href")))
         if link is not None:
-            self.show(link.name, link.anchor)
+            self.show(*link)
 
 
 class JobPanel(Panel):

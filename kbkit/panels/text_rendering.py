@@ -6,7 +6,7 @@ Raw HTML becomes text and images become links, so nothing is fetched from elsewh
 import posixpath
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from kbkit.export.pages.paths import LinkMap
@@ -27,14 +27,9 @@ _FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOT
 _MARKDOWN = (".md", ".markdown", ".txt")
 
 
-@dataclass(frozen=True, slots=True)
-class LinkTarget:
-    """Target of a link."""
-
-    name: str
-    """Path of a file, which may not exist, or id of a document."""
-    anchor: str = ""
-    exists: bool = True
+Links = dict[str, tuple[str, str]]
+"""Links to other files or documents by address: the path of a file, which may not exist, or the id
+of a document; and the anchor there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +37,8 @@ class PanelText:
     """A rendered file or document."""
 
     html: str
-    links: dict[str, LinkTarget] = field(default_factory=dict)
-    """Links to other files or documents, by address."""
-    cut: int = 0
+    links: Links
+    cut: int
     """Number of characters left out at the end."""
 
 
@@ -54,14 +48,12 @@ def is_rendered(path: str) -> bool:
 
 def render_file(path: str, text: str, links: Sequence[FileLink]) -> PanelText:
     path_of = {link.target: link.path for link in links}
-    targets: dict[str, LinkTarget] = {}
-
-    def address(target: LinkTarget) -> str:
-        return _address(_FILE if target.exists else _MISSING, target, targets)
+    targets: Links = {}
 
     def resolve_name(name: str, heading: str) -> str:
         file = path_of.get(name.lstrip("/"), "")
-        return address(LinkTarget(file or name, slug(heading) if heading else "", bool(file)))
+        anchor = slug(heading) if heading else ""
+        return _address(_FILE if file else _MISSING, file or name, anchor, targets)
 
     def resolve(href: str) -> str | None:
         if href.startswith("#"):
@@ -76,9 +68,8 @@ def render_file(path: str, text: str, links: Sequence[FileLink]) -> PanelText:
         target = posixpath.normpath(posixpath.join(posixpath.dirname(path), unquote(bare)))
         if target not in path_of:
             return None
-        return address(
-            LinkTarget(path_of[target] or target, unquote(anchor), bool(path_of[target]))
-        )
+        file = path_of[target]
+        return _address(_FILE if file else _MISSING, file or target, unquote(anchor), targets)
 
     visible = _FRONT.sub(lambda match: f"```yaml\n{match[1]}\n```\n\n", text[:MAX_LENGTH], count=1)
     prepared = prepare(resolve_wiki_links(visible, resolve_name), title="", rewrite=resolve)
@@ -86,9 +77,9 @@ def render_file(path: str, text: str, links: Sequence[FileLink]) -> PanelText:
     return PanelText(html, targets, max(0, len(text) - MAX_LENGTH))
 
 
-def _address(mark: str, target: LinkTarget, targets: dict[str, LinkTarget]) -> str:
-    href = f"{mark}{quote(target.name)}" + (f"#{quote(target.anchor)}" if target.anchor else "")
-    targets[href] = target
+def _address(mark: str, name: str, anchor: str, targets: Links) -> str:
+    href = f"{mark}{quote(name)}" + (f"#{quote(anchor)}" if anchor else "")
+    targets[href] = (name, anchor)
     return href
 
 
@@ -103,7 +94,7 @@ def render_text(path: str, text: str) -> PanelText:
 
 def render_document(document: Document, pages: LinkMap) -> PanelText:
     """Render a document; links to the documents of ``pages`` open them."""
-    targets: dict[str, LinkTarget] = {}
+    targets: Links = {}
 
     def resolve(href: str) -> str | None:
         if href.startswith("#"):
@@ -115,8 +106,8 @@ def render_document(document: Document, pages: LinkMap) -> PanelText:
             return None
         document_id = pages.page(address) or pages.page(href)
         if document_id is not None:
-            target = LinkTarget(document_id, unquote(address.partition("#")[2]))
-            return _address(_DOCUMENT, target, targets)
+            anchor = unquote(address.partition("#")[2])
+            return _address(_DOCUMENT, document_id, anchor, targets)
         return address if scheme in _WEB else None
 
     prepared = prepare(document.content[:MAX_LENGTH], title=document.title, rewrite=resolve)
