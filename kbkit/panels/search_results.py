@@ -286,32 +286,25 @@ class ResultsPanel(Panel):
 
     def _redraw(self) -> None:
         """Show the same results with current ratings."""
-        shown, error = self._shown, self.error
-        ratings, summaries = self._rating_summaries(), self._chunk_summaries()
-        highlighters = self._highlighters()
-        now = datetime.now(UTC)
+        shown, error, now = self._shown, self.error, datetime.now(UTC)
+        details = self._details()
         labels = disambiguate({hit.uri: hit.title for hit in shown.hits})
         cards = []
         last_id = ""
         for rank, hit in _by_document(shown.hits):
             name = card_id(hit)
-            follows, last_id = hit.chunk.document_id == last_id, hit.chunk.document_id
-            shown_card = card(
-                hit,
-                rank,
-                highlighters[hit.kb],
-                now,
-                label=labels[hit.uri],
-                kb=shown.several,
-                ratings=ratings.get(name, RatingSummary()),
-                summary=summaries.get(name, NO_SUMMARY),
-            )
+            highlight, ratings, summary = details[name]
             flags = {
-                "follows": follows,
+                "follows": hit.chunk.document_id == last_id,
                 "undo": bool(self._own_ratings.get((name, fold_query(shown.query)))),
                 "selected": name in self._selected,
                 "context": self._contexts.get(name),
             }
+            last_id = hit.chunk.document_id
+            kb, label = shown.several, labels[hit.uri]
+            shown_card = card(
+                hit, rank, highlight, now, label=label, kb=kb, ratings=ratings, summary=summary
+            )
             cards.append(shown_card | flags)
         title, text = self._notice or ("", "")
         self.cards.state = {
@@ -330,41 +323,26 @@ class ResultsPanel(Panel):
     def _show_error(self, error: Exception) -> None:
         self.cards.state = {**self.cards.state, "problem": render.problem_line(error)}
 
-    # Content of cards
-
-    def _highlighters(self) -> dict[str, Highlighter]:
-        highlighters = {}
+    def _details(self) -> dict[str, tuple[Highlighter, RatingSummary, ChunkSummary]]:
+        """Return the highlighter, ratings and summary of each card."""
+        details = {}
         for name in {hit.kb for hit in self._shown.hits}:
-            words = analyzer(self._selector.find(name).spec.language)
-            highlighters[name] = Highlighter(frozenset(words.query_terms(self._shown.query)), words)
-        return highlighters
-
-    def _rating_summaries(self) -> dict[str, RatingSummary]:
-        by_hit = {}
-        for name, ids in self._chunk_ids().items():
-            ratings = handle_of(self._selector.find(name)).ratings_of(ids)
-            for chunk_id, summary in summarize(ratings, self.rater, self._shown.query).items():
-                by_hit[f"{name}/{chunk_id}"] = summary
-        return by_hit
-
-    def _chunk_summaries(self) -> dict[str, ChunkSummary]:
-        return {
-            f"{name}/{chunk_id}": summary
-            for name, ids in self._chunk_ids().items()
-            for chunk_id, summary in handle_of(self._selector.find(name)).summaries_of(ids).items()
-        }
-
-    def _chunk_ids(self) -> dict[str, list[str]]:
-        chunks: dict[str, list[str]] = {}
-        for hit in self._shown.hits:
-            chunks.setdefault(hit.kb, []).append(hit.chunk.id)
-        return chunks
+            kb = self._selector.find(name)
+            words = analyzer(kb.spec.language)
+            highlight = Highlighter(frozenset(words.query_terms(self._shown.query)), words)
+            ids = [hit.chunk.id for hit in self._shown.hits if hit.kb == name]
+            ratings = summarize(handle_of(kb).ratings_of(ids), self.rater, self._shown.query)
+            summaries = handle_of(kb).summaries_of(ids)
+            for id_ in ids:
+                rated = ratings.get(id_, RatingSummary())
+                details[f"{name}/{id_}"] = highlight, rated, summaries.get(id_, NO_SUMMARY)
+        return details
 
     # Actions of the reader
 
     def _do_rate(self, content: Message) -> None:
         hit, score = self._hit(content), content["score"]
-        if self._rating_summaries().get(card_id(hit), RatingSummary()).score == score:
+        if self._details()[card_id(hit)][1].score == score:
             return
         kb = self._selector.find(hit.kb)
         rating = kb.rate(hit.chunk.id, score, query=self._shown.query, rater=self.rater)
