@@ -1,8 +1,7 @@
 """Panels for notebooks, built with ipywidgets.
 
-Panels do not import each other; ``dashboard`` shows them in tabs. They share `Panel`, `JobPanel`
-and `View` (``panel``), ``controls`` (with changes by other panels and processes), ``render``
-and ``text_rendering`` for documents. ``static`` has the ES modules of views.
+Panels do not import each other; ``dashboard`` shows them in tabs. They share ``panel``,
+``controls``, ``render`` and ``text_rendering``. ``static`` has the ES modules of views.
 """
 
 from kbkit.extras import extra, lazy_names

@@ -1,9 +1,8 @@
-"""Controls of panels, and changes of their workspace: publishing, polling and debouncing."""
+"""Controls of panels."""
 
 from __future__ import annotations
 
 import asyncio
-import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
@@ -222,23 +221,6 @@ def is_local(target: object) -> bool:
 
 Topic = Literal["ratings", "documents", "knowledge_bases", "graph"]
 
-_subscribers: dict[Home, list[weakref.WeakMethod[Callable[[Topic], None]]]] = {}
-
-
-def subscribe(home: Home, callback: Callable[[Topic], None]) -> None:
-    _subscribers.setdefault(home, []).append(weakref.WeakMethod(callback))
-
-
-def publish(home: Home, topic: Topic, *, sender: object = None) -> None:
-    alive = []
-    for reference in _subscribers.get(home, []):
-        callback = reference()
-        if callback is not None:
-            alive.append(reference)
-            if getattr(callback, "__self__", None) is not sender:
-                callback(topic)
-    _subscribers[home] = alive
-
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
     try:
@@ -257,10 +239,6 @@ class Debouncer:
         self.delay = delay
         self._action = action
         self._timer: asyncio.TimerHandle | None = None
-
-    @property
-    def waiting(self) -> bool:
-        return self._timer is not None
 
     def later(self) -> None:
         """Run the action after the delay, in place of an earlier call."""

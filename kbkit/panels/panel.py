@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
+from weakref import WeakSet
 
 import anywidget
 import ipywidgets as widgets
@@ -50,7 +51,7 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self.is_outcome = False
         super().__init__()
         self.add_class("kbkit-panel").add_class(f"kbkit-{name}")
-        controls.subscribe(home, self._receive)
+        _panels.setdefault(home, WeakSet()).add(self)
 
     def fill(self, children: Sequence[Any]) -> None:
         """Put widgets into the panel."""
@@ -111,7 +112,9 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     def publish(self, topic: Topic) -> None:
         """Notify other panels of the workspace."""
-        controls.publish(self._home, topic, sender=self)
+        for panel in list(_panels[self._home]):
+            if panel is not self:
+                panel._receive(topic)
 
     def _show_error(self, error: Exception) -> None:
         self.status_line.fail(error, beside=self.keeps_outcome)
@@ -126,6 +129,10 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     def _update(self, topic: Topic) -> None:
         """Show a change made by another panel."""
+
+
+_panels: dict[Home, WeakSet[Panel]] = {}
+"""Panels of each workspace."""
 
 
 class EditingPanel(Panel):

@@ -7,7 +7,7 @@ import pytest
 import kbkit
 from kbkit.models import Hits, Mode
 from kbkit.panels import SearchPanel
-from kbkit.panels.controls import publish
+from kbkit.panels.panel import Panel
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.stores.catalog import ratings
 from tests.panels.event_loop import LoopClock
@@ -458,7 +458,7 @@ def test_panels_of_one_workspace_stay_in_step(scratch):
     do(one, "rate", score=4)
     assert shown(two)[0]["stars"] == 4
     scratch.create("kitchen").add("Roses", "Roses taste well in jam.")
-    publish(scratch.path, "documents")
+    Panel(scratch.path, "test").publish("documents")
     assert {hit.kb for hit in one.hits} == {"garden", "kitchen"}
     assert {hit.kb for hit in two.hits} == {"garden"}
     scratch["garden"].add("Rose water", "Roses in water.")
@@ -471,7 +471,7 @@ def test_change_of_another_thread_is_shown_in_the_event_loop(scratch):
         panel = SearchPanel(scratch)
         panel.search("roses")
         scratch["garden"].add("Rose water", "Roses in water.")
-        await asyncio.to_thread(publish, scratch.path, "documents")
+        await asyncio.to_thread(Panel(scratch.path, "test").publish, "documents")
         await asyncio.sleep(0.01)
         return len(panel.hits)
 
