@@ -10,7 +10,6 @@ from typing import Any
 import anyio
 from anyio import to_thread
 from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute
 
@@ -130,13 +129,7 @@ def application(
 def _describe(app: FastAPI) -> None:
     @cache
     def document() -> dict[str, Any]:
-        schema = get_openapi(
-            title=app.title,
-            version=app.version,
-            summary=app.summary,
-            routes=app.routes,
-            separate_input_output_schemas=app.separate_input_output_schemas,
-        )
+        schema = FastAPI.openapi(app)
         schemas = schema["components"]["schemas"]
         schemas["ProblemDetails"] = ProblemDetails.model_json_schema()
         for path in schema["paths"].values():

@@ -99,11 +99,10 @@ def http_protocol() -> type[asyncio.Protocol]:
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
-            if self._busy():
-                self._stop()
-                return
             self._bytes += len(data)
-            if self._bytes > HEADER_BYTES and not self.transport.is_closing():
+            if self.cycle is not None and not self.cycle.response_complete:
+                self._stop()
+            elif self._bytes > HEADER_BYTES and not self.transport.is_closing():
                 self.transport.write(_TOO_LARGE)
                 self.transport.close()
             elif self._timer is None:
@@ -120,21 +119,13 @@ def http_protocol() -> type[asyncio.Protocol]:
             self.transport.write(head.encode() + bytes(answer.body))
             self.transport.close()
 
-        def _busy(self) -> bool:
-            return self.cycle is not None and not self.cycle.response_complete
-
         def _wait(self) -> None:
-            self._timer = self.loop.call_later(HEADER_SECONDS, self._expired)
+            self._timer = self.loop.call_later(HEADER_SECONDS, self.transport.close)
 
         def _stop(self) -> None:
             self._bytes = 0
             if self._timer is not None:
                 self._timer.cancel()
                 self._timer = None
-
-        def _expired(self) -> None:
-            self._timer = None
-            if not self._busy() and not self.transport.is_closing():
-                self.transport.close()
 
     return Protocol

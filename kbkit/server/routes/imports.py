@@ -13,7 +13,7 @@ from kbkit.errors import ConfigError, ImpossibleError
 from kbkit.files.paths import join_parts, parts_of
 from kbkit.models import DocumentType, ImportReport
 from kbkit.models.values import valid_values
-from kbkit.recipes import AnySource, CrawlSource, OpenApiSource, PageSource, parse_source
+from kbkit.recipes import CrawlSource, OpenApiSource, PageSource, parse_source
 from kbkit.recipes.base import HttpUrl
 from kbkit.server.access import WRITE, Caller, WorkspaceOf, base_of
 from kbkit.server.parameters import MAX, Body, FormBoolean, KbName
@@ -79,14 +79,12 @@ class OpenApiImport(_Import):
 def import_url(body: UrlImport, workspace: WorkspaceOf, caller: Caller, work: Work) -> Response:
     """Import a web page, or a site in a job; searchable at once."""
     base_of(workspace, caller, body.kb)
-    values: dict[str, Any] = {"type": "crawl" if body.crawl else "page", "url": body.url}
-    if body.crawl:
-        values |= {"include": body.include, "exclude": body.exclude, "depth": body.depth}
-        values |= {"limit": body.limit} if body.limit else {}
-    elif body.include or body.exclude or body.depth is not None or body.limit:
+    scope = body.model_dump(include={"limit", "depth", "include", "exclude"}, exclude_defaults=True)
+    if scope and not body.crawl:
         raise ImpossibleError("limit, depth, include and exclude need crawl: true")
-    source = _source(caller, values, body)
-    arguments = {**_arguments(body.kb, [source]), "remember": body.remember}
+    kind = "crawl" if body.crawl else "page"
+    source = _source(caller, {"type": kind, "url": body.url, **scope}, body)
+    arguments = {"kb": body.kb, "sources": [source], "strict": True, "remember": body.remember}
     return work.start("import", arguments, wait=body.wait and not body.crawl)
 
 
@@ -107,7 +105,7 @@ def import_openapi(
         name = f"{body.name}.{'yaml' if isinstance(description, str) else 'json'}"
         source = _source(caller, {"type": "openapi", "path": name}, body, uploaded=True)
         files.append((name, text.encode("utf-8", "replace")))
-    arguments = _arguments(body.kb, [source])
+    arguments = {"kb": body.kb, "sources": [source], "strict": True}
     return work.start("import", arguments, wait=body.wait, files=files)
 
 
@@ -158,7 +156,7 @@ def import_files(
         raise ImpossibleError(f"source: {error}") from None
     spec |= {"document_type": document_type.value} if document_type else {}
     spec |= {"tags": tags} if tags else {}
-    arguments = {**_arguments(kb, [spec]), "strict": strict}
+    arguments = {"kb": kb, "sources": [spec], "strict": strict}
     return work.start("import", arguments, wait=wait, files=uploads)
 
 
@@ -169,16 +167,12 @@ def _source(
     source = parse_source({**values, **shared})
     if not uploaded:
         check_source(caller, source)
-        _check_address(source)
+        assert isinstance(source, CrawlSource | PageSource | OpenApiSource)
+        # refuse private addresses before a job starts; the fetcher checks again
+        with suppress(OSError, ValueError):
+            parts = urlsplit(source.url or "")
+            resolve(parts.hostname or "", parts.port or 443, allow_private=source.allow_private)
     return source.model_dump(mode="json")
-
-
-def _check_address(source: AnySource) -> None:
-    """Refuse private addresses before a job starts; the fetcher checks again."""
-    assert isinstance(source, CrawlSource | PageSource | OpenApiSource)
-    with suppress(OSError, ValueError):  # the fetcher reports it
-        parts = urlsplit(source.url or "")
-        resolve(parts.hostname or "", parts.port or 443, allow_private=source.allow_private)
 
 
 def _parse_source(text: str) -> dict[str, Any]:
@@ -189,10 +183,6 @@ def _parse_source(text: str) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise ImpossibleError("source: is not a JSON object")
     return values
-
-
-def _arguments(kb: str, sources: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"kb": kb, "sources": sources, "strict": True}
 
 
 def _path(name: str) -> str:
