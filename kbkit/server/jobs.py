@@ -31,17 +31,11 @@ _POLL_SECONDS = 0.5
 class Jobs:
     """The jobs of a workspace; of several processes, only the one with its lock runs a job."""
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        *,
-        tasks: Mapping[str, JobTask] | None = None,
-        workers: int = WORKERS,
-    ) -> None:
+    def __init__(self, workspace: Workspace, *, tasks: Mapping[str, JobTask] = TASKS) -> None:
         self._workspace = workspace
         self._stores: Stores = stores_of(workspace)
-        self._tasks = TASKS if tasks is None else tasks
-        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="kbkit-job")
+        self._tasks = tasks
+        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="kbkit-job")
         self._closing = threading.Event()
         self._changed = threading.Condition()
 
@@ -87,7 +81,7 @@ class Jobs:
             job = job_table.get(transaction, job_id)
             job_table.cancel(transaction, job_id)
             if job.state in (JobState.QUEUED, JobState.INTERRUPTED):
-                self._record_end(transaction, job_id, JobState.CANCELLED)
+                self._end(transaction, job_id, JobState.CANCELLED)
         self._notify()
         return self.get(job_id)
 
@@ -121,13 +115,12 @@ class Jobs:
     def _run_locked(self, job_id: str) -> None:
         with self._stores.database.write() as transaction:
             job = job_table.begin(transaction, job_id)
+            if job.state.ended:
+                return
+            if job_table.is_cancelled(transaction, job_id):
+                self._end(transaction, job_id, JobState.CANCELLED)
+                return
             arguments = job_table.arguments_of(transaction, job_id)
-            cancelled = job_table.is_cancelled(transaction, job_id)
-        if job.state.ended:
-            return
-        if cancelled:
-            self._end(job_id, JobState.CANCELLED)
-            return
         watch = _TaskWatch(self._stores, job_id, self._closing)
         state, outcome = JobState.FAILED, dict[str, Any]()
         try:
@@ -146,12 +139,9 @@ class Jobs:
             log.error("job %s (%s) failed", job_id, job.kind, exc_info=error)
             outcome = {"problem": JobError("ServerError", "the server failed; its log says why")}
         watch.write_progress()
-        self._end(job_id, state, **outcome)
+        self._stores.database.commit(self._end, job_id, state, **outcome)
 
-    def _end(self, job_id: str, state: JobState, **outcome: Any) -> None:
-        self._stores.database.commit(self._record_end, job_id, state, **outcome)
-
-    def _record_end(
+    def _end(
         self, transaction: Transaction, /, job_id: str, state: JobState, **outcome: Any
     ) -> None:
         """Record the end of a job; uploaded files stay so that it can be resumed."""
@@ -172,13 +162,8 @@ class _TaskWatch:
         self._progress: Progress | None = None
         self._written_at = float("-inf")
         self._checked_at = time.monotonic()
-        self._cancelled = self._stopped = False
-
-    @property
-    def state(self) -> JobState:
-        if self._cancelled:
-            return JobState.CANCELLED
-        return JobState.INTERRUPTED if self._stopped else JobState.DONE
+        self.state = JobState.DONE
+        """State of the job when its task returns."""
 
     def report(self, progress: Progress) -> None:
         self._progress = progress.brief()
@@ -191,9 +176,10 @@ class _TaskWatch:
             self._progress, self._written_at = None, time.monotonic()
 
     def stop(self) -> bool:
-        now = time.monotonic()
-        if not self._cancelled and now - self._checked_at >= _POLL_SECONDS:
-            self._checked_at = now
-            self._cancelled = self._database.look_up(job_table.is_cancelled, self._id)
-        self._stopped = self._cancelled or self._closing.is_set()
-        return self._stopped
+        if self._closing.is_set() and self.state is JobState.DONE:
+            self.state = JobState.INTERRUPTED
+        if time.monotonic() - self._checked_at >= _POLL_SECONDS:
+            self._checked_at = time.monotonic()
+            if self._database.look_up(job_table.is_cancelled, self._id):
+                self.state = JobState.CANCELLED
+        return self.state is not JobState.DONE
