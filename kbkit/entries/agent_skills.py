@@ -44,7 +44,6 @@ class Skill(NamedTuple):
 
 
 def skill_files(stored: StoredEntry) -> dict[str, bytes]:
-    title = title_of(stored)
     files: dict[str, bytes] = {}
     renamed: dict[str, str] = {}
     for path, data in stored.files.items():
@@ -63,49 +62,36 @@ def skill_files(stored: StoredEntry) -> dict[str, bytes]:
     if len(body) > _MAX_BODY_LENGTH:
         files[_LONG] = body.encode()
         metadata["prompt"] = _LONG
-        body = f"# {title}\n\nRead [how it is done]({_LONG}) first.\n"
+        body = f"# {title_of(stored)}\n\nRead [how it is done]({_LONG}) first.\n"
     if README in stored.files:
         files[_README] = _with_names(_text(stored.files[README]), renamed).encode()
-    files[FILE] = (_front_matter(stored, metadata) + body).encode()
-    return files
-
-
-def _front_matter(stored: StoredEntry, metadata: Mapping[str, str]) -> str:
-    skill = stored.skill
-    extra = {key: _line(value) for key, value in skill.extra.items() if isinstance(value, str)}
-    compatibility = extra.get("compatibility", "")[: _LIMITS["compatibility"]].strip()
-    front = {
-        "name": stored.slug,
-        "description": _cut(_line(skill.description) or title_of(stored), _LIMITS["description"]),
-        "license": extra.get("license", ""),
-        "compatibility": compatibility,
-        "allowed-tools": extra.get("allowed-tools", ""),
-    }
+    description = _line(stored.skill.description) or title_of(stored)
+    front = {"name": stored.slug, "description": _cut(description, _LIMITS["description"])}
+    for key in _TOP_KEYS:
+        if isinstance(value := stored.skill.extra.get(key), str):
+            front[key] = _line(value)[: _LIMITS.get(key)].strip()
     lines = [f"{key}: {_quote(value)}" for key, value in front.items() if value]
-    lines.append("metadata:")
-    lines += [f"  {scalar(key)}: {_quote(value)}" for key, value in metadata.items()]
-    return "\n".join(["---", *lines, "---", "", ""])
+    own = [f"  {scalar(key)}: {_quote(value)}" for key, value in metadata.items()]
+    head = "\n".join(["---", *lines, "metadata:", *own, "---", "", ""])
+    files[FILE] = f"{head}{body}".encode()
+    return files
 
 
 def _metadata(stored: StoredEntry) -> dict[str, str]:
     skill = stored.skill
-    metadata_values = skill.extra.get("metadata")
-    values = {**skill.extra, **(metadata_values if isinstance(metadata_values, dict) else {})}
+    values = skill.extra.get("metadata")
     metadata = {
         key: _line(str(value))
-        for key, value in values.items()
+        for key, value in (skill.extra | (values if isinstance(values, dict) else {})).items()
         if key not in (*_TOP_KEYS, "metadata")
         and value is not None
         and not isinstance(value, dict | list)
     }
-    tags = ", ".join(_line(tag.replace(",", " ")) for tag in skill.tags)
-    own = {
-        "title": title_of(stored),
-        "tags": tags,
-        "category": skill.category,
-        "status": skill.status.value,
-    }
-    return {key: value for key, value in {**metadata, **own}.items() if value and key}
+    metadata["title"] = title_of(stored)
+    metadata["tags"] = ", ".join(_line(tag.replace(",", " ")) for tag in skill.tags)
+    metadata["category"] = skill.category
+    metadata["status"] = skill.status.value
+    return {key: value for key, value in metadata.items() if value and key}
 
 
 def find_skills(folder: Path) -> list[Path]:
@@ -139,8 +125,7 @@ def read_skill_folder(place: Path) -> Skill:
         name = _check_name(mapping, place.name)
         values, extra = _values(mapping, name)
     pairs = tuple((new, old) for old, new in _FOLDERS)
-    metadata = dict(extra.get("metadata", {}))
-    is_long = metadata.pop("prompt", "") == _LONG and _LONG in files
+    is_long = extra["metadata"].pop("prompt", "") == _LONG and _LONG in files
     entry: dict[str, bytes] = {}
     renamed: dict[str, str] = {}
     for path, data in files.items():
@@ -156,7 +141,7 @@ def read_skill_folder(place: Path) -> Skill:
         entry[PROMPT] = prompt.encode()
     if README in entry:
         entry[README] = _with_names(_text(entry[README]), renamed).encode()
-    extra = {key: value for key, value in {**extra, "metadata": metadata}.items() if value}
+    extra = {key: value for key, value in extra.items() if value}
     return Skill(slug_of(name) if slug_fault(name) else name, values, extra, entry)
 
 
@@ -201,8 +186,6 @@ def _values(mapping: YamlMapping, name: str) -> tuple[dict[str, Any], dict[str, 
         raise mapping.fault(("metadata",), "must be a mapping of strings")
     remaining = {key: _flat(value) for key, value in metadata.items()}
     status = remaining.pop("status", "")
-    if status not in tuple(EntryStatus):
-        status = EntryStatus.ACTIVE.value
     tags = [" ".join(tag.split()) for tag in remaining.pop("tags", "").split(",")]
     title = remaining.pop("title", "") or name.replace("-", " ").capitalize()
     values = {
@@ -210,7 +193,7 @@ def _values(mapping: YamlMapping, name: str) -> tuple[dict[str, Any], dict[str, 
         "description": description,
         "tags": list(dict.fromkeys(filter(None, tags)))[:MAX_TAGS],
         "category": _cut(remaining.pop("category", ""), MAX_TITLE_LENGTH),
-        "status": status,
+        "status": status if status in tuple(EntryStatus) else EntryStatus.ACTIVE.value,
     }
     extra: dict[str, Any] = {key: _string(mapping, key) for key in _TOP_KEYS}
     unknown = {
@@ -219,7 +202,7 @@ def _values(mapping: YamlMapping, name: str) -> tuple[dict[str, Any], dict[str, 
         if key not in ("name", "description", "metadata", *_TOP_KEYS)
     }
     extra["metadata"] = {key: value for key, value in {**unknown, **remaining}.items() if value}
-    return values, {key: value for key, value in extra.items() if value}
+    return values, extra
 
 
 def entry_files(

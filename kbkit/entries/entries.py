@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from kbkit import models
 from kbkit.entries import agent_skills, folders, learning
@@ -157,7 +157,7 @@ class Entries:
             InvalidPathError: The slug or a path is invalid.
             PathExistsError: The slug is taken.
         """
-        cleaned = check_values(
+        values, texts = _check(
             title=title,
             description=description,
             tags=tags,
@@ -171,18 +171,17 @@ class Entries:
             folders.check_slug(slug)
         with self._store.hold_lock():
             used_slugs = {each.name.casefold() for each in self.path.glob("*")}
-            new_slug = slug or folders.slug_of(cleaned["title"], used_slugs)
+            new_slug = slug or folders.slug_of(values["title"], used_slugs)
             ids = self._index.ids().values()
             now = datetime.now(UTC)
-            values = {key: value for key, value in cleaned.items() if key not in _TEXTS}
             values |= {
                 "id": folders.unique(new_slug, ids),
                 "source": models.EntrySource.MANUAL.value,
                 "created_at": now,
                 "updated_at": now,
             }
-            texts = {name: cleaned[key].encode() for key, name in _TEXTS.items() if cleaned[key]}
-            self._store.place(new_slug, {NAME: new_skill(values).encode(), **texts, **extras})
+            written = {name: text for name, text in texts.items() if text}
+            self._store.place(new_slug, {NAME: new_skill(values).encode(), **written, **extras})
         return self._update_index(new_slug)
 
     def update(
@@ -219,31 +218,24 @@ class Entries:
             VersionConflictError: Another change came first.
             EntryFormatError: Its ``skill.yaml`` cannot be read or changed.
         """
-        arguments = {
-            "title": title,
-            "description": description,
-            "tags": tags,
-            "category": category,
-            "status": status,
-            "prompt": prompt,
-            "readme": readme,
-        }
-        changes = check_values(
-            **{key: value for key, value in arguments.items() if value is not None}
+        values, texts = _check(
+            title=title,
+            description=description,
+            tags=tags,
+            category=category,
+            status=status,
+            prompt=prompt,
+            readme=readme,
         )
         extras = check_files(files or {})
         with self._store.hold_lock():
             stored = self._store.read_entry(slug)
             check_version(slug, stored.version, if_match)
-            texts = {name: changes[key].encode() for key, name in _TEXTS.items() if key in changes}
-            data_by_path: dict[str, bytes | None] = {**texts, **extras}
-            for path, data in data_by_path.items():
+            for path, data in extras.items():
                 if data is None and path not in stored.files:
                     raise MissingPathError(f"{slug}/{path}: no such file or folder")
-            changed = {
-                path: data for path, data in data_by_path.items() if stored.files.get(path) != data
-            }
-            values = {key: value for key, value in changes.items() if key not in _TEXTS}
+            new_files = {**texts, **extras}.items()
+            changed = {path: data for path, data in new_files if stored.files.get(path) != data}
             text = edit_yaml(stored.skill.text, values)
             if changed or text != stored.skill.text:
                 text = edit_yaml(text, {"updated_at": datetime.now(UTC)})
@@ -492,7 +484,12 @@ class Entries:
         return f"<Entries in {str(self.path)!r}>"
 
 
-_TEXTS = {"prompt": PROMPT, "readme": README}
+def _check(**arguments: Any) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Return values for ``skill.yaml`` and files of text, without omitted ones."""
+    values = check_values(**{key: each for key, each in arguments.items() if each is not None})
+    names = {"prompt": PROMPT, "readme": README}
+    texts = {name: values.pop(key).encode() for key, name in names.items() if key in values}
+    return values, texts
 
 
 def _check_prompt(prompt: str) -> str:

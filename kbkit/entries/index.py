@@ -145,8 +145,7 @@ class EntryIndex(FolderIndex):
         documents = [
             document_of(stored)
             for slug, stored in entries.items()
-            if slug in moved
-            or slug in new_slugs
+            if slug in new_slugs
             or records[slug].version != stored.version
             or not records[slug].document_id
         ]

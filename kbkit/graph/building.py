@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import dropwhile, islice
 
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.graph import extraction
@@ -71,8 +72,7 @@ def build_waiting(
 
 
 def build_small(stores: Stores, kb_id: str) -> None:
-    is_small = stores.database.look_up(corpus.count_chunks, kb_id) <= SMALL
-    if is_small:
+    if stores.database.look_up(corpus.count_chunks, kb_id) <= SMALL:
         build_waiting(stores, [kb_id])
 
 
@@ -225,8 +225,8 @@ class _Build:
         described: dict[str, tuple[str, str]] = {}
         for id_ in sorted(ids):
             counts = types.get(id_) or Counter({EntityType.NAME: 1})
-            top_type = max(counts, key=lambda kind: (counts[kind], kind.value))
-            type_ = curated.get(self._names.get(id_, ""), top_type.value)
+            top_type = max((count, kind.value) for kind, count in counts.items())[1]
+            type_ = curated.get(self._names.get(id_, ""), top_type)
             described[id_] = (type_, first_sentence(texts.get(defining.get(id_, -1), "")))
         return described
 
@@ -238,10 +238,9 @@ def _source_names(document: extraction.DocumentNames) -> str:
 
 
 def first_sentence(markdown: str) -> str:
-    lines = [line for line in markdown.splitlines() if line.strip()]
-    while lines and lines[0].lstrip().startswith("#"):
-        lines.pop(0)
-    text = plain_text("\n".join(lines[:6]))
+    lines = filter(str.strip, markdown.splitlines())
+    below_headings = dropwhile(lambda line: line.lstrip().startswith("#"), lines)
+    text = plain_text("\n".join(islice(below_headings, 6)))
     if end := _SENTENCE_END.search(text, _MIN_SENTENCE):
         text = text[: end.end()]
     return text if len(text) <= _MAX_LENGTH else text[: _MAX_LENGTH - 1] + "…"

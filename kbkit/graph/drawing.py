@@ -220,10 +220,28 @@ def drawing(
     visible = nodes[:limit]
     total = len(visible) if len(visible) < limit else total
     visible_set = {*visible}
-    lines = [edge for edge in edges if edge.source in visible_set and edge.target in visible_set]
-    return _layout(
-        visible, _strongest(lines, len(visible)), strengths, labels, total=total, before=before
+    drawn = _strongest(
+        [edge for edge in edges if edge.source in visible_set and edge.target in visible_set],
+        len(visible),
     )
+    strongest = max((strengths[node] for node in visible), default=0.0) or 1.0
+    radii = {
+        node: round(SMALLEST + (LARGEST - SMALLEST) * (strengths[node] / strongest) ** 0.5, 1)
+        for node in visible
+    }
+    places = positions(
+        {node.key: radius for node, radius in radii.items()},
+        [(edge.source.key, edge.target.key, edge.weight) for edge in drawn],
+        {node.key: place for node, place in before.items()},
+    )
+    order = sorted(visible, key=lambda node: (-strengths[node], node.key))
+    numbers = {node: number for number, node in enumerate(order)}
+    placed = [LayoutNode(node, *labels[node], *places[node.key], radii[node]) for node in order]
+    lines = [
+        LayoutEdge(numbers[edge.source], numbers[edge.target], edge.name, round(edge.weight, 3))
+        for edge in drawn
+    ]
+    return GraphLayout(tuple(placed), tuple(lines), total)
 
 
 def _strongest(edges: Sequence[Edge], nodes: int) -> list[Edge]:
@@ -235,35 +253,6 @@ def _strongest(edges: Sequence[Edge], nodes: int) -> list[Edge]:
             strongest.append(edge)
             degree.update((edge.source, edge.target))
     return strongest
-
-
-def _layout(
-    nodes: Sequence[Target],
-    edges: Sequence[Edge],
-    strengths: Mapping[Target, float],
-    labels: Mapping[Target, tuple[str, str]],
-    *,
-    total: int,
-    before: Mapping[Target, Place],
-) -> GraphLayout:
-    strongest = max((strengths[node] for node in nodes), default=0.0) or 1.0
-    radii = {
-        node: round(SMALLEST + (LARGEST - SMALLEST) * (strengths[node] / strongest) ** 0.5, 1)
-        for node in nodes
-    }
-    places = positions(
-        {node.key: radius for node, radius in radii.items()},
-        [(edge.source.key, edge.target.key, edge.weight) for edge in edges],
-        {node.key: place for node, place in before.items()},
-    )
-    order = sorted(nodes, key=lambda node: (-strengths[node], node.key))
-    numbers = {node: number for number, node in enumerate(order)}
-    placed = [LayoutNode(node, *labels[node], *places[node.key], radii[node]) for node in order]
-    lines = [
-        LayoutEdge(numbers[edge.source], numbers[edge.target], edge.name, round(edge.weight, 3))
-        for edge in edges
-    ]
-    return GraphLayout(tuple(placed), tuple(lines), total)
 
 
 Reached = tuple[Target, int, Edge | None]

@@ -99,13 +99,10 @@ class _Finder:
             ):
                 # a name in capitals may be a well-known abbreviation or an emphasised word
                 factor = 0.3 if entity.name.isupper() and entity.name.isalpha() else 1.0
-                yield _gap(
-                    GapKind.UNDESCRIBED,
-                    entity,
-                    f"{entity.documents} documents mention it ({entity.chunks} passages), and none "
-                    "describes it",
-                    entity.documents * factor + log1p(entity.chunks),
-                )
+                mentions = f"{entity.documents} documents mention it ({entity.chunks} passages)"
+                weight = entity.documents * factor + log1p(entity.chunks)
+                reason = f"{mentions}, and none describes it"
+                yield _gap(GapKind.UNDESCRIBED, entity, reason, weight)
 
     def unlinked(self) -> Iterator[Gap]:
         all_entities, documents_of = self._counted
@@ -120,13 +117,10 @@ class _Finder:
                 and entity.chunks >= MIN_CHUNKS
                 and defining.issuperset(documents_of.get(entity.id, ()))
             ):
-                yield _gap(
-                    GapKind.UNLINKED,
-                    entity,
-                    f"described, and named in {entity.chunks} passages of its own document, but no "
-                    "other document mentions it",
-                    log1p(entity.chunks) * (0.5 if entity.id in parts else 1.0),
-                )
+                passages = f"{entity.chunks} passages of its own document"
+                reason = f"described, and named in {passages}, but no other document mentions it"
+                weight = log1p(entity.chunks) * (0.5 if entity.id in parts else 1)
+                yield _gap(GapKind.UNLINKED, entity, reason, weight)
 
     def unanswered(self) -> Iterator[Gap]:
         by_id = {entity.id: entity for entity in self._counted[0]}
@@ -139,13 +133,10 @@ class _Finder:
         for id_, bad in queries_of.items():
             subject = f"{len(bad)} questions about it were" if len(bad) > 1 else "a question was"
             example = max(bad, key=lambda query: (query.raters, -query.best, query.query))
-            yield _gap(
-                GapKind.UNANSWERED,
-                by_id[id_],
-                f"{subject} answered badly (rated {example.best} at best): {example.query!r}",
-                sum(query.raters * (3 - query.best) for query in bad),
-                tuple(dict.fromkeys(query.chunk for query in bad if query.chunk)),
-            )
+            reason = f"{subject} answered badly (rated {example.best} at best): {example.query!r}"
+            weight = sum(query.raters * (3 - query.best) for query in bad)
+            start = tuple(dict.fromkeys(query.chunk for query in bad if query.chunk))
+            yield _gap(GapKind.UNANSWERED, by_id[id_], reason, weight, start)
 
     def missing(self) -> Iterator[Gap]:
         for note in indexed_files.missing(self._transaction) if FILES in self._kb_ids else ():
@@ -174,15 +165,10 @@ class _Finder:
         for entity in self._counted[0]:
             is_distinctive = entity.chunks >= MIN_CHUNKS and _is_distinctive(entity)
             if entity.id not in related_ids and (entity.by_hand or is_distinctive):
-                where = (
-                    f"named in {entity.chunks} passages" if entity.chunks else "made by a person"
-                )
-                yield _gap(
-                    GapKind.ORPHAN,
-                    entity,
-                    f"{where}, but without relations",
-                    entity.documents + log1p(entity.chunks) + 10 * entity.by_hand,
-                )
+                named = f"named in {entity.chunks} passages"
+                reason = f"{named if entity.chunks else 'made by a person'}, but without relations"
+                weight = entity.documents + log1p(entity.chunks) + 10 * entity.by_hand
+                yield _gap(GapKind.ORPHAN, entity, reason, weight)
 
 
 def named_in(query: str, entities: Collection[str]) -> set[str]:
