@@ -114,15 +114,13 @@ _STATEMENTS = TypeAdapter(Annotated[list[_Statement], Field(min_length=1)])
 
 def quote_passages(passages: Sequence[Passage]) -> str:
     mark = quotation_mark()
-    parts = [
-        f"What stands between <{mark}> and </{mark}> is a passage, under its number.",
-        *(
-            f"[{n}]\n<{mark}>\n{_format_passage(passage)}\n</{mark}>"
-            for n, passage in enumerate(passages, 1)
-        ),
-        "Give the JSON object.",
-    ]
-    return "\n\n".join(parts)
+    parts = [f"What stands between <{mark}> and </{mark}> is a passage, under its number."]
+    for number, passage in enumerate(passages, 1):
+        section = plain(" > ".join(passage.chunk.heading_path))[:_SECTION_LENGTH]
+        head = f"title: {plain(passage.document.title)[:_TITLE_LENGTH]}"
+        head += f"\nsection: {section}" if passage.chunk.heading_path else ""
+        parts.append(f"[{number}]\n<{mark}>\n{head}\n\n{passage.chunk.text}\n</{mark}>")
+    return "\n\n".join([*parts, "Give the JSON object."])
 
 
 def read(answer: str, numbers: Sequence[int]) -> tuple[dict[int, list[Any]], list[str]]:
@@ -177,31 +175,31 @@ def annotations_of(
         canonical = by_spelling.get(name.casefold())
         if canonical is not None or name.casefold() not in folded:
             return canonical or ""
-        names = [m.name for m in gazetteer.find(name) if m.end - m.start == len(name)]
-        return names[0] if names else name
+        wholes = (m.name for m in gazetteer.find(name) if m.end - m.start == len(name))
+        return next(wholes, name)
 
     annotations: list[Annotation] = []
     for statement in statements:
         start, end = _span(text, statement["quote"])
         is_whole = (start, end) == (0, len(text))
-        names_here = {} if is_whole else {m.name: None for m in mentions if start <= m.start < end}
-        names_in_text = {m.name: None for m in gazetteer.find(statement["normalized_text"])}
-        names_here |= {name: None for name in names_in_text if name in mentioned}
-        names_here |= dict.fromkeys(filter(None, map(canonical_name, statement["entities"])))
+        names = [m.name for m in mentions if start <= m.start < end and not is_whole]
+        in_text = (m.name for m in gazetteer.find(statement["normalized_text"]))
+        names += [name for name in in_text if name in mentioned]
+        names += filter(None, map(canonical_name, statement["entities"]))
         related = tuple(
             StatedRelation(*ends)
             for source, name, target in statement.get("relations", ())
             if all(ends := (canonical_name(source), name, canonical_name(target)))
             and ends[0] != ends[2]
         )
-        names_here |= {name: None for one in related for name in (one.source, one.target)}
+        names += [name for one in related for name in (one.source, one.target)]
         annotations.append(
             Annotation(
                 text=text[start:end],
                 normalized_text=statement["normalized_text"],
                 frame=StatementType(statement["frame"]) if statement["frame"] else None,
                 domains=tuple(statement["domains"]),
-                entities=tuple(names_here),
+                entities=tuple(dict.fromkeys(names)),
                 problems=tuple(statement["problems"]),
                 resolutions=tuple(statement["resolutions"]),
                 contexts=tuple(statement["contexts"]),
@@ -223,21 +221,12 @@ def bare(passage: Passage) -> list[dict[str, Any]]:
     return [dict(_Statement.model_construct(normalized_text=line, confidence=0.0))]
 
 
-def _format_passage(passage: Passage) -> str:
-    lines = [f"title: {plain(passage.document.title)[:_TITLE_LENGTH]}"]
-    if passage.chunk.heading_path:
-        section = plain(" > ".join(passage.chunk.heading_path))
-        lines.append(f"section: {section[:_SECTION_LENGTH]}")
-    return "\n".join([*lines, "", passage.chunk.text])
-
-
 def _problems(error: ValidationError | RecursionError) -> str:
     if isinstance(error, RecursionError):
         return "is nested too deeply"
-    errors = [
-        f"{'.'.join(map(str, fault['loc']))}: {fault_reason(fault)}" for fault in error.errors()[:3]
-    ]
-    return plain("; ".join(errors))[:300]
+    faults = error.errors()[:3]
+    reasons = [f"{'.'.join(map(str, each['loc']))}: {fault_reason(each)}" for each in faults]
+    return plain("; ".join(reasons))[:300]
 
 
 def _span(text: str, quote: str) -> tuple[int, int]:

@@ -6,6 +6,7 @@ capitalized words within a sentence and texts of links are candidates.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -227,9 +228,7 @@ def names_of(document: Document) -> list[Name]:
             best[key] = mark
     ranked = sorted(best.values(), key=lambda mark: mark.rank)  # stable: in order of the text
     limit = max(MAX_NAMES, len(document.content) // _CHARACTERS_PER_NAME)
-    names = dict.fromkeys(mark.name.name for mark in ranked[:limit])
-    by_name = {mark.name.name: mark.name for mark in reversed(ranked)}
-    return [by_name[name] for name in names]
+    return [mark.name for mark in ranked[:limit]]
 
 
 def _marks(document: Document) -> Iterator[Mark]:
@@ -329,20 +328,18 @@ def _heading_names(
 
 def _anchor_names(text: str, anchor: str) -> Iterator[Mark]:
     match = _SPHINX.fullmatch(anchor)
-    bare = match["rest"] if match else anchor
-    std = match["std"] if match else ""
-    flags = FLAG.findall(text)
-    if not flags and match and match["flag"]:
-        flags = _DIGIT_FLAG.findall(text)
-    if match and (match["term"] or std == "term"):
+    roles = match.groupdict("") if match else defaultdict[str, str](str, rest=anchor)
+    bare, std = roles["rest"], roles["std"]
+    flags = FLAG.findall(text) or (_DIGIT_FLAG.findall(text) if roles["flag"] else [])
+    if roles["term"] or std == "term":
         for part in names_in_term(text):
             yield definition(part, EntityType.TERM, anchor)
-    elif flags and (text.startswith("-") or (match and match["flag"])):
+    elif flags and (text.startswith("-") or roles["flag"]):
         for flag in flags[:4]:
             yield definition(flag, EntityType.FLAG, anchor)
-    elif match and match["envvar"]:
+    elif roles["envvar"]:
         yield definition(bare, EntityType.VARIABLE, anchor)
-    elif match and match["module"] and IDENTIFIER.fullmatch(bare):
+    elif roles["module"] and IDENTIFIER.fullmatch(bare):
         yield definition(bare, EntityType.SYMBOL, anchor)
     elif std and (word := IDENTIFIER.match(text)):
         yield definition(word[0], _STD_KINDS.get(std, EntityType.NAME), anchor)

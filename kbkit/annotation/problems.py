@@ -222,10 +222,7 @@ def _whole(text: str, reading: Reading, type_: StatementType | None) -> str:
 
 
 def _statement_text(text: str, sentences: Sequence[Sentence]) -> str:
-    parts = []
-    for sentence in sentences:
-        clean = without_text_anchor(text[sentence.start : sentence.end])[0]
-        parts.append(
-            " ".join(inline_text(" ".join(_MARKS.sub("", clean.replace("\0", "")).split())).split())
-        )
+    cleaned = (without_text_anchor(text[each.start : each.end])[0] for each in sentences)
+    plain = (" ".join(_MARKS.sub("", each.replace("\0", "")).split()) for each in cleaned)
+    parts = (" ".join(inline_text(each).split()) for each in plain)
     return _cut(" ".join(filter(None, parts)), _MAX_STATEMENT_LENGTH)

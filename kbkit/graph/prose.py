@@ -100,18 +100,14 @@ _LIST = re.compile(rf"\s*(?:,|,?\s+(?:or|and))(?:\s+(?:an?|the))?\s+{_NAME}")
 _NEGATION = re.compile(r"\b(?:not|never|cannot|without|rather|no|nor|neither|unless)\b|n['’]t\b")
 _LISTED = frozenset({"raises", "contains", "requires", "returns", "handles", "inherits"})
 
+_SUBJECT = rf"{_NAME}{_KIND}{_HELPERS}\s+"
+_BEING = r"(?:is|are|was|were|be|been|gets?)(?:\s+\w+ly)?\s+"
 _ACTIVE = [
-    (relation, re.compile(rf"{_NAME}{_KIND}{_HELPERS}\s+(?:{active}){_ARTICLE}\s+{_NAME}"))
+    (relation, re.compile(rf"{_SUBJECT}(?:{active}){_ARTICLE}\s+{_NAME}"))
     for relation, active in _VERBS["active"].items()
 ]
 _PASSIVE = [
-    (
-        relation,
-        re.compile(
-            rf"{_NAME}{_KIND}{_HELPERS}\s+(?:is|are|was|were|be|been|gets?)(?:\s+\w+ly)?\s+"
-            rf"(?:{passive})\s+by{_ARTICLE}\s+{_NAME}"
-        ),
-    )
+    (relation, re.compile(rf"{_SUBJECT}{_BEING}(?:{passive})\s+by{_ARTICLE}\s+{_NAME}"))
     for relation, passive in _VERBS["passive"].items()
 ]
 _PARTS = {
@@ -178,14 +174,8 @@ class SectionNames:
             for start in range(1, len(parts)):
                 suffix = ".".join(parts[start:])
                 self._suffixes[suffix] = None if suffix in self._suffixes else id_
-        self._plain = sorted(
-            (
-                (name, id_)
-                for id_, name in entities.items()
-                if len(name) > 3 and _stands_alone(name)
-            ),
-            key=lambda pair: (-len(pair[0]), pair),
-        )[:_MAX_NAMES]
+        names = [(name, id_) for id_, name in entities.items() if _stands_alone(name)]
+        self._plain = sorted(names, key=lambda pair: (-len(pair[0]), pair))[:_MAX_NAMES]
 
     def may(self, source: str, relation: str, target: str) -> bool:
         if relation != "returns":
@@ -235,12 +225,8 @@ _MARKS_OF_SPANS = str.maketrans("", "", "`*\\")
 
 
 def _stands_alone(name: str) -> bool:
-    return (
-        " " in name
-        or "-" in name[1:]
-        or not name.islower()
-        or any(c in name for c in "._:/0123456789")
-    )
+    marked = " " in name or "-" in name[1:] or any(c in name for c in "._:/0123456789")
+    return len(name) > 3 and (marked or not name.islower())
 
 
 @lru_cache(maxsize=20_000)
