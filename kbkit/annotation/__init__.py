@@ -4,8 +4,9 @@ A new document may define a name that old ones use, so chunks that contain an ad
 are annotated again. The result equals that of annotating all chunks.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Protocol
 
 from kbkit.annotation.gazetteer import NameGazetteer
@@ -73,13 +74,21 @@ class AnnotationMaker:
     ) -> int:
         if not self._read_names(stop):
             return 0
+        fingerprint = self.annotator.fingerprint
         with self.database.read() as transaction:
             names = subjects.given_names(transaction, self.kb_id)
             old_surfaces = subjects.annotated_with(transaction, self.kb_id)
-        gazetteer = NameGazetteer(names, {spec.name: spec.aliases for spec in self.curated})
-        stale = self._holding(gazetteer.changes_since(old_surfaces))
+            gazetteer = NameGazetteer(names, {spec.name: spec.aliases for spec in self.curated})
+            changed = gazetteer.changes_since(old_surfaces)
+            texts = chunk_annotations.iter_texts(transaction, self.kb_id, fingerprint)
+            stale = [seq for seq, text in texts if changed(text)] if changed else []
+        lacking = batches(
+            self.database,
+            lambda tx: chunk_annotations.lacking(tx, self.kb_id, fingerprint, self.at_once),
+        )
         done, total = 0, len(stale) + self.count_left()
-        for seqs in self._parts(stale):
+        starts = range(0, len(stale), self.at_once)
+        for seqs in chain((stale[start : start + self.at_once] for start in starts), lacking):
             if stop():
                 return done
             done += self._annotate(seqs, gazetteer)
@@ -106,23 +115,6 @@ class AnnotationMaker:
                 knowledge_bases.get_by_id(transaction, self.kb_id)
                 subjects.put_names(transaction, self.kb_id, REVISION, names)
         return True
-
-    def _holding(self, changed: Callable[[str], bool] | None) -> list[int]:
-        if changed is None:
-            return []
-        annotator = self.annotator.fingerprint
-        with self.database.read() as transaction:
-            texts = chunk_annotations.iter_texts(transaction, self.kb_id, annotator)
-            return [seq for seq, text in texts if changed(text)]
-
-    def _parts(self, stale: Sequence[int]) -> Iterable[Sequence[int]]:
-        for start in range(0, len(stale), self.at_once):
-            yield stale[start : start + self.at_once]
-        fingerprint = self.annotator.fingerprint
-        yield from batches(
-            self.database,
-            lambda tx: chunk_annotations.lacking(tx, self.kb_id, fingerprint, self.at_once),
-        )
 
     def _annotate(self, seqs: Sequence[int], gazetteer: NameGazetteer) -> int:
         chunks = self.database.look_up(reading.get_chunks, seqs)

@@ -14,10 +14,10 @@ from kbkit.entries.skill_file import VOTES, vote_lines
 from kbkit.entries.store import EntryStore, FolderState, StoredEntry, document_of, record_of
 from kbkit.errors import FilesError
 from kbkit.files.folder import time_of
-from kbkit.files.index import TICK, FolderIndex, improve, put_documents, sum_reports
+from kbkit.files.index import TICK, FolderIndex, improve, in_batches, put_documents, sum_reports
 from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base import KnowledgeBase, handle_of
-from kbkit.models import EntrySource, EntryStatus, EntrySyncReport, Problem, Progress, Vote
+from kbkit.models import EntrySource, EntryStatus, EntrySyncReport, Problem, Vote
 from kbkit.models.files import ENTRIES, SyncReport
 from kbkit.models.values import TargetKind
 from kbkit.runtime.progress import OnProgress
@@ -89,16 +89,11 @@ class EntryIndex(FolderIndex):
                     ratings.remove(transaction, kb.id, rating_id)
         changed, deleted = _changes(self.records(), self.store.states(lambda slug, why: None))
         report, before = SyncReport(), handle_of(kb).row().version
-        for start in range(0, max(1, len(changed)), _BATCH):
-            if stop():
-                break
-            batch = changed[start : start + _BATCH]
-            is_last = start + _BATCH >= len(changed)
+        for batch in in_batches(changed, _BATCH, on_progress, stop):
+            is_last = batch[-1:] == changed[-1:]
             # deletions come last, since a folder may have been renamed
             batch_report = self._store_part(kb, batch, deleted if is_last else (), deleted)
             report = sum_reports(report, batch_report)
-            if on_progress is not None and batch:
-                on_progress(Progress("store", start + len(batch), len(changed), batch[-1]))
         if handle_of(kb).row().version != before:  # a vote changes no document
             improve(kb, [*report.added, *report.updated], on_progress, stop)
         return report
@@ -124,8 +119,7 @@ class EntryIndex(FolderIndex):
                 entries[slug] = self.store.read_entry(slug)
             except FilesError as error:
                 reason = str(error).removeprefix(f"{slug}/").removeprefix(f"{slug}: ")
-                state = self.store.state(slug)
-                if state is not None:
+                if (state := self.store.state(slug)) is not None:
                     record = records.get(slug) or _unread(slug, state)
                     faults.append(
                         record._replace(

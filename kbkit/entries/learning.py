@@ -225,14 +225,13 @@ def find(index: EntryIndex, prompt: str, limit: int) -> list[Found]:
 
 
 def context(index: EntryIndex, prompt: str, limit: int, tokens: int) -> Context:
-    start = time.perf_counter()
-    mark = quotation_mark()
+    start, mark = time.perf_counter(), quotation_mark()
     entries = find(index, prompt, limit)
     remaining = tokens - count_tokens(_block(len(entries), mark, "")) - 2
     pieces: list[ContextPiece] = []
-    for entry in entries:
-        number = len(pieces) + 1
-        text = _item(number, entry)
+    for number, entry in enumerate(entries, 1):
+        first, *details = entry.lines
+        text = "\n".join([f"{number}. {first}", *(f"   {line}" for line in details)])
         if (size := count_tokens(f"{text}\n")) > remaining:
             break
         remaining -= size
@@ -249,8 +248,7 @@ def context(index: EntryIndex, prompt: str, limit: int, tokens: int) -> Context:
 
 def _lines(index: EntryIndex, record: EntryRecord) -> tuple[str, ...]:
     rating = EntryRating(record.average, record.votes)
-    vote_text = f" {rating.average:g} ({pluralize(rating.count, 'vote')})"
-    votes = vote_text if rating.count else ""
+    votes = f" {rating.average:g} ({pluralize(rating.count, 'vote')})" if rating.count else ""
     title = cut(one_line(record.title), _TITLE_TOKENS)
     head = f"{title} ({record.slug}) {rating.stars}{votes}".strip()
     files = [
@@ -259,11 +257,11 @@ def _lines(index: EntryIndex, record: EntryRecord) -> tuple[str, ...]:
         if not item.is_folder and not item.path.endswith((f"/{NAME}", f"/{VOTES}"))
     ]
     more = f" and {len(files) - _MAX_FILES} more" if len(files) > _MAX_FILES else ""
-    lines = [head, cut(one_line(record.description), _DESCRIPTION_TOKENS)]
-    if files:
-        names = one_line(", ".join(files[:_MAX_FILES]))
-        lines.append(cut(f"files: {names}{more}", _FILES_TOKENS))
-    return tuple(filter(None, lines))
+    names = one_line(", ".join(files[:_MAX_FILES]))
+    listed = cut(f"files: {names}{more}", _FILES_TOKENS) if files else ""
+    return tuple(
+        filter(None, [head, cut(one_line(record.description), _DESCRIPTION_TOKENS), listed])
+    )
 
 
 def rating_prior(record: EntryRecord) -> float:
@@ -272,11 +270,6 @@ def rating_prior(record: EntryRecord) -> float:
     It is the distance of the Bayesian average, with five votes for the middle, from the middle.
     """
     return (record.average - PRIOR_SCORE) / 2 * record.votes / (record.votes + PRIOR_VOTES)
-
-
-def _item(number: int, entry: Found) -> str:
-    first, *details = entry.lines
-    return "\n".join([f"{number}. {first}", *(f"   {line}" for line in details)])
 
 
 def _block(count: int, mark: str, text: str) -> str:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from io import BytesIO
+from math import inf
 from pathlib import Path
 from typing import BinaryIO
 
@@ -97,7 +98,7 @@ class Files:
             MissingPathError: Nothing is there.
         """
         info = self._root() if path.strip("./") == "" else self.info(path)
-        return self._tree(info, depth)
+        return self._tree(info, inf if depth is None else depth)
 
     def roots(self) -> builtins.list[FileInfo]:
         """List the folders at the root."""
@@ -360,19 +361,15 @@ class Files:
             now = datetime.now(UTC)
             return FileInfo("", FileKind.FOLDER, 0, now, now)
 
-    def _tree(self, info: FileInfo, depth: int | None) -> FileTree:
+    def _tree(self, info: FileInfo, depth: float) -> FileTree:
         if not info.is_folder or depth == 0:
             return FileTree(info)
-        child_depth = None if depth is None else depth - 1
-        kb_depth = 1 if child_depth is None else min(1, child_depth)
-        return FileTree(
-            info,
-            tuple(
-                # at the root, knowledge bases are listed without content
-                self._tree(child, kb_depth if child.path == ROOT and not info.path else child_depth)
-                for child in self.list(info.path)
-            ),
-        )
+        children = []
+        for child in self.list(info.path):
+            # at the root, knowledge bases are listed without content
+            is_shown = child.path == ROOT and not info.path
+            children.append(self._tree(child, min(1, depth - 1) if is_shown else depth - 1))
+        return FileTree(info, tuple(children))
 
     def _kb_parts(self, path: str) -> tuple[str, ...]:
         """Return the names of a path in a knowledge base, else none."""
@@ -425,11 +422,8 @@ def _info(item: Item, version: str = "", created: int | None = None) -> FileInfo
     status = item.status
     changed_ns = status.st_mtime_ns
     created_ns = min(created or getattr(status, "st_birthtime_ns", changed_ns), changed_ns)
-    changed_at = time_of(changed_ns)
-    created_at = changed_at if created_ns == changed_ns else time_of(created_ns)
-    if item.is_folder:
-        return FileInfo(item.path, FileKind.FOLDER, 0, created_at, changed_at)
-    return FileInfo(item.path, FileKind.FILE, status.st_size, created_at, changed_at, version)
+    size = 0 if item.is_folder else status.st_size
+    return FileInfo(item.path, item.kind, size, time_of(created_ns), time_of(changed_ns), version)
 
 
 def _file_info(stored: Stored, record: FileRecord | None) -> FileInfo:

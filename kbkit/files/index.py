@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from os import stat_result
 
 from kbkit.errors import FilesError, MissingPathError, SourceError, WorkspaceError
-from kbkit.files.folder import Item, version
+from kbkit.files.folder import version
 from kbkit.files.links import links_of, meant, names_of, prose, tags_of
 from kbkit.files.store import FileStore
 from kbkit.ingest.embedding import Origin
@@ -118,32 +118,21 @@ class FileIndex(FolderIndex):
         """Index changes at and below a path; remove files that are gone."""
         self._stores.require_home()
         skipped: list[Problem] = []
-        items = {
-            item.path: item
-            for item in self.store.walk(path, lambda at, why: skipped.append(Problem(at, why)))
-            if not item.is_folder
-        }
+        walk = self.store.walk(path, lambda at, why: skipped.append(Problem(at, why)))
+        states = {item.path: item.status for item in walk if not item.is_folder}
         records = self.look_up(indexed_files.records, path)
-        changed = [item for item in items.values() if is_stale(records.get(item.path), item.status)]
-        deleted = [each for each in records if each not in items]
+        changed = [each for each, status in states.items() if is_stale(records.get(each), status)]
+        deleted = [each for each in records if each not in states]
         report = SyncReport(skipped=tuple(skipped))
         if not changed and not deleted:
             return report
         kb = self.knowledge_base()
         with FileParser() as reader:
-            for start in range(0, max(1, len(changed)), _BATCH):
-                if stop():
-                    break
-                if start:
-                    time.sleep(2 * _POLL)  # lets waiting processes take the lock
-                batch = changed[start : start + _BATCH]
+            for batch in in_batches(changed, _BATCH, on_progress, stop):
                 with self._stores.locks.hold(LOCK, wait=wait, task="storing files", poll=_POLL):
-                    deleted_now = [] if start else deleted
-                    batch_report = self._store_part(kb, batch, deleted_now, created, reader)
+                    batch_report = self._store_part(kb, [*batch, *deleted], created, reader)
                     report = sum_reports(report, batch_report)
-                if on_progress is not None:
-                    last_path = batch[-1].path if batch else ""
-                    on_progress(Progress("store", start + len(batch), len(changed), last_path))
+                deleted = []
         if report:
             records = self.look_up(indexed_files.records_of, [*report.added, *report.updated])
             uris = [uri for record in records.values() for uri in record.uris]
@@ -173,14 +162,12 @@ class FileIndex(FolderIndex):
     def _store_part(
         self,
         kb: KnowledgeBase,
-        batch: Sequence[Item],
-        deleted: Sequence[str],
+        paths: Sequence[str],
         created: Mapping[str, int] | None,
         reader: FileParser,
     ) -> SyncReport:
         added, updated, removed = list[str](), list[str](), list[str]()
         skipped: list[Problem] = []
-        paths = [*(item.path for item in batch), *deleted]
         existing = self.look_up(indexed_files.records_of, paths)
         read_at = time.time_ns()
         notes: dict[str, Note] = {}
@@ -195,19 +182,11 @@ class FileIndex(FolderIndex):
                 if not isinstance(error, MissingPathError):
                     skipped.append(Problem(path, str(error).removeprefix(f"{path}: ")))
                 continue
-            digest = version(stored.data)
-            status = stored.status
+            digest, status = version(stored.data), stored.status
             birth = int(getattr(status, "st_birthtime_ns", status.st_mtime_ns))
-            record = FileRecord(
-                path,
-                status.st_size,
-                status.st_mtime_ns,
-                status.st_ctime_ns,
-                digest,
-                read_at,
-                before.created if before else (created or {}).get(path, birth),
-                before.uris if before else [],
-            )
+            made_at = before.created if before else (created or {}).get(path, birth)
+            old_uris = before.uris if before else []
+            record = FileRecord(path, *_state(status), digest, read_at, made_at, old_uris)
             records.append(record)
             if before is not None and before.digest == digest:
                 continue
@@ -218,13 +197,8 @@ class FileIndex(FolderIndex):
             (added if before is None else updated).append(path)
         documents = [document for note in notes.values() for document in note.documents]
         put_documents(kb, documents)
-        current_uris = {record.path: set(record.uris) for record in records}
-        stale_uris = [
-            uri
-            for path, record in existing.items()
-            for uri in record.uris
-            if uri not in current_uris.get(path, ())
-        ]
+        uris = {uri for record in records for uri in record.uris}
+        stale_uris = [uri for each in existing.values() for uri in each.uris if uri not in uris]
         with self.database.write() as transaction:
             ids = writing.ids_by_uri(transaction, kb.id, stale_uris)
             for document_id in ids.values():
@@ -246,6 +220,21 @@ class FileIndex(FolderIndex):
         ends = [(link, meant(link, sorted(paths.get(link.key, ())))) for link in links]
         changed = [link._replace(leads_to=end) for link, end in ends if end != link.leads_to]
         indexed_files.lead(transaction, changed)
+
+
+def in_batches(
+    changed: Sequence[str], size: int, on_progress: OnProgress | None, stop: Stop
+) -> Iterator[Sequence[str]]:
+    """Iterate over parts of the changes until stopped; one is empty if nothing changed."""
+    for start in range(0, max(1, len(changed)), size):
+        if stop():
+            return
+        if start:
+            time.sleep(2 * _POLL)  # lets waiting processes take the lock
+        batch = changed[start : start + size]
+        yield batch
+        if on_progress is not None and batch:
+            on_progress(Progress("store", start + len(batch), len(changed), batch[-1]))
 
 
 def improve(
@@ -275,11 +264,12 @@ def is_stale(record: FileRecord | None, status: stat_result) -> bool:
     """
     if record is None or not record.digest:
         return True
-    current = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-    return (
-        current != (record.size, record.changed, record.status_changed)
-        or record.seen - max(record.changed, record.status_changed) < TICK
-    )
+    changed = _state(status) != (record.size, record.changed, record.status_changed)
+    return changed or record.seen - max(record.changed, record.status_changed) < TICK
+
+
+def _state(status: stat_result) -> tuple[int, int, int]:
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def sum_reports(report: SyncReport, other: SyncReport) -> SyncReport:

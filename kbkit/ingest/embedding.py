@@ -26,6 +26,17 @@ from kbkit.stores.catalog.outbox import restart
 from kbkit.stores.stores import Stores
 
 
+def source_document(document: Document) -> SourceDocument:
+    return SourceDocument(
+        document.uri,
+        document.title,
+        document.content,
+        document.document_type,
+        document.tags,
+        document.metadata,
+    )
+
+
 def embed(embedder: Embedder, texts: Mapping[str, str]) -> dict[str, bytes]:
     matrix = embedder.embed_passages(list(texts.values()))
     return dict(zip(texts, database.pack(matrix), strict=True))
@@ -229,11 +240,9 @@ def embed_statements(
             break
         texts: dict[str, tuple[str, ...]] = {}
         hashes: dict[int, str] = {}
-        read_from: dict[int, Source] = {}
         for seq, source, chunk, document in batch:
             new_texts = embedded_texts(text, document, chunk, source.statements)
             hashes[seq] = key = hash_of(new_texts)
-            read_from[seq] = source
             if key != source.embed_hash:
                 texts[key] = new_texts
         packed = embed_sums(embedder, texts)
@@ -242,12 +251,13 @@ def embed_statements(
             if (row.embedder, row.embedded_text) != (embedder.fingerprint, text):
                 break
             current = corpus.vector_sources(transaction, list(hashes))
-            valid = {seq: key for seq, key in hashes.items() if current.get(seq) == read_from[seq]}
-            changed = {read_from[seq].id: seq for seq, key in valid.items() if key in packed}
+            unchanged = [(seq, source) for seq, source, *_ in batch if current.get(seq) == source]
+            valid = {seq: hashes[seq] for seq, _ in unchanged}
+            changed = {source.id: seq for seq, source in unchanged if hashes[seq] in packed}
             version = row.version + 1
             corpus.put_vectors(transaction, kb_id, valid, packed, text=text, version=version)
             if changed:
-                outbox.add(transaction, kb_id, dict(changed))
+                outbox.add(transaction, kb_id, changed)
                 knowledge_bases.touch(transaction, kb_id)
         done += len(valid)
         notify(min(done, total), total)

@@ -8,7 +8,7 @@ from pathlib import Path
 from kbkit.errors import SourceError
 from kbkit.ingest.cutting import correct_shared, first_text
 from kbkit.ingest.document_writer import DocumentWriter
-from kbkit.ingest.embedding import IngestTarget, Origin, RunCounters
+from kbkit.ingest.embedding import IngestTarget, Origin, RunCounters, source_document
 from kbkit.models import IngestReport, Problem, Progress, SourceDocument
 from kbkit.runtime.config import Settings
 from kbkit.runtime.progress import OnProgress, ignore
@@ -137,15 +137,8 @@ class Pipeline(IngestTarget):
                 with self.stores.database.read() as transaction:
                     document = reading.get_document(transaction, self.kb_id, id_)
                     source_id, run_id = writing.origin(transaction, id_)
-                source_document = SourceDocument(
-                    document.uri,
-                    document.title,
-                    document.content,
-                    document.document_type,
-                    document.tags,
-                    document.metadata,
-                )
-                documents.add(source_document, Origin(source_id, run_id, stored=document))
+                origin = Origin(source_id, run_id, stored=document)
+                documents.add(source_document(document), origin)
                 on_progress(Progress("store", done, len(ids), document.uri))
         correct_shared(self.stores.database, self.kb_id)
         self._index(counters, on_progress)

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from functools import lru_cache, partial
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from kbkit.models import ChunkSpan, DocumentType
@@ -185,19 +185,15 @@ def _pieces(content: str, start: int, end: int, structure: Outline) -> Iterator[
 
 
 def _split_loose(content: str, start: int, end: int, loose: Sequence[Block]) -> Iterator[Piece]:
-    position = start
+    blanks = (blank.span() for blank in _BLANK_LINES.finditer(content, start, end))
+    edges = [start, *chain.from_iterable(blanks), end]
     number = 0
-    while position < end:
-        blank = _BLANK_LINES.search(content, position, end)
-        behind = blank.start() if blank else end
-        next_number = number
-        while next_number < len(loose) and loose[next_number].start < behind:
-            next_number += 1
+    for position, behind in zip(edges[::2], edges[1::2], strict=True):
+        next_number = bisect_left(loose, behind, key=lambda block: block.start)
         low, high = trim(content, position, behind)
         if low < high:
             yield _piece(content, low, high, loose[number:next_number])
         number = next_number
-        position = blank.end() if blank else end
 
 
 def _piece(content: str, start: int, end: int, blocks: Sequence[Block]) -> Piece:

@@ -112,9 +112,8 @@ class SummaryMaker:
         for documents in batches(self.database, outdated):
             ids_read = [document.id for document in documents]
             expanded = self.database.look_up(summaries.expansions_of, ids_read)
-            new_summaries = {each.id: _summary(each, expanded.get(each.id)) for each in documents}
-            put = self.database.commit
-            count = put(summaries.put, self.kb_id, summaries.REVISION, new_summaries)
+            new = {each.id: _summary(each, expanded.get(each.id)) for each in documents}
+            count = self.database.commit(summaries.put, self.kb_id, summaries.REVISION, new)
             if count == len(documents) < _BATCH:
                 break
 
@@ -230,15 +229,12 @@ class Expander:
 
     def estimate(self) -> Expansion:
         ids = self._unanswered_ids()
-        characters = 0
-        for document in self._documents(ids):
-            characters += sum(map(len, self._messages(document)))
-        answer = SUMMARY_LENGTH + self.questions * QUESTION_LENGTH
-        read, written = (
-            count // language_models.CHARACTERS_PER_TOKEN
-            for count in (characters, len(ids) * answer)
-        )
-        return Expansion(self.model, len(ids), characters, read, written)
+        messages = map(self._messages, self._documents(ids))
+        characters = sum(len(message) for both in messages for message in both)
+        written = len(ids) * (SUMMARY_LENGTH + self.questions * QUESTION_LENGTH)
+        per_token = language_models.CHARACTERS_PER_TOKEN
+        tokens = characters // per_token, written // per_token
+        return Expansion(self.model, len(ids), characters, *tokens)
 
     def expand(
         self,
@@ -291,8 +287,7 @@ class Expander:
 
     def _documents(self, ids: list[str]) -> Iterator[Document]:
         for start in range(0, len(ids), _EXPANDED):
-            documents = self.database.look_up(reading.documents_of, ids[start : start + _EXPANDED])
-            yield from documents
+            yield from self.database.look_up(reading.documents_of, ids[start : start + _EXPANDED])
 
     def _write(self, document: Document) -> bool:
         """Ask about a document; store the answer unless the document has changed meanwhile."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kbkit.errors import ConfigError, ConflictError, ImpossibleError, NotFoundError
-from kbkit.ingest.embedding import Origin
+from kbkit.ingest.embedding import Origin, source_document
 from kbkit.ingest.pipeline import Stop
 from kbkit.ingest.summaries import Expander, remove_expansions
 from kbkit.knowledge_base.document_collection import DocumentCollection
@@ -163,12 +164,10 @@ class Documents(DocumentCollection):
         for _ in range(_TRIES):
             current = self[document]
             check_match(current.uri, if_match, current.content_hash)
-            updated = SourceDocument(
-                uri=current.uri,
+            updated = replace(
+                source_document(current),
                 title=current.title if title is None else title.strip(),
                 content=current.content if content is None else content,
-                document_type=current.document_type,
-                tags=current.tags,
                 metadata=current.metadata if new_metadata is None else new_metadata,
             )
             # a changed title or text replaces that of the source
