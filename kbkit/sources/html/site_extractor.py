@@ -124,7 +124,7 @@ class Extraction:
     final: bool
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Page:
     key: Any
     place: int
@@ -151,8 +151,7 @@ class SiteExtractor:
         self._processes = processes
         self._workers: WorkerPool | None = None
         self._may_start = processes is None or processes > 1
-        self._waiting: deque[_Page] = deque()  # ready to be read
-        self._later: list[_Page] = []  # waiting for a template
+        self._waiting: list[_Page] = []  # to be read, or for a template
         self._votes: dict[int, _Vote | None] = {}  # by place, until all earlier ones are counted
         self._counted = 0  # places whose vote is counted
         self._readable = LEARNED_FROM  # pages at lower places may be read
@@ -186,7 +185,7 @@ class SiteExtractor:
                         yield reading.key, reading.page
 
     def submit(self, key: Any, url: str, body: bytes, charset: str, *, place: int) -> None:
-        self._enqueue(_Page(key, place, url, body, charset))
+        self._waiting.append(_Page(key, place, url, body, charset))
 
     def skip(self, place: int) -> None:
         self._take_vote(place, None)
@@ -194,15 +193,16 @@ class SiteExtractor:
     @property
     def pending(self) -> int:
         """Number of unfinished pages, provisional ones included."""
-        waiting = len(self._waiting) + len(self._later)
-        return waiting + len(self._running) + len(self._provisional) + len(self._ready)
+        reading = len(self._waiting) + len(self._running)
+        return reading + len(self._provisional) + len(self._ready)
 
     @property
     def busy(self) -> bool:
-        return bool(self._waiting or self._running or self._ready)
+        return bool(self._ready or self._running or self._next_pages())
 
-    def _enqueue(self, page: _Page) -> None:
-        (self._waiting if page.place < self._readable else self._later).append(page)
+    def _next_pages(self) -> list[_Page]:
+        pages = (page for page in self._waiting if page.place < self._readable)
+        return sorted(pages, key=lambda page: page.place)
 
     def _take_vote(self, place: int, vote: _Vote | None) -> None:
         """Count a vote once all earlier pages have voted."""
@@ -220,9 +220,6 @@ class SiteExtractor:
         if self._template.settled:
             self._template.count()
             self._read_again()
-        later, self._later = self._later, []
-        for page in sorted(later, key=lambda waiting_page: waiting_page.place):
-            self._enqueue(page)
 
     def _read_again(self) -> None:
         self._settled = self._template.settled
@@ -238,31 +235,21 @@ class SiteExtractor:
         self._read_again()
 
     def poll(self, timeout: float, *, backlog: int = 0) -> Extraction | None:
-        if self._ready:
-            return self._ready.popleft()
-        self._start(backlog)
-        if self._workers is None:
-            if not self._waiting:
-                return None
-            item = self._waiting.popleft()
-            self._finish(item, extract_bounded(self._job(item)))
-        else:
-            self._feed(self._workers)
-            if not self._running:
-                return None
-            item, future = self._running[0]  # in order, so that builds of equal pages are equal
-            try:
-                page = future.result(timeout)
-            except TimeoutError:
-                return None
-            self._running.popleft()
-            self._finish(item, page)
-            self._feed(self._workers)
+        if not self._ready:
+            self._start(backlog)
+            self._feed()
+            if self._running:  # in order, so that builds of equal pages are equal
+                item, future = self._running[0]
+                with suppress(TimeoutError):
+                    page = future.result(timeout)
+                    self._running.popleft()
+                    self._finish(item, page)
         return self._ready.popleft() if self._ready else None
 
     def _start(self, backlog: int) -> None:
-        pages = len(self._waiting) + len(self._later) + backlog
-        many = pages > MANY or any(len(page.body) > LARGE for page in self._waiting)
+        many = len(self._waiting) + backlog > MANY or any(
+            len(page.body) > LARGE for page in self._waiting
+        )
         if self._workers or not self._may_start or (self._engine.is_local and not many):
             return
         self._may_start = False
@@ -274,11 +261,17 @@ class SiteExtractor:
             else:
                 self._workers = workers
 
-    def _feed(self, workers: WorkerPool) -> None:
+    def _feed(self) -> None:
         # only a few ahead, so that templates learned from the first pages serve the next
-        while self._waiting and len(self._running) < workers.count * 2:
-            item = self._waiting.popleft()
-            self._running.append((item, workers.submit(self._job(item))))
+        ahead = self._workers.count * 2 if self._workers else 1
+        for item in self._next_pages()[: max(0, ahead - len(self._running))]:
+            self._waiting.remove(item)
+            if self._workers:
+                future = self._workers.submit(self._job(item))
+            else:
+                future = Future()
+                future.set_result(extract_bounded(self._job(item)))
+            self._running.append((item, future))
 
     def _job(self, item: _Page) -> ExtractTask:
         self._jobs += 1
