@@ -3,7 +3,6 @@
 import re
 import tomllib
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import dropwhile
 from pathlib import Path
 from typing import Any
@@ -132,9 +131,8 @@ def links(root: Element) -> Iterator[str]:
             yield href
 
 
-@lru_cache(maxsize=20_000)
 def resolve_link(base: str, href: str) -> str:
-    """Resolve a page's link, cached; ``""`` if it is malformed."""
+    """Resolve a page's link; ``""`` if it is malformed."""
     try:
         return resolve(base, href)
     except ValueError:

@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -94,6 +95,7 @@ def heading_line(text: str, level: int, anchor: str = "") -> str:
     return f"{'#' * level} {text}{anchor_mark(anchor)}"
 
 
+@lru_cache(maxsize=20_000)  # pages repeat their links
 def resolve(base: str, href: str) -> str:
     """Resolve a link as browsers do, backslashes in paths as slashes; `ValueError` if malformed."""
     path = _PATH.match(href)
@@ -107,7 +109,7 @@ _PATH = re.compile(r"(?!(?!https?:)[a-z][a-z0-9+.-]*:)[^?#]*", re.IGNORECASE)
 
 def safe_url(href: str, base: str, *, relative: bool = False) -> str:
     try:
-        url = resolve(base, href.strip())
+        url = resolve(base, href.strip()[:4000])
         parts = urlsplit(url)
     except ValueError:
         return ""
