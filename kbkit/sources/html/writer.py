@@ -247,29 +247,22 @@ class MarkdownWriter:
         lines: list[list[str]] = [] if tables.has_head(rows) else [[""] * len(rows[0])]
         seen: set[Element | None] = {None}
         for row in rows:
+            is_title = tables.is_section_title(row)
             line: list[str] = []
-            blocks_below: list[str] = []
-            if tables.is_section_title(row):
-                if any(any(line) for line in lines):
-                    out.append(writing.pipe_table(lines))
-                out += self._laid_out(row[0])
-                seen.add(row[0])
-                lines = [[""] * len(row)] if lines else []
-                continue
-            for cell in row:
+            blocks_below = self._laid_out(row[0]) if is_title else []
+            for cell in row if not is_title else ():
                 # write a spanning cell once, at its first position
                 cell_text, cell_blocks = ("", []) if cell in seen else self._cell(cell)
                 seen.add(cell)
                 line.append(cell_text)
                 blocks_below += cell_blocks
-            if any(line) or not lines:
+            if any(line) or not (lines or is_title):
                 lines.append(line)
-            if blocks_below:  # the table is split after the row, and continues without a head
-                out += [writing.pipe_table(lines), *blocks_below]
-                lines = [[""] * len(row)]
-        if any(any(line) for line in lines):
-            out.append(writing.pipe_table(lines))
-        return out
+            seen.update(row)
+            if blocks_below:  # the table is split, and continues without a head
+                out += _filled_table(lines) + blocks_below
+                lines = lines and [[""] * len(row)]
+        return out + _filled_table(lines)
 
     def _laid_out(self, cell: Element) -> list[str]:
         self._no_cells.add(cell)
@@ -316,3 +309,7 @@ class MarkdownWriter:
         else:
             inner = self._blocks(element)
         return writing.quoted(title + inner)
+
+
+def _filled_table(rows: list[list[str]]) -> list[str]:
+    return [writing.pipe_table(rows)] if any(map(any, rows)) else []
