@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from kbkit.files.paths import collision_key
 from kbkit.stores.catalog.indexed_files import Link
-from kbkit.text.markdown import blocks
+from kbkit.text.markdown import blocks, change_blocks
 from kbkit.text.markdown.structure import CODE_SPAN, DESTINATION, WIKI_LINK
 
 SUFFIXES = (".md", ".markdown", ".txt")  # links may omit these
@@ -25,13 +25,9 @@ _MAX_FILE_LENGTH = 2_000_000  # characters searched for links and tags
 
 def prose(content: str) -> str:
     text = content[:_MAX_FILE_LENGTH]
-    parts, start = [], 0
-    for block in blocks(text):
-        if block.is_verbatim:
-            parts.append(text[start : block.start])
-            start = block.end
-    parts.append(text[start:])
-    return CODE_SPAN.sub(" ", "".join(parts)) if "`" in text else "".join(parts)
+    verbatim = (block for block in blocks(text) if block.is_verbatim)
+    prose_text = change_blocks(text, verbatim, lambda *_: "")
+    return CODE_SPAN.sub(" ", prose_text) if "`" in text else prose_text
 
 
 def tags_of(text: str) -> list[str]:

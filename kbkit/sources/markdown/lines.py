@@ -5,7 +5,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Any
 
-from kbkit.text.markdown import Block, Kind, blocks, is_closed
+from kbkit.text.markdown import Block, Kind, blocks, change_blocks, is_closed
 from kbkit.text.markdown.extensions import outside_code
 from kbkit.text.markdown.sanitizing import html_as_text
 from kbkit.text.markdown.writing import indent, pipe_table, quoted
@@ -177,22 +177,17 @@ def _shift_headings(text: str, level: int) -> str:
     parsed = list(blocks(text))
     levels = [block.level for block in parsed if block.kind is Kind.HEADING and block.outermost]
     shift = level - min(levels, default=1)
-    out = []
-    at = 0
-    for block in parsed:
-        piece = text[block.start : block.end]
+
+    def shifted(block: Block, piece: str) -> str:
         if block.kind is Kind.HEADING and block.outermost:
             hashes = "#" * max(1, min(6, block.level + shift))
-            piece = f"{hashes} {_prose(' '.join(block.title.split()))}".rstrip()
-        elif block.kind in {Kind.HTML, Kind.FRONT_MATTER}:
-            piece = html_as_text(block, piece, _without_html)
-        elif not block.is_verbatim:
-            piece = _prose(piece)
-        elif block.kind is Kind.FENCE and block.outermost and not is_closed(block, text):
-            piece += f"\n{block.markup}"
-        out += [text[at : block.start], piece]
-        at = block.end
-    return "".join((*out, text[at:]))
+            return f"{hashes} {_prose(' '.join(block.title.split()))}".rstrip()
+        if block.kind in {Kind.HTML, Kind.FRONT_MATTER}:
+            return html_as_text(block, piece, _without_html)
+        is_open = block.kind is Kind.FENCE and block.outermost and not is_closed(block, text)
+        return _prose(piece) if not block.is_verbatim else piece + f"\n{block.markup}" * is_open
+
+    return change_blocks(text, parsed, shifted)
 
 
 def _prose(text: str) -> str:

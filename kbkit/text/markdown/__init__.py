@@ -13,7 +13,7 @@ with an ambiguous start; regular expressions recognize most others. Beyond Commo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from functools import cache, lru_cache
 from itertools import accumulate
@@ -127,6 +127,15 @@ def blocks(content: str) -> Iterator[Block]:
             parsed, end = _parse_blocks(text, at)
             yield from parsed
             at = max(end, parsed[-1].end + 1 if parsed else 0)
+
+
+def change_blocks(text: str, parsed: Iterable[Block], change: Callable[[Block, str], str]) -> str:
+    """Return a text with blocks changed; what is between them stays."""
+    parts, at = [], 0
+    for block in parsed:
+        parts += [text[at : block.start], change(block, text[block.start : block.end])]
+        at = block.end
+    return "".join((*parts, text[at:]))
 
 
 def same_breaks(content: str) -> str:

@@ -13,7 +13,7 @@ from html import unescape
 from itertools import count
 from textwrap import dedent
 
-from kbkit.text.markdown import Block, Kind, blocks, text_anchor
+from kbkit.text.markdown import Block, Kind, blocks, change_blocks, text_anchor
 
 MAX_TITLE_LENGTH = 200
 
@@ -132,18 +132,12 @@ def split_anchor(title: str) -> tuple[str, str]:
 
 
 def without_anchors(text: str) -> str:
-    if "#" not in text or "}" not in text:
-        return text
-    parts = []
-    end = 0
-    for block in blocks(text):
-        source = text[block.start : block.end]
-        cleaned = text_anchor(block, source)[0]
+    def bare(block: Block, source: str) -> str:
         if block.kind is Kind.HEADING and split_anchor(block.title)[1]:
-            cleaned = _ANCHOR.sub("", source, count=1)
-        parts += [text[end : block.start], cleaned]
-        end = block.end
-    return "".join((*parts, text[end:]))
+            return _ANCHOR.sub("", source, count=1)
+        return text_anchor(block, source)[0]
+
+    return change_blocks(text, blocks(text), bare) if "#" in text and "}" in text else text
 
 
 def anchors(texts: Sequence[str], given: Sequence[str]) -> list[str]:
