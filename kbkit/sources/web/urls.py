@@ -10,7 +10,7 @@ import re
 import threading
 import time
 import zlib
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -384,36 +384,28 @@ def read_sitemaps(robots: Robots, scope: CrawlScope, *, guess: bool = False) -> 
     starts = robots.sitemaps(scope.prefix)
     if guess or not starts:
         starts += [origin(scope.prefix) + "/sitemap.xml", scope.prefix + "sitemap.xml"]
-    pending = deque(dict.fromkeys(starts))
-    seen = set(pending)
+    files = list(dict.fromkeys(starts))
+    seen = set(files)
     pages: dict[str, None] = {}
-    files = 0
     end = time.monotonic() + _MAX_SECONDS
-    while pending and files < _MAX_FILES and len(pages) < _MAX_URLS and not robots.stop():
-        url = pending.popleft()
-        files += 1
-        if time.monotonic() > end:
+    for url in islice(files, _MAX_FILES):  # indexes add files to the list
+        if len(pages) >= _MAX_URLS or robots.stop() or time.monotonic() > end:
             break
         response = robots.get(url, max_bytes=_MAX_SITEMAP_BYTES)
-        if response.outcome is not Outcome.FETCHED:
-            continue
-        text = _text(response.body)
+        text = _text(response.body) if response.outcome is Outcome.FETCHED else ""
         root = _ROOT.search(text[:2000])
-        is_index = root is not None and root[2].lower() == "sitemapindex"
         if root is not None or "<loc>" in text:
             loc = re.compile(_LOC.format((root and root[1]) or ""), re.IGNORECASE)
             locations = [unescape(match, _QUOTES) for match in loc.findall(text)]
-        elif "<" in text[:200]:
-            continue
         else:
-            locations = text.split()
+            locations = [] if "<" in text[:200] else text.split()
         for relative in locations[:_MAX_URLS]:
             location = resolve_link(url, relative)
-            if is_index:
+            if root is not None and root[2].lower() == "sitemapindex":
                 # an index must not lead to other hosts
                 if location not in seen and origin(location) == origin(url):
                     seen.add(location)
-                    pending.append(location)
+                    files.append(location)
             elif page := scope.link(location, ""):
                 pages[page] = None
     return list(pages)[:_MAX_URLS]
