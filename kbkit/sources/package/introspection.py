@@ -181,10 +181,11 @@ def _default(value: Any) -> str:
 
 def _place(value: Any) -> tuple[str, int]:
     with contextlib.suppress(Exception):
-        value = inspect.unwrap(value.fget if isinstance(value, property) else value)
-        if file := inspect.getsourcefile(value):
-            code = getattr(value, "__code__", None)
-            return file, code.co_firstlineno if code else inspect.getsourcelines(value)[1]
+        function: Any = value.fget if isinstance(value, property) else value
+        function = inspect.unwrap(function)
+        if file := inspect.getsourcefile(function):
+            code = getattr(function, "__code__", None)
+            return file, code.co_firstlineno if code else inspect.getsourcelines(function)[1]
     return "", 0
 
 
