@@ -20,9 +20,10 @@ import pytest
 
 import kbkit
 from kbkit.errors import ClusterError, ConfigError
+from kbkit.recipes import CrawlSource
 from kbkit.runtime.engine import open_engine, perform
+from kbkit.sources import SourceContext, open_reader
 from kbkit.sources.html.site_extractor import ExtractTask
-from kbkit.sources.web.pages import Downloads, PageRequest
 from kbkit.stores.catalog import corpus
 
 distributed = pytest.importorskip("distributed")
@@ -182,15 +183,14 @@ def test_build_continues_after_a_lost_cluster(tmp_path, site):
     assert len(site.requests) - first <= PAGES + 5
 
 
-def test_lost_cluster_does_not_mark_pages_unreadable():
-    def fetch(request):
+def test_lost_cluster_does_not_mark_pages_unreadable(monkeypatch):
+    def fetch(*_, **__):
         raise ClusterError("its scheduler no longer answers")
 
-    downloads = Downloads(fetch, lambda: False, concurrency=1)
-    downloads.start(PageRequest("http://127.0.0.1:9/", 0, "", None))
+    monkeypatch.setattr("kbkit.sources.web.urls.Robots.get", fetch)
+    spec = CrawlSource(url="http://127.0.0.1:9/", allow_private=True)
     with pytest.raises(ClusterError, match="no longer answers"):
-        downloads.poll(60)
-    downloads.close()
+        list(open_reader(spec).events(SourceContext()))
 
 
 BARE_WORKER = """

@@ -6,64 +6,21 @@ visited pages, which are in the catalog.
 
 from collections import Counter, deque
 from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import replace
 from functools import partial
 
+from kbkit.errors import ClusterError
 from kbkit.models import PageRecord
 from kbkit.recipes import CrawlSource
-from kbkit.sources import CrawlMemory, Outcome, SourceContext, SourceEvent
+from kbkit.runtime.processes import start
+from kbkit.sources import Outcome, SourceContext, SourceEvent
 from kbkit.sources.html.extract import NEEDS_BROWSER, NOINDEX, ExtractedPage
 from kbkit.sources.html.site_extractor import SiteExtractor
 from kbkit.sources.web import Response, pages, urls
 from kbkit.sources.web.browser_fetcher import SHOWN_ALREADY, open_page_fetcher
-from kbkit.sources.web.pages import Downloads, PageRequest, Validators
+from kbkit.sources.web.pages import PageRequest, Validators
 from kbkit.sources.web.urls import canonical, index_alias
-
-
-class Canonicals:
-    """Canonical addresses of the pages of a crawl."""
-
-    def __init__(self, memory: CrawlMemory) -> None:
-        self._memory = memory
-        self._copies: dict[str, str] = {}  # canonical address of each page
-        self._waiting: dict[str, list[PageRequest]] = {}  # pages by canonical address
-        self._empty: set[str] = set()  # addresses without a document
-
-    def resolve(self, named: str, uri: str, start: str) -> str:
-        if named in (uri, index_alias(uri), start):
-            return ""  # names the start page
-        if named in self._empty or named.rstrip("/") == uri.rstrip("/"):
-            return ""  # the named address has no document, or is the same
-        original, visited = named, {""}
-        while original not in visited:
-            visited.add(original)
-            original = self._copy_of(original)
-        return "" if uri in visited else named  # pages may name each other
-
-    def add(self, task: PageRequest, uri: str, own: str) -> None:
-        self._copies[uri] = own
-        if own:
-            self.wait_for(own, task)
-
-    def wait_for(self, own: str, task: PageRequest) -> None:
-        self._waiting.setdefault(own, []).append(replace(task, earlier=None))
-
-    def settle(self, url: str, own: str) -> list[PageRequest]:
-        """Return the pages that wait for an address without a document.
-
-        A copy may still get one.
-        """
-        if not own:
-            self._empty.add(url)
-        missing = own or url
-        return self._waiting.pop(missing, []) if missing in self._empty else []
-
-    def _copy_of(self, url: str) -> str:
-        if url not in self._copies:
-            page = self._memory.page(url)
-            self._copies[url] = page.canonical if page else ""
-        return self._copies[url]
-
 
 PAGES = frozenset({"", "text/html", "application/xhtml+xml", "application/octet-stream"})
 """Media types read as pages."""
@@ -88,18 +45,16 @@ class CrawlRun:
         self._validators = Validators(spec)
         self._robots = pages.open_robots(spec, context)
         self._pages = open_page_fetcher(spec, context, self._robots)
-        self._downloads = Downloads(self._fetch, self._stop, concurrency=spec.concurrency)
+        self._downloads: dict[Future[Response], PageRequest] = {}  # in the order of their start
         self._refusals = urls.Refusals()
-        self._without_document = (
-            urls.Refusals()
-        )  # read pages without a document, summed up by reason
+        self._without_document = urls.Refusals()  # pages that were read
         self._reader = SiteExtractor(drawings=spec.images, engine=context.engine)
         self._frontier: deque[PageRequest] = deque()
         self._seen: set[str] = set()
         self._links: dict[int, tuple[PageRequest, tuple[str, ...]]] = {}  # not yet followed
         self._followed = 0  # requests whose links were followed
         self._unlinked: Counter[int] = Counter()  # requests whose links were not, by depth
-        self._canonicals = Canonicals(context.memory)
+        self._canonicals = pages.Canonicals(context.memory)
         self._active = 0  # open requests that count against the limit
         self._document_count = 0
         self._request_count = self._unanswered = 0
@@ -115,7 +70,7 @@ class CrawlRun:
             yield from self._crawl()
             yield from self._without_document.events(())
         finally:
-            for part in (self._downloads, self._reader, self._pages, self._robots):
+            for part in (self._reader, self._pages, self._robots):
                 part.close()
 
     def _crawl(self) -> Iterator[SourceEvent]:
@@ -164,7 +119,7 @@ class CrawlRun:
             event = self._next_event()
             if event is not None:
                 yield event
-            elif not self._downloads.running and not self._reader.busy and not self._can_request():
+            elif not self._downloads and not self._reader.busy and not self._can_request():
                 if not self._reader.pending:
                     return
                 self._reader.settle()
@@ -187,7 +142,8 @@ class CrawlRun:
     def _dispatch(self) -> None:
         while (
             self._can_request()
-            and self._downloads.running < _AHEAD
+            and len(self._downloads) < _AHEAD
+            and sum(not each.done() for each in self._downloads) < self._spec.concurrency
             and self._reader.pending < _READ_AHEAD
         ):
             task = self._frontier.popleft()
@@ -195,20 +151,26 @@ class CrawlRun:
             self._request_count += 1
             self._active += not task.again
             self._unlinked[task.depth] += 1
-            self._downloads.start(task)
+            self._downloads[start(partial(self._fetch, task))] = task
 
     def _next_event(self) -> SourceEvent | None:
-        download = self._downloads.poll(0)
-        if download is None:
+        future = self._finished_download(0)
+        if future is None:
             backlog = len(self._frontier) if self._started else 0
             backlog = min(backlog, self._spec.limit - self._document_count)
             reading = self._reader.poll(0.05, backlog=backlog)
             if reading is not None:
                 task, response = reading.key
                 return self._read(task, response, reading.page, final=reading.final)
-            if not self._reader.busy and self._downloads.running:
-                download = self._downloads.poll(0.1)
-        return None if download is None else self._handle_response(*download)
+            if not self._reader.busy and self._downloads:
+                future = self._finished_download(0.1)
+        if future is None:
+            return None
+        return self._handle_response(self._downloads.pop(future), future.result())
+
+    def _finished_download(self, seconds: float) -> Future[Response] | None:
+        done, _ = wait(self._downloads, seconds, FIRST_COMPLETED)
+        return next((each for each in self._downloads if each in done), None)
 
     def _handle_response(self, task: PageRequest, response: Response) -> SourceEvent | None:
         if response.outcome is Outcome.FAILED and self._stop():
@@ -261,13 +223,8 @@ class CrawlRun:
         uri = canonical(response.url, routes=True) or task.url
         rules = urls.directives(response.robots, self._robots.token)
         hrefs = () if rules & {"nofollow", "none"} else page.links
-        links = tuple(
-            dict.fromkeys(
-                link
-                for href in (page.refresh, *hrefs)
-                if href and (link := self._scope.link(href, uri))
-            )
-        )
+        targets = (self._scope.link(href, uri) for href in (page.refresh, *hrefs) if href)
+        links = tuple(dict.fromkeys(filter(None, targets)))
         original = self._scope.link(page.canonical, uri) if page.canonical else ""
         original = self._canonicals.resolve(original, uri, self._start)
         self._take_links(task, (*links, original) if original else links)
@@ -309,12 +266,11 @@ class CrawlRun:
         self._take_links(task, ())
         if not task.again:
             self._active -= 1
-            self._document_count += bool(
-                event.record and event.record.document_uri
-            ) and event.outcome in (Outcome.FETCHED, Outcome.UNCHANGED)
-        if event.outcome in (Outcome.SKIPPED, Outcome.GONE) and not event.reason.startswith(
-            NOINDEX
-        ):
+            has_document = event.record is not None and event.record.document_uri != ""
+            kept = event.outcome in (Outcome.FETCHED, Outcome.UNCHANGED)
+            self._document_count += has_document and kept
+        missing = event.outcome in (Outcome.SKIPPED, Outcome.GONE)
+        if missing and not event.reason.startswith(NOINDEX):
             self._settle_copies(task.url, event.record.canonical if event.record else "")
         self._finish_start()
         if event.reason and task.referrer and event.outcome in (Outcome.GONE, Outcome.FAILED):
@@ -335,9 +291,15 @@ class CrawlRun:
             self._follow(tuple(urls.read_sitemaps(self._robots, self._scope)), "", 0)
 
     def _fetch(self, task: PageRequest) -> Response:
-        """Request a page; runs in download threads."""
+        """Request a page; runs in a thread of its own, so a slow server does not delay the exit."""
         headers = self._validators.to_send(task.earlier)
-        return self._pages.get(task.url, headers=headers, check=partial(self._check, task))
+        try:
+            return self._pages.get(task.url, headers=headers, check=partial(self._check, task))
+        except ClusterError:
+            raise
+        except Exception as error:  # a page must never end the crawl
+            reason = f"cannot be fetched ({type(error).__name__}: {error})"
+            return Response(task.url, Outcome.FAILED, " ".join(reason.split())[:300])
 
     def _check(self, task: PageRequest, url: str) -> Response | None:
         """Return a response instead of following a redirect."""

@@ -7,25 +7,22 @@ requests.
 
 import hashlib
 import json
-import queue
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
-from kbkit.errors import ClusterError
 from kbkit.models import PageRecord, SourceDocument
 from kbkit.recipes import CrawlSource, FetchSpec, PageSource
 from kbkit.runtime.engine import WorkerPool
-from kbkit.sources import Outcome, SourceContext, SourceEvent
+from kbkit.sources import CrawlMemory, Outcome, SourceContext, SourceEvent
 from kbkit.sources.html.extract import ExtractedPage
 from kbkit.sources.html.images import prepare_image
 from kbkit.sources.parts import detect
 from kbkit.sources.web import Fetcher, Response
 from kbkit.sources.web.addresses import Private
-from kbkit.sources.web.urls import Robots, canonical
+from kbkit.sources.web.urls import Robots, canonical, index_alias
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,59 +43,49 @@ class PageRequest:
     place: int = 0
 
 
-class Downloads:
-    """Threads that fetch pages; daemons, so that a slow server does not delay the exit."""
+class Canonicals:
+    """Canonical addresses of the pages of a crawl."""
 
-    def __init__(
-        self,
-        fetch: Callable[[PageRequest], Response],
-        stop: Callable[[], bool],
-        *,
-        concurrency: int,
-    ) -> None:
-        self._fetch = fetch
-        self._stop = stop
-        self._tasks: queue.SimpleQueue[PageRequest | None] = queue.SimpleQueue()
-        self._results: queue.SimpleQueue[tuple[PageRequest, Response | ClusterError]] = (
-            queue.SimpleQueue()
-        )
-        self.running = 0
-        self._concurrency = concurrency
-        for _ in range(concurrency):
-            threading.Thread(target=self._work, daemon=True).start()
+    def __init__(self, memory: CrawlMemory) -> None:
+        self._memory = memory
+        self._copies: dict[str, str] = {}  # canonical address of each page
+        self._waiting: dict[str, list[PageRequest]] = {}  # pages by canonical address
+        self._empty: set[str] = set()  # addresses without a document
 
-    def start(self, task: PageRequest) -> None:
-        self.running += 1
-        self._tasks.put(task)
+    def resolve(self, named: str, uri: str, start: str) -> str:
+        if named in (uri, index_alias(uri), start):
+            return ""  # names the start page
+        if named in self._empty or named.rstrip("/") == uri.rstrip("/"):
+            return ""  # the named address has no document, or is the same
+        original, visited = named, {""}
+        while original not in visited:
+            visited.add(original)
+            original = self._copy_of(original)
+        return "" if uri in visited else named  # pages may name each other
 
-    def poll(self, timeout: float) -> tuple[PageRequest, Response] | None:
-        try:
-            task, result = self._results.get(timeout > 0, timeout or None)
-        except queue.Empty:
-            return None
-        self.running -= 1
-        if isinstance(result, ClusterError):
-            raise result
-        return task, result
+    def add(self, task: PageRequest, uri: str, own: str) -> None:
+        self._copies[uri] = own
+        if own:
+            self.wait_for(own, task)
 
-    def close(self) -> None:
-        """End the threads after their current work."""
-        for _ in range(self._concurrency):
-            self._tasks.put(None)
+    def wait_for(self, own: str, task: PageRequest) -> None:
+        self._waiting.setdefault(own, []).append(replace(task, earlier=None))
 
-    def _work(self) -> None:
-        while (task := self._tasks.get()) is not None:
-            if self._stop():
-                continue
-            result: Response | ClusterError
-            try:
-                result = self._fetch(task)
-            except ClusterError as error:
-                result = error
-            except Exception as error:  # a page must never end the thread
-                reason = f"cannot be fetched ({type(error).__name__}: {error})"
-                result = Response(task.url, Outcome.FAILED, " ".join(reason.split())[:300])
-            self._results.put((task, result))
+    def settle(self, url: str, own: str) -> list[PageRequest]:
+        """Return the pages that wait for an address without a document.
+
+        A copy may still get one.
+        """
+        if not own:
+            self._empty.add(url)
+        missing = own or url
+        return self._waiting.pop(missing, []) if missing in self._empty else []
+
+    def _copy_of(self, url: str) -> str:
+        if url not in self._copies:
+            page = self._memory.page(url)
+            self._copies[url] = page.canonical if page else ""
+        return self._copies[url]
 
 
 _POLL = 0.5  # seconds between checks of `stop`
