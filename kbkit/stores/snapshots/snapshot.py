@@ -11,7 +11,7 @@ import importlib.util
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, overload
@@ -160,22 +160,21 @@ class Snapshot(chunk_table.ChunkTable):
 
     def numbers(self, terms: Iterable[str]) -> dict[str, int]:
         """Map terms to their index in `terms`; absent ones are left out."""
-        cached: dict[str, int | None] = self.cache.setdefault("numbers", {})
-        if len(cached) > _MAX_CACHED:
-            cached.clear()
-        number_of: dict[str, int] = {}
-        for term in terms:
-            number = cached.get(term, -1)
-            if number == -1:
-                number = cached[term] = self._number(term)
-            if number is not None:
-                number_of[term] = number
-        return number_of
+        number_of = ((term, self._number_of(term)) for term in terms)
+        return {term: number for term, number in number_of if number is not None}
 
-    def _number(self, term: str) -> int | None:
+    @cached_property
+    def _number_of(self) -> Callable[[str], int | None]:
         terms = self.terms
-        place = terms.place(term) if isinstance(terms, MappedTexts) else bisect_left(terms, term)
-        return place if place < len(terms) and terms[place] == term else None
+
+        @lru_cache(maxsize=_MAX_CACHED)
+        def number_of(term: str) -> int | None:
+            place = (
+                terms.place(term) if isinstance(terms, MappedTexts) else bisect_left(terms, term)
+            )
+            return place if place < len(terms) and terms[place] == term else None
+
+        return number_of
 
     def postings(self, number: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
         part = slice(int(self.starts[number]), int(self.starts[number + 1]))
