@@ -242,6 +242,7 @@ class _Match(NamedTuple):
     kb: str
     graph: GraphTable
     entity: models.Entity
+    words: int
 
 
 def _entity_facts(
@@ -252,20 +253,19 @@ def _entity_facts(
     Leave out entities without definition, aliases, description and relations.
     """
     by_entity: dict[str, list[_Match]] = {}
-    lengths: dict[str, int] = {}
     for kb, retriever in retrievers.items():
         graph = retriever.graph()
         for mention in entities_in(query, graph, retriever.frequency):
             entity = mention.entity
             if mention.share >= _MIN_SHARE and entity.chunks:
-                lengths.setdefault(entity.id, mention.words)
-                by_entity.setdefault(entity.id, []).append(_Match(kb, graph, entity))
-    counts = {id_: sum(m.entity.chunks for m in group) for id_, group in by_entity.items()}
-    order = sorted(by_entity, key=lambda id_: (-lengths[id_], counts[id_], id_))
-    groups = [by_entity[id_] for id_ in order[: _CANDIDATES * limit]]
-    facts = [
-        _fact(group, hit) for group, hit in zip(groups, _definitions(database, groups), strict=True)
-    ]
+                match = _Match(kb, graph, entity, mention.words)
+                by_entity.setdefault(entity.id, []).append(match)
+
+    def rank(group: Sequence[_Match]) -> tuple[int, int, str]:
+        return -group[0].words, sum(m.entity.chunks for m in group), group[0].entity.id
+
+    groups = sorted(by_entity.values(), key=rank)[: _CANDIDATES * limit]
+    facts = list(map(_fact, groups, _definitions(database, groups)))
     informative = [fact for fact in facts if fact.hit is not None or len(fact.lines) > 1]
     return Findings(facts=informative[:limit])
 
