@@ -281,7 +281,8 @@ class DocumentWriter:
         with counters.time_stage("store"), database.write() as transaction:
             id_of = writing.ids_by_uri(transaction, kb_id, {_uri(event) for event, _ in events})
             ids = [id_of.get(_uri(event), "") for event, _ in events]
-            states = writing.states(transaction, ids)
+            versions = writing.stored_versions(transaction, ids)
+            states = {id_: version.state for id_, version in versions.items()}
             touched: dict[str, tuple[DocumentState, datetime | None]] = {}
             for (event, origin), stored_id in zip(events, ids, strict=True):
                 exists = states.get(stored_id, DocumentState.GONE) is not DocumentState.GONE
@@ -320,7 +321,7 @@ def _ids(
     ids |= writing.ids_by_uri(transaction, kb_id, uris)
     new = {uri: document_id(kb_id, uri) for uri in uris if uri not in ids}
     # a document with that id may exist under another URI by now
-    used = writing.states(transaction, list(new.values()))
+    used = writing.stored_versions(transaction, list(new.values()))
     other_ids = {uri: document_id(kb_id, f"{uri}\0") for uri, id_ in new.items() if id_ in used}
     return ids | new | other_ids
 

@@ -61,14 +61,6 @@ class ChunkChanges:
     removed: int = 0
 
 
-def states(
-    transaction: Transaction, document_ids: Sequence[str]
-) -> dict[str, models.DocumentState]:
-    query = sa.select(documents.c.id, documents.c.state)
-    rows = transaction.execute(query.where(documents.c.id.in_(document_ids)))
-    return {row.id: models.DocumentState(row.state) for row in rows}
-
-
 def ids_by_uri(transaction: Transaction, kb_id: str, uris: Collection[str]) -> dict[str, str]:
     """Map URIs to ids, which are derived from the first URI and do not change with it."""
     # no covering index has the source, so SQLite looks up each URI instead of walking over all
