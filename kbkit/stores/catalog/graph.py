@@ -143,8 +143,7 @@ def built_version(transaction: Transaction, kb_id: str) -> int | None:
 
 def begin(transaction: Transaction, kb_ids: Sequence[str]) -> None:
     """Record that the first build of knowledge bases started."""
-    for kb_id in kb_ids:
-        transaction.insert_one(built_graphs, kb_id=kb_id, version=_NONE_YET)
+    transaction.insert(built_graphs, [{"kb_id": id_, "version": _NONE_YET} for id_ in kb_ids])
 
 
 def note_built(transaction: Transaction, read: Sequence[tuple[str, int]]) -> None:

@@ -140,9 +140,7 @@ def links_by_key(transaction: Transaction, keys: Collection[str]) -> list[Link]:
 
 
 def lead(transaction: Transaction, links: Sequence[Link]) -> None:
-    columns = ("path", "target", "leads_to")
-    rows = [{name: getattr(link, name) for name in columns} for link in links]
-    transaction.update_each(file_links, ["path", "target"], rows)
+    transaction.update_each(file_links, ["path", "target"], [link._asdict() for link in links])
 
 
 def backlinks(transaction: Transaction, path: str) -> list[str]:
