@@ -106,30 +106,6 @@ class VectorPayload:
     metadata: Mapping[str, Any]
 
 
-class StoreState:
-    """State of an open store, shared by its users.
-
-    Attributes:
-        seqs: ``applied_seq`` of each collection as far as the open store shows it.
-        sound: Collections that were checked.
-        away_until: `time.monotonic` until which an unreachable server is skipped.
-        mutex: Guards this state and calls of the store.
-    """
-
-    def __init__(self) -> None:
-        self.is_open = False
-        self.seqs: dict[str, int] = {}
-        self.sound: set[str] = set()
-        self.users = 0
-        self.away_until = 0.0
-        self.mutex = threading.RLock()
-
-    def forget(self) -> None:
-        self.is_open = False
-        self.seqs.clear()
-        self.sound.clear()
-
-
 class VectorStore:
     """Named collections of vectors, by id, searched by cosine.
 
@@ -138,7 +114,6 @@ class VectorStore:
 
     Attributes:
         suffix: End of its collection names, after a dot; others belong to another store.
-        state: See `kbkit.stores.vector_index`.
 
     Raises:
         StoreUnreachableError: The server is unreachable.
@@ -146,9 +121,6 @@ class VectorStore:
     """
 
     suffix = ""
-
-    def __init__(self) -> None:
-        self.state = StoreState()
 
     def reopen(self) -> None:
         """Show writes of other processes; the caller holds the write lock."""

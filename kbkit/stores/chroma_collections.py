@@ -50,7 +50,6 @@ class ChromaCollections(VectorStore):
     most_records = _BATCH  # per call
 
     def __init__(self) -> None:
-        super().__init__()
         self._collections: dict[str, Collection] = {}
         self._api: Any = None
         self._place: dict[str, str] = {}

@@ -9,7 +9,6 @@ import json
 import logging
 import shutil
 import sqlite3
-import threading
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -17,7 +16,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-from weakref import WeakValueDictionary
 
 from kbkit.errors import StoreUnreachableError, WorkspaceError
 from kbkit.paths import replacing
@@ -33,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 class ChromaStore(ChromaCollections):
-    """A `kbkit.stores.backend.VectorStore` in a folder; see `ChromaStore.of`."""
+    """A `kbkit.stores.backend.VectorStore` in a folder."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -41,14 +39,6 @@ class ChromaStore(ChromaCollections):
         self._checksums = FolderChecksums(folder)
         self._writing = False
         self._failed = False
-
-    @classmethod
-    def of(cls, folder: Path) -> ChromaStore:
-        with _stores_mutex:
-            store = _stores.get(folder)
-            if store is None:
-                store = _stores[folder] = cls(folder)
-            return store
 
     def close(self) -> None:
         with suppress(OSError):
@@ -197,10 +187,6 @@ def _message(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return " ".join(str(error).split())[:_MAX_LENGTH]
-
-
-_stores: WeakValueDictionary[Path, ChromaStore] = WeakValueDictionary()
-_stores_mutex = threading.Lock()
 
 
 _LIST = "checksums.json"

@@ -45,7 +45,6 @@ class PgVectorStore(VectorStore):
     suffix = "pgvector"
 
     def __init__(self, engine: sa.Engine, place: str, schema: str) -> None:
-        super().__init__()
         self._engine = engine
         self._place = place
         self._type = f"{schema}.halfvec"

@@ -103,7 +103,7 @@ class Stores:
             locks = backend.FolderLocks(folder / "locks")
             images = backend.FolderImages(folder / _IMAGES)
             database = SqliteDatabase(folder / _CATALOG, locks, to_fill=to_fill)
-            store = ChromaStore.of(folder / "chroma")
+            store = ChromaStore(folder / "chroma")
         if chroma:
             store = ChromaServer(chroma, database.identity)
         vectors = VectorIndex(store, database, locks)

@@ -36,7 +36,6 @@ _RETRY_SECONDS = 10.0
 """Seconds before an unreachable server is tried again."""
 
 _log = logging.getLogger(__name__)
-_users_mutex = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,26 +47,35 @@ class NearestIds:
 
 
 class VectorIndex:
-    """The vector indexes of one workspace."""
+    """The vector indexes of one workspace.
+
+    `_seqs` has the ``applied_seq`` of each collection as far as the open store shows it, `_sound`
+    the collections that were checked. `_mutex` guards these and calls of the store.
+    """
 
     def __init__(self, store: VectorStore, database: Database, locks: Locks) -> None:
         self._store = store
         self._database = database
         self._locks = locks
-        self._state = store.state
-        with _users_mutex:
-            self._state.users += 1
+        self._is_open = False
+        self._seqs: dict[str, int] = {}
+        self._sound: set[str] = set()
+        self._away_until = 0.0  # `time.monotonic` until which an unreachable server is skipped
+        self._mutex = threading.RLock()
         self._waiting: set[str] = set()
         self._min_changes = 1
 
     def close(self) -> None:
-        """Flush pending updates and release the store; the last user closes it."""
+        """Flush pending updates and close the store."""
         self.gather(more=False)
-        with _users_mutex, self._state.mutex:
-            self._state.users -= 1
-            if not self._state.users:
-                self._state.forget()
-                self._store.close()
+        with self._mutex:
+            self._forget()
+            self._store.close()
+
+    def _forget(self) -> None:
+        self._is_open = False
+        self._seqs.clear()
+        self._sound.clear()
 
     def gather(self, *, more: bool = True) -> None:
         """Batch updates of single documents, as servers do; ``False`` flushes the batch."""
@@ -108,7 +116,7 @@ class VectorIndex:
                     if on_progress is not None:
                         on_progress(applied)
         except StoreUnreachableError as error:
-            self._state.forget()  # its collections may have changed meanwhile
+            self._forget()  # its collections may have changed meanwhile
             if not self.gathers:
                 raise
             self._waiting.add(kb_id)
@@ -124,7 +132,7 @@ class VectorIndex:
 
     def _apply_next(self, kb_id: str) -> int:
         # the caller holds the lock; the mutex is free between two calls, so that threads can search
-        with self._state.mutex:
+        with self._mutex:
             row = self._row(kb_id)
             if self._seq(row) != row.applied_seq:
                 self._open()  # another process wrote meanwhile
@@ -166,13 +174,13 @@ class VectorIndex:
             contextlib.suppress(ConflictError, WorkspaceError),
             self._writing(wait=_READER_LOCK_SECONDS),
         ):
-            if not self._state.is_open:
+            if not self._is_open:
                 self._open()
             self._drop_marked()
 
     def ask(self, row: KnowledgeBaseRow, query: NDArray[np.float32], k: int) -> NearestIds:
         """Query the index; the answer is empty if it is not open, or unavailable."""
-        with self._state.mutex:
+        with self._mutex:
             if not self.is_open(row) or self._is_away:
                 return NearestIds((), 0)
             try:
@@ -188,16 +196,16 @@ class VectorIndex:
 
     @property
     def _is_away(self) -> bool:
-        return time.monotonic() < self._state.away_until
+        return time.monotonic() < self._away_until
 
     def _note_unavailable(self, error: WorkspaceError) -> None:
-        self._state.forget()
-        if not self._state.away_until:
+        self._forget()
+        if not self._away_until:
             _log.warning("continuing without the index of vectors: %s", error)
-        self._state.away_until = time.monotonic() + _RETRY_SECONDS
+        self._away_until = time.monotonic() + _RETRY_SECONDS
 
     def is_open(self, row: KnowledgeBaseRow) -> bool:
-        return row.collection in self._state.sound
+        return row.collection in self._sound
 
     def _behind(self, row: KnowledgeBaseRow) -> int:
         last_seq = self._seq(row)
@@ -220,7 +228,7 @@ class VectorIndex:
     def _refresh(self, kb_id: str) -> None:
         with self._writing(wait=_READER_LOCK_SECONDS):
             row = self._row(kb_id)
-            if row.applied_seq != self._state.seqs.get(row.collection, -1):
+            if row.applied_seq != self._seqs.get(row.collection, -1):
                 self._open()
             self._ensure_sound(row)
 
@@ -228,11 +236,7 @@ class VectorIndex:
     def _writing(self, wait: float = _LOCK_SECONDS) -> Iterator[None]:
         # takes the mutex after the lock, so that threads can search meanwhile; callers that already
         # hold the mutex must use a short wait
-        with (
-            self._locks.hold("chroma", wait=wait, task=_TASK),
-            self._state.mutex,
-            self._settle_after(),
-        ):
+        with self._locks.hold("chroma", wait=wait, task=_TASK), self._mutex, self._settle_after():
             yield
 
     @contextlib.contextmanager
@@ -240,23 +244,23 @@ class VectorIndex:
         try:
             yield
         finally:
-            with self._state.mutex:
+            with self._mutex:
                 self._store.settle()
 
     def _seq(self, row: KnowledgeBaseRow) -> int:
-        return self._state.seqs.get(row.collection, 0)
+        return self._seqs.get(row.collection, 0)
 
     def _open(self) -> None:
-        self._state.forget()
+        self._forget()
         self._store.reopen()
-        self._state.is_open = True
-        self._state.seqs.update(self._database.look_up(outbox.applied_seqs))
+        self._is_open = True
+        self._seqs.update(self._database.look_up(outbox.applied_seqs))
 
     def _ensure_sound(self, row: KnowledgeBaseRow) -> KnowledgeBaseRow:
         """Check a collection once, and rebuild it if it does not match the catalog."""
         if self.is_open(row):
             return row
-        if not self._state.is_open:
+        if not self._is_open:
             self._open()
         sound = self._is_sound(row)
         if not sound and row.applied_seq > 0:
@@ -273,8 +277,8 @@ class VectorIndex:
         return row
 
     def _trust(self, row: KnowledgeBaseRow) -> None:
-        self._state.sound.add(row.collection)
-        self._state.away_until = 0.0
+        self._sound.add(row.collection)
+        self._away_until = 0.0
 
     def _is_own(self, collection: str) -> bool:
         return suffix_of(collection) == self._store.suffix
@@ -300,7 +304,7 @@ class VectorIndex:
             outbox.restart(transaction, current_row, self._store.suffix)
         row = self._row(row.id)
         self._store.create(row.collection, row.dimensions)
-        self._state.seqs[row.collection] = 0
+        self._seqs[row.collection] = 0
         self._trust(row)
         while self._apply_batch(self._row(row.id)):
             pass
@@ -328,7 +332,7 @@ class VectorIndex:
         gone = [entry.chunk_id for entry in last.values() if entry.vector is None]
         self._store.delete(row.collection, gone)
         self._upsert(row, [entry for entry in last.values() if entry.vector is not None])
-        self._state.seqs[row.collection] = self._database.commit(outbox.take, row, batch)
+        self._seqs[row.collection] = self._database.commit(outbox.take, row, batch)
         return len(batch)
 
     def _upsert(self, row: KnowledgeBaseRow, entries: Sequence[OutboxEntry]) -> None:

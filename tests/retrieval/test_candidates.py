@@ -206,7 +206,7 @@ def test_best_documents_bring_their_best_chunk(kb, view, query, monkeypatch):
 @pytest.mark.local
 @pytest.mark.parametrize("opened_at", [0.0, 0.5, 1.0])
 def test_chunks_missing_in_chroma_are_candidates(kb, view, opened_at):
-    known, collection = kb._stores.vectors._state.seqs, kb.info().collection
+    known, collection = kb._stores.vectors._seqs, kb.info().collection
     before = known[collection]
     known[collection] = int(before * opened_at)
     try:

@@ -75,7 +75,7 @@ def test_vectors_are_on_the_server_only(tmp_path, chroma, database):
         assert is_level(chroma, database, kb)
         for drink in DRINKS:
             assert ranked(kb, f"serve {drink}")[0] == drink
-        assert workspace._stores.vectors._state.sound == {kb.info().collection}
+        assert workspace._stores.vectors._sound == {kb.info().collection}
         kb.documents.delete("text:rum")
         assert is_level(chroma, database, kb)
         workspace.delete("drinks", forever=True)
@@ -129,20 +129,20 @@ def test_two_machines_see_commits_of_each_other_at_once(tmp_path, chroma, databa
 def test_search_works_without_the_server(tmp_path, chroma, database, caplog):
     with opened(tmp_path, chroma.url(database)) as workspace:
         kb = fill(workspace)
-        state = workspace._stores.vectors._state
+        vectors = workspace._stores.vectors
         assert ranked(kb, "serve black coffee")[0] == "black coffee"
         with chroma.away(), caplog.at_level(logging.WARNING):
             for drink in DRINKS:
                 titles = ranked(kb, f"serve {drink}")
                 assert (titles[0], len(titles)) == (drink, len(DRINKS))
-            assert not state.sound
+            assert not vectors._sound
         (message,) = [each.getMessage() for each in caplog.records if each.name.startswith("kbkit")]
         assert "cannot be reached" in message
         numbers = count()
 
         def sound():
             assert ranked(kb, f"rum for {next(numbers)} guests")[0] == "rum"
-            return state.sound == {kb.info().collection}
+            return vectors._sound == {kb.info().collection}
 
         until(sound)  # warming may delay the next search
 

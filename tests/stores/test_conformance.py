@@ -37,7 +37,7 @@ class TestPostgres(DatabaseConformance):
 
 class TestChroma(VectorStoreConformance):
     def open_store(self, folder):
-        return ChromaStore.of(folder / "chroma")
+        return ChromaStore(folder / "chroma")
 
     def damage(self, folder):
         (folder / "chroma" / "chroma.sqlite3").write_bytes(b"not a database " * 500)
@@ -47,7 +47,7 @@ class TestChroma(VectorStoreConformance):
             "import sys, numpy as np\n"
             "from pathlib import Path\n"
             "from kbkit.stores.chroma_folder import ChromaStore\n"
-            "store = ChromaStore.of(Path(sys.argv[1]))\n"
+            "store = ChromaStore(Path(sys.argv[1]))\n"
             "vector = np.array(eval(sys.argv[4]), np.float32)\n"
             "store.upsert(sys.argv[2], [sys.argv[3]], vector[None, :])\n"
             "store.close()\n"

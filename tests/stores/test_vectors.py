@@ -235,7 +235,7 @@ def test_ranking_is_equal_with_and_without_chroma(folder):
     with kbkit.open(folder) as workspace:
         kb = workspace["drinks"]
         workspace._stores.vectors.open(kb.id)
-        seqs = workspace._stores.vectors._state.seqs
+        seqs = workspace._stores.vectors._seqs
         seqs[kb.info().collection] //= 2
         by_both = [ranked(kb, query, 50) for query in queries]
     assert by_chroma == by_catalog == by_both
