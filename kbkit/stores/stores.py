@@ -236,15 +236,14 @@ class IndexWriter(contextlib.AbstractContextManager["IndexWriter"]):
     def __init__(self, stores: Stores, kb_id: str) -> None:
         self._stores = stores
         self._kb_id = kb_id
-        self._stored = 0
-        self._reported = _MIN_CHUNKS - _STEP
+        self._unreported = _STEP - _MIN_CHUNKS
         self._child: subprocess.Popen[bytes] | None = None
 
     def note_stored(self, chunks: int) -> None:
-        self._stored += chunks
-        if self._stored - self._reported < _STEP:
+        self._unreported += chunks
+        if self._unreported < _STEP:
             return
-        self._reported = self._stored
+        self._unreported = 0
         with contextlib.suppress(OSError):  # the caller then applies all changes
             if self._child is None:
                 folder, variables = self._stores.folder, self._stores.settings.variables()
