@@ -287,7 +287,12 @@ def fault_of(error: Exception, address: ChromaAddress) -> WorkspaceError:
 def _reason(error: Exception, text: str, address: ChromaAddress) -> str:
     import httpx
 
-    status = _status(error)
+    status: int | None = None
+    cause = error.__context__  # chromadb raises a bare exception for HTTP errors
+    if type(error).__module__ == "chromadb.errors":
+        status = error.code()  # type: ignore[attr-defined]
+    elif isinstance(cause, httpx.HTTPStatusError):
+        status = cause.response.status_code
     if status in (401, 403):
         token = "is not accepted" if address.token else "is not set"
         return f"the server refuses ({status}): KBKIT_CHROMA_TOKEN {token}"
@@ -303,16 +308,6 @@ def _reason(error: Exception, text: str, address: ChromaAddress) -> str:
     if isinstance(error, httpx.ProtocolError | ValueError | KeyError | TypeError) or status:
         return _NO_CHROMA
     return f"Chroma failed ({type(error).__name__}: {text})"
-
-
-def _status(error: Exception) -> int | None:
-    if type(error).__module__ == "chromadb.errors":
-        code: int = error.code()  # type: ignore[attr-defined]
-        return code
-    import httpx
-
-    cause = error.__context__  # chromadb raises a bare exception for HTTP errors
-    return cause.response.status_code if isinstance(cause, httpx.HTTPStatusError) else None
 
 
 _ADVICE = "write http://HOST:PORT or https://HOST, with ?tenant=NAME&database=NAME where needed"
