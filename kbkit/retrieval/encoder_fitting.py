@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
@@ -136,19 +137,12 @@ def _save(
     target: EncoderTarget,
 ) -> Mapping[str, Any]:
     report = {**encoder.report, "last_seq": corpus.last_seq, "made_by": _MADE_BY[target]}
+    now, count = datetime.now(UTC), len(corpus.terms)
+    state = ratings.EncoderState(encoder.embedder, now, row.version, count, report)
+    stored = ratings.EncoderRow(state, encoder.terms, encoder.vectors)
     with database.write() as transaction:
         knowledge_bases.get_by_id(transaction, row.id)
-        ratings.save_encoder(
-            transaction,
-            row.id,
-            embedder=encoder.embedder,
-            version=row.version,
-            chunks=len(corpus.terms),
-            terms=encoder.terms,
-            vectors=encoder.vectors,
-            report=report,
-            target=target,
-        )
+        ratings.save_encoder(transaction, row.id, stored, target)
     return report
 
 

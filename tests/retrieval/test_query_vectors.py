@@ -1,6 +1,7 @@
 """Embedding of queries by the model, by the fitted encoder, or not at all."""
 
 import html
+from datetime import UTC, datetime
 from typing import ClassVar
 
 import numpy as np
@@ -79,10 +80,14 @@ def remove_encoder(workspace, kb):
         ratings.remove_encoder(connection, kb.id)
 
 
-def save_encoder(workspace, kb, terms, vectors, **options):
+def save_encoder(
+    workspace, kb, terms, vectors, *, embedder, version=1, report=None, target="chunks"
+):
+    now, count = datetime.now(UTC), len(SUBJECTS)
+    state = ratings.EncoderState(embedder, now, version, count, report or {})
+    encoder = ratings.EncoderRow(state, terms, vectors)
     with workspace._stores.database.write() as connection:
-        options = {"version": 1, "chunks": len(SUBJECTS), "report": {}, **options}
-        ratings.save_encoder(connection, kb.id, terms=terms, vectors=vectors, **options)
+        ratings.save_encoder(connection, kb.id, encoder, target)
 
 
 def due(workspace, kb):

@@ -1,5 +1,7 @@
 """Query encoders in the catalog, one for each knowledge base."""
 
+from datetime import UTC, datetime
+
 import numpy as np
 import pytest
 
@@ -10,17 +12,12 @@ from kbkit.stores.catalog.schema import query_encoders as encoder_table
 TERMS = ("append", "os.path", "naïve", "日本")
 
 
-def save(database, kb_id, terms=TERMS, **values):
-    vectors = np.random.default_rng(0).standard_normal((len(terms), 6)).astype(np.float32)
-    values = {
-        "embedder": "model",
-        "version": 3,
-        "chunks": 7,
-        "report": {"lambda": 0.4},
-        "vectors": vectors,
-    } | values
+def save(database, kb_id, terms=TERMS, embedder="model", vectors=None):
+    if vectors is None:
+        vectors = np.random.default_rng(0).standard_normal((len(terms), 6)).astype(np.float32)
+    state = ratings.EncoderState(embedder, datetime.now(UTC), 3, 7, {"lambda": 0.4})
     with database.write() as connection:
-        ratings.save_encoder(connection, kb_id, terms=terms, **values)
+        ratings.save_encoder(connection, kb_id, ratings.EncoderRow(state, terms, vectors))
     return vectors
 
 

@@ -255,35 +255,18 @@ def load_encoder(
 
 
 def save_encoder(
-    transaction: Transaction,
-    kb_id: str,
-    *,
-    embedder: str,
-    version: int,
-    chunks: int,
-    terms: Sequence[str],
-    vectors: NDArray[np.float32],
-    report: Mapping[str, Any],
-    target: EncoderTarget = "chunks",
+    transaction: Transaction, kb_id: str, encoder: EncoderRow, target: EncoderTarget = "chunks"
 ) -> None:
-    joined = " ".join(terms)
-    if len(joined.split(" ")) != len(vectors) or len(terms) != len(vectors):
+    count, joined = len(encoder.terms), " ".join(encoder.terms)
+    if len(joined.split(" ")) != len(encoder.vectors) or count != len(encoder.vectors):
         raise WorkspaceError(
-            f"a query encoder of {len(terms)} terms and {len(vectors)} rows cannot be stored; "
+            f"a query encoder of {count} terms and {len(encoder.vectors)} rows cannot be stored; "
             "each term, which has no space in it, needs one row"
         )
     remove_encoder(transaction, kb_id, target)
-    transaction.insert_one(
-        _TABLES[target],
-        kb_id=kb_id,
-        embedder=embedder,
-        fitted_at=datetime.now(UTC),
-        version=version,
-        chunks=chunks,
-        terms=joined,
-        vectors=np.ascontiguousarray(vectors, "<f2").tobytes(),
-        report=dict(report),
-    )
+    state = {name: getattr(encoder.state, name) for name in _STATE}
+    vectors = np.ascontiguousarray(encoder.vectors, "<f2").tobytes()
+    transaction.insert_one(_TABLES[target], kb_id=kb_id, terms=joined, vectors=vectors, **state)
 
 
 def remove_encoder(transaction: Transaction, kb_id: str, target: EncoderTarget = "chunks") -> None:
