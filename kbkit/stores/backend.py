@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from kbkit.errors import ConflictError, WorkspaceError
 from kbkit.models import Image
+from kbkit.paths import replacing
 
 
 class Locks(ABC):
@@ -230,11 +231,8 @@ class FolderImages:
                 os.utime(self.folder / image.name)  # `sweep` keeps recent pictures
                 return
         self.folder.mkdir(parents=True, exist_ok=True)
-        handle, draft = tempfile.mkstemp(dir=self.folder, suffix=".part")
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(image.data)
-        Path(draft).chmod(0o644)
-        Path(draft).replace(self.folder / image.name)
+        with replacing(self.folder / image.name) as draft:
+            draft.write_bytes(image.data)
 
     def names(self) -> set[str]:
         return {path.name for path in self.folder.glob("*") if _IMAGE_NAME.fullmatch(path.name)}
