@@ -4,6 +4,7 @@ A reading transaction finds the differences, which takes time in proportion to t
 one checks them again and stores them, because others may write in between.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
@@ -39,7 +40,7 @@ _Number = TypeVar("_Number", float, sa.ColumnElement[float])
 
 
 def put(
-    transaction: Transaction, kb_id: str, read: Mapping[int, str], facts: Iterable[ChunkRelation]
+    transaction: Transaction, kb_id: str, read: Mapping[int, str], facts: Sequence[ChunkRelation]
 ) -> None:
     existing = transaction.existing(chunks.c.seq, read)
     counted = sa.exists().where(
@@ -47,7 +48,7 @@ def put(
     )
     of_chunks = transaction.is_in(relation_evidence.c.chunk_seq, read)
     transaction.delete(relation_evidence, of_chunks, ~counted)
-    _add(transaction, [fact for fact in facts if fact.seq in existing])
+    add_evidence(transaction, facts)
     rows = [{"chunk_seq": seq, "kb_id": kb_id, "digest": read[seq]} for seq in sorted(existing)]
     transaction.put(related_chunks, rows)
 
@@ -77,12 +78,6 @@ def drop_evidence(transaction: Transaction, removed: Sequence[Evidence]) -> None
     is_one = table.relation_id == sa.bindparam("relation"), table.chunk_seq == sa.bindparam("seq")
     rows = [{"relation": relation_id, "seq": seq} for relation_id, seq in removed]
     transaction.execute(relation_evidence.delete().where(*is_one), rows)
-
-
-def add_evidence(transaction: Transaction, facts: Sequence[ChunkRelation]) -> None:
-    """Store evidence; skip chunks that no longer exist."""
-    existing = transaction.existing(chunks.c.seq, {fact.seq for fact in facts})
-    _add(transaction, [fact for fact in facts if fact.seq in existing])
 
 
 def unsettled_ids(transaction: Transaction) -> list[int]:
@@ -236,11 +231,13 @@ def _defined_elsewhere(transaction: Transaction, kb_id: str, ids: Sequence[str] 
     return set(transaction.scalars(query))
 
 
-def _add(transaction: Transaction, facts: Sequence[ChunkRelation]) -> None:
-    weights: dict[tuple[tuple[str, ...], int], float] = {}
+def add_evidence(transaction: Transaction, facts: Sequence[ChunkRelation]) -> None:
+    """Store evidence; skip chunks that no longer exist."""
+    existing = transaction.existing(chunks.c.seq, {fact.seq for fact in facts})
+    weights: defaultdict[tuple[tuple[str, ...], int], float] = defaultdict(float)
     for fact in facts:
-        key = (fact[1:6], fact.seq)
-        weights[key] = weights.get(key, 0.0) + fact.weight
+        if fact.seq in existing:
+            weights[fact[1:6], fact.seq] += fact.weight
     keys = dict.fromkeys(key for key, _ in weights)
     id_of = _ids(transaction, keys)
     now = datetime.now(UTC)
