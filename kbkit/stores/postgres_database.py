@@ -3,7 +3,7 @@
 import socket
 import threading
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -215,11 +215,16 @@ def other_home(database: Database, folder: Path) -> str:
 
     The first folder with files or entries becomes their home.
     """
-    mark = _read_mark(folder)
+    path, mark = folder / _MARK, ""
+    with suppress(OSError):
+        mark = path.read_text(encoding="utf-8").strip()
     with database.read() as transaction:
         home = transaction.execute(_HOME).first()
     if home is None and any((folder / name).is_dir() for name in BUILT_IN):
-        mark = mark or _write_mark(folder)
+        if not mark:
+            mark = uuid4().hex
+            with unwritable(folder):
+                path.write_text(f"{mark}\n", encoding="utf-8")
         with database.write() as transaction:
             place = f"{socket.gethostname()}:{folder}"
             transaction.execute(_CLAIM, {"mark": mark, "place": place})
@@ -229,20 +234,6 @@ def other_home(database: Database, folder: Path) -> str:
 
 _HOME = sa.text("SELECT mark, place FROM home")
 _CLAIM = sa.text("INSERT INTO home SELECT :mark, :place WHERE NOT EXISTS (SELECT FROM home)")
-
-
-def _read_mark(folder: Path) -> str:
-    try:
-        return (folder / _MARK).read_text(encoding="utf-8").strip()
-    except OSError:
-        return ""
-
-
-def _write_mark(folder: Path) -> str:
-    mark = uuid4().hex
-    with unwritable(folder):
-        (folder / _MARK).write_text(f"{mark}\n", encoding="utf-8")
-    return mark
 
 
 class PostgresTransaction(Transaction):
