@@ -124,11 +124,6 @@ class InterimScore:
     queries: int
 
 
-_Measured = tuple[tuple[Rating, ...], QueryResult | None]
-"""Ratings of a query, and the result of search measured with them."""
-_UNRATED: _Measured = ((), None)
-
-
 class JudgingRound:
     """Pools of some queries with one rater's judgements, stored in the catalog at once.
 
@@ -158,7 +153,8 @@ class JudgingRound:
         self._lock = RLock()
         self._pools: dict[int, JudgingPool] = {}
         self._ratings: dict[str, list[Rating]] = {}
-        self._results: dict[str, _Measured] = {}
+        # results of search, by the ratings of a query that it is measured with
+        self._results: dict[tuple[Rating, ...], QueryResult | None] = {}
         self.refresh()
 
     def refresh(self, *, documents: bool = False) -> None:
@@ -283,18 +279,13 @@ class JudgingRound:
 
     def _measure(self) -> list[QueryResult | None]:
         with self._lock:
-            current = {key: tuple(ratings) for key, ratings in self._ratings.items()}
-        changed = {
-            key: ratings
-            for key, ratings in current.items()
-            if self._results.get(key, _UNRATED)[0] != ratings
-        }
-        ratings = [rating for group in changed.values() for rating in group]
-        by_query: dict[str, QueryResult] = {}
-        if ratings:
+            current = [tuple(self._ratings[fold_query(query)]) for query in self.queries]
+        changed = [group for group in current if group and group not in self._results]
+        if ratings := [rating for group in changed for rating in group]:
             judgements = Judgements.from_ratings(ratings, {rating.target.id for rating in ratings})
+            by_query: dict[str, QueryResult] = {}
             with suppress(ConfigError):  # no chunk is judged relevant yet
                 evaluation = self._kb.evaluate(judgements, on_progress=ignore)
                 by_query = {fold_query(result.query): result for result in evaluation.results}
-        self._results |= {key: (rated, by_query.get(key)) for key, rated in changed.items()}
-        return [self._results.get(fold_query(query), _UNRATED)[1] for query in self.queries]
+            self._results |= {group: by_query.get(fold_query(group[0].query)) for group in changed}
+        return [self._results.get(group) for group in current]
