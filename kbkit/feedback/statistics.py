@@ -243,32 +243,23 @@ def agreement(ratings: Iterable[Rating]) -> Agreement:
     return Agreement(tuple(passages), alpha)
 
 
-def ordinal_alpha(units: Iterable[Collection[int]], values: Sequence[int] = STARS) -> float:
-    """Return Krippendorff's alpha with the ordinal metric.
+def ordinal_alpha(units: Iterable[Collection[int]]) -> float:
+    """Return Krippendorff's alpha of stars, with the ordinal metric.
 
     It is ``1 - observed / expected`` disagreement over a coincidence matrix, where each pair of
     values in a unit of m values counts ``1 / (m - 1)``. The distance of two values is the number of
     ratings between them, both ends counted half, squared. Values may be missing.
     Source: Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011), part D.
     """
-    coincidences = _coincidences(units, values)
-    totals = coincidences.sum(axis=0)
-    pairable = totals.sum()
+    pairable = [list(unit) for unit in units if len(unit) > 1]
     if not pairable:
         return math.nan
+    counts = np.array([[unit.count(star) for star in STARS] for unit in pairable])
+    weighted = counts / (counts.sum(axis=1, keepdims=True) - 1)
+    coincidences = weighted.T @ counts - np.diag(weighted.sum(axis=0))
+    totals = coincidences.sum(axis=0)
     middles = totals.cumsum() - totals / 2
     distances = (middles[:, None] - middles[None, :]) ** 2
-    expected = float((np.outer(totals, totals) * distances).sum()) / (pairable - 1)
+    expected = float((np.outer(totals, totals) * distances).sum()) / (totals.sum() - 1)
     observed = float((coincidences * distances).sum())
     return 1.0 - observed / expected if expected else 1.0
-
-
-def _coincidences(units: Iterable[Collection[int]], values: Sequence[int]) -> NDArray[np.float64]:
-    """Return the coincidence matrix, shape ``(values, values)``."""
-    pairable = [list(unit) for unit in units if len(unit) > 1]
-    counts = np.array([[unit.count(value) for value in values] for unit in pairable])
-    if not pairable:
-        return np.zeros((len(values), len(values)))
-    weighted = counts / (counts.sum(axis=1, keepdims=True) - 1)
-    matrix: NDArray[np.float64] = weighted.T @ counts - np.diag(weighted.sum(axis=0))
-    return matrix
