@@ -157,9 +157,7 @@ class LinkMap:
         return self._paths.get(canonical(uri))
 
     def resolve(self, href: str, *, base: str, path: str) -> str | None:
-        href = href.strip()
-        if not href.isprintable():
-            href = "".join(char for char in href if char.isprintable())
+        href = "".join(filter(str.isprintable, href.strip()))
         try:
             bare, _, fragment = href.partition("#")
             target = _joined(base, bare) + (f"#{fragment}" if fragment else "") if bare else href
@@ -214,13 +212,9 @@ def in_page(anchor: str) -> str:
 
 
 def relative(target: str, path: str) -> str:
-    quoted, folder = _quoted(target), _quoted(path[: path.rfind("/") + 1])
-    above = 0
-    while not quoted.startswith(folder):
-        folder = folder[: folder.rfind("/", 0, -1) + 1]
-        above += 1
-    return "../" * above + quoted[len(folder) :]
+    return _relative(target, posixpath.dirname(path))
 
 
-# cached because many links have the same target
-_quoted = lru_cache(maxsize=65_536)(quote)
+@lru_cache(maxsize=65_536)  # many links of a folder have the same target
+def _relative(target: str, folder: str) -> str:
+    return quote(posixpath.relpath(f"/{target}", f"/{folder}"))
