@@ -60,25 +60,25 @@ class SiteSearch:
     """The search of one site.
 
     Attributes:
-        kbs: Data of each indexed knowledge base for browsers; see `engine.js`.
+        kbs: Data of each indexed export for browsers, by prefix; see `engine.js`.
         cores: Core of each index.
     """
 
-    kbs: list[dict[str, str]]
+    kbs: dict[str, dict[str, str]]
     cores: list[Mapping[str, Any]]
 
     @classmethod
     def read(cls, docs: Path, exports: Mapping[str, Manifest]) -> SiteSearch:
-        search = cls([], [])
+        search = cls({}, [])
         for prefix, manifest in exports.items():
             if not (docs / prefix / FOLDER / DESCRIPTOR).is_file():
                 continue
             folder = index_folder(docs / prefix)
             with intact(folder):
                 search.cores.append(decode_shard((folder / "core.js").read_bytes()))
-            base = _base(prefix)
-            names = {"name": prefix if prefix != "." else manifest.kb, "title": manifest.title}
-            search.kbs.append({**names, "base": base, "folder": f"{base}{FOLDER}/{folder.name}"})
+            name, base = (manifest.kb, "") if prefix == "." else (prefix, f"{prefix}/")
+            place = {"base": base, "folder": f"{base}{FOLDER}/{folder.name}"}
+            search.kbs[prefix] = {"name": name, "title": manifest.title, **place}
         return search
 
     def add_box(self, output: str) -> str:
@@ -107,8 +107,7 @@ class SiteSearch:
 
     def name_of(self, prefix: str) -> str:
         """Return an export's name in the search, or ``""``."""
-        names = [kb["name"] for kb in self.kbs if kb["base"] == _base(prefix)]
-        return names[0] if names else ""
+        return self.kbs[prefix]["name"] if prefix in self.kbs else ""
 
     def _only(self, prefix: str) -> str:
         """Return the knowledge base that an export's pages search; ``""`` if there is only one."""
@@ -123,7 +122,7 @@ class SiteSearch:
         types = sorted(kinds, key=lambda kind: (kind == DocumentType.OTHER, kind))
         return _html(
             "page",
-            kbs=[(kb["name"], kb["title"]) for kb in self.kbs],
+            kbs=[(kb["name"], kb["title"]) for kb in self.kbs.values()],
             kinds=[(kind, text.replace("_", " ")) for kind, text in _add_counts(kinds, types)],
             tags=_add_counts(tags, sorted(tags)[:_MAX_TAGS]),
             frames=_add_counts(frames, (frame for frame, _ in frames.most_common())),
@@ -146,7 +145,7 @@ class SiteSearch:
             folder = write_index(content, target / _GUIDES).relative_to(site).as_posix()
             guides = [{"name": content.name, "title": name, "base": "", "folder": folder}]
         config = {
-            "kbs": [*self.kbs, *guides],
+            "kbs": [*self.kbs.values(), *guides],
             "directories": directories,
             "engine": scripts()["engine.js"][0],
         }
@@ -154,10 +153,6 @@ class SiteSearch:
             with suppress(EmbedderError):  # the fitted encoders then embed queries
                 config["model"] = f"{_MODEL}/{write_browser_model(site / _MODEL)}"
         (target / "site.js").write_bytes(encode_shard(config))
-
-
-def _base(prefix: str) -> str:
-    return "" if prefix == "." else f"{prefix}/"
 
 
 def _add_boot_script(output: str) -> str:
