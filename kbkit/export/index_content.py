@@ -16,7 +16,6 @@ from kbkit.embedding.static import word_encoder
 from kbkit.errors import EmbedderError
 from kbkit.export import index_terms
 from kbkit.export.facts import Manifest
-from kbkit.export.index_packing import Integers
 from kbkit.models import Chunk, DocumentState, RatingTotal, StatementType
 from kbkit.models.values import disambiguate, plain
 from kbkit.recipes import NameSpec
@@ -53,27 +52,23 @@ def indexed_annotations(
 def _subjects(
     transaction: Transaction, kb_id: str, numbers: dict[int, int], curated_ids: AbstractSet[str]
 ) -> list[index_terms.IndexedSubject]:
-    seqs_of = reading.mentions(transaction, kb_id)
     names = reading.names(transaction)
-    rows: dict[str, Integers] = {}
-    for subject_id, chunk_seqs in seqs_of.items():
-        indexed = [numbers[seq] for seq in chunk_seqs if seq in numbers]
-        if indexed and subject_id in names:
-            rows[subject_id] = np.sort(np.array(indexed, np.int64))
-    groups: dict[str, list[str]] = {}
-    for subject_id in rows:
-        groups.setdefault(names[subject_id].root, []).append(subject_id)
-    for subject_id in (curated_ids & names.keys()) - rows.keys():
-        if names[subject_id].root in groups:
+    rows_of = {
+        subject_id: [numbers[seq] for seq in seqs if seq in numbers]
+        for subject_id, seqs in reading.mentions(transaction, kb_id).items()
+    }
+    groups: defaultdict[str, list[str]] = defaultdict(list)
+    for subject_id in (*rows_of, *(curated_ids - rows_of.keys())):
+        if subject_id in names and (rows_of.get(subject_id) or subject_id in curated_ids):
             groups[names[subject_id].root].append(subject_id)
     subjects = []
     for members in groups.values():
-        parts = [rows[subject_id] for subject_id in members if subject_id in rows]
-        union = parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
-        for subject_id in members:
+        union = {row for subject_id in members for row in rows_of.get(subject_id, ())}
+        rows = np.array(sorted(union), np.int64)
+        for subject_id in members if union else ():
             subject = names[subject_id]
             if name := plain(subject.name):
-                subjects.append(index_terms.IndexedSubject(subject.kind, name, union))
+                subjects.append(index_terms.IndexedSubject(subject.kind, name, rows))
     return subjects
 
 
