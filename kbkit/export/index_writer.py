@@ -207,14 +207,11 @@ def _quantize(content: IndexContent) -> Iterator[IndexedVectors]:
     if content.encoder is not None:
         vectors, total = packing.quantize(content.snapshot.vectors, content.rows), len(content.rows)
         yield IndexedVectors("vectors", "v", "", vectors, np.arange(total), total, content.encoder)
-    if (summaries := content.summaries) is not None:
-        numbers = np.flatnonzero(summaries.vectors.any(axis=1))
-        if len(numbers):
-            vectors, total = (
-                packing.quantize(summaries.vectors, numbers, packing.SUMMARIES),
-                len(content.documents),
-            )
-            yield IndexedVectors("summaries", "c", "c", vectors, numbers, total, summaries.encoder)
+    summaries = content.summaries
+    if summaries is not None and len(numbers := np.flatnonzero(summaries.vectors.any(axis=1))):
+        vectors = packing.quantize(summaries.vectors, numbers, packing.SUMMARIES)
+        total = len(content.documents)
+        yield IndexedVectors("summaries", "c", "c", vectors, numbers, total, summaries.encoder)
 
 
 def _axes(vectors: packing.QuantizedVectors) -> dict[str, Any]:
