@@ -268,6 +268,7 @@ class EvalPanel(JobPanel):
         """Measure both sides with the current settings; returns at once."""
         if self.running:
             return
+            self.error = None
         with self.show_errors():
             ground_truth = (
                 self._kb.feedback.judgements() if self._questions is None else self._questions
@@ -278,6 +279,7 @@ class EvalPanel(JobPanel):
     def keep(self, side: str) -> None:
         """Write the measured settings of a side (``A`` or ``B``) to the knowledge base."""
         if self.running:
+            self.error = None
             return
         with self.show_errors():
             if side not in self._measured:

@@ -241,7 +241,7 @@ class GraphPanel(JobPanel):
     def _redraw(self) -> None:
         if not self.keeps_outcome:
             self.error = None
-        self._repeat(self.update_quietly()(self._read))
+        self._start(self.update_quietly()(self._read))
 
     def show(self, entity: str) -> None:
         """Select an entity by id or name."""

@@ -311,7 +311,7 @@ class IngestPanel(JobPanel):
             self.announce(summary(report, seconds) + note)
             self.report = report
 
-        self.report = None
+        self.report = self.error = None
         self._began = time.monotonic()
         self.say(f"{title}…")
         self._show(IngestReport(), "", 0.0)

@@ -133,7 +133,7 @@ class JudgePanel(JobPanel):
 
     def _wake(self) -> None:
         if not self._cancelled.is_set():
-            self._repeat(self._work)
+            self._start(self._work)
 
     def _work(self) -> None:
         with self.update_quietly():

@@ -253,22 +253,14 @@ class JobPanel(Panel):
         super().close()
 
     def _start(self, job: Callable[[], None]) -> None:
-        if not self.keeps_outcome:
-            self.error = None
-        self._launch(job)
-
-    def _repeat(self, job: Callable[[], None]) -> None:
         """Start a job, or run it once more when it ends; an earlier error stays."""
         with self._switching:
             self._again = self.running
             if not self.running:
-                self._launch(job)
-
-    def _launch(self, job: Callable[[], None]) -> None:
-        self._cancelled.clear()
-        self._set_running(True)
-        self._thread = threading.Thread(target=self._run, args=(job,), daemon=True)
-        self._thread.start()
+                self._cancelled.clear()
+                self._set_running(True)
+                self._thread = threading.Thread(target=self._run, args=(job,), daemon=True)
+                self._thread.start()
 
     def _run(self, job: Callable[[], None]) -> None:
         """Run the job in the thread. Never raises."""
