@@ -80,7 +80,7 @@ class JudgePanel(JobPanel):
         self._join(timeout)
         return not self.running
 
-    # Messages of the page, which are untrusted.
+    # Messages of the page, which are untrusted; they and updates hold the panel's lock.
 
     def _do_judge(self, message: Message) -> None:
         place, chunk_id, score = (message.get(name) for name in ("place", "id", "score"))
@@ -92,15 +92,14 @@ class JudgePanel(JobPanel):
                 self.judging.judge(place, chunk_id, score)
             else:
                 self.judging.unjudge(place, chunk_id)
-        with self.lock:
-            self._state["stored"] = {
-                "place": place,
-                "id": chunk_id,
-                "score": self.judging.scores(place).get(chunk_id),
-                "by": str(message.get("by"))[:40],
-            }
-            self._due = True
-            self._show()
+        self._state["stored"] = {
+            "place": place,
+            "id": chunk_id,
+            "score": self.judging.scores(place).get(chunk_id),
+            "by": str(message.get("by"))[:40],
+        }
+        self._due = True
+        self._show()
         self._wake()
         self.publish("ratings")
 
@@ -108,9 +107,8 @@ class JudgePanel(JobPanel):
         places = message.get("places")
         if isinstance(places, list):
             requested = [place for place in places[:4] if self._is_place(place)]
-            with self.lock:
-                earlier = [place for place in self._requested if place not in requested]
-                self._requested = requested + earlier[:4]
+            earlier = [place for place in self._requested if place not in requested]
+            self._requested = requested + earlier[:4]
             self._wake()
 
     def _is_place(self, place: object) -> TypeGuard[int]:
@@ -121,12 +119,11 @@ class JudgePanel(JobPanel):
             return
         with self.show_errors():
             self.judging.refresh(documents=topic == "documents")
-        with self.lock:
-            self._state["version"] += 1
-            if topic == "documents":
-                self._counted = 0
-            self._due = True
-            self._show()
+        self._state["version"] += 1
+        if topic == "documents":
+            self._counted = 0
+        self._due = True
+        self._show()
         self._wake()
 
     # Work in the background: pools that the page waits for first, then figures, then counts.
