@@ -157,6 +157,7 @@ class RankingForm(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
             name: controls.make(
                 widgets.BoundedFloatText,
                 label,
+                value=getattr(present, name),
                 tooltip=f"{side}: weight of {label.lower()}, 0 to {most:g}",
                 min=0.0,
                 max=most,
@@ -164,8 +165,9 @@ class RankingForm(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
             ).add_class("kbkit-weight")
             for name, (label, most) in _WEIGHTS.items()
         }
-        self.encoder_box = controls.make(widgets.Dropdown, "Queries embedded by", options=_ENCODERS)
-        self.fill(present)
+        self.encoder_box = controls.make(
+            widgets.Dropdown, "Queries embedded by", options=_ENCODERS, value=present.query_encoder
+        )
         name = f'<div class="kbkit-side-name" role="heading" aria-level="3">{side}</div>'
         super().__init__(
             [
@@ -175,13 +177,6 @@ class RankingForm(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
             ]
         )
         self.add_class("kbkit-side")
-
-    def fill(self, settings: RetrievalSpec, mode: str | Mode = Mode.HYBRID) -> None:
-        self._present = settings
-        self.mode_box.value = Mode(mode).value
-        self.encoder_box.value = settings.query_encoder
-        for name, box in self.weight_boxes.items():
-            box.value = getattr(settings, name)
 
     def selected_settings(self) -> tuple[Mode, RetrievalSpec]:
         values = {name: round(box.value, 4) for name, box in self.weight_boxes.items()}
@@ -268,23 +263,23 @@ class EvalPanel(JobPanel):
         """Measure both sides with the current settings; returns at once."""
         if self.running:
             return
-            self.error = None
         with self.show_errors():
             ground_truth = (
                 self._kb.feedback.judgements() if self._questions is None else self._questions
             )
             sides = {side: form.selected_settings() for side, form in self.forms.items()}
+            self.error = None
             self._start(lambda: self._measure(ground_truth, sides))
 
     def keep(self, side: str) -> None:
         """Write the measured settings of a side (``A`` or ``B``) to the knowledge base."""
         if self.running:
-            self.error = None
             return
         with self.show_errors():
             if side not in self._measured:
                 raise ConfigError(f"{side}: not compared yet; compare before you keep")
             _, settings = self._measured[side]
+            self.error = None
             self._start(lambda: self._keep(side, settings))
 
     def wait(self, timeout: float | None = None) -> Evaluation | None:
