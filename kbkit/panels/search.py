@@ -181,13 +181,13 @@ class SearchPanel(ResultsPanel):
         with self._muted:
             self.hits = results.hits
 
-    def _summary(self, results: ResultSet) -> tuple[str, tuple[str, str] | None]:
+    def _summary(self, results: ResultSet) -> tuple[str, dict[str, str] | None]:
         hits = results.hits
         if not hits.query:
-            return self._contents(), (
-                "What would you like to know?",
-                "Results appear as you type. Rate them with stars to improve search.",
-            )
+            return self._contents(), {
+                "title": "What would you like to know?",
+                "text": "Results appear as you type. Rate them with stars to improve search.",
+            }
         preposition = "like" if results.breadcrumb else "for"
         count = sum(bool(getattr(self.filters, name)) for name in Filters.__slots__)
         filtered = f" with {pluralize(count, 'filter')}" if count else ""
@@ -199,7 +199,8 @@ class SearchPanel(ResultsPanel):
         advice = "Try other words, or search by meaning and words in all knowledge bases."
         if count:
             advice = "Try other words, or remove a filter."
-        return f"No hits {request}", (f"Nothing found {preposition} “{hits.query}”", advice)
+        title = render.plain(f"Nothing found {preposition} “{hits.query}”", 200)
+        return f"No hits {request}", {"title": title, "text": advice}
 
     def _contents(self) -> str:
         infos = [kb.info() for kb in self._selector.selected()]

@@ -268,7 +268,7 @@ class ResultsPanel(Panel):
         self._before: list[ResultSet] = []
         self._serial = 0
         self._status = ""
-        self._notice: tuple[str, str] | None = None
+        self._notice: dict[str, str] | None = None
         self._shown = ResultSet()
         super().__init__(selector.home, "search")
         self.cards = CardsView(self)
@@ -306,15 +306,13 @@ class ResultsPanel(Panel):
                 hit, rank, highlight, now, label=label, kb=kb, ratings=ratings, summary=summary
             )
             cards.append(shown_card | flags)
-        title, text = self._notice or ("", "")
         self.cards.state = {
             "serial": self._serial,
             "status": render.plain(self._status, 480),
             "problem": "" if error is None else render.problem_line(error),
             "breadcrumb": shown.breadcrumb,
             "depth": len(self._before),
-            "notice": self._notice
-            and {"title": render.plain(title, 200), "text": render.plain(text, 300)},
+            "notice": self._notice,
             "cards": cards,
             "opens": self._on_open is not None,
             "selected": len(self._selected),
