@@ -49,7 +49,7 @@ def summarize(ratings: Iterable[Rating], rater: str, query: str) -> dict[str, Ra
 
 
 # a word of the analyzer, and the marks between its parts
-_WORD = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*|\w(?:\+\+|#)(?!\w)|\w+(?:(?:[.\-'’]|::)\w+)*")
+_WORD = re.compile(r"((?<![\w-])--?[A-Za-z][\w-]*|\w(?:\+\+|#)(?!\w)|\w+(?:(?:[.\-'’]|::)\w+)*)")
 _JOINT = re.compile(r"([._\-'’:]+)")
 
 Segment = tuple[str, bool]
@@ -65,12 +65,8 @@ class Highlighter:
 
     def __call__(self, text: str) -> list[Segment]:
         segments: list[Segment] = []
-        end = 0
-        for match in _WORD.finditer(text):
-            segments.append((text[end : match.start()], False))
-            segments += self._word(match[0])
-            end = match.end()
-        segments.append((text[end:], False))
+        for i, piece in enumerate(_WORD.split(text)):  # every second one is a word
+            segments += self._word(piece) if i % 2 else [(piece, False)]
         return [
             ("".join(piece for piece, _ in group), marked)
             for marked, group in groupby(filter(itemgetter(0), segments), itemgetter(1))
