@@ -32,7 +32,6 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
     def __init__(self, panel: Panel, find: Callable[[], KnowledgeBase | None]) -> None:
         self._panel = panel
         self._find = find
-        self._sources_by_id: dict[str, SourceInfo] = {}
         self.choice = controls.make(widgets.Dropdown, "Sources")
         self.choice.observe(lambda _change: self._show_chosen(), "value")
         self.switch_button = controls.button("Disable", "Skip it in refreshes", self.switch)
@@ -45,22 +44,18 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         self.refresh()
 
     def refresh(self) -> None:
-        kb = self._find()
-        self._sources_by_id = {} if kb is None else {source.id: source for source in kb.sources}
-        before = self.choice.value
-        self.choice.options = [
-            (_label(source), source_id) for source_id, source in self._sources_by_id.items()
-        ]
+        kb, before = self._find(), self.choice.value
+        sources = [] if kb is None else list(kb.sources)
+        self.choice.options = [(_label(source), source) for source in sources]
         # ipywidgets selects nothing when options change
-        self.choice.value = (
-            before if before in self._sources_by_id else next(iter(self._sources_by_id), None)
-        )
-        controls.show(self, bool(self._sources_by_id))
+        same = [source for source in sources if before is not None and source.id == before.id]
+        self.choice.value = next(iter(same + sources), None)
+        controls.show(self, bool(sources))
         self._show_chosen()
 
     def switch(self) -> None:
         """Disable the source for refreshes, or enable it."""
-        source, kb = self._sources_by_id.get(self.choice.value), self._find()
+        source, kb = self.choice.value, self._find()
         if source is None or kb is None:
             return
         with self._panel.show_errors():
@@ -71,7 +66,7 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
 
     def remove(self) -> None:
         """Remove the source, and its documents unless `keep_box` is set."""
-        source, kb = self._sources_by_id.get(self.choice.value), self._find()
+        source, kb = self.choice.value, self._find()
         if source is None or kb is None:
             return
         with self._panel.show_errors():
@@ -86,8 +81,7 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
             )
 
     def _show_chosen(self) -> None:
-        source = self._sources_by_id.get(self.choice.value)
-        if source is not None:
+        if (source := self.choice.value) is not None:
             self.switch_button.description = "Disable" if source.enabled else "Enable"
 
 

@@ -211,9 +211,9 @@ def test_sources_are_listed_disabled_and_removed(scratch, tmp_path):
     assert kb.spec.embedding.type == "auto"
     labels = [label for label, _ in panel.kept.choice.options]
     assert labels == ["Files: one (1 document)", "Files: two (1 document)"]
-    assert panel.kept.choice.value == kb.sources["one"].id
-    assert IngestPanel(kb).kept.choice.value == kb.sources["one"].id
-    panel.kept.choice.value = kb.sources["two"].id
+    assert panel.kept.choice.value == kb.sources["one"]
+    assert IngestPanel(kb).kept.choice.value == kb.sources["one"]
+    panel.kept.choice.value = kb.sources["two"]
     panel.kept.switch_button.click()
     assert not kb.sources["two"].enabled
     assert "two is disabled" in status(panel)
