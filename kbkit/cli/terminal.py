@@ -211,10 +211,9 @@ def print_hits(hits: Hits) -> None:
         documents.setdefault((hit.kb, hit.uri), []).append(hit)
     for rank, passages in enumerate(documents.values(), 1):
         first = passages[0]
-        head = Text().append(f"{rank:>2}. ", style="dim")
-        head.append(plain(first.title or first.uri), style="bold")
-        head.append(f"  {first.kb}", style="dim")
-        terminal.print(head)
+        title = plain(first.title or first.uri)
+        head = ((f"{rank:>2}. ", "dim"), (title, "bold"), (f"  {first.kb}", "dim"))
+        terminal.print(Text.assemble(*head))
         address = Text("    ").append(plain(first.anchor_url), _link_style("cyan", first.url))
         terminal.print(address, soft_wrap=True)
         description = plain(first.description)
