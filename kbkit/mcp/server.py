@@ -23,7 +23,7 @@ from pydantic import AnyUrl, ValidationError
 from kbkit import __version__
 from kbkit.errors import ForbiddenError
 from kbkit.mcp import USUAL_TOKENS, check_sets, resources
-from kbkit.mcp.replies import shorten
+from kbkit.mcp.replies import shorten, size
 from kbkit.mcp.tools import Tools, current_caller, explain_error, reason
 from kbkit.models.server import ALL, Caller
 from kbkit.models.values import valid_values
@@ -128,7 +128,9 @@ class WorkspaceServer(MCPServer[Any]):
                 raise ToolError(self._no_tool(name))
             declared.check(current_caller.get())
             answer = await super().call_tool(name, arguments, context)
-            if isinstance(answer, mcp_types.CallToolResult) and _size(answer) > limit:
+            assert isinstance(answer, mcp_types.CallToolResult)
+            text = "".join(getattr(part, "text", "") for part in answer.content)
+            if size(text, answer.structured_content) > limit:
                 raise ToolError(f"{name}: the answer does not fit; ask with a larger max_tokens")
             return answer
         except (ToolError, ForbiddenError) as error:
@@ -202,14 +204,6 @@ class WorkspaceServer(MCPServer[Any]):
         lines: Any = _messages(stdin, refuse)
         async with stdio_server(lines, anyio.wrap_file(stdout)) as (read, write):
             await low.run(read, write, low.create_initialization_options())
-
-
-def _size(answer: mcp_types.CallToolResult) -> int:
-    from kbkit.embedding.static import count_tokens
-
-    texts = [part.text for part in answer.content if isinstance(part, mcp_types.TextContent)]
-    values = json.dumps(answer.structured_content, ensure_ascii=False)
-    return sum(map(count_tokens, [*texts, values]))
 
 
 def server(

@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 
 from kbkit.extras import whole
 from kbkit.models.documents import Chunk, DocumentState, DocumentType
-from kbkit.models.values import Several, Value, disambiguate, plain, plain_lines, pluralize
+from kbkit.models.values import Several, Value, adapter, disambiguate, plain, plain_lines, pluralize
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -255,21 +255,10 @@ class Hit:
     def from_dict(cls, values: HitDict) -> Self:
         """Parse the output of `to_dict`; see `kbkit.models.from_dict`."""
         snippet, words = values["snippet"], unquote(values["url"].partition(_FRAGMENT)[2])
-        data: dict[str, Any] = {**values, "id": values["chunk_id"]}
-        for name in ("heading_path", "tags"):
-            data[name] = tuple(data[name])
-        chunk = Chunk(**{field.name: data[field.name] for field in fields(Chunk)})
-        parts = {name: value for name, value in values["parts"].items() if name in _PARTS}
-        data |= {
-            "parts": ScoreParts(**parts),
-            "chunk": chunk,
-            "document_type": DocumentType(values["document_type"]),
-            "fetched_at": datetime.fromisoformat(values["fetched_at"]),
-            "state": DocumentState(values["state"]),
-            "cut": lambda: snippet,
-            "opening": lambda: words,
-        }
-        return cls(**{field.name: data[field.name] for field in fields(cls) if field.name in data})
+        chunk = {**values, "id": values["chunk_id"]}
+        callables = {"cut": lambda: snippet, "opening": lambda: words}
+        hit: Self = adapter(cls).validate_python({**values, "chunk": chunk, **callables})
+        return hit
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,13 +182,13 @@ def from_dict(kind: type[T], data: Any) -> T:
     """
     parse = getattr(kind, "from_dict", None)
     if parse is None:
-        parse = _adapter(cast("Hashable", kind)).validate_python
+        parse = adapter(cast("Hashable", kind)).validate_python
     value: T = parse(data)
     return value
 
 
 @cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
+def adapter(kind: Any) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter
 
     return TypeAdapter(kind)
@@ -206,7 +206,7 @@ def schema(kind: type) -> dict[str, Any]:
     Args:
         kind: Its class: one of `kbkit.models`, or a report.
     """
-    return _adapter(shape_of(kind)).json_schema(mode="serialization")
+    return adapter(shape_of(kind)).json_schema(mode="serialization")
 
 
 _MAX_NAME_LENGTH = 200

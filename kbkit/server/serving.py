@@ -17,7 +17,7 @@ from kbkit.ingest.spans import load_splitter
 from kbkit.runtime.processes import at_end
 from kbkit.runtime.web_server import is_loopback, listen
 from kbkit.server.app import application
-from kbkit.server.mcp import http_protocol
+from kbkit.server.mcp import http_protocol, mcp_part
 from kbkit.server.settings import ServerSettings
 from kbkit.stores.stores import Stores
 from kbkit.workspace import Workspace, stores_of
@@ -140,11 +140,7 @@ def _app(workspace: Workspace, settings: ServerSettings) -> FastAPI:
             "first (kbkit token create NAME), and serve behind https"
         )
     searches = SearchProcesses(workspace, settings.search_processes)
-    parts = []
-    if settings.tools:
-        from kbkit.server.mcp import mcp_part
-
-        parts.append(mcp_part(workspace, settings, searches))
+    parts = [mcp_part(workspace, settings, searches)] if settings.tools else []
     return application(workspace, settings, searches=searches, parts=parts)
 
 
