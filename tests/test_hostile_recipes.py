@@ -155,7 +155,7 @@ def test_keys_must_refer_to_the_environment(tmp_path, monkeypatch):
     assert "embedding: is given the variable THEIRS of the environment" in demands(recipe)
 
     def opened() -> Given:
-        options = {"kind": "thing", "name": "it", "install": "-", "check": "-"}
+        options = {"kind": "thing", "name": "it", "check": "-"}
         arguments = {"api_key": "${THEIRS}", "other": "${not one}"}
         return open_class(f"{__name__}:Given", arguments, Given, error=ConfigError, **options)
 

@@ -83,7 +83,7 @@ class LlamaIndexEmbedder:
         self._spec = spec
         self._wait = wait
         self.batch_size = spec.batch_size
-        self._path, self._arguments, install = resolve_model(
+        self._path, self._arguments = resolve_model(
             spec.model, spec.arguments, SHORT_FORMS, group="embeddings", error=EmbedderError
         )
         self._model = open_class(
@@ -93,7 +93,6 @@ class LlamaIndexEmbedder:
             kind="llama-index embedding",
             name=spec.model,
             error=EmbedderError,
-            install=install,
             check="embedding.arguments and the keys in the environment",
         )
         if "embed_batch_size" not in self._arguments:  # not every constructor takes it

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -22,7 +21,7 @@ from rank_bm25 import BM25Okapi
 from kbkit.errors import PostprocessorError
 from kbkit.models import Hit, RatingTotal, ScoreParts
 from kbkit.recipes import PostprocessorSpec
-from kbkit.runtime.third_party import is_installed, open_class, safe_message
+from kbkit.runtime.third_party import how_to_install, is_installed, open_class, safe_message
 
 if TYPE_CHECKING:
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
@@ -256,9 +255,6 @@ def _ranks_within(scores: Scores, groups: Codes) -> Codes:
     return ranks
 
 
-_PACKAGES = "llama_index.postprocessor."
-
-
 def hits_needed(specs: Sequence[PostprocessorSpec], limit: int) -> int:
     return max([limit, *(spec.hits for spec in specs)])
 
@@ -317,7 +313,6 @@ def _open(path: str, arguments: str) -> BaseNodePostprocessor:
         kind="llama-index postprocessor",
         name=path,
         error=PostprocessorError,
-        install=_install(path),
         check="the arguments of this postprocessor, the package that it needs, and the keys in the "
         "environment",
     )
@@ -326,14 +321,7 @@ def _open(path: str, arguments: str) -> BaseNodePostprocessor:
 def check_installed(spec: PostprocessorSpec) -> None:
     """Check that a postprocessor's package is installed, without importing it."""
     if not is_installed(spec.path):
-        raise PostprocessorError(f"{spec.path}: is not installed; {_install(spec.path)}")
-
-
-def _install(path: str) -> str:
-    if not path.startswith(_PACKAGES):
-        return "install its package"
-    name = re.split("[.:]", path.removeprefix(_PACKAGES))[0].replace("_", "-")
-    return f"pip install llama-index-postprocessor-{name}"
+        raise PostprocessorError(f"{spec.path}: is not installed; {how_to_install(spec.path)}")
 
 
 K1 = 1.2

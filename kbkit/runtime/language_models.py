@@ -57,7 +57,7 @@ class ModelReply(NamedTuple):
 
 
 def open_llm(spec: LanguageModelSpec, *, key: str) -> LLM:
-    path, arguments, install = resolve_model(
+    path, arguments = resolve_model(
         spec.llm, spec.arguments, _SHORT_FORMS, group="llms", error=LanguageModelError
     )
     from llama_index.core.llms import LLM
@@ -69,7 +69,6 @@ def open_llm(spec: LanguageModelSpec, *, key: str) -> LLM:
         kind="llama-index language model",
         name=spec.llm,
         error=LanguageModelError,
-        install=install,
         check=f"{key}.arguments and the keys in the environment",
     )
 

@@ -26,6 +26,7 @@ _IN_ADDRESS = re.compile(
     re.IGNORECASE,
 )
 _PATH = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)[:.]([A-Za-z_]\w*)")
+_PACKAGE = re.compile(r"llama_index\.((?:embeddings|llms|postprocessor)\.\w+)")
 _MIN_SECRET = 6  # shorter values would hide ordinary words
 
 
@@ -36,8 +37,8 @@ def resolve_model(
     *,
     group: Literal["llms", "embeddings"],
     error: type[KbkitError],
-) -> tuple[str, dict[str, Any], str]:
-    """Return the class of a model, its arguments, and how to install it.
+) -> tuple[str, dict[str, Any]]:
+    """Return the class of a model, and its arguments.
 
     The model is a short form (``openai:gpt-4o-mini``) or an import path; `forms` have module, class
     and argument for the model's name.
@@ -45,10 +46,9 @@ def resolve_model(
     head, _, name = model.partition(":")
     if head in forms and name:
         module, kind, argument = forms[head]
-        install = f"pip install llama-index-{group}-{module.replace('_', '-')}"
-        return f"llama_index.{group}.{module}:{kind}", {argument: name, **arguments}, install
+        return f"llama_index.{group}.{module}:{kind}", {argument: name, **arguments}
     if match := _PATH.fullmatch(model):
-        return f"{match[1]}:{match[2]}", dict(arguments), "install its package"
+        return f"{match[1]}:{match[2]}", dict(arguments)
     kind = "an embedding" if group == "embeddings" else "a language model"
     raise error(
         f"{model}: not {kind}; write SHORT:MODEL with SHORT one of {', '.join(sorted(forms))}, "
@@ -64,7 +64,6 @@ def open_class(
     kind: str,
     name: str,
     error: type[KbkitError],
-    install: str,
     check: str,
 ) -> T:
     arguments = {key: _resolve(name, key, value, error) for key, value in arguments.items()}
@@ -73,7 +72,8 @@ def open_class(
         module = importlib.import_module(module_name)
     except Exception as problem:  # importing runs a third party's code
         raise error(
-            f"{name}: cannot import {module_name} ({safe_message(problem, arguments)}); {install}"
+            f"{name}: cannot import {module_name} ({safe_message(problem, arguments)}); "
+            f"{how_to_install(path)}"
         ) from problem
     loaded = getattr(module, class_name, None)
     if not (isinstance(loaded, type) and issubclass(loaded, parent)):
@@ -88,6 +88,13 @@ def open_class(
         raise error(
             f"{name}: cannot be opened ({safe_message(problem, arguments)}); check {check}"
         ) from None
+
+
+def how_to_install(path: str) -> str:
+    """Return the command that installs the package of a class, if it is one of llama-index."""
+    match = _PACKAGE.match(path)
+    name = match[1].replace(".", "-").replace("_", "-") if match else ""
+    return f"pip install llama-index-{name}" if name else "install its package"
 
 
 def is_installed(path: str) -> bool:
