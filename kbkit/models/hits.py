@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, get_args, get_type_hints
 from urllib.parse import quote, unquote
 
 from typing_extensions import TypedDict
@@ -257,7 +257,9 @@ class Hit:
         snippet, words = values["snippet"], unquote(values["url"].partition(_FRAGMENT)[2])
         chunk = {**values, "id": values["chunk_id"]}
         callables = {"cut": lambda: snippet, "opening": lambda: words}
-        hit: Self = adapter(cls).validate_python({**values, "chunk": chunk, **callables})
+        hit: Self = adapter(cast("Any", cls)).validate_python(
+            {**values, "chunk": chunk, **callables}
+        )
         return hit
 
 
