@@ -33,7 +33,7 @@ from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval import candidates
 from kbkit.retrieval.document_scores import DocumentScores, SummaryScores
 from kbkit.retrieval.fusion import CorpusStatistics, impacts, length_norms
-from kbkit.retrieval.ranking import PHRASED, CandidatePool, phrases_first, phrases_in, rank
+from kbkit.retrieval.ranking import PHRASED, phrases_first, phrases_in, rank
 from kbkit.stores.snapshots.chunk_table import ChunkTable
 from kbkit.text.analysis import analyzer
 
@@ -210,7 +210,7 @@ class PublishedIndex:
         hits = [self._hit(int(place.seq), place.parts.total) for place in ranked]
         return phrases_first(hits, phrases, lambda hit: f"{hit.title} {hit.text}")[:limit]
 
-    def pool(self, query: str, vector: Vector | None = None) -> CandidatePool:
+    def pool(self, query: str, vector: Vector | None = None) -> candidates.CandidatePool:
         """Return the candidates for a query; see `search`."""
         columns = self._columns
         query_terms = tuple(analyzer(columns.language).query_terms(query))
@@ -249,7 +249,11 @@ class PublishedIndex:
             heading[places] += term.in_heading[postings]
         owners = columns.owners[chosen]
         which, pages, summary = documents.of_candidates(columns.table, owners)
-        found = candidates.Candidates(
+        return candidates.CandidatePool(
+            kb=columns.name,
+            language=columns.language,
+            retrieval=columns.retrieval,
+            terms=query_terms,
             seqs=chosen,
             ranked=ranked,
             document_ids=[str(owner) for owner in owners.tolist()],
@@ -266,20 +270,10 @@ class PublishedIndex:
                 "summary": summary,
                 "graph": np.zeros(len(chosen)),
                 "learned": np.zeros(len(chosen)),
-            },
-        )
-        return CandidatePool(
-            kb=columns.name,
-            language=columns.language,
-            retrieval=columns.retrieval,
-            terms=query_terms,
-            candidates=found,
-            columns={
-                **found.features(query_terms),
                 "rating": columns.prior[chosen],
                 "index": columns.indexes[owners],
             },
-        )
+        ).with_words()
 
     def _lexical(self, terms: Mapping[str, _Term], corpus: CorpusStatistics) -> NDArray[np.float32]:
         columns = self._columns

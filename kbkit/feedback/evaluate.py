@@ -15,9 +15,10 @@ from kbkit.feedback.evaluation_report import Evaluation, MissingPage, QueryResul
 from kbkit.feedback.statistics import DEPTH, Ranking, Values, measure
 from kbkit.models import Mode, Progress
 from kbkit.recipes import RetrievalSpec
+from kbkit.retrieval.candidates import CandidatePool
 from kbkit.retrieval.fusion import Features, discounts, fuse, normalise
 from kbkit.retrieval.query import Query
-from kbkit.retrieval.ranking import CandidatePool, document_factors, mark_duplicates, weights_of
+from kbkit.retrieval.ranking import document_factors, mark_duplicates, weights_of
 from kbkit.retrieval.searching import search
 from kbkit.runtime.progress import OnProgress, ignore
 from kbkit.stores.catalog import corpus, reading
@@ -164,13 +165,13 @@ class CandidateCache:
             search_query = Query.of(query.text, DEPTH, retrieval=retrieval)
             # a query must not be ranked by what was learned from its own judgements
             pool = kb.retriever.pool(replace(search_query, unlearned=queries.unit == "chunk"))
-            candidates, ranked = pool.candidates, slice(0, pool.candidates.ranked)
-            if _has_duplicates(vectors := candidates.vectors[ranked], retrieval.duplicates):
+            ranked = slice(0, pool.ranked)
+            if _has_duplicates(vectors := pool.vectors[ranked], retrieval.duplicates):
                 near_duplicates.append((len(items), vectors))
             pools.append(pool)
             columns.append(_normalised({name: part[ranked] for name, part in pool.columns.items()}))
-            documents += [(number, id_) for id_ in candidates.document_ids[ranked]]
-            for item, gain in _judged(kb, candidates.seqs[ranked].tolist(), query, queries.unit):
+            documents += [(number, id_) for id_ in pool.document_ids[ranked]]
+            for item, gain in _judged(kb, pool.seqs[ranked].tolist(), query, queries.unit):
                 items.append((number, item))
                 gains.append(gain)
             report(Progress("candidates", number + 1, len(queries), query.text))

@@ -1,10 +1,12 @@
 """Queries, masks of filters, and candidates: the chunks that retrievers find for a query."""
 
+from __future__ import annotations
+
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
 from typing import Any, TypeVar
 
@@ -12,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.embedding import Matrix, Vector
-from kbkit.models import Filters, Mode
+from kbkit.models import Filters
 from kbkit.models.annotations import SubjectKind
+from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.encoder_fitting import LearnedQuestions
 from kbkit.retrieval.fusion import NEAR_SUMMARY, CorpusStatistics, bm25_scores
-from kbkit.retrieval.query import QueryVector
+from kbkit.retrieval.query import Query, QueryVector
 from kbkit.stores.catalog import chunk_annotations, corpus, reading, subjects
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph_tables import GraphTable
@@ -37,31 +40,24 @@ class EncodedQuery:
     """A query for the retrievers of one knowledge base.
 
     Attributes:
+        retrieval: Settings of the ranking: the query's, else the recipe's.
         terms: Distinct analyzer terms of the query.
         vector: Query vector; ``None`` without dense retrieval.
-        size: Ranked candidates of each retriever.
-        limit: Requested hits, may be larger than ``size``.
         graph: ``None`` without weight.
-        pages: Whether words of whole documents count.
         summary: Future of the query vector for summaries; ``None`` if they do not count.
         summary_embedder: Fingerprint of its embedder.
         questions: Learned questions, if they count.
-        left_out: A learned question to ignore, as `fold_query` returns it.
     """
 
-    terms: tuple[str, ...]
+    query: Query
+    retrieval: RetrievalSpec
     language: str
+    terms: tuple[str, ...]
     vector: Vector | None
-    mode: Mode
-    size: int
-    limit: int
-    text: str = ""
     graph: GraphTable | None = None
-    pages: bool = True
     summary: Future[QueryVector] | None = None
     summary_embedder: str = ""
     questions: LearnedQuestions | None = None
-    left_out: str = ""
 
     @property
     def summary_vector(self) -> Vector | None:
@@ -88,8 +84,10 @@ class TermCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
-    """Chunks, shape ``(n,)``. The first ``ranked`` ones are ranked, the others follow.
+class CandidatePool:
+    """A knowledge base's candidates for a query, shape ``(n,)``.
+
+    The first ``ranked`` ones are ranked, the others follow.
 
     Attributes:
         seqs: ``chunks.seq``.
@@ -98,9 +96,13 @@ class Candidates:
         pages: Query terms in each of their documents.
         which: Index of each chunk's document in ``pages``.
         embedder: Fingerprint of the summaries' embedder; ``""`` if they do not count.
-        columns: `Features` by name: cosine, title, heading, sizes, summary, graph and learned.
+        columns: `Features` by name.
     """
 
+    kb: str
+    language: str
+    retrieval: RetrievalSpec
+    terms: tuple[str, ...]
     seqs: Rows
     ranked: int
     document_ids: Sequence[str]
@@ -110,27 +112,21 @@ class Candidates:
     which: Rows
     embedder: str
     columns: Mapping[str, Scores]
+    notes: tuple[str, ...] = ()
 
-    def features(
-        self,
-        terms: Sequence[str],
-        chunks: CorpusStatistics | None = None,
-        documents: CorpusStatistics | None = None,
-    ) -> dict[str, Scores]:
-        """Return the columns with those of words; given statistics replace its own."""
+    def with_words(
+        self, chunks: CorpusStatistics | None = None, documents: CorpusStatistics | None = None
+    ) -> CandidatePool:
+        """Add the columns of words; given statistics replace its own."""
         chunks, documents = chunks or self.words.statistics, documents or self.pages.statistics
-        return {
-            **self.columns,
+        columns = {
             "bm25": self.words.bm25(chunks),
-            "bm25_full": np.full(len(self.seqs), chunks.full(terms)),
+            "bm25_full": np.full(len(self.seqs), chunks.full(self.terms)),
             "page": self.pages.bm25(documents)[self.which],
-            "page_full": np.full(len(self.seqs), documents.full(terms)),
+            "page_full": np.full(len(self.seqs), documents.full(self.terms)),
             "summary_full": np.full(len(self.seqs), NEAR_SUMMARY),
         }
-
-    def answers(self, query: EncodedQuery) -> bool:
-        """Whether all retrievers took part; false if summaries were embedded again meanwhile."""
-        return query.summary_vector is None or self.embedder == query.summary_embedder
+        return replace(self, columns={**self.columns, **columns})
 
 
 def cosines(vectors: Matrix, vector: Vector) -> NDArray[np.float32]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from kbkit.embedding import Matrix, Vector
 from kbkit.models import Mode
 from kbkit.retrieval.candidates import (
-    Candidates,
+    CandidatePool,
     EncodedQuery,
     Mask,
     Rows,
@@ -36,7 +36,7 @@ from kbkit.retrieval.document_scores import (
     graph_scores,
     learned_scores,
 )
-from kbkit.retrieval.fusion import K1, CorpusStatistics, impacts, length_norms
+from kbkit.retrieval.fusion import K1, CorpusStatistics, hits_needed, impacts, length_norms
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.snapshots import near_chunks
 from kbkit.stores.snapshots.chunk_table import ChunkTable
@@ -252,41 +252,45 @@ def _lowest_of_best(scores: NDArray[np.float32], limit: int) -> float:
 
 
 def find_candidates(
-    corpus: SnapshotCorpus, query: EncodedQuery, mask: Mask | None = None
-) -> Candidates:
-    chunks, analysis = corpus.chunks, analyzer(query.language)
-    postings = chunks.holding(query.terms)
+    corpus: SnapshotCorpus, encoded: EncodedQuery, mask: Mask | None = None
+) -> CandidatePool:
+    query, retrieval = encoded.query, encoded.retrieval
+    chunks, analysis = corpus.chunks, analyzer(encoded.language)
+    postings = chunks.holding(encoded.terms)
     statistics = CorpusStatistics(
         chunks=len(chunks),
         average_length=chunks.average_length,
         document_frequencies={term: len(rows) for term, (rows, _) in postings.items()},
     )
-    size = min(query.size, len(chunks))
-    limit = min(max(query.size, query.limit), len(chunks))
+    size = min(retrieval.candidates, len(chunks))
+    limit = max(retrieval.candidates, hits_needed(retrieval.postprocessors, query.limit))
+    limit = min(limit, len(chunks))
     by_words = query.mode is not Mode.DENSE
 
     def frequency(word: str) -> int:
         frequencies = statistics.document_frequencies
         return min((frequencies.get(term, 0) for term in analysis.query_terms(word)), default=0)
 
-    by_meaning = query.vector is not None and bool(query.vector.any())
+    by_meaning = encoded.vector is not None and bool(encoded.vector.any())
     nearest = beside(
         lambda: corpus.nearest(size, limit, mask), worth=by_meaning and corpus.scans_long
     )
-    summaries = beside(lambda: SummaryScores.of(chunks, query, mask), worth=corpus.scans_long)
+    summaries = beside(lambda: SummaryScores.of(chunks, encoded, mask), worth=corpus.scans_long)
     words = ChunkWords(chunks, postings if by_words else {}, statistics, mask)
     lexical, scores = words.best(limit)
-    documents = DocumentScores.of_words(chunks, postings if by_words and query.pages else {})
+    documents = DocumentScores.of_words(
+        chunks, postings if by_words and retrieval.page_weight else {}
+    )
     dense = nearest() if by_meaning else np.zeros(0, np.int64)
     documents = replace(documents, summaries=summaries() or documents.summaries)
-    learned = learned_scores(query, documents)
+    learned = learned_scores(encoded, documents)
     graph = None
-    if query.graph is not None:
+    if encoded.graph is not None:
         starting = np.concatenate([dense[:size], lexical[:size]])
         starts = document_starts(
             chunks, documents, starting, corpus.cosines(starting), words.of(starting)
         )
-        graph = graph_scores(query.text, query.graph, chunks, starts, frequency)
+        graph = graph_scores(query.text, encoded.graph, chunks, starts, frequency)
     best = documents.best_rows(
         chunks,
         corpus.cosines,
@@ -300,11 +304,15 @@ def find_candidates(
     others = others if mask is None else others[mask[others]]
     merged, ranked = merge_candidates(dense, lexical, size, others)
     owners = chunks.owners[merged]
-    title, heading = chunks.coverage(merged, query.terms)
-    term_count = max(1, len(query.terms))
+    title, heading = chunks.coverage(merged, encoded.terms)
+    term_count = max(1, len(encoded.terms))
     which, pages, summary = documents.of_candidates(chunks, owners)
     seqs = chunks.seqs[merged]
-    return Candidates(
+    return CandidatePool(
+        kb=corpus.row.name,
+        language=encoded.language,
+        retrieval=retrieval,
+        terms=encoded.terms,
         seqs=seqs,
         ranked=ranked,
         document_ids=[chunks.document_ids[i] for i in owners.tolist()],
@@ -322,4 +330,4 @@ def find_candidates(
             "graph": np.zeros(len(seqs)) if graph is None else graph.of(merged, owners),
             "learned": np.array([learned.get(seq, 0.0) for seq in seqs.tolist()]),
         },
-    )
+    ).with_words()

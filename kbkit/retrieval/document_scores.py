@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from kbkit.embedding import Vector
 from kbkit.models import Entity, Mode
+from kbkit.models.reports import fold_query
 from kbkit.retrieval.candidates import (
     EncodedQuery,
     Mask,
@@ -207,17 +208,17 @@ def _rows_of(documents: ChunkTable, indexes: Rows) -> Rows:
     return np.sort(np.concatenate([np.zeros(0, np.int64), *parts]))
 
 
-def learned_scores(query: EncodedQuery, documents: DocumentScores) -> dict[int, float]:
-    questions = query.questions
+def learned_scores(encoded: EncodedQuery, documents: DocumentScores) -> dict[int, float]:
+    query, questions = encoded.query, encoded.questions
     if questions is None:
         return {}
     summaries = documents.summaries
     comparable = summaries.embedder == questions.embedder
     return questions.scores(
-        () if query.mode is Mode.DENSE else query.terms,
-        query.summary_vector if comparable else None,
+        () if query.mode is Mode.DENSE else encoded.terms,
+        encoded.summary_vector if comparable else None,
         max(0.0, summaries.usual) if comparable else 0.0,
-        query.left_out,
+        fold_query(query.text) if query.unlearned else "",
     )
 
 

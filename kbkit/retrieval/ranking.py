@@ -1,7 +1,7 @@
 """Rank the candidates of one or several knowledge bases; passages with a quoted phrase go first."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -12,7 +12,7 @@ from kbkit.embedding import Matrix
 from kbkit.models import Mode, ScoreParts
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval import fusion
-from kbkit.retrieval.candidates import Candidates
+from kbkit.retrieval.candidates import CandidatePool
 from kbkit.text.analysis import fold
 
 _WEIGHTS = {Mode.DENSE: 1.0, Mode.LEXICAL: 0.0}
@@ -28,19 +28,6 @@ _COMPARED_BEST = 60
 
 
 @dataclass(frozen=True, slots=True)
-class CandidatePool:
-    """A knowledge base's candidates for a query; ``columns`` are those of `Features` by name."""
-
-    kb: str
-    language: str
-    retrieval: RetrievalSpec
-    terms: tuple[str, ...]
-    candidates: Candidates
-    columns: Mapping[str, fusion.Scores]
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class RankedCandidate:
     """A candidate with its score."""
 
@@ -50,7 +37,7 @@ class RankedCandidate:
 
     @property
     def seq(self) -> int:
-        return int(self.pool.candidates.seqs[self.row])
+        return int(self.pool.seqs[self.row])
 
 
 def with_joint_statistics(pools: Sequence[CandidatePool]) -> list[CandidatePool]:
@@ -60,17 +47,10 @@ def with_joint_statistics(pools: Sequence[CandidatePool]) -> list[CandidatePool]
     """
     if len(pools) < 2:
         return list(pools)
-    joint = fusion.CorpusStatistics.together([pool.candidates.words.statistics for pool in pools])
-    joint_pages = fusion.CorpusStatistics.together(
-        [pool.candidates.pages.statistics for pool in pools]
-    )
-    return [
-        replace(
-            pool,
-            columns={**pool.columns, **pool.candidates.features(pool.terms, joint, joint_pages)},
-        )
-        for pool in pools
-    ]
+    joint = fusion.CorpusStatistics.together
+    words = joint([pool.words.statistics for pool in pools])
+    pages = joint([pool.pages.statistics for pool in pools])
+    return [pool.with_words(words, pages) for pool in pools]
 
 
 def rank(
@@ -113,9 +93,9 @@ def document_factors(pools: Sequence[CandidatePool]) -> list[tuple[float, float]
     They depend on the summaries' embedder and the number of documents: among three documents, the
     right one says little about the right passage.
     """
-    documents = sum(pool.candidates.pages.statistics.chunks for pool in pools)
+    documents = sum(pool.pages.statistics.chunks for pool in pools)
     share = documents / (documents + _FEW_DOCUMENTS)
-    static = [pool.candidates.embedder.startswith("static:") for pool in pools]
+    static = [pool.embedder.startswith("static:") for pool in pools]
     factors = [_STATIC_SUMMARIES if is_static else (1.0, 1.0) for is_static in static]
     return [(summary * share, page * share) for summary, page in factors]
 
@@ -123,12 +103,12 @@ def document_factors(pools: Sequence[CandidatePool]) -> list[tuple[float, float]
 def _order_ranked(
     pools: Sequence[CandidatePool], weights: Sequence[fusion.Weights], limit: int
 ) -> list[RankedCandidate]:
-    counts = [pool.candidates.ranked for pool in pools]
+    counts = [pool.ranked for pool in pools]
     features = _features(pools, counts)
     fused = fusion.fuse(features, fusion.Weights.of_each(weights, counts))
     totals = np.split(fused.total, np.cumsum(counts)[:-1])
     duplicates = [
-        mark_duplicates(pool.candidates.vectors[:count], total, pool.retrieval.duplicates)
+        mark_duplicates(pool.vectors[:count], total, pool.retrieval.duplicates)
         for pool, count, total in zip(pools, counts, totals, strict=True)
     ]  # by pool, because vectors of different embedders are not comparable
     limits = np.repeat([pool.retrieval.per_document for pool in pools], counts)
@@ -145,14 +125,14 @@ def _fill_up(
 
     Pools take turns, each with its best first; scores decrease.
     """
-    counts = [len(pool.candidates.seqs) for pool in pools]
+    counts = [len(pool.seqs) for pool in pools]
     repeated = fusion.Weights.of_each(weights, counts)
     fused = fusion.fuse(_features(pools, counts), replace(repeated, document=0.0))
     # Only chunks with a score of their own: document scores would add unrelated chunks up to any
     # limit.
     common, turns, start = np.asarray(fused.scores["dense"] + fused.scores["lexical"] > 0), [], 0
     for pool_index, pool in enumerate(pools):
-        first, start = start + pool.candidates.ranked, start + len(pool.candidates.seqs)
+        first, start = start + pool.ranked, start + len(pool.seqs)
         unranked = first + np.flatnonzero(common[first:start])
         turns += [(turn, pool_index, i) for turn, i in enumerate(unranked.tolist())]
     order = [i for _, _, i in sorted(turns)[:limit]]
@@ -175,7 +155,7 @@ def _features(pools: Sequence[CandidatePool], counts: Sequence[int]) -> fusion.F
     documents: list[int] = []
     columns = []
     for pool, count in zip(pools, counts, strict=True):
-        ids = pool.candidates.document_ids[:count]
+        ids = pool.document_ids[:count]
         documents += [numbers.setdefault(id_, len(numbers)) for id_ in ids]
         columns.append({name: values[:count] for name, values in pool.columns.items()})
     return fusion.Features.join(columns, np.array(documents, np.int64))

@@ -12,14 +12,12 @@ import numpy as np
 from kbkit.embedding import Embedder
 from kbkit.errors import EmbedderError, NotFoundError
 from kbkit.models import Chunk, Document, Filters, Mode, RatingTotal
-from kbkit.models.reports import fold_query
 from kbkit.recipes import KnowledgeBaseSpec, StaticEmbedding
-from kbkit.retrieval.candidates import Candidates, EncodedQuery, FilterMasks, Mask
+from kbkit.retrieval.candidates import CandidatePool, EncodedQuery, FilterMasks, Mask
 from kbkit.retrieval.corpora import SnapshotCorpus, find_candidates
 from kbkit.retrieval.encoder_fitting import LearnedQuestions
-from kbkit.retrieval.fusion import Scores, hits_needed, rating_prior
+from kbkit.retrieval.fusion import rating_prior
 from kbkit.retrieval.query import Query, QueryEncoder, QueryVector, encode_for_summaries
-from kbkit.retrieval.ranking import CandidatePool
 from kbkit.stores.catalog import corpus, knowledge_bases, ratings, reading
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph_tables import GraphTable
@@ -95,25 +93,27 @@ class Retriever:
                     raise
                 continue  # another process changed the embedder
             with search_slot():
-                pool = self._find_candidates(state, query, encoded, note)
+                pool = self._find_candidates(state, encoded, note)
             if pool is not None:
                 return pool
 
     def _find_candidates(
-        self, earlier: _State, query: Query, encoded: EncodedQuery, note: str
+        self, earlier: _State, encoded: EncodedQuery, note: str
     ) -> CandidatePool | None:
         """Return candidates; ``None`` if the query must be encoded again."""
-        state, snapshot, mask = self._latest(query.filters)
+        state, snapshot, mask = self._latest(encoded.query.filters)
         if not state.encodes_like(earlier):
             return None
-        if query.settings(state.spec.retrieval).learned_weight:
+        if encoded.retrieval.learned_weight:
             encoded = replace(encoded, questions=state.questions)
         ready = to_merge(snapshot.segments) is None and (
             not near_chunks.needs_index(snapshot) or self.stores.vectors.is_open(state.row)
         )
         self.stores.warmer.record_search(self.kb_id, ready=ready)
-        result = self._candidates(state, snapshot, encoded, mask)
-        return _pool(state, query, encoded, note, result) if result.answers(encoded) else None
+        pool = self._pool(state, snapshot, encoded, mask, note)
+        # summaries may have been embedded again after the query
+        is_complete = pool.embedder == encoded.summary_embedder or encoded.summary_vector is None
+        return pool if is_complete else None
 
     def neighbour_pool(self, chunk_id: str, query: Query) -> CandidatePool:
         state, snapshot, mask = self._latest(query.filters)
@@ -121,15 +121,11 @@ class Retriever:
         if not len(rows):
             raise NotFoundError(f"no chunk with id {chunk_id!r}")
         language = state.spec.language
-        encoded = EncodedQuery(
-            terms=tuple(analyzer(language).query_terms(query.text)),
-            language=language,
-            vector=snapshot.vectors_of(rows)[0],
-            mode=query.mode,
-            size=state.spec.retrieval.candidates,
-            limit=query.limit + 1,
-        )
-        return _pool(state, query, encoded, "", self._candidates(state, snapshot, encoded, mask))
+        terms = tuple(analyzer(language).query_terms(query.text))
+        query = replace(query, limit=query.limit + 1)
+        vector = snapshot.vectors_of(rows)[0]
+        encoded = EncodedQuery(query, state.spec.retrieval, language, terms, vector)
+        return self._pool(state, snapshot, encoded, mask)
 
     def frequency(self, word: str) -> int:
         """Count chunks that contain all terms of a word."""
@@ -213,18 +209,14 @@ class Retriever:
         if query.mode is Mode.HYBRID and retrieval.graph_weight:
             graph = self.graph()
         encoded = EncodedQuery(
-            terms=terms,
-            language=language,
-            vector=embedded.vector,
-            mode=query.mode,
-            size=retrieval.candidates,
-            limit=hits_needed(retrieval.postprocessors, query.limit),
-            text=query.text,
+            query,
+            retrieval,
+            language,
+            terms,
+            embedded.vector,
             graph=graph,
             summary=summary,
             summary_embedder=state.row.summary_embedder,
-            pages=retrieval.page_weight > 0,
-            left_out=fold_query(query.text) if query.unlearned else "",
         )
         return encoded, embedded.note
 
@@ -241,25 +233,25 @@ class Retriever:
             )
         return state, snapshot, mask
 
-    def _candidates(
-        self, state: _State, snapshot: SegmentedSnapshot, encoded: EncodedQuery, mask: Mask | None
-    ) -> Candidates:
+    def _pool(
+        self,
+        state: _State,
+        snapshot: SegmentedSnapshot,
+        encoded: EncodedQuery,
+        mask: Mask | None,
+        note: str = "",
+    ) -> CandidatePool:
         chunk_corpus = SnapshotCorpus(snapshot, state.row, self.stores.vectors, encoded.vector)
-        return find_candidates(chunk_corpus, encoded, mask)
-
-
-def _pool(
-    state: _State, query: Query, encoded: EncodedQuery, note: str, candidates: Candidates
-) -> CandidatePool:
-    return CandidatePool(
-        kb=state.row.name,
-        language=encoded.language,
-        retrieval=query.settings(state.spec.retrieval),
-        terms=encoded.terms,
-        candidates=candidates,
-        columns=_columns(candidates, encoded, state),
-        notes=tuple(filter(None, (note, encoded.summary_note, *_notes(state.row, encoded)))),
-    )
+        pool = find_candidates(chunk_corpus, encoded, mask)
+        totals, nothing = state.totals, RatingTotal(0, 0.0)
+        rated = [
+            totals.chunks.get(seq) or totals.documents.get(document) or nothing
+            for seq, document in zip(pool.seqs.tolist(), pool.document_ids, strict=True)
+        ]
+        indexes = [document_id in state.indexes for document_id in pool.document_ids]
+        columns = {"rating": rating_prior(rated), "index": np.array(indexes, np.float64)}
+        notes = (note, encoded.summary_note, *_notes(state.row, encoded))
+        return replace(pool, columns={**pool.columns, **columns}, notes=tuple(filter(None, notes)))
 
 
 def _notes(row: KnowledgeBaseRow, encoded: EncodedQuery) -> Iterator[str]:
@@ -273,17 +265,3 @@ def _notes(row: KnowledgeBaseRow, encoded: EncodedQuery) -> Iterator[str]:
             f"{row.name}: the summaries of its documents are not embedded by the model yet; "
             f"search is better after that (`kbkit improve {row.name}` waits for it)"
         )
-
-
-def _columns(candidates: Candidates, encoded: EncodedQuery, state: _State) -> dict[str, Scores]:
-    totals, nothing = state.totals, RatingTotal(0, 0.0)
-    rated = [
-        totals.chunks.get(seq) or totals.documents.get(document) or nothing
-        for seq, document in zip(candidates.seqs.tolist(), candidates.document_ids, strict=True)
-    ]
-    indexes = [document_id in state.indexes for document_id in candidates.document_ids]
-    return {
-        **candidates.features(encoded.terms),
-        "rating": rating_prior(rated),
-        "index": np.array(indexes, np.float64),
-    }

@@ -16,6 +16,7 @@ from kbkit.errors import LanguageModelError, NotFoundError
 from kbkit.models import Answer, Chunk, Document, Hit, Hits, Mode, ScoreParts
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval import ranking
+from kbkit.retrieval.candidates import CandidatePool
 from kbkit.retrieval.context import snippet_of
 from kbkit.retrieval.delimiting import quote_hits
 from kbkit.retrieval.fusion import hits_needed, postprocess
@@ -67,7 +68,7 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
         common = processors[0] if processors and agreed else ()
         limit = max(query.limit, ranking.PHRASED) if phrases else query.limit
         ranked = ranking.rank(pools, hits_needed(common, limit), query.mode)
-        chunks = sum(pool.candidates.words.statistics.chunks for pool in pools)
+        chunks = sum(pool.words.statistics.chunks for pool in pools)
         measured = query.mode is Mode.HYBRID and chunks >= MIN_CHUNKS
         ranked_hits = _hits(retrievers, pools, ranked, measured=measured)
         # try again if a document was replaced between ranking and reading
@@ -132,7 +133,7 @@ def similar(retriever: Retriever, chunk_id: str, query: Query) -> Hits:
 
 def _hits(
     retrievers: Sequence[Retriever],
-    pools: Sequence[ranking.CandidatePool],
+    pools: Sequence[CandidatePool],
     ranked: Sequence[ranking.RankedCandidate],
     *,
     measured: bool = False,

@@ -18,7 +18,7 @@ from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.candidates import EncodedQuery, filter_mask, top_indices
 from kbkit.retrieval.corpora import SnapshotCorpus, find_candidates
 from kbkit.retrieval.encoder_fitting import LearnedQuestions
-from kbkit.retrieval.query import encode_for_summaries
+from kbkit.retrieval.query import Query, encode_for_summaries
 from kbkit.stores.catalog import knowledge_bases, outbox, ratings
 from kbkit.stores.catalog.ratings import QuestionVectors
 from kbkit.stores.catalog.schema import chunks
@@ -68,10 +68,11 @@ def view(kb):
         )
 
 
-def encode(view, query, mode=Mode.HYBRID, size=100, limit=10):
+def encode(view, query, mode=Mode.HYBRID, size=100, limit=10, **settings):
     vector = None if mode is Mode.LEXICAL else view.embed(query)
     terms = tuple(analyzer().query_terms(query))
-    return EncodedQuery(terms, "english", vector, mode, size, limit)
+    retrieval = RetrievalSpec.model_construct(candidates=size, **settings)
+    return EncodedQuery(Query(query, limit, mode), retrieval, "english", terms, vector)
 
 
 class Closed:
@@ -162,8 +163,8 @@ def test_learned_chunks_that_exist_and_pass_become_candidates(view):
     rated = [5, 2]
     seqs = [0, *view.searched.seqs[rated].tolist()]  # the first is deleted
     learned = LearnedQuestions.of({"oven": seqs}, QuestionVectors("", {}), "english")
-    encoded = replace(encode(view, "oven", Mode.LEXICAL), terms=("oven",), questions=learned)
-    encoded = replace(encoded, pages=False, size=0, limit=0)
+    encoded = encode(view, "oven", Mode.LEXICAL, size=0, limit=0, page_weight=0)
+    encoded = replace(encoded, terms=("oven",), questions=learned)
     assert by_scan_of(view, encoded).seqs.tolist() == sorted(seqs[1:])
     mask = np.arange(len(view.searched)) != rated[1]
     assert by_scan_of(view, encoded, mask).seqs.tolist() == [seqs[1]]
@@ -192,7 +193,7 @@ def test_best_documents_bring_their_best_chunk(kb, view, query, monkeypatch):
     assert best <= ranked
     assert len(ranked - best) <= 5  # three by their words, and the best chunk of each retriever
     assert len(holding & ranked) >= min(3, len(holding))
-    page = candidates.features(encoded.terms)["page"]
+    page = candidates.columns["page"]
     assert (page > 0).tolist() == [known in holding for known in candidates.document_ids]
     assert candidates.columns["summary"] == pytest.approx(
         [cosines[snapshot.document_ids.index(known)] for known in candidates.document_ids], abs=1e-6

@@ -124,8 +124,8 @@ def test_search_without_summary_and_page_weights_reads_chunks_only(odd):
         hits = kb.search(query, retrieval=alone)
         assert all(hit.parts.summary == hit.parts.page == 0 for hit in hits)
         pool = retriever.pool(Query.of(query, retrieval=alone, limit=1))
-        assert pool.candidates.ranked <= 2  # the best of either retriever of chunks
+        assert pool.ranked <= 2  # the best of either retriever of chunks
         assert not pool.columns["summary"].any()
         assert not pool.columns["page"].any()
         whole = retriever.pool(Query.of(query, limit=1))
-        assert whole.candidates.ranked > pool.candidates.ranked
+        assert whole.ranked > pool.ranked

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from kbkit.models import Mode
 from kbkit.recipes import RetrievalSpec
-from kbkit.retrieval.candidates import Candidates, TermCounts
+from kbkit.retrieval.candidates import CandidatePool, TermCounts
 from kbkit.retrieval.fusion import CorpusStatistics, Features
-from kbkit.retrieval.ranking import CandidatePool, document_factors, rank, with_joint_statistics
+from kbkit.retrieval.ranking import document_factors, rank, with_joint_statistics
 
 pytestmark = pytest.mark.local
 
@@ -44,17 +44,14 @@ def pool(
         language="english",
         retrieval=retrieval,
         terms=("tea",),
-        candidates=Candidates(
-            seqs=np.arange(n) + 100,
-            ranked=n if ranked is None else ranked,
-            document_ids=documents,
-            vectors=vectors,
-            words=TermCounts([{}] * n, [1] * n, CorpusStatistics(n, 1.0, {})),
-            pages=TermCounts([{}] * n, [1] * n, CorpusStatistics(of, 1.0, {})),
-            which=np.arange(n),
-            embedder=embedder,
-            columns={},
-        ),
+        seqs=np.arange(n) + 100,
+        ranked=n if ranked is None else ranked,
+        document_ids=documents,
+        vectors=vectors,
+        words=TermCounts([{}] * n, [1] * n, CorpusStatistics(n, 1.0, {})),
+        pages=TermCounts([{}] * n, [1] * n, CorpusStatistics(of, 1.0, {})),
+        which=np.arange(n),
+        embedder=embedder,
         columns={
             **columns,
             "cosine": np.array([row[0] for row in rows], float),
@@ -228,8 +225,7 @@ def test_word_rarity_is_that_of_all_pools_together():
     def of(chunks, frequency):
         one = pool((0.5, 1.0, "a"))
         words = TermCounts([{"tea": 1}], [1], CorpusStatistics(chunks, 1.0, {"tea": frequency}))
-        candidates = replace(one.candidates, words=words)
-        return replace(one, candidates=candidates)
+        return replace(one, words=words)
 
     small, large = with_joint_statistics([of(5, 1), of(5_000, 2_000)])
     assert small.columns["bm25"].tolist() == large.columns["bm25"].tolist()

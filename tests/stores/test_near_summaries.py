@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from kbkit.models import Mode
+from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval import document_scores as documents
 from kbkit.retrieval.candidates import EncodedQuery, cosines
 from kbkit.retrieval.document_scores import SummaryScores
-from kbkit.retrieval.query import QueryVector
+from kbkit.retrieval.query import Query, QueryVector
 from kbkit.stores.snapshots import near_chunks
 from kbkit.stores.snapshots import snapshot as codes
 from kbkit.stores.snapshots.segment_files import SegmentFiles
@@ -50,12 +51,11 @@ def coded(tmp_path, monkeypatch):
 
 def scored(snapshot, vector, mask=None):
     query = EncodedQuery(
-        (),
+        Query("", mode=Mode.DENSE),
+        RetrievalSpec(),
         "english",
+        (),
         None,
-        Mode.DENSE,
-        10,
-        10,
         summary=SimpleNamespace(result=lambda: QueryVector(vector=vector)),
         summary_embedder="summaries",
     )
