@@ -222,36 +222,19 @@ _SIGNS = "-@#$._"
 """Signs at the start of terms that may differ in the text."""
 
 
-class TermMatcher(dict[str, frozenset[str]]):
-    """The query terms of each word, cached for all hits of a query.
-
-    Attributes:
-        signs: Matches the first letters of query terms, which stemming keeps.
-    """
-
-    def __init__(self, terms: Collection[str], analyzer: Analyzer) -> None:
-        super().__init__()
-        self._terms = frozenset(terms)
-        beginnings = sorted({re.escape(term.lstrip(_SIGNS)[:_BEGINNING]) for term in terms})
-        self.signs = re.compile("|".join(beginnings) if beginnings else "(?!)", re.IGNORECASE)
-        self._analyzer = analyzer
-
-    def __missing__(self, word: str) -> frozenset[str]:
-        terms = self[word] = self._terms.intersection(_terms_of(word, self._analyzer))
-        return terms
-
-
 @lru_cache(maxsize=200_000)
 def _terms_of(word: str, analyzer: Analyzer) -> tuple[str, ...]:
     return tuple(analyzer.terms(word))
 
 
-def snippet(markdown: str, matches: TermMatcher, length: int = 240) -> str:
+def snippet(markdown: str, terms: Collection[str], language: str, length: int = 240) -> str:
+    """Return the part of a text with the most different terms, as plain lines."""
     lines = plain_text(markdown, lines=True)
     if len(lines) <= length:
         return lines
     text = lines.replace("\n", " ")
-    first_match, last_match = _best_window(_positions(text, matches, length // 3), length)
+    positions = _positions(text, frozenset(terms), analyzer(language), length // 3)
+    first_match, last_match = _best_window(positions, length)
     start = max(0, first_match - length // 6)
     if start > 0:  # start at a word, unless the word is too long
         start = text.find(" ", start, first_match) + 1 or start
@@ -263,27 +246,23 @@ def snippet(markdown: str, matches: TermMatcher, length: int = 240) -> str:
     return ("… " if start else "") + excerpt + (" …" if end < len(text) else "")
 
 
-def snippet_of(markdown: str, terms: tuple[str, ...], language: str) -> str:
-    return snippet(markdown, _matches(terms, language))
-
-
-@lru_cache(maxsize=64)
-def _matches(terms: tuple[str, ...], language: str) -> TermMatcher:
-    return TermMatcher(terms, analyzer(language))
-
-
-def _positions(text: str, matches: TermMatcher, long: int) -> list[tuple[int, frozenset[str]]]:
+def _positions(
+    text: str, terms: frozenset[str], analyzer: Analyzer, long: int
+) -> list[tuple[int, frozenset[str]]]:
     """Locate words with query terms; within long words, the terms themselves."""
+    # stemming keeps the first letters
+    beginnings = {re.escape(term.lstrip(_SIGNS)[:_BEGINNING]) for term in terms}
+    signs = re.compile("|".join(sorted(beginnings)) if terms else "(?!)", re.IGNORECASE)
     positions: list[tuple[int, frozenset[str]]] = []
     end = 0
-    for sign in matches.signs.finditer(text):
+    for sign in signs.finditer(text):
         if sign.start() < end:
             continue
         start = text.rfind(" ", 0, sign.start()) + 1
         end = text.find(" ", sign.end())
         end = end if end >= 0 else len(text)
         word = text[start:end]
-        hit = matches[word]
+        hit = terms.intersection(_terms_of(word, analyzer))
         if hit and len(word) > long:
             folded = word.casefold()
             positions += sorted((start + max(0, folded.find(t)), frozenset({t})) for t in hit)

@@ -17,7 +17,7 @@ from kbkit.models import Answer, Chunk, Document, Hit, Hits, Mode, ScoreParts
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval import ranking
 from kbkit.retrieval.candidates import CandidatePool
-from kbkit.retrieval.context import snippet_of
+from kbkit.retrieval.context import snippet
 from kbkit.retrieval.delimiting import quote_hits
 from kbkit.retrieval.fusion import hits_needed, postprocess
 from kbkit.retrieval.query import Query
@@ -150,7 +150,7 @@ def _hit(
 ) -> Hit:
     score = candidate.parts.total
     pool = candidate.pool
-    snippet = partial(snippet_of, chunk.text, pool.terms, pool.language)
+    cut = partial(snippet, chunk.text, pool.terms, pool.language)
     return hit_of(
         pool.kb,
         chunk,
@@ -158,8 +158,8 @@ def _hit(
         score=score,
         parts=candidate.parts,
         probability=probability(score) if measured else None,
-        cut=snippet,
-        opening=partial(_leading_words, chunk, snippet),
+        cut=cut,
+        opening=partial(_leading_words, chunk, cut),
     )
 
 
@@ -197,11 +197,11 @@ def probability(score: float) -> float:
     return 1 / (1 + exp(-_SLOPE * score - _INTERCEPT))
 
 
-def _leading_words(chunk: Chunk, snippet: Callable[[], str]) -> str:
+def _leading_words(chunk: Chunk, cut: Callable[[], str]) -> str:
     words = opening_words(chunk.text, from_top=chunk.start == 0)
     if words or len(chunk.text) <= NEAR:
         return words
-    return snippet_line(chunk.text, snippet())
+    return snippet_line(chunk.text, cut())
 
 
 @cache

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbkit.retrieval.context import TermMatcher, snippet
+from kbkit.retrieval.context import snippet
 from kbkit.text.analysis import analyzer
 from kbkit.text.markdown.structure import plain_text
 from tests.growth import grows_with
@@ -16,7 +16,7 @@ FILLER = "nothing of interest stands in these words at all "
 
 
 def cut(markdown, query, length=240):
-    return snippet(markdown, TermMatcher(ENGLISH.terms(query), ENGLISH), length)
+    return snippet(markdown, ENGLISH.terms(query), "english", length)
 
 
 def bare(shown):
@@ -145,14 +145,3 @@ def test_code_and_lists_keep_their_lines():
     assert plain_text(text) == " ".join(lines.split())
     shown = cut(FILLER * 9 + "\n\n" + text, "git reset merge abort", 90)
     assert "\ngit merge --abort\nif x; then\n    git reset" in shown
-
-
-def test_one_matcher_serves_all_hits_of_a_query():
-    terms = ENGLISH.terms("steeping green tea")
-    matches = TermMatcher(terms, ENGLISH)
-    texts = [FILLER * n + "Steep the green tea. " + FILLER * 9 for n in range(9)]
-    for text in texts + texts:
-        assert snippet(text, matches) == snippet(text, TermMatcher(terms, ENGLISH))
-        assert "Steep the green tea" in snippet(text, matches)
-    assert matches["Steep"] == {"steep"}
-    assert matches["nothing"] == frozenset()
