@@ -216,9 +216,8 @@ def embed_statements(
     database: Database,
     kb_id: str,
     embedder: Embedder,
-    *,
-    notify: Callable[[int, int], None] = lambda done, total: None,
-    stop: Callable[[], bool] = lambda: False,
+    on_progress: OnProgress,
+    stop: Callable[[], bool],
 ) -> None:
     """Embed the chunks that lack vectors of the current embedder; resumes after a stop."""
     size, done = batch_size(embedder), 0
@@ -260,7 +259,7 @@ def embed_statements(
                 outbox.add(transaction, kb_id, changed)
                 knowledge_bases.touch(transaction, kb_id)
         done += len(valid)
-        notify(min(done, total), total)
+        on_progress(Progress("embed", min(done, total), total))
 
 
 def reembed(

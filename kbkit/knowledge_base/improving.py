@@ -20,7 +20,7 @@ from kbkit.knowledge_base.handle import Handle
 from kbkit.models import Improvement, IngestReport, Progress
 from kbkit.recipes import AnyEmbedding, AutoEmbedding, KnowledgeBaseSpec, LlmAnnotation
 from kbkit.runtime.processes import run_module
-from kbkit.runtime.progress import OnProgress, progress_bar
+from kbkit.runtime.progress import OnProgress, ignore, progress_bar
 from kbkit.stores.catalog import corpus, knowledge_bases, reading, summaries, writing
 from kbkit.stores.catalog.knowledge_bases import spec_of
 
@@ -59,15 +59,14 @@ class Improving:
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> Improvement | None:
-        mode = self._mode
+        mode = self._handle.resources.settings.improve
         models = mode == "wait"
         seconds = _FOREGROUND if mode == "background" else 0.0
         summary_work = self._handle.summaries.make(
             seconds=seconds, renew=renew, on_progress=on_progress, stop=stop
         )
         self._handle.embed_questions()
-        if self._annotates_now():
-            self._annotate_now(on_progress, stop)
+        self._annotate_few(on_progress or ignore, stop)
         if models or mode == "background":
             self._choose_model()
         remaining = replace(self._handle.info().waiting, seconds=summary_work.seconds)
@@ -90,9 +89,8 @@ class Improving:
         remaining = self._handle.summaries.make_few(ids if is_complete else None)
         complete.add(self._handle.id)
         self._handle.embed_questions()
-        if self._annotates_now():
-            self._annotate_now(None, lambda: False)
-        mode = self._mode
+        self._annotate_few(ignore, lambda: False)
+        mode = self._handle.resources.settings.improve
         if mode == "off":
             return
         self._choose_model()
@@ -105,14 +103,6 @@ class Improving:
         else:
             self._start()
 
-    def _annotates_now(self) -> bool:
-        with self._stores.database.read() as transaction:
-            row = knowledge_bases.get_by_id(transaction, self._handle.id)
-            return (
-                corpus.some_chunks(transaction, row.id, _MAX_CHUNKS + 1) <= _MAX_CHUNKS
-                and knowledge_bases.some_unannotated(transaction, row, _MAX_NEW + 1) <= _MAX_NEW
-            )
-
     def _has_work(self) -> bool:
         with self._stores.database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, self._handle.id)
@@ -122,16 +112,19 @@ class Improving:
                 or knowledge_bases.some_unannotated(transaction, row, 1) > 0
             )
 
-    def _annotate_now(self, on_progress: OnProgress | None, stop: Stop) -> None:
+    def _annotate_few(self, on_progress: OnProgress, stop: Stop) -> None:
+        """Annotate new chunks at once, unless there are many."""
+        with self._stores.database.read() as transaction:
+            row = knowledge_bases.get_by_id(transaction, self._handle.id)
+            if corpus.some_chunks(transaction, row.id, _MAX_CHUNKS + 1) > _MAX_CHUNKS:
+                return
+            if knowledge_bases.some_unannotated(transaction, row, _MAX_NEW + 1) > _MAX_NEW:
+                return
         with suppress(ConfigError, LanguageModelError):  # `improve` reports it
             self._annotate(on_progress, stop)
         # other embedders may take long or cost money
         if self._handle.row().embedder.startswith("static:"):
             self._embed_statements(on_progress, stop)
-
-    @property
-    def _mode(self) -> str:
-        return self._handle.resources.settings.improve
 
     def improve(
         self,
@@ -207,11 +200,7 @@ class Improving:
         return self._handle.embedder(self._handle.row())
 
     def once(
-        self,
-        on_progress: OnProgress | None = None,
-        stop: Stop = lambda: False,
-        *,
-        models: bool = True,
+        self, on_progress: OnProgress = ignore, stop: Stop = lambda: False, *, models: bool = True
     ) -> None:
         with self._stores.locks.hold(self._lock, wait=0):
             remaining = SummariesLeft(1)
@@ -297,7 +286,7 @@ class Improving:
                     return
         self._stores.database.commit(knowledge_bases.set_spec, row.id, spec)
 
-    def _annotate(self, on_progress: OnProgress | None, stop: Stop) -> None:
+    def _annotate(self, on_progress: OnProgress, stop: Stop) -> None:
         """Annotate chunks, unless a language model would get more than the recipe's limit."""
         spec = self._handle.spec.annotation
         maker = maker_of(self._handle)
@@ -305,28 +294,21 @@ class Improving:
             return
         maker.make(on_progress=on_progress, stop=stop)
 
-    def _embed_statements(self, on_progress: OnProgress | None, stop: Stop) -> None:
+    def _embed_statements(self, on_progress: OnProgress, stop: Stop) -> None:
         row = self._handle.row()
-        if not self._handle.look_up(corpus.count_lacking_vectors, row.embedded_text):
-            return
+        if self._handle.look_up(corpus.count_lacking_vectors, row.embedded_text):
+            embedder = self._handle.embedder(row)
+            embed_statements(self._stores.database, row.id, embedder, on_progress, stop)
+            self._stores.vectors.apply(row.id)
 
-        def notify(done: int, total: int) -> None:
-            if on_progress is not None:
-                on_progress(Progress("embed", done, total))
-
-        embedder = self._handle.embedder(row)
-        embed_statements(self._stores.database, row.id, embedder, notify=notify, stop=stop)
-        self._stores.vectors.apply(row.id)
-
-    def _watch(self, on_progress: OnProgress | None, stop: Stop, models: bool) -> None:
+    def _watch(self, on_progress: OnProgress, stop: Stop, models: bool) -> None:
         """Report the progress of another process until it is done."""
         start = remaining = self._remaining(models)
         while remaining and not stop() and self._stores.locks.is_held(self._lock):
-            if on_progress is not None:
-                kind = next(kind for kind in _STAGES if getattr(remaining, kind))
-                stage, total = _STAGES[kind], getattr(start, kind)
-                done = total - getattr(remaining, kind)
-                on_progress(Progress(stage, max(0, done), total, "in the background"))
+            kind = next(kind for kind in _STAGES if getattr(remaining, kind))
+            total = getattr(start, kind)
+            done = max(0, total - getattr(remaining, kind))
+            on_progress(Progress(_STAGES[kind], done, total, "in the background"))
             time.sleep(_POLL)
             remaining = self._remaining(models)
 
