@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from itertools import count
@@ -46,15 +46,24 @@ class _Options:
     query_prefix: str
     passage_prefix: str
 
-    @classmethod
-    def of(cls, spec: OnnxEmbedding, config: presets.ModelConfig) -> _Options:
-        values: dict[str, Any] = {"pooling": "mean", "max_length": MAX_LENGTH}
-        values |= {"query_prefix": "", "passage_prefix": ""}
-        for name in values:
-            for source in (config, spec):
-                if (value := getattr(source, name)) is not None:
-                    values[name] = value
-        return cls(**values, normalize=spec.normalize)
+
+_DEFAULTS = presets.ModelConfig("mean", MAX_LENGTH, "", "")
+
+
+def _options_of(spec: OnnxEmbedding, config: presets.ModelConfig) -> _Options:
+    sources = (spec, config, presets.PRESETS.get(spec.preset or ""), _DEFAULTS)
+
+    def chosen(name: str) -> Any:
+        values = (getattr(source, name, None) for source in sources)
+        return next(value for value in values if value is not None)
+
+    return _Options(
+        pooling=chosen("pooling"),
+        max_length=chosen("max_length"),
+        normalize=spec.normalize,
+        query_prefix=chosen("query_prefix"),
+        passage_prefix=chosen("passage_prefix"),
+    )
 
 
 class OnnxEmbedder:
@@ -65,7 +74,7 @@ class OnnxEmbedder:
     def __init__(self, spec: OnnxEmbedding, *, base: Path = Path()) -> None:
         self._spec = spec
         files = _preset_files(spec.preset) if spec.preset else _model_files(spec, base)
-        self._options = _Options.of(spec, files.config)
+        self._options = _options_of(spec, files.config)
         self._dense = files.config.dense
         with _opening:  # prevents two threads from loading the same files
             self._session = _session(files.model, models.file_version(files.model))
@@ -177,7 +186,7 @@ class OnnxEmbedder:
 def minilm_fingerprint() -> str:
     spec = OnnxEmbedding(preset="minilm")
     files = _preset_files("minilm")
-    return _fingerprint(files, spec, _Options.of(spec, files.config), ())
+    return _fingerprint(files, spec, _options_of(spec, files.config), ())
 
 
 def _preset_files(name: str) -> _Files:
@@ -186,15 +195,7 @@ def _preset_files(name: str) -> _Files:
     if name in presets.PRESETS and presets.PRESETS[name].package:
         raise EmbedderError(f"{name} is not an ONNX model; write `embedding: {{type: {name}}}`")
     model, folder = presets.fetch_model(name)
-    config = presets.read_config(folder)
-    if preset := presets.PRESETS.get(name):
-        inputs = {
-            prefix: getattr(preset, prefix)
-            for prefix in ("query_prefix", "passage_prefix")
-            if getattr(config, prefix) is None
-        }
-        config = replace(config, **inputs)
-    return _Files(model, _tokenizer_beside(model), config)
+    return _Files(model, _tokenizer_beside(model), presets.read_config(folder))
 
 
 def _model_files(spec: OnnxEmbedding, base: Path) -> _Files:
