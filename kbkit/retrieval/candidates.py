@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -222,8 +220,7 @@ class FilterMasks:
     the next commit.
     """
 
-    _made: OrderedDict[tuple[int, int, Filters], Mask] = field(default_factory=OrderedDict)
-    _mutex: threading.Lock = field(default_factory=threading.Lock)
+    _made: Mapping[tuple[int, int, Filters], Mask] = field(default_factory=dict)
 
     def get(
         self,
@@ -241,18 +238,13 @@ class FilterMasks:
         lasting = Filters(**{name: getattr(filters, name) for name in _LASTING})
         until = -1 if filters == lasting else changes
         key = (row.version, until, filters)
-        with self._mutex:
-            if key in self._made:
-                self._made.move_to_end(key)
-                return self._made[key]
-        mask = filter_mask(transaction, row, chunks, filters, totals)
-        mask.flags.writeable = False
-        with self._mutex:
-            if any(row.version > version for version, *_ in self._made):
-                self._made.clear()
-            self._made[key] = mask
-            if len(self._made) > _KEPT:
-                self._made.popitem(last=False)
+        mask = self._made.get(key)
+        if mask is None:
+            mask = filter_mask(transaction, row, chunks, filters, totals)
+            mask.flags.writeable = False
+        others = {k: v for k, v in self._made.items() if k != key and k[0] >= row.version}
+        # replaced as a whole, since other threads read it
+        self._made = dict([*others.items(), (key, mask)][-_KEPT:])
         return mask
 
 
