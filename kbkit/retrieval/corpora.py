@@ -8,6 +8,7 @@ all chunks. Source: MaxScore, Turtle and Flood, "Query Evaluation: Strategies an
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,9 +118,8 @@ class SnapshotCorpus:
             count = count * len(mask) // max(1, passing)
             if passing <= _FEW or count > _MAX_SELECTED:
                 return self._scan(limit, mask)
-        rows, approximate = near_chunks.near_chunks(
-            self.chunks, vector, count, lambda vectors: cosines(vectors, vector)
-        )
+        score = partial(cosines, vector=vector)
+        rows, approximate = near_chunks.near_chunks(self.chunks, vector, count, score)
         if mask is not None:
             rows, approximate = rows[mask[rows]], approximate[mask[rows]]
             if len(rows) < limit * _RESCORED // 2:
@@ -154,15 +154,13 @@ class SnapshotCorpus:
         gather = self._cosines is None and len(rows) * 3 < len(self.chunks)
         if self.vector is None or not gather:
             return self._all_cosines()[rows]
-        vector = self.vector
-        return self.chunks.scores_of(rows, lambda vectors: cosines(vectors, vector))
+        return self.chunks.scores_of(rows, partial(cosines, vector=self.vector))
 
     def _all_cosines(self) -> NDArray[np.float32]:
-        vector = self.vector
-        if self._cosines is None and vector is not None:
-            self._cosines = self.chunks.score(lambda vectors: cosines(vectors, vector))
-        if self._cosines is None:
+        if self.vector is None:
             return np.zeros(len(self.chunks), np.float32)
+        if self._cosines is None:
+            self._cosines = self.chunks.score(partial(cosines, vector=self.vector))
         return self._cosines
 
 
