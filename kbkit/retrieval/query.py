@@ -187,39 +187,29 @@ class QueryEncoder:
             if encoder is not None:
                 return QueryVector(encoder.encode(terms))
             note = f"{row.name}: its model embedded the query, since no query encoder is fitted yet"
-        problem: KbkitError | None = None if mode is Mode.DENSE else self._recent_error()
+        problem: KbkitError | None = None
+        if mode is not Mode.DENSE and self._last_failure is not None:
+            # spares the user another timeout
+            problem = self._last_failure[1] if time.monotonic() < self._last_failure[0] else None
         if problem is None:
-            vector, problem = self._encode(row, text)
-            if vector is not None:
-                return QueryVector(vector, note)
+            try:
+                embedder = self.embedder(row)
+            except (ConfigError, EmbedderError) as error:
+                problem = error
+            else:
+                try:
+                    return QueryVector(embedder.embed_query(text), note)
+                except EmbedderUnreachableError as error:
+                    self._last_failure = time.monotonic() + _RETRY_AFTER, error
+                    problem = error
         encoder = self._load(row)
-        if encoder is not None:
-            message = "its fitted query encoder embedded the query"
-            return QueryVector(encoder.encode(terms), f"{row.name}: {message}, since {problem}")
-        if mode is Mode.DENSE and problem is not None:
+        if encoder is None and mode is Mode.DENSE:
             raise problem
-        return QueryVector(
-            None, f"{row.name}: its passages were searched by words only, since {problem}"
-        )
-
-    def _recent_error(self) -> EmbedderUnreachableError | None:
-        """Return a recent connection error, to spare the user another timeout."""
-        if self._last_failure is None or time.monotonic() > self._last_failure[0]:
-            return None
-        return self._last_failure[1]
-
-    def _encode(
-        self, row: KnowledgeBaseRow, text: str
-    ) -> tuple[Vector, None] | tuple[None, KbkitError]:
-        try:
-            embedder = self.embedder(row)
-        except (ConfigError, EmbedderError) as error:
-            return None, error
-        try:
-            return embedder.embed_query(text), None
-        except EmbedderUnreachableError as error:
-            self._last_failure = time.monotonic() + _RETRY_AFTER, error
-            return None, error
+        vector = None if encoder is None else encoder.encode(terms)
+        result = "passages were searched by words only"
+        if encoder is not None:
+            result = "fitted query encoder embedded the query"
+        return QueryVector(vector, f"{row.name}: its {result}, since {problem}")
 
     def _load(self, row: KnowledgeBaseRow) -> FittedEncoder | None:
         changes = self.database.changes()
