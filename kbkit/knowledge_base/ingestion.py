@@ -1,7 +1,7 @@
 """Ingest documents into a knowledge base."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -49,8 +49,14 @@ class Ingestion:
         specs, documents = recipes.split_sources(sources)
         handed = document_events(documents, Path(base))
         if not remember:
-            once = self._read_once(specs, Path(base).absolute(), stop)
-            return self._run([], on_progress, stop, chain(once, handed))
+            folder = Path(base).absolute()
+            once = (
+                self.pipeline().read(
+                    open_reader(spec), runs.location_of(spec.model_dump()), folder, stop
+                )
+                for spec in specs
+            )
+            return self._run([], on_progress, stop, chain(chain.from_iterable(once), handed))
         ids_before = {row.id for row in self.sources()}
         rows = [self.save_source(spec, base, from_recipe=False) for spec in specs]
         for row in rows:
@@ -63,14 +69,6 @@ class Ingestion:
             if is_lost and row.id not in ids_before:
                 self.drop_source(row.id)
         return report
-
-    def _read_once(
-        self, specs: Sequence[recipes.AnySource], base: Path, stop: Stop
-    ) -> Iterator[SourceEvent]:
-        pipeline = self.pipeline()
-        for spec in specs:
-            place = runs.location_of(spec.model_dump())
-            yield from pipeline.read(open_reader(spec), place, base, stop)
 
     def sync(
         self, sources: Any, base: str | Path, on_progress: OnProgress | None, stop: Stop
