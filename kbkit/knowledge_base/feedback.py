@@ -298,9 +298,8 @@ class Feedback:
             for hit in results[:limit]:
                 hits.setdefault(hit.chunk.id, hit)
                 found_by.setdefault(hit.chunk.id, []).append(mode.value)
-        shuffled = _shuffle((hit.chunk.id for hit in further), seed, query)
         remaining = {hit.chunk.id: hit for hit in further if hit.chunk.id not in hits}
-        for chunk_id in [id_ for id_ in shuffled if id_ in remaining][:unshown]:
+        for chunk_id in _shuffle(remaining, seed, query)[:unshown]:
             hits[chunk_id] = remaining[chunk_id]
         scores = latest_scores_of(self._ratings, query)
         candidates = tuple(
