@@ -119,7 +119,7 @@ _TOLERANCE = 0.03  # of the residual, relative to its start; a smaller one chang
 def ridge(design: Any, targets: Matrix, penalty: Matrix) -> Matrix:
     """Return E that minimizes ``|X E - Y|^2 + sum_t penalty_t |E_t|^2``."""
     transposed = design.T.tocsr()
-    solve = _Preconditioner(design, penalty)
+    solve = _preconditioner(design, penalty)
     result = np.empty((design.shape[1], targets.shape[1]), np.float32)
     for start in range(0, targets.shape[1], _BLOCK):
         columns = slice(start, start + _BLOCK)
@@ -128,30 +128,29 @@ def ridge(design: Any, targets: Matrix, penalty: Matrix) -> Matrix:
     return result
 
 
-class _Preconditioner:
-    """An approximate inverse of ``X'X + diag(p)``."""
+def _preconditioner(design: Any, penalty: Matrix) -> Callable[[Matrix], Matrix]:
+    """Return an approximate inverse of ``X'X + diag(p)``."""
+    from scipy.linalg import cho_factor, cho_solve
 
-    def __init__(self, design: Any, penalty: Matrix) -> None:
-        from scipy.linalg import cho_factor, cho_solve
+    weight = np.asarray(design.power(2).sum(axis=0), np.float32).ravel()
+    inverse: Matrix = np.reciprocal(weight + penalty)[:, None]
+    heavy = np.sort(np.argsort(-weight, kind="stable")[:_HEAVY])
+    heavy_columns = design[:, heavy]
+    block: Matrix = (heavy_columns.T @ heavy_columns).toarray()
+    # the added term keeps a nearly singular block definite despite rounding
+    block[np.diag_indices_from(block)] += penalty[heavy] + 1e-5 * weight[heavy]
+    factor = cho_factor(block, lower=True, overwrite_a=True, check_finite=False)
 
-        weight = np.asarray(design.power(2).sum(axis=0), np.float32).ravel()
-        self._inverse: Matrix = np.reciprocal(weight + penalty)[:, None]
-        self._heavy = np.sort(np.argsort(-weight, kind="stable")[:_HEAVY])
-        heavy_columns = design[:, self._heavy]
-        block: Matrix = (heavy_columns.T @ heavy_columns).toarray()
-        # the added term keeps a nearly singular block definite despite rounding
-        block[np.diag_indices_from(block)] += penalty[self._heavy] + 1e-5 * weight[self._heavy]
-        self._factor = cho_factor(block, lower=True, overwrite_a=True, check_finite=False)
-        self._cho_solve = cho_solve
-
-    def __call__(self, rhs: Matrix) -> Matrix:
-        solved: Matrix = self._inverse * rhs
-        solved[self._heavy] = self._cho_solve(self._factor, rhs[self._heavy], check_finite=False)
+    def solve(rhs: Matrix) -> Matrix:
+        solved = inverse * rhs
+        solved[heavy] = cho_solve(factor, rhs[heavy], check_finite=False)
         return solved
+
+    return solve
 
 
 def _conjugate_gradients(
-    design: Any, transposed: Any, penalty: Matrix, rhs: Matrix, solve: _Preconditioner
+    design: Any, transposed: Any, penalty: Matrix, rhs: Matrix, solve: Callable[[Matrix], Matrix]
 ) -> Matrix:
     """Solve for some columns; overwrites `rhs`, since memory access takes most of the time."""
     solution, spare = np.zeros_like(rhs), np.empty_like(rhs)
