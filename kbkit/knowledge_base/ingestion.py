@@ -60,7 +60,7 @@ class Ingestion:
         ids_before = {row.id for row in self.sources()}
         rows = [self.save_source(spec, base, from_recipe=False) for spec in specs]
         for row in rows:
-            self.change_source(row, enabled=True)
+            self._stores.database.commit(runs.change_source, row, enabled=True)
         report = self._run(rows, on_progress, stop, handed)
         failed = {problem.uri for problem in report.failed_sources}
         counts = self.document_counts()
@@ -181,33 +181,12 @@ class Ingestion:
         base = Path(base).absolute()
         with self._stores.database.write() as transaction:
             knowledge_bases.get_by_id(transaction, self.id)
-            name = self._place_name(transaction, spec, base, key)
+            name = self.place_name(transaction, spec, base, key)
             return runs.save_source(
                 transaction, self.id, key, spec, base=str(base), from_recipe=from_recipe, name=name
             )
 
-    def change_source(
-        self,
-        row: SourceRow,
-        source: recipes.AnySource | None = None,
-        *,
-        enabled: bool | None = None,
-        if_match: str | None = None,
-    ) -> None:
-        """Change or disable a source; omitted values stay."""
-        with self._stores.database.write() as transaction:
-            runs.check_version(transaction, row.id, if_match)
-            if source is None:
-                runs.change_source(transaction, row, enabled=enabled)
-                return
-            runs.check_version(transaction, row.id, row.version)
-            spec = source.model_dump(mode="json")
-            key = runs.source_key(spec)
-            moved = spec.get("path") != row.spec.get("path")
-            name = self._place_name(transaction, spec, Path(row.base), row.key) if moved else None
-            runs.change_source(transaction, row, key=key, spec=spec, name=name, enabled=enabled)
-
-    def _place_name(
+    def place_name(
         self, transaction: Transaction, spec: Mapping[str, Any], base: Path, key: str
     ) -> str:
         """Return a source's name in URIs, distinct from those of others."""

@@ -13,6 +13,7 @@ from kbkit.knowledge_base.ingestion import Ingestion
 from kbkit.models import SourceInfo
 from kbkit.recipes import AnySource, only_sources
 from kbkit.runtime.validation import check_text, explain_calls
+from kbkit.stores.catalog import runs
 from kbkit.stores.catalog.runs import SourceRow
 
 if TYPE_CHECKING:
@@ -94,7 +95,18 @@ class Sources(Items):
             merged = {**row.spec, **options, "type": row.type}
             values = {key: value for key, value in merged.items() if value is not None}
             (updated,) = only_sources("sources.update", values)
-        self._ingestion.change_source(row, updated, enabled=enabled, if_match=if_match)
+        with self._database.write() as transaction:
+            runs.check_version(transaction, row.id, if_match)
+            if updated is None:
+                runs.change_source(transaction, row, enabled=enabled)
+            else:
+                runs.check_version(transaction, row.id, row.version)
+                spec, name = updated.model_dump(mode="json"), None
+                key = runs.source_key(spec)
+                if spec.get("path") != row.spec.get("path"):
+                    folder = Path(row.base)
+                    name = self._ingestion.place_name(transaction, spec, folder, row.key)
+                runs.change_source(transaction, row, key=key, spec=spec, name=name, enabled=enabled)
         return self[row.id]
 
     def enable(self, source: str, *, if_match: str | None = None) -> SourceInfo:
