@@ -142,25 +142,24 @@ def _hits(
     found: dict[int, tuple[Chunk, Document]] = {}
     for retriever, pool in zip(retrievers, pools, strict=True):
         found |= retriever.chunks([each.seq for each in ranked if each.pool is pool])
-    return [_hit(each, *found[each.seq], measured=measured) for each in ranked if each.seq in found]
-
-
-def _hit(
-    candidate: ranking.RankedCandidate, chunk: Chunk, document: Document, *, measured: bool
-) -> Hit:
-    score = candidate.parts.total
-    pool = candidate.pool
-    cut = partial(snippet, chunk.text, pool.terms, pool.language)
-    return hit_of(
-        pool.kb,
-        chunk,
-        document,
-        score=score,
-        parts=candidate.parts,
-        probability=probability(score) if measured else None,
-        cut=cut,
-        opening=partial(_leading_words, chunk, cut),
-    )
+    hits = []
+    for each in ranked:
+        if each.seq in found:
+            chunk, document = found[each.seq]
+            score = each.parts.total
+            cut = partial(snippet, chunk.text, each.pool.terms, each.pool.language)
+            hit = hit_of(
+                each.pool.kb,
+                chunk,
+                document,
+                score=score,
+                parts=each.parts,
+                probability=probability(score) if measured else None,
+                cut=cut,
+                opening=partial(_leading_words, chunk, cut),
+            )
+            hits.append(hit)
+    return hits
 
 
 def hit_of(
