@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from typing import Any, TypeVar
 
@@ -204,48 +204,6 @@ _THREADS = ThreadPoolExecutor(8, thread_name_prefix="kbkit-retrievers")
 def beside(find: Callable[[], Found], *, worth: bool) -> Callable[[], Found]:
     """Return a function that returns the result; if ``worth``, a thread starts computing it."""
     return _THREADS.submit(find).result if worth else find
-
-
-_LASTING = ("document_type", "tags", "source", "path", "version", "heading", "page")
-"""Conditions that depend only on the version."""
-_KEPT = 32
-"""Cached masks; one for a million chunks takes a megabyte."""
-
-
-@dataclass(slots=True)
-class FilterMasks:
-    """The filter masks of one knowledge base, cached while they are valid.
-
-    Masks of only `_LASTING` conditions are valid for a version of the knowledge base, others until
-    the next commit.
-    """
-
-    _made: Mapping[tuple[int, int, Filters], Mask] = field(default_factory=dict)
-
-    def get(
-        self,
-        transaction: Transaction,
-        row: KnowledgeBaseRow,
-        chunks: SegmentedSnapshot,
-        filters: Filters,
-        totals: Totals,
-        *,
-        changes: int,
-    ) -> Mask | None:
-        """Return the mask of filters; ``None`` without filters."""
-        if not filters:
-            return None
-        lasting = Filters(**{name: getattr(filters, name) for name in _LASTING})
-        until = -1 if filters == lasting else changes
-        key = (row.version, until, filters)
-        mask = self._made.get(key)
-        if mask is None:
-            mask = filter_mask(transaction, row, chunks, filters, totals)
-            mask.flags.writeable = False
-        others = {k: v for k, v in self._made.items() if k != key and k[0] >= row.version}
-        # replaced as a whole, since other threads read it
-        self._made = dict([*others.items(), (key, mask)][-_KEPT:])
-        return mask
 
 
 def filter_mask(

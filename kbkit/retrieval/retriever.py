@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -13,7 +13,7 @@ from kbkit.embedding import Embedder
 from kbkit.errors import EmbedderError, NotFoundError
 from kbkit.models import Chunk, Document, Filters, Mode, RatingTotal
 from kbkit.recipes import KnowledgeBaseSpec, StaticEmbedding
-from kbkit.retrieval.candidates import CandidatePool, EncodedQuery, FilterMasks, Mask
+from kbkit.retrieval.candidates import CandidatePool, EncodedQuery, Mask, filter_mask
 from kbkit.retrieval.corpora import SnapshotCorpus, find_candidates
 from kbkit.retrieval.encoder_fitting import LearnedQuestions
 from kbkit.retrieval.fusion import rating_prior
@@ -32,6 +32,10 @@ from kbkit.text.analysis import REVISION, analyzer
 _MAX_SECONDS = 0.25
 _places = threading.BoundedSemaphore(2)
 """Two, because numpy and models release the GIL."""
+_LASTING = ("document_type", "tags", "source", "path", "version", "heading", "page")
+"""Conditions that depend only on the version."""
+_MAX_MASKS = 32
+"""Cached masks; one for a million chunks takes a megabyte."""
 
 
 @contextmanager
@@ -76,7 +80,7 @@ class Retriever:
     summary_embedder: Callable[[KnowledgeBaseRow], Embedder]
     graph: Callable[[], GraphTable]
     _query_encoder: QueryEncoder = field(init=False)
-    _masks: FilterMasks = field(default_factory=FilterMasks)
+    _masks: Mapping[tuple[int, int, Filters], Mask] = field(default_factory=dict)
     _versions: tuple[int, set[str]] | None = None
     _last_state: _State | None = None
 
@@ -228,10 +232,30 @@ class Retriever:
             return state, snapshot, None
         with self.stores.snapshots.read(self.kb_id) as (transaction, snapshot):
             state = self._read_state(transaction, state.changes)
-            mask = self._masks.get(
-                transaction, state.row, snapshot, filters, state.totals, changes=state.changes
-            )
+            mask = self._mask(transaction, state, snapshot, filters)
         return state, snapshot, mask
+
+    def _mask(
+        self, transaction: Transaction, state: _State, snapshot: SegmentedSnapshot, filters: Filters
+    ) -> Mask | None:
+        """Return the mask of filters, cached while it is valid; ``None`` without filters.
+
+        Masks of only `_LASTING` conditions are valid for a version of the knowledge base, others
+        until the next commit.
+        """
+        if not filters:
+            return None
+        row = state.row
+        lasting = Filters(**{name: getattr(filters, name) for name in _LASTING})
+        key = (row.version, -1 if filters == lasting else state.changes, filters)
+        mask = self._masks.get(key)
+        if mask is None:
+            mask = filter_mask(transaction, row, snapshot, filters, state.totals)
+            mask.flags.writeable = False
+        others = {k: v for k, v in self._masks.items() if k != key and k[0] >= row.version}
+        # replaced as a whole, since other threads read it
+        self._masks = dict([*others.items(), (key, mask)][-_MAX_MASKS:])
+        return mask
 
     def _pool(
         self,
