@@ -131,6 +131,7 @@ def _write(
     reserved = tokens_by_kind.total()
     room, max_overhead = tokens - head - reserved, 0
     pieces: list[ContextPiece] = []
+    quoted: dict[str, ContextPiece] = {}
     parts: list[str] = []
     used = 0
     for excerpt in extracts:
@@ -148,6 +149,7 @@ def _write(
         used += overhead + (length if quoted_text is text else count_line_tokens(quoted_text))
         score, is_cut = excerpt.hit.score, len(quoted_text) < len(text)
         pieces.append(ContextPiece(number, "passage", quoted_text, citation, "", score, is_cut))
+        quoted |= dict.fromkeys(chunks, pieces[-1])
     if extracts and not pieces:
         if fitting:
             return _write(extracts, (), notes, tokens)
@@ -155,12 +157,6 @@ def _write(
             f"max_tokens={tokens}: too few for a passage with its source; give at least "
             f"{head + max_overhead + _MIN_TEXT}"
         )
-    quoted = {
-        chunk_id: piece
-        for piece in pieces
-        if piece.citation is not None
-        for chunk_id in piece.citation.chunk_ids
-    }
     passages = len(pieces)
     for fact in fitting:
         text, number = _fact_text(fact, now, quoted), len(pieces) + 1
