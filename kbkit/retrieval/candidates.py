@@ -41,6 +41,7 @@ class EncodedQuery:
         retrieval: Settings of the ranking: the query's, else the recipe's.
         terms: Distinct analyzer terms of the query.
         vector: Query vector; ``None`` without dense retrieval.
+        note: A note for the reader about that vector.
         graph: ``None`` without weight.
         summary: Future of the query vector for summaries; ``None`` if they do not count.
         summary_embedder: Fingerprint of its embedder.
@@ -52,6 +53,7 @@ class EncodedQuery:
     language: str
     terms: tuple[str, ...]
     vector: Vector | None
+    note: str = ""
     graph: GraphTable | None = None
     summary: Future[QueryVector] | None = None
     summary_embedder: str = ""

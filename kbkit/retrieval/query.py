@@ -174,12 +174,7 @@ class QueryEncoder:
     _last_failure: tuple[float, EmbedderUnreachableError] | None = None
 
     def encode(
-        self,
-        row: KnowledgeBaseRow,
-        settings: RetrievalSpec,
-        mode: Mode,
-        text: str,
-        terms: Sequence[str],
+        self, row: KnowledgeBaseRow, query: Query, settings: RetrievalSpec, terms: Sequence[str]
     ) -> QueryVector:
         note = ""
         if settings.query_encoder == "fitted":
@@ -188,7 +183,7 @@ class QueryEncoder:
                 return QueryVector(encoder.encode(terms))
             note = f"{row.name}: its model embedded the query, since no query encoder is fitted yet"
         problem: KbkitError | None = None
-        if mode is not Mode.DENSE and self._last_failure is not None:
+        if query.mode is not Mode.DENSE and self._last_failure is not None:
             # spares the user another timeout
             problem = self._last_failure[1] if time.monotonic() < self._last_failure[0] else None
         if problem is None:
@@ -198,12 +193,12 @@ class QueryEncoder:
                 problem = error
             else:
                 try:
-                    return QueryVector(embedder.embed_query(text), note)
+                    return QueryVector(embedder.embed_query(query.text), note)
                 except EmbedderUnreachableError as error:
                     self._last_failure = time.monotonic() + _RETRY_AFTER, error
                     problem = error
         encoder = self._load(row)
-        if encoder is None and mode is Mode.DENSE:
+        if encoder is None and query.mode is Mode.DENSE:
             raise problem
         vector = None if encoder is None else encoder.encode(terms)
         result = "passages were searched by words only"

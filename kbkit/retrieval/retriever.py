@@ -89,35 +89,27 @@ class Retriever:
 
     def pool(self, query: Query) -> CandidatePool:
         while True:
-            state = self._state()
+            earlier = self._state()
             try:
-                encoded, note = self._encode(state, query)  # before `search_slot`: may be slow
+                encoded = self._encode(earlier, query)  # before `search_slot`: may be slow
             except EmbedderError:
-                if self._state().encodes_like(state):
+                if self._state().encodes_like(earlier):
                     raise
                 continue  # another process changed the embedder
             with search_slot():
-                pool = self._find_candidates(state, encoded, note)
-            if pool is not None:
+                state, snapshot, mask = self._latest(query.filters)
+                if not state.encodes_like(earlier):
+                    continue
+                if encoded.retrieval.learned_weight:
+                    encoded = replace(encoded, questions=state.questions)
+                ready = to_merge(snapshot.segments) is None and (
+                    not near_chunks.needs_index(snapshot) or self.stores.vectors.is_open(state.row)
+                )
+                self.stores.warmer.record_search(self.kb_id, ready=ready)
+                pool = self._pool(state, snapshot, encoded, mask)
+            # otherwise summaries were embedded again after the query
+            if pool.embedder == encoded.summary_embedder or encoded.summary_vector is None:
                 return pool
-
-    def _find_candidates(
-        self, earlier: _State, encoded: EncodedQuery, note: str
-    ) -> CandidatePool | None:
-        """Return candidates; ``None`` if the query must be encoded again."""
-        state, snapshot, mask = self._latest(encoded.query.filters)
-        if not state.encodes_like(earlier):
-            return None
-        if encoded.retrieval.learned_weight:
-            encoded = replace(encoded, questions=state.questions)
-        ready = to_merge(snapshot.segments) is None and (
-            not near_chunks.needs_index(snapshot) or self.stores.vectors.is_open(state.row)
-        )
-        self.stores.warmer.record_search(self.kb_id, ready=ready)
-        pool = self._pool(state, snapshot, encoded, mask, note)
-        # summaries may have been embedded again after the query
-        is_complete = pool.embedder == encoded.summary_embedder or encoded.summary_vector is None
-        return pool if is_complete else None
 
     def neighbour_pool(self, chunk_id: str, query: Query) -> CandidatePool:
         state, snapshot, mask = self._latest(query.filters)
@@ -199,7 +191,7 @@ class Retriever:
             return previous.totals
         return ratings.totals(transaction, self.kb_id)
 
-    def _encode(self, state: _State, query: Query) -> tuple[EncodedQuery, str]:
+    def _encode(self, state: _State, query: Query) -> EncodedQuery:
         retrieval = query.settings(state.spec.retrieval)
         language = state.spec.language
         terms = tuple(analyzer(language).query_terms(query.text))
@@ -207,22 +199,20 @@ class Retriever:
         if query.mode is not Mode.LEXICAL:
             if retrieval.summary_weight:
                 summary = encode_for_summaries(self.summary_embedder, state.row, query.text)
-            embedded = self._query_encoder.encode(
-                state.row, retrieval, query.mode, query.text, terms
-            )
+            embedded = self._query_encoder.encode(state.row, query, retrieval, terms)
         if query.mode is Mode.HYBRID and retrieval.graph_weight:
             graph = self.graph()
-        encoded = EncodedQuery(
+        return EncodedQuery(
             query,
             retrieval,
             language,
             terms,
             embedded.vector,
+            note=embedded.note,
             graph=graph,
             summary=summary,
             summary_embedder=state.row.summary_embedder,
         )
-        return encoded, embedded.note
 
     def _latest(self, filters: Filters) -> tuple[_State, SegmentedSnapshot, Mask | None]:
         """Return the state, its snapshot and the mask of filters."""
@@ -258,12 +248,7 @@ class Retriever:
         return mask
 
     def _pool(
-        self,
-        state: _State,
-        snapshot: SegmentedSnapshot,
-        encoded: EncodedQuery,
-        mask: Mask | None,
-        note: str = "",
+        self, state: _State, snapshot: SegmentedSnapshot, encoded: EncodedQuery, mask: Mask | None
     ) -> CandidatePool:
         chunk_corpus = SnapshotCorpus(snapshot, state.row, self.stores.vectors, encoded.vector)
         pool = find_candidates(chunk_corpus, encoded, mask)
@@ -274,7 +259,7 @@ class Retriever:
         ]
         indexes = [document_id in state.indexes for document_id in pool.document_ids]
         columns = {"rating": rating_prior(rated), "index": np.array(indexes, np.float64)}
-        notes = (note, encoded.summary_note, *_notes(state.row, encoded))
+        notes = (encoded.note, encoded.summary_note, *_notes(state.row, encoded))
         return replace(pool, columns={**pool.columns, **columns}, notes=tuple(filter(None, notes)))
 
 
