@@ -16,7 +16,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -150,28 +150,20 @@ class BundleReader(AbstractContextManager["BundleReader"]):
 
     def __init__(self, path: Path, revision: str) -> None:
         self.path = path
-        with self._unreadable():
-            self._file = open_file(path)
-        try:
-            with self._unreadable():
-                self._zip = zipfile.ZipFile(self._file)
+        with ExitStack() as stack:
+            try:
+                file = stack.enter_context(open_file(path))
+                self._zip = stack.enter_context(zipfile.ZipFile(file))
+            except OSError as error:
+                raise BundleError(f"{path}: cannot be read ({error.strerror or error})") from error
+            except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+                raise self._bad(f"is not a zip file, or was cut off ({error})") from None
             self._infos = self._members()
             self.manifest_bytes = self._small(MANIFEST)
             self.signature = self._small(SIGNATURE) if SIGNATURE in self._infos else None
             self.manifest = self._parse_manifest(revision)
             self._check_members()
-        except BaseException:
-            self._file.close()
-            raise
-
-    @contextmanager
-    def _unreadable(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise BundleError(f"{self.path}: cannot be read ({error.strerror or error})") from error
-        except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-            raise self._bad(f"is not a zip file, or was cut off ({error})") from None
+            self._opened = stack.pop_all()
 
     def rows(self, table: str) -> Iterator[Any]:
         """Iterate over the rows of a table, if it exists; check its digest again."""
@@ -276,8 +268,7 @@ class BundleReader(AbstractContextManager["BundleReader"]):
         )
 
     def __exit__(self, *_: object) -> None:
-        self._zip.close()
-        self._file.close()
+        self._opened.close()
 
 
 def _is_known(name: str) -> bool:
