@@ -44,7 +44,7 @@ class Mentions:
     aliases: Mapping[str, tuple[str, ...]]
     documents: Mapping[str, tuple[Integers, Integers]]
 
-    def main_subjects(self, without: Collection[int] = ()) -> dict[int, tuple[str, ...]]:
+    def main_subjects(self) -> dict[int, tuple[str, ...]]:
         """Map documents to their main subjects, ranked by ``n / sqrt(N)`` of ``N`` mentions."""
         scores: dict[int, list[tuple[float, str]]] = {}
         for id_, (owners, counts) in self.documents.items():
@@ -52,7 +52,7 @@ class Mentions:
                 continue
             everywhere = float(counts.sum()) ** 0.5
             for owner, count in zip(owners.tolist(), counts.tolist(), strict=True):
-                if count >= _MIN_MENTIONS and owner not in without:
+                if count >= _MIN_MENTIONS:
                     # rounded, so that small changes elsewhere do not change a page
                     score = round(count / everywhere, 1)
                     scores.setdefault(owner, []).append((-score, self.names[id_]))
@@ -128,8 +128,7 @@ def graph_facts(
     numbers = {node.target: number for number, node in enumerate(drawn)}
     drawn_ids = [node.target.id for node in drawn]
     entity_of = {e.id: e for e in entities.entities_of(transaction, drawn_ids, counted=False)}
-    gap_ids = [gap.target.id for gap in view.gaps if gap.target.kind is TargetKind.ENTITY]
-    definitions = _definitions(transaction, kb_id, {*mentions.names, *gap_ids})
+    definitions = _definitions(transaction, kb_id, mentions.names.keys())
     descriptions = _descriptions(
         transaction, kb_id, {id_: definitions[id_] for id_ in entity_of if id_ in definitions}
     )
@@ -187,7 +186,7 @@ def _node(
     )
 
 
-def _definitions(transaction: Transaction, kb_id: str, ids: set[str]) -> _Definitions:
+def _definitions(transaction: Transaction, kb_id: str, ids: Collection[str]) -> _Definitions:
     aliases = entities.aliases_of(transaction)
     definitions: dict[str, list[tuple[str, str]]] = {}
     for name in graph.given_names(transaction, kb_id):

@@ -71,30 +71,26 @@ def _archive(name: str, attachments: Attachments, uri: str) -> bytes:
     return target.getvalue()
 
 
+@dataclass(frozen=True, slots=True)
 class StoredDocuments:
     """The documents of a knowledge base in one transaction, read one at a time.
 
     Converts links by name in a workspace's files; adds category and status to the tags of entries.
     """
 
-    def __init__(self, transaction: Transaction, kb_id: str) -> None:
-        self._transaction = transaction
-        self._kb_id = kb_id
+    transaction: Transaction
+    kb_id: str
 
     def __iter__(self) -> Iterator[Document]:
-        for document in reading.iter_documents(self._transaction, self._kb_id, in_trash=False):
-            if self._kb_id == FILES:
-                yield self._link(document)
-            elif self._kb_id == ENTRIES:
-                yield _add_labels(document)
-            else:
-                yield document
+        documents = reading.iter_documents(self.transaction, self.kb_id, in_trash=False)
+        convert = {FILES: self._link, ENTRIES: _add_labels}.get(self.kb_id)
+        return map(convert, documents) if convert else documents
 
     def _link(self, document: Document) -> Document:
         if "[[" not in document.content:
             return document
         path = document.uri
-        links = indexed_files.links(self._transaction, path)
+        links = indexed_files.links(self.transaction, path)
         targets = {link.target: link.leads_to for link in links}
 
         def address(name: str, heading: str) -> str | None:
@@ -253,11 +249,9 @@ def gather_facts(
     graph: GraphView | facts.GraphFacts | None = None,
 ) -> facts.Facts:
     index_ids = corpus.indexes(transaction, kb_id)
-    numbers = {document_id: number for number, document_id in enumerate(snapshot.document_ids)}
     mentions = entity_mentions(transaction, kb_id, snapshot)
-    subjects = mentions.main_subjects(
-        {numbers[document_id] for document_id in index_ids if document_id in numbers}
-    )
+    main = mentions.main_subjects()
+    subjects = {snapshot.document_ids[owner]: names for owner, names in main.items()}
     listed = ratings.list_ratings(transaction, kb_id)
     scores = {(each.target.id, each.rater, each.query): each.score for each in listed}
     return facts.Facts(
@@ -267,7 +261,7 @@ def gather_facts(
         lengths=reading.chunk_lengths(transaction, kb_id),
         sources=[_source(transaction, row) for row in runs.list_sources(transaction, kb_id)],
         questions=_examples(transaction, snapshot, questions),
-        subjects={snapshot.document_ids[owner]: names for owner, names in subjects.items()},
+        subjects={id_: names for id_, names in subjects.items() if id_ not in index_ids},
         graph=graph_facts(transaction, kb_id, snapshot, graph, mentions)
         if isinstance(graph, GraphView)
         else graph,
