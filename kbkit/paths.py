@@ -22,6 +22,8 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import accumulate
+from operator import or_
 from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
@@ -32,7 +34,6 @@ _MAX_LENGTH = 1_000
 _MAX = 64  # patterns after expansion of braces
 _BRACES = re.compile(r"\{([^{},]*(?:,[^{},]*)+)\}")
 _MAGIC = re.compile(r"[*?\[{]")
-_NONE = re.compile(r"(?!)")  # matches nothing
 _TOOLS = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
 
 Names = tuple[re.Pattern[str] | None, ...]
@@ -164,22 +165,15 @@ def _names(pattern: str) -> Names:
 
 
 def _match(names: list[str], pattern: Names) -> bool:
-    """Match; backtracks to the last ``**`` only, since earlier ones cannot help."""
-    position = index = retry = 0
-    last = -1  # index of the last **
-    while position < len(names):
-        part = pattern[index] if index < len(pattern) else _NONE
+    # whether the first n names match the parts of the pattern so far, for each n
+    fits = [True] + [False] * len(names)
+    for part in pattern:
         if part is None:
-            last, retry = index, position
-            index += 1
-        elif part.match(names[position]):
-            position, index = position + 1, index + 1
-        elif last >= 0:
-            retry += 1
-            position, index = retry, last + 1
+            fits = list(accumulate(fits, or_))
         else:
-            return False
-    return all(part is None for part in pattern[index:])
+            pairs = zip(fits, names, strict=False)
+            fits = [False, *(fit and bool(part.match(name)) for fit, name in pairs)]
+    return fits[-1]
 
 
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
