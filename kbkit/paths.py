@@ -181,17 +181,11 @@ _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 def open_file(path: Path) -> BinaryIO:
     """Open a file to read its bytes; follows links."""
-    fd = os.open(path, _READ)
-    try:
-        mode = os.fstat(fd).st_mode
-        if stat.S_ISDIR(mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        if not stat.S_ISREG(mode):
-            raise OSError(errno.EINVAL, "not a file, but a pipe or a device", str(path))
-        return os.fdopen(fd, "rb")
-    except BaseException:
-        os.close(fd)
-        raise
+    file = open(path, "rb", opener=lambda place, _: os.open(place, _READ))  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "not a file, but a pipe or a device", str(path))
+    return file
 
 
 def bytes_of(path: Path, limit: int = -1) -> bytes:
