@@ -23,7 +23,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar, get_args, get_type_hints
 
 import typer
-from typer.core import TyperArgument, TyperGroup, TyperOption
+from typer.core import TyperArgument, TyperGroup
 from typer.main import get_group
 
 from kbkit.cli import terminal
@@ -147,26 +147,8 @@ class _Commands(TyperGroup):
             raise typer.Exit(error.exit_code) from None
 
 
-_VALUES = {"<str>": "TEXT", "<int>": "NUMBER", "<float>": "NUMBER", "<path>": "PATH"}
-
-
-def _name_values() -> None:
-    """Name the values of options in help, where newer versions of typer show Python's types."""
-    original = getattr(TyperOption, "display_type", None)
-    if original is None:
-        return
-
-    def display_type(option: TyperOption, ctx: typer.Context) -> str:
-        kind: str = original(option, ctx)
-        kind = kind.replace(" range>", ">").replace("<list[", "<").replace("]>", ">")
-        return _VALUES.get(kind, kind)
-
-    # setattr, since the classes of older versions have no such methods
-    setattr(TyperOption, "display_type", display_type)  # noqa: B010
-    setattr(TyperArgument, "display_type_rich", lambda argument, ctx: "")  # noqa: B010
-
-
-_name_values()
+# Newer versions of typer show Python's type of each argument in help, which `_parameter` names.
+setattr(TyperArgument, "display_type_rich", lambda argument, ctx: "")  # noqa: B010 - no such type
 app = typer.Typer(
     cls=_Commands,
     help="Turn documentation into knowledge bases that answer, and publish them.",
@@ -216,6 +198,8 @@ _HELP = {
     "wait": "First finish embedding by models.",
     "yes": "Do not ask.",
 }
+_VALUES = {"str": "TEXT", "int": "NUMBER", "float": "NUMBER", "Path": "PATH"}
+"""Names of an option's values in help, by their type."""
 _GIVEN = ("ws", "on_progress", "return")
 """Arguments that are not from the command line."""
 
@@ -335,8 +319,10 @@ def _parameter(parameter: Parameter, hint: Any, text: str) -> Parameter:
     name, is_option = parameter.name, parameter.kind is Parameter.KEYWORD_ONLY
     info = copy(notes[0]) if notes else typer.Option() if is_option else typer.Argument()
     info.help = text or info.help or _HELP.get(name, "")
-    if not is_option:
-        info.metavar = info.metavar or name.upper()
+    value: str | None = name.upper()
+    if is_option:
+        value = next((word for each, word in _VALUES.items() if each in repr(kind)), None)
+    info.metavar = info.metavar or value
     if is_option and info.default is ...:
         usual = f"--{name.replace('_', '-')}" if parameter.default is False else ""
         info.param_decls = tuple(_SPELLED.get(name, usual).split())
