@@ -172,10 +172,7 @@ def short_title(title: str) -> str:
 
 def _first_text(content: str, blocks: Sequence[Block]) -> str:
     prose = (block for block in blocks if block.kind in (Kind.TEXT, Kind.TABLE))
-    texts = (
-        plain_text(content[block.start : min(block.end, block.start + _READ)]) for block in prose
-    )
-    return next(filter(None, texts), "")
+    return next(filter(None, (_text(content, block) for block in prose)), "")
 
 
 def _without_number(title: str) -> str:

@@ -8,7 +8,7 @@ from llama_index.core.schema import BaseNode, Document, NodeRelationship, TextNo
 
 from kbkit.ingest.spans import cut, strategy_for
 from kbkit.models import DocumentType
-from kbkit.text.markdown.structure import Outline, outline
+from kbkit.text.markdown.structure import outline
 
 
 class SpanParser(NodeParser):
@@ -34,8 +34,11 @@ class SpanParser(NodeParser):
             source = node.as_related_node_info()
             content = node.get_content()
             structure = outline(content)
-            auto = self.strategy == "auto"
-            strategy = _choose_strategy(structure, node) if auto else self.strategy
+            auto, strategy = self.strategy == "auto", self.strategy
+            if auto:
+                kind = node.metadata.get("document_type")
+                type_ = DocumentType(kind) if kind in set(DocumentType) else DocumentType.OTHER
+                strategy = strategy_for(structure, type_, str(node.metadata.get("format", "")))
             result += [
                 TextNode(
                     id_=f"{node.node_id}:{span.start}",
@@ -64,9 +67,3 @@ class SpanParser(NodeParser):
             if node.start_char_idx != start:
                 node.start_char_idx, node.end_char_idx = start, end
         return nodes
-
-
-def _choose_strategy(structure: Outline, node: BaseNode) -> str:
-    kind = node.metadata.get("document_type")
-    document_type = DocumentType(kind) if kind in set(DocumentType) else DocumentType.OTHER
-    return strategy_for(structure, document_type, str(node.metadata.get("format", "")))

@@ -311,19 +311,12 @@ def _small_pieces(text: str, limit: int) -> list[str]:
 
     No piece exceeds the limit: the splitter processes longer ones slowly, letter by letter.
     """
-    pieces = []
+    # the rest if it is short, else up to a space, else up to the limit
+    words = re.compile(rf".{{1,{limit}}}\Z|.{{0,{limit - 1}}} |.{{1,{limit}}}", re.DOTALL)
+    pieces: list[str] = []
     for sentence in _split(_SENTENCE, text):
-        if len(sentence) <= limit:
-            pieces.append(sentence)
-            continue
-        for clause in _split(_CLAUSE, sentence):
-            start = 0
-            while len(clause) - start > limit:
-                space = clause.rfind(" ", start, start + limit) + 1
-                cut_at = space if space > start else start + limit
-                pieces.append(clause[start:cut_at])
-                start = cut_at
-            pieces.append(clause[start:])
+        clauses = [sentence] if len(sentence) <= limit else _split(_CLAUSE, sentence)
+        pieces += chain.from_iterable(map(words.findall, clauses))
     return pieces
 
 
