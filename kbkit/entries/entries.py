@@ -95,11 +95,12 @@ class Entries:
             raise ConfigError(f"sort={sort!r}: choose from {', '.join(SORTS)}")
         limit = None if limit is None else check_integer("limit", limit, 1)
         start = check_integer("offset", offset, 0)
+        chosen = (
+            None if status is None else check_member("status", status, models.EntryStatus).value
+        )
         records = self._index.look_up(
             list_entries,
-            status=None
-            if status is None
-            else check_member("status", status, models.EntryStatus).value,
+            status=chosen,
             category=None if category is None else check_text("category", category),
             tag=None if tag is None else check_text("tag", tag),
             text=check_text("text", text),

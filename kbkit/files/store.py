@@ -7,7 +7,7 @@ import builtins
 import shutil
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kbkit import errors
@@ -145,11 +145,9 @@ class FileStore(Folder):
             return
         with self.hold_lock():
             for path in folders:
-                try:
-                    with self._folder(tuple(filter(None, path.split("/")))) as folder:
-                        folder.sweep()
-                except errors.FilesError:
-                    continue  # deleted meanwhile
+                # it may be deleted meanwhile
+                with suppress(errors.FilesError), self._folder(parts_of(path)) as folder:
+                    folder.sweep()
 
     def _writable(self, path: str) -> tuple[str, ...]:
         parts = self._parts(path)

@@ -314,16 +314,12 @@ class Graph(Editing):
         labels = relations.labels(transaction, [target for target, _, _ in walk])
         ids = [edge.id for _, _, edge in walk if edge is not None]
         by_id = {relation.id: relation for relation in relations.relations_of(transaction, ids)}
-        return [
-            models.Step(
-                target,
-                *labels[target],
-                depth,
-                None if edge is None else by_id[edge.id],
-                edge is None or edge.target == target,
-            )
-            for target, depth, edge in walk
-        ]
+        steps = []
+        for target, depth, edge in walk:
+            is_forward = edge is None or edge.target == target
+            relation = by_id[edge.id] if edge else None
+            steps.append(models.Step(target, *labels[target], depth, relation, is_forward))
+        return steps
 
     def __repr__(self) -> str:
         return "<Graph: entities, relations, gaps and suggestions of a workspace>"
