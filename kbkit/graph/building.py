@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import dropwhile, islice
+from urllib.parse import unquote
 
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.graph import extraction
+from kbkit.graph.prose import same_host
 from kbkit.ingest.cutting import document_id
 from kbkit.models import EntityType
 from kbkit.recipes import GraphSpec
@@ -135,14 +137,20 @@ class _Build:
     def read(self, batch: Sequence[ChunkPlace]) -> None:
         uris = {document.facts.uri: id_ for id_, document in self._documents.items()}
         texts = self._database.look_up(graph.texts, [place.seq for place in batch])
-        facts, new_id = list[ChunkRelation](), partial(document_id, self._kb_id)
+        facts = list[ChunkRelation]()
+
+        def find_id(uri: str, address: str) -> str:
+            known = uris.get(address) or uris.get(unquote(address), "")
+            is_new = not known and address and same_host(uri, address)
+            return document_id(self._kb_id, address) if is_new else known
+
         for place in batch if self._spec.build else ():
             if place.seq in texts:
                 entities = {id_: self._names[id_] for id_ in self._mentions.get(place.seq, ())}
                 stated = self._stated.get(place.seq, ())
-                section = extraction.Section(place, texts[place.seq], entities, stated)
                 document = self._documents[place.document_id]
-                facts += extraction.facts_of(section, document, uris, new_id)
+                section = extraction.Section(document, place, texts[place.seq], entities, stated)
+                facts += extraction.facts_of(section, find_id)
         with self._database.write() as transaction:
             knowledge_bases.get_by_id(transaction, self._kb_id)
             digests = {place.seq: self._digests[place.seq] for place in batch}

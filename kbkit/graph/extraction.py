@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 from math import log
-from urllib.parse import unquote
 
 from kbkit.annotation.terms import is_single
 from kbkit.graph import prose
-from kbkit.graph.prose import SPOTS, SectionNames, links_of, resolve_href, same_host
+from kbkit.graph.prose import SPOTS, SectionNames, links_of, resolve_href
 from kbkit.models import EntityType, StatedRelation, SubjectKind
 from kbkit.recipes import GraphSpec
 from kbkit.runtime.validation import check_text
@@ -131,24 +130,24 @@ class DocumentNames:
 class Section:
     """A chunk with its names by entity id, and the relations that an annotator stated."""
 
+    document: DocumentNames
     place: ChunkPlace
     text: str
     entities: Mapping[str, str]
     stated: Sequence[StatedRelation]
 
 
-def facts_of(
-    section: Section, document: DocumentNames, uris: Mapping[str, str], new_id: Callable[[str], str]
-) -> Iterator[ChunkRelation]:
-    place, facts = section.place, document.facts
-    owners = document.owners(place)
+def facts_of(section: Section, find_id: Callable[[str, str], str]) -> Iterator[ChunkRelation]:
+    """Iterate over the relations of a chunk; `find_id` returns the id of a linked document."""
+    document, place = section.document, section.place
+    facts, owners = document.facts, document.owners(place)
     topics = document.topics(place)
     begins = section.text.lstrip().startswith("#") or not place.heading_path
     if begins and not any(map(_CHANGES.search, (facts.title, *place.heading_path))):
         for owner in owners:
             weight = WEIGHTS["defined_in"]
             yield ChunkRelation(place.seq, ENTITY, owner, "defined_in", DOCUMENT, facts.id, weight)
-            yield from _container(section, owner, document)
+            yield from _container(section, owner)
     for statement in section.stated:
         ends = entity_id(statement.source), entity_id(statement.target)
         if ends[0] != ends[1] and all(id_ in section.entities for id_ in ends):
@@ -156,7 +155,13 @@ def facts_of(
     text = _FENCE.sub(" ", section.text)
     names = SectionNames(section.entities)
     links = list(links_of(text))
-    yield from _link_relations(section, links, document, uris, new_id)
+    names_linked = (match[1].strip() for match in WIKI_LINK.finditer(section.text))
+    linked = [document.links[name] for name in names_linked if name in document.links]
+    targets = [find_id(facts.uri, resolve_href(facts.uri, link[2])[0]) for link in links]
+    linked += [id_ for id_ in targets if id_ and id_ != facts.id]
+    weight = WEIGHTS["links_to"]
+    for target in dict.fromkeys(linked):
+        yield ChunkRelation(place.seq, DOCUMENT, facts.id, "links_to", DOCUMENT, target, weight)
     referred = {names.of_link(link[1], resolve_href(facts.uri, link[2])[1]) for link in links}
     if len(referred) <= _MAX_REFERRED:
         for id_ in sorted(filter(None, referred)):
@@ -178,14 +183,14 @@ def _fact(section: Section, source: str, name: str, target: str, kind: str) -> C
     return ChunkRelation(section.place.seq, ENTITY, source, name, ENTITY, target, WEIGHTS[kind])
 
 
-def _container(section: Section, owner: str, document: DocumentNames) -> Iterator[ChunkRelation]:
-    name = next(name.name for id_, name in document.named if id_ == owner)
+def _container(section: Section, owner: str) -> Iterator[ChunkRelation]:
+    name = next(name.name for id_, name in section.document.named if id_ == owner)
     parent = _parent_name(name)
     if parent:
         yield _fact(section, entity_id(parent), "contains", owner, "contains_path")
         return
     for heading in reversed(section.place.heading_path[:-1]):
-        id_ = document.of_heading(heading)
+        id_ = section.document.of_heading(heading)
         if id_ is not None and id_ != owner:
             yield _fact(section, id_, "contains", owner, "contains_heading")
             return
@@ -200,27 +205,6 @@ def _parent_name(name: str) -> str:
         if last and not last.isdigit() and before.replace(".", "").isidentifier():
             return before
     return ""
-
-
-def _link_relations(
-    section: Section,
-    links: Sequence[re.Match[str]],
-    document: DocumentNames,
-    uris: Mapping[str, str],
-    new_id: Callable[[str], str],
-) -> Iterator[ChunkRelation]:
-    id_, uri, weight = document.facts.id, document.facts.uri, WEIGHTS["links_to"]
-    names = (match[1].strip() for match in WIKI_LINK.finditer(section.text))
-    linked = dict.fromkeys(document.links[name] for name in names if name in document.links)
-    for link in links:
-        address = resolve_href(uri, link[2])[0]
-        target = uris.get(address) or uris.get(unquote(address))
-        if target is None and address and same_host(uri, address):
-            target = new_id(address)
-        if target is not None and target != id_:
-            linked[target] = None
-    for target in linked:
-        yield ChunkRelation(section.place.seq, DOCUMENT, id_, "links_to", DOCUMENT, target, weight)
 
 
 def _api_relations(section: Section, text: str, owners: Sequence[str]) -> Iterator[ChunkRelation]:

@@ -176,16 +176,13 @@ class Pipeline(IngestTarget):
         if not done:
             counters.skipped.append(Problem(row.location, "nothing to read"))
         if source.exhaustive:
-            self._retire_unseen(row, run_id, counters)
+            with counters.time_stage("store"), self.stores.database.write() as transaction:
+                for document_id in writing.unseen_documents(transaction, row.id, run_id):
+                    changes = writing.retire_document(transaction, self.kb_id, document_id)
+                    counters.counts.update(gone=1, chunks_removed=changes.removed)
         with self.stores.database.write() as transaction:
             added = counters.totals() - before
             runs.end_run(transaction, run_id, {**added, "fidelity": fidelity})
-
-    def _retire_unseen(self, row: SourceRow, run_id: int, counters: RunCounters) -> None:
-        with counters.time_stage("store"), self.stores.database.write() as transaction:
-            for document_id in writing.unseen_documents(transaction, row.id, run_id):
-                changes = writing.retire_document(transaction, self.kb_id, document_id)
-                counters.counts.update(gone=1, chunks_removed=changes.removed)
 
     def _index(self, counters: RunCounters, on_progress: OnProgress) -> None:
         with counters.time_stage("index"):
