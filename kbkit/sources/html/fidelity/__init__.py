@@ -99,7 +99,7 @@ class Fidelity:
         page = content(html, url, template)
         if page is None:
             return None
-        text = parse_content(markdown, links_last=article)
+        text = MarkdownContent(markdown, links_last=article)
         self._count("words", page.words, text.words)
         expected = page.words + page.spare
         self._count("surplus", text.words, expected)
@@ -197,7 +197,6 @@ _ENTITY = re.compile(r"&#?\w+;")
 _TERM = re.compile(r"^[> ]*(?:-   |\d+\. +)*(?:\*\*|`|\[)")
 
 
-@dataclass(slots=True)
 class MarkdownContent:
     """Content of a Markdown text.
 
@@ -206,62 +205,58 @@ class MarkdownContent:
         terms: Squashed lines and cells that may be terms.
     """
 
-    words: Counter[str] = field(default_factory=Counter)
-    codes: list[str] = field(default_factory=list)
-    spans: set[str] = field(default_factory=set)
-    headings: list[tuple[int, str, str]] = field(default_factory=list)
-    rows: list[tuple[str, ...]] = field(default_factory=list)
-    lines: list[str] = field(default_factory=list)
-    links: set[tuple[str, str]] = field(default_factory=set)
-    terms: list[str] = field(default_factory=list)
-    anchors: set[str] = field(default_factory=set)
+    def __init__(self, markdown: str, *, links_last: bool = False) -> None:
+        self.words: Counter[str] = Counter()
+        self.codes: list[str] = []
+        self.spans: set[str] = set()
+        self.headings: list[tuple[int, str, str]] = []
+        self.rows: list[tuple[str, ...]] = []
+        self.lines: list[str] = []
+        self.links: set[tuple[str, str]] = set()
+        self.terms: list[str] = []
+        self.anchors: set[str] = set()
+        remaining = markdown.rstrip().split("\n")
+        while links_last and remaining and _LISTED.fullmatch(remaining[-1]):
+            self.links.update(_links(remaining.pop()))
+        lines = iter(remaining)
+        for line in lines:
+            if fence := _FENCE.match(line):
+                prefix, ticks = fence.groups()
+                code = []
+                for text in lines:
+                    if text.strip("> ") == ticks:
+                        break
+                    code.append(
+                        text[len(prefix) :] if text.startswith(prefix) else text.lstrip("> ")
+                    )
+                self.codes.append("\n".join(code))
+                self.words.update(words(self.codes[-1]))
+                self.lines.extend(map(squash, code))
+            elif not _RULE.match(line):
+                self._read_line(line)
 
-
-def parse_content(markdown: str, *, links_last: bool = False) -> MarkdownContent:
-    result = MarkdownContent()
-    remaining = markdown.rstrip().split("\n")
-    while links_last and remaining and _LISTED.fullmatch(remaining[-1]):
-        result.links.update(_links(remaining.pop()))
-    lines = iter(remaining)
-    for line in lines:
-        if fence := _FENCE.match(line):
-            prefix, ticks = fence.groups()
-            code = []
-            for text in lines:
-                if text.strip("> ") == ticks:
-                    break
-                code.append(text[len(prefix) :] if text.startswith(prefix) else text.lstrip("> "))
-            result.codes.append("\n".join(code))
-            result.words.update(words(result.codes[-1]))
-            result.lines.extend(map(squash, code))
-        elif not _RULE.match(line):
-            _read_line(line, result)
-    return result
-
-
-def _read_line(line: str, result: MarkdownContent) -> None:
-    if anchor := _ANCHOR.search(line):
-        result.anchors.add(unquote(anchor[1]))
-        line = line[: anchor.start()]
-    if heading := _HEADING.match(line):
-        line = heading[2]
-    result.links.update(_links(line))
-    result.spans.update(span for _, span in _SPAN.findall(line))
-    plain_line = _plain(line if heading else _NUMBER.sub(r"\1", line))
-    text = squash(plain_line)
-    if not text:
-        return
-    result.words.update(words(plain_line))
-    result.lines.append(text)
-    if heading:
-        result.headings.append((len(heading[1]), text, unquote(anchor[1]) if anchor else ""))
-        result.terms.append(text)
-    elif _TERM.match(line):
-        result.terms.append(text)
-    elif line.lstrip("> ").startswith("|"):
-        cells = re.split(r"(?<!\\)\|", line.strip("> "))[1:-1]
-        result.rows.append(tuple(squash(_plain(cell)) for cell in cells))
-        result.terms += result.rows[-1]
+    def _read_line(self, line: str) -> None:
+        if anchor := _ANCHOR.search(line):
+            self.anchors.add(unquote(anchor[1]))
+            line = line[: anchor.start()]
+        if heading := _HEADING.match(line):
+            line = heading[2]
+        self.links.update(_links(line))
+        self.spans.update(span for _, span in _SPAN.findall(line))
+        plain_line = _plain(line if heading else _NUMBER.sub(r"\1", line))
+        text = squash(plain_line)
+        if not text:
+            return
+        self.words.update(words(plain_line))
+        self.lines.append(text)
+        if heading:
+            self.headings.append((len(heading[1]), text, unquote(anchor[1]) if anchor else ""))
+        if heading or _TERM.match(line):
+            self.terms.append(text)
+        elif line.lstrip("> ").startswith("|"):
+            cells = re.split(r"(?<!\\)\|", line.strip("> "))[1:-1]
+            self.rows.append(tuple(squash(_plain(cell)) for cell in cells))
+            self.terms += self.rows[-1]
 
 
 def _links(line: str) -> Iterator[tuple[str, str]]:

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice, takewhile
 from urllib.parse import unquote, urljoin, urlsplit
 
@@ -35,36 +35,6 @@ class MarkdownHeading:
     anchored: bool
 
 
-@dataclass(slots=True)
-class PageContent:
-    """Content that a page's Markdown must keep.
-
-    Attributes:
-        words: Counts of words in the content.
-        spare: Words that may be written: neither content nor template.
-        codes: Code blocks, byte for byte.
-        lines: Code blocks that are not preformatted text.
-        rows: Cells of each row of data tables, squashed.
-        cells: Cells of data tables, squashed.
-        links: Text, squashed, and absolute address.
-        terms: Terms of definition lists, squashed, with the fragments that lead to them.
-        names: Possible titles: its title and its first heading.
-        keys: Keys of all texts, for `recurring`.
-    """
-
-    words: Counter[str] = field(default_factory=Counter)
-    spare: Counter[str] = field(default_factory=Counter)
-    headings: list[MarkdownHeading] = field(default_factory=list)
-    codes: list[str] = field(default_factory=list)
-    lines: list[str] = field(default_factory=list)
-    rows: list[tuple[str, ...]] = field(default_factory=list)
-    cells: list[str] = field(default_factory=list)
-    links: set[tuple[str, str]] = field(default_factory=set)
-    terms: list[tuple[str, frozenset[str]]] = field(default_factory=list)
-    names: tuple[str, ...] = ()
-    keys: frozenset[int] = frozenset()
-
-
 def survey(html: str) -> frozenset[int]:
     runs = read(html)
     return frozenset() if runs is None else frozenset(text_run.key for text_run in runs.runs)
@@ -92,8 +62,21 @@ _TOC_LINKS = 3
 _LISTS = frozenset({"ul", "ol", "div", "table", "details"})
 
 
-class PageStates:
-    """States of a page's texts, and the content."""
+class PageContent:
+    """Content that a page's Markdown must keep.
+
+    Attributes:
+        words: Counts of words in the content.
+        spare: Words that may be written: neither content nor template.
+        codes: Code blocks, byte for byte.
+        lines: Code blocks that are not preformatted text.
+        rows: Cells of each row of data tables, squashed.
+        cells: Cells of data tables, squashed.
+        links: Text, squashed, and absolute address.
+        terms: Terms of definition lists, squashed, with the fragments that lead to them.
+        names: Possible titles: its title and its first heading.
+        keys: Keys of all texts, for `recurring`.
+    """
 
     def __init__(self, page: Runs, base: str, template: Collection[int]) -> None:
         self._page = page
@@ -114,6 +97,22 @@ class PageStates:
                 for run in runs:
                     run.state = max(state, run.state)
         self._mark_repeated()
+        texts = {state: [run.text for run in page.runs if run.state is state] for state in State}
+        self.words = _count_words(texts[State.CONTENT])
+        self.spare = _count_words([*texts[State.NEITHER], *page.formulas, page.title])
+        self.headings = list(self._headings())
+        code_elements = filter(self.is_content, page.codes)
+        codes = [(part.tag, code) for part in code_elements if (code := code_text(part)).strip()]
+        self.codes = [code for tag, code in codes if tag != "code"]
+        self.lines = [code for tag, code in codes if tag == "code"]
+        rows = list(self._rows())
+        self.rows = [row for row in rows if len(row) > 1]
+        self.cells = [cell for row in rows for cell in row]
+        self.links = set(self._links())
+        self.terms = list(self._terms())
+        first = next((heading.text for heading in self.headings), "")
+        self.names = tuple(dict.fromkeys((squash(page.title), first)))
+        self.keys = frozenset(run.key for run in page.runs)
 
     def _verdict(self, element: Element, runs: Sequence[TextRun], fragments: set[str]) -> State:
         tag, role = element.tag, element.get("role") or ""
@@ -219,28 +218,6 @@ class PageStates:
         runs = self._page.spans.get(element, ())
         return {run.state for run in runs} == {State.BOILERPLATE}
 
-    def content(self) -> PageContent:
-        page = PageContent()
-        for run in self._page.runs:
-            if run.state is not State.BOILERPLATE:
-                (page.words if run.state is State.CONTENT else page.spare).update(words(run.text))
-        for text in (*self._page.formulas, self._page.title):
-            page.spare.update(words(text))
-        page.headings = list(self._headings())
-        for element in self._page.codes:
-            if self.is_content(element) and (code := code_text(element)).strip():
-                (page.lines if element.tag == "code" else page.codes).append(code)
-        for row in self._rows():
-            if len(row) > 1:
-                page.rows.append(row)
-            page.cells.extend(row)
-        page.links = set(self._links())
-        page.terms = list(self._terms())
-        page.keys = frozenset(run.key for run in self._page.runs)
-        first = next((heading.text for heading in page.headings), "")
-        page.names = tuple(dict.fromkeys((squash(self._page.title), first)))
-        return page
-
     def _headings(self) -> Iterator[MarkdownHeading]:
         for element in self._page.root.iter(*HEADINGS):
             text = squash(_own_text(element))
@@ -320,7 +297,7 @@ def content(html: str, url: str, template: Collection[int] = ()) -> PageContent 
     runs = read(html)
     if runs is None or not runs.runs:
         return None
-    return PageStates(runs, resolve_link(url, runs.base) or url, template).content()
+    return PageContent(runs, resolve_link(url, runs.base) or url, template)
 
 
 def absolute(href: str, base: str) -> str:
@@ -341,6 +318,10 @@ def _own_text(element: Element) -> str:
             pieces.append(" " if child.tag == "br" else _own_text(child))
         pieces.append(child.tail or "")
     return "".join(pieces)
+
+
+def _count_words(texts: Iterable[str]) -> Counter[str]:
+    return Counter(word for text in texts for word in words(text))
 
 
 def _figures(runs: Iterable[TextRun]) -> tuple[int, int, int]:
