@@ -8,7 +8,7 @@ import hashlib
 import io
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -99,32 +99,21 @@ def collect(markdown: str, read: Callable[[str], bytes | None]) -> dict[str, Ima
 
 def local_reader(file: Path, root: Path) -> Callable[[str], bytes | None]:
     def read(address: str) -> bytes | None:
-        for path in _candidates(address, file, root):
-            try:
-                full = path.resolve()
+        try:
+            parts = urlsplit(address)
+        except ValueError:
+            return None
+        path, folders = unquote(parts.path), [file.parent]
+        if path.startswith("/"):  # the site's root, for which VitePress and Docusaurus have folders
+            folders = [root / folder for folder in (".", "public", "static", "docs")]
+        for folder in folders if path and not (parts.scheme or parts.netloc) else ():
+            with suppress(OSError, ValueError, RuntimeError):
+                full = (folder / path.lstrip("/")).resolve()
                 if full.is_relative_to(root):
                     return bytes_of(full, MAX_BYTES + 1)
-            except (OSError, ValueError, RuntimeError):
-                continue
         return None
 
     return read
-
-
-def _candidates(address: str, file: Path, root: Path) -> Iterator[Path]:
-    try:
-        parts = urlsplit(address)
-    except ValueError:
-        return
-    url_path = unquote(parts.path)
-    if parts.scheme or parts.netloc or not url_path or "\0" in url_path:
-        return
-    if not url_path.startswith("/"):
-        yield file.parent / url_path
-        return
-    # root of the site, for which VitePress and Docusaurus have folders
-    for folder in (".", "public", "static", "docs"):
-        yield root / folder / url_path.lstrip("/")
 
 
 _SHAPES = frozenset(str.split("path rect circle ellipse line polyline polygon use text"))
