@@ -10,6 +10,7 @@ Code is never changed.
 import re
 from collections import defaultdict
 from functools import cached_property
+from itertools import takewhile
 from textwrap import dedent
 
 from kbkit.sources.markdown import lines as pieces
@@ -55,6 +56,7 @@ def module_end(lines: list[str], at: int) -> int:
 
 
 _DEEPEST = 12
+_MAX_TERMS = 5  # of one definition
 _FENCE = re.compile(r"(?P<lead>[ \t]*)(?P<marks>`{3,}|~{3,})[ \t]*(?P<info>[^\n]*)$")
 _ADMONITION = re.compile(
     r'(?P<lead>[ \t]*)(?:!!!|\?\?\?\+?)[ \t]+(?P<kind>[\w -]*?)[ \t]*(?:"(?P<title>.*)")?[ \t]*$'
@@ -188,11 +190,11 @@ class _Unfolding:
                 block = formula_lines(body)
             return indent_block(block, match["lead"]), next_line
         code = lines[at:next_line]
-        title_match = _TITLE.search(info) or _LABEL.search(info)
-        if "{" in info or title_match:
+        title = _value(_TITLE, info) or _value(_LABEL, info)
+        if "{" in info or title or _TITLE.search(info):
             language = _LANGUAGE.match(info) if not info.startswith("{title") else None
             code[0] = f"{match['lead']}{marks}{language[1] if language else ''}"
-        if title_match and (title := next(filter(None, title_match.groups()), "")):
+        if title:
             return [f"{match['lead']}**{title}**", "", *code], next_line
         return code, next_line
 
@@ -255,12 +257,9 @@ class _Unfolding:
         return [*(caption(title) if kind not in _UNNAMED else []), *inner]
 
     def _component(self, match: re.Match[str], body: list[str]) -> list[str]:
-        kind, title = match["name"].lower(), ""
-        if attribute := _TITLE_ATTRIBUTE.search(match["rest"]):
-            title = next(filter(None, attribute.groups()), "")
-        is_typed = kind in {"admonition", "callout", "aside", "alert"}
-        if is_typed and (attribute := _TYPE.search(match["rest"])):
-            kind = next(filter(None, attribute.groups()), kind).lower()
+        kind, title = match["name"].lower(), _value(_TITLE_ATTRIBUTE, match["rest"])
+        if kind in {"admonition", "callout", "aside", "alert"}:
+            kind = (_value(_TYPE, match["rest"]) or kind).lower()
         inner = self._inner(dedent("\n".join(body)).split("\n"))
         if kind in KINDS:
             return quote_block(title_of(kind, title or None), inner)
@@ -268,15 +267,12 @@ class _Unfolding:
 
     def _terms(self, at: int, out: list[str]) -> _Written | None:
         lines = self._lines
-        if not pieces.TERM.match(lines[at]) or at + 1 == len(lines) or (out and out[-1].strip()):
+        if out and out[-1].strip():
             return None
-        first = at + 1
-        while first < len(lines) and first - at < 5 and pieces.TERM.match(lines[first]):
-            first += 1
-        terms = [line.strip() for line in lines[at:first]]
-        if first < len(lines) and not lines[first].strip():
-            first += 1
-        if first == len(lines) or not _DEFINITION.match(lines[first]):
+        terms = list(takewhile(pieces.TERM.match, lines[at : at + _MAX_TERMS]))
+        first = at + len(terms)
+        first += not "".join(lines[first : first + 1]).strip()
+        if not terms or first >= len(lines) or not _DEFINITION.match(lines[first]):
             return None
         inner: list[str] = []
         next_line: int | None = first
@@ -284,7 +280,7 @@ class _Unfolding:
             body, end = pieces.body_below(lines, next_line + 1, len(match["lead"]), lazy=True)
             inner += ["", *self._inner([match["text"], *body])]
             next_line = next((n for n in range(end, len(lines)) if lines[n].strip()), None)
-        head = ", ".join(terms)
+        head = ", ".join(map(str.strip, terms))
         head = head if re.fullmatch(r"`[^`]+`|\*\*[^*]+\*\*", head) else f"**{head}**"
         return pieces.list_item("*", f"{head}: ", inner[1:]), end
 
@@ -303,6 +299,11 @@ def _verbatim(kind: str, title: str, options: dict[str, str], body: list[str]) -
     if kind == "math":
         return formula_lines([title, *body])
     return pieces.toctree(body) if kind == "toctree" else None
+
+
+def _value(attribute: re.Pattern[str], text: str) -> str:
+    match = attribute.search(text)
+    return next(filter(None, match.groups()), "") if match else ""
 
 
 _BLOCK_STARTS = tuple("`~!?=>:/[*<$\\")
