@@ -3,7 +3,7 @@
 import html
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import count, pairwise
 from pathlib import Path
@@ -13,7 +13,7 @@ import nh3
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from kbkit.text.markdown import blocks
+from kbkit.text.markdown import Block, blocks, change_blocks
 from kbkit.text.markdown.sanitizing import escape
 from kbkit.text.markdown.structure import CODE_SPAN, WIKI_LINK
 
@@ -205,9 +205,10 @@ def resolve_wiki_links(markdown: str, address: Address, *, keep: bool = False) -
     def prose(text: str) -> str:
         return _LINK.sub(linked, text) if "[[" in text else text
 
-    verbatim = (block for block in blocks(markdown) if block.is_verbatim)
-    spans = ((block.start, block.end) for block in verbatim)
-    return _outside(markdown, spans, lambda text: outside_code(text, prose))
+    def resolved(block: Block, text: str) -> str:
+        return text if block.is_verbatim else outside_code(text, prose)
+
+    return change_blocks(markdown, blocks(markdown), resolved)
 
 
 _LINK = re.compile("!?" + WIKI_LINK.pattern)
@@ -215,12 +216,8 @@ _LINK = re.compile("!?" + WIKI_LINK.pattern)
 
 def outside_code(text: str, change: Callable[[str], str]) -> str:
     """Change the text between inline code."""
-    return _outside(text, (span.span() for span in CODE_SPAN.finditer(text)), change)
-
-
-def _outside(text: str, spans: Iterable[tuple[int, int]], change: Callable[[str], str]) -> str:
     parts, at = [], 0
-    for start, end in spans:
-        parts += [change(text[at:start]), text[start:end]]
-        at = end
+    for span in CODE_SPAN.finditer(text):
+        parts += [change(text[at : span.start()]), span[0]]
+        at = span.end()
     return "".join([*parts, change(text[at:])])

@@ -41,11 +41,7 @@ Rewrite = Callable[[str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Sanitized:
-    """A document's Markdown, ready for its page.
-
-    Attributes:
-        anchor: Anchor of the dropped title, or ``""``.
-    """
+    """A document's Markdown, ready for its page, and the anchor of its dropped title or ``""``."""
 
     text: str
     anchor: str
