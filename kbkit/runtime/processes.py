@@ -23,6 +23,7 @@ from types import MappingProxyType
 from typing import IO, Any, NoReturn, Protocol
 
 _WAIT_SECONDS = 1.0
+_LOOK_SECONDS = 0.1
 
 
 class WorkerTask(Protocol):
@@ -95,6 +96,18 @@ class Workers:
             return task.broken(reason if late.is_set() else "the process that did it ended")
         self._idle.append(process)
         return result
+
+
+def run_apart(
+    task: WorkerTask, stop: Callable[[], bool], *, memory: int = 0, preload: str = ""
+) -> Any:
+    """Return the result of a task in a process of its own, or ``None`` after a stop."""
+    with contextlib.closing(Workers(1, memory=memory, preload=preload)) as workers:
+        result = workers.submit(task)
+        while not stop():
+            with contextlib.suppress(TimeoutError):
+                return result.result(_LOOK_SECONDS)
+    return None
 
 
 def run_module(

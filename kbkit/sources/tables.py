@@ -2,12 +2,10 @@
 
 import json
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from io import BytesIO
 from pathlib import Path
 from typing import IO, Annotated, Any
 
@@ -21,7 +19,7 @@ from kbkit.models.values import valid_values
 from kbkit.paths import open_file
 from kbkit.recipes import JsonlSource, ParquetSource
 from kbkit.recipes.base import find_problems
-from kbkit.runtime.processes import Workers
+from kbkit.runtime.processes import run_apart
 from kbkit.sources import DiskPlace, Outcome, SourceContext, SourceEvent, public_uri
 
 _DERIVED = ("id", "description", "state", "fetched_at", "content_hash")  # derived keys, ignored
@@ -138,7 +136,6 @@ def _no_number(name: str) -> float:
 _MEMORY = 2_500_000_000  # bytes of the reading process
 _MAX_BYTES = 8_000_000_000  # of a file's rows, since small files can unpack to any size
 _ROWS = 100  # per batch
-_LOOK_SECONDS = 0.05
 
 
 def read_parquet(spec: ParquetSource, context: SourceContext) -> Iterator[SourceEvent]:
@@ -154,14 +151,9 @@ def read_parquet(spec: ParquetSource, context: SourceContext) -> Iterator[Source
 def _converted(path: Path, stop: Callable[[], bool]) -> Iterator[IO[bytes]]:
     with open_file(path), tempfile.TemporaryDirectory(prefix="kbkit-") as folder:
         lines = Path(folder, "rows.jsonl")
-        with closing(Workers(1, memory=_MEMORY, preload=__name__)) as workers:
-            result = workers.submit(_ToLines(str(path.absolute()), str(lines)))
-            while not result.done():
-                if stop():
-                    yield BytesIO()
-                    return
-                time.sleep(_LOOK_SECONDS)
-            error = result.result()
+        lines.touch()
+        task = _ToLines(str(path.absolute()), str(lines))
+        error = run_apart(task, stop, memory=_MEMORY, preload=__name__)
         if isinstance(error, MissingExtraError):
             raise error
         if error is not None:

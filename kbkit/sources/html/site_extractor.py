@@ -18,7 +18,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kbkit.runtime.engine import Engine, WorkerPool
-from kbkit.runtime.processes import Workers
+from kbkit.runtime.processes import run_apart
 from kbkit.sources.decode import binary_kind, decode_text
 from kbkit.sources.html.regions import LEARNED_FROM, Region, SiteTemplate
 
@@ -67,15 +67,10 @@ def extract_bounded(task: ExtractTask, stop: Callable[[], bool] = lambda: False)
     if len(task.body) <= LARGE:
         return extract_page(task)
     try:
-        workers = Workers(1, preload="kbkit.sources.html.extract")
+        page: ExtractedPage = run_apart(task, stop, preload="kbkit.sources.html.extract")
     except OSError:
         return task.broken("too large to be read where no process can be started")
-    with closing(workers):
-        page: Future[ExtractedPage] = workers.submit(task)
-        while not stop():
-            with suppress(TimeoutError):
-                return page.result(0.2)
-    return task.broken("stopped")
+    return page or task.broken("stopped")
 
 
 def extract_page(task: ExtractTask) -> ExtractedPage:

@@ -20,7 +20,7 @@ from typing import Any
 import griffe
 
 from kbkit.errors import SourceError
-from kbkit.runtime.processes import Workers
+from kbkit.runtime.processes import run_apart
 from kbkit.sources import without_machine
 
 _MAX_DEFAULT_LENGTH = 80
@@ -345,13 +345,11 @@ def _origin_of(member: Any) -> str:
 
 def _introspect(package: str, paths: Mapping[str, str]) -> dict[str, list[Any]]:
     search_path = tuple(folder for folder in sys.path if folder)
+    task = _Introspection(package, paths, search_path)
     try:
-        workers = Workers(1)
+        answer: dict[str, list[Any]] | str = run_apart(task, stop=lambda: False)
     except OSError as error:
         raise SourceError(f"{package}: no process can be started to import it ({error})") from error
-    with contextlib.closing(workers):
-        task = _Introspection(package, paths, search_path)
-        answer: dict[str, list[Any]] | str = workers.submit(task).result()
     if isinstance(answer, str):
         raise SourceError(
             f"{package}: {answer}. Install its dependencies, or leave `introspect` out: then only "
