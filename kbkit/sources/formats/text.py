@@ -146,7 +146,7 @@ def read_epub(data: bytes, name: str) -> list[Part]:
 
     archive = Archive(data)
     container = _xml(archive.read("META-INF/container.xml"))
-    path = next((node.get("full-path") for node in _elements(container, "rootfile")), None)
+    path = next((node.get("full-path") for node in container.iter("{*}rootfile")), None)
     if not path:
         raise UnreadableError("broken: its container names no book")
     book = _xml(archive.read(path))
@@ -155,13 +155,14 @@ def read_epub(data: bytes, name: str) -> list[Part]:
     if len(chapters) > _MAX_CHAPTERS:
         raise UnreadableError(f"more than {_MAX_CHAPTERS:,} chapters")
     _check_rights(archive, chapters)
-    titles = [one_line(node.text) for node in _elements(book, "title")]
-    authors = [one_line(node.text) for node in _elements(book, "creator")]
-    title = next(filter(None, titles), stem(name))
-    metadata: dict[str, Any] = {"format": "epub", "book": title}
-    if any(authors):
-        metadata["author"] = ", ".join(filter(None, authors))
-    metadata |= _license(book).to_metadata()
+    titles, authors = (
+        [text for node in book.iter(tag) if (text := one_line(node.text))]
+        for tag in ("{*}title", "{*}creator")
+    )
+    title = titles[0] if titles else stem(name)
+    metadata = {"format": "epub", "book": title, **_license(book).to_metadata()}
+    if authors:
+        metadata["author"] = ", ".join(authors)
     parts: list[Part] = []
     toc_titles = _listed_titles(archive, book, folder)
     unreadable: list[str] = []
@@ -180,12 +181,11 @@ def read_epub(data: bytes, name: str) -> list[Part]:
         if not content:
             continue
         match = _TITLE.search(text[:5_000])
-        head = one_line(document_title(content)) or toc_titles.get(chapter, "")
-        head = head or (one_line(match.group(1)) if match else "")
-        full = title if head in ("", title) else f"{title}: {head}"
-        parts.append(
-            Part(full, content + "\n", name=chapter, metadata={**metadata, "chapter": number})
-        )
+        heads = (document_title(content), toc_titles.get(chapter), match and match[1])
+        head = next(filter(None, map(one_line, heads)), title)
+        full = title if head == title else f"{title}: {head}"
+        about = {**metadata, "chapter": number}
+        parts.append(Part(full, content + "\n", name=chapter, metadata=about))
     if not parts and unreadable:
         raise UnreadableError("broken: no chapter can be read")
     if unreadable:
@@ -196,16 +196,16 @@ def read_epub(data: bytes, name: str) -> list[Part]:
 
 def _listed_titles(archive: Archive, book: Any, folder: str) -> dict[str, str]:
     titles: dict[str, str] = {}
-    for item in _elements(book, "item"):
+    for item in book.iter("{*}item"):
         is_nav = "nav" in (item.get("properties") or "").split()
         if not is_nav and item.get("media-type") != "application/x-dtbncx+xml":
             continue
         name = _member_of(folder, item.get("href") or "", archive)
         if not archive.find(name):
             continue
-        for entry in _elements(_xml(archive.read(name)), "a" if is_nav else "navPoint"):
-            place = entry if is_nav else next(iter(_elements(entry, "content")), entry)
-            label = entry if is_nav else next(iter(_elements(entry, "navLabel")), entry)
+        for entry in _xml(archive.read(name)).iter("{*}a" if is_nav else "{*}navPoint"):
+            place = entry if is_nav else next(entry.iter("{*}content"), entry)
+            label = entry if is_nav else next(entry.iter("{*}navLabel"), entry)
             href = place.get("href" if is_nav else "src") or ""
             chapter = _member_of(posixpath.dirname(name), href, archive)
             titles.setdefault(chapter, one_line("".join(label.itertext())))
@@ -226,29 +226,25 @@ def _xml(data: bytes) -> Any:
     return root
 
 
-def _elements(node: Any, name: str) -> list[Any]:
-    return list(node.xpath(".//*[local-name()=$name]", name=name))
-
-
 def _license(book: Any) -> License:
     from kbkit.sources.html.metadata import rights_license
 
     license = License()
-    for node in _elements(book, "link"):
+    for node in book.iter("{*}link"):
         if (node.get("rel") or "").lower().rpartition(":")[2] == "license":
             license = license.or_else(License.stated(url=node.get("href")))
     terms = ("dcterms:license", "dcterms:rights", "dcterms:rightsholder")
-    metas = _elements(book, "meta")
+    metas = book.iter("{*}meta")
     stated = [node for node in metas if (node.get("property") or "").lower() in terms]
-    for node in (*stated, *_elements(book, "rights")):
+    for node in (*stated, *book.iter("{*}rights")):
         license = license.or_else(rights_license(node.text or ""))
     return license
 
 
 def _spine(book: Any, folder: str, archive: Archive) -> list[str]:
-    items = {node.get("id"): node.attrib for node in _elements(book, "item")}
+    items = {node.get("id"): node.attrib for node in book.iter("{*}item")}
     chapters: dict[str, None] = {}
-    for reference in _elements(book, "itemref"):
+    for reference in book.iter("{*}itemref"):
         item = items.get(reference.get("idref"), {})
         href, kind = item.get("href"), item.get("media-type")
         is_nav = "nav" in item.get("properties", "").split()
@@ -261,9 +257,7 @@ def _check_rights(archive: Archive, chapters: list[str]) -> None:
     """Refuse encrypted chapters; encrypted fonts are common and harmless."""
     if "META-INF/encryption.xml" not in archive.names:
         return
-    encrypted = {
-        unquote(node.get("URI") or "")
-        for node in _elements(_xml(archive.read("META-INF/encryption.xml")), "CipherReference")
-    }
+    rights = _xml(archive.read("META-INF/encryption.xml"))
+    encrypted = {unquote(node.get("URI") or "") for node in rights.iter("{*}CipherReference")}
     if encrypted & set(chapters):
         raise UnreadableError("encrypted: its chapters are protected (DRM)")
