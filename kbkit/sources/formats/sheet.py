@@ -285,29 +285,28 @@ def _duration(value: timedelta) -> str:
 
 
 def _date(value: datetime | date | time, form: str) -> str:
-    parts = list(_PARTS.finditer(form[:_LONGEST_FORMAT]))
-    codes = [part[3].lower() for part in parts if part[3]]
+    form = form[:_LONGEST_FORMAT]
+    codes = [part[3].lower() for part in _PARTS.finditer(form) if part[3]]
     if form.lower() in _LOCAL or not codes:
         return _iso(value, form)
     neighbours = zip(["", *codes], [*codes[1:], ""], strict=False)
-    twelve_hours = not {"am/pm", "a/p"}.isdisjoint(codes)
-    text = ""
-    for part in parts:
+    hours = "%H" if {"am/pm", "a/p"}.isdisjoint(codes) else "%I"
+
+    def shown(part: re.Match[str]) -> str:
         if not part[3]:
-            text += part[1] or part[2] or part[4] or ""
-            continue
+            return part[1] or part[2] or part[4] or ""
         code, (before, after) = part[3].lower(), next(neighbours)
         if code in {"m", "mm"} and ("h" in before or "s" in after):
             code = code.replace("m", "n")  # minutes
-        directive = _DIRECTIVES.get(code, "")
-        if not twelve_hours:
-            directive = directive.replace("%I", "%H")
-        if not directive or (isinstance(value, time) and directive[-1] in "YymBbdAa"):
-            text += "" if directive else part[0]
-            continue
-        formatted = value.strftime(directive.lstrip("-"))
-        text += formatted.lstrip("0") or "0" if directive.startswith("-") else formatted
-    return " ".join(text.split())
+        directive = _DIRECTIVES.get(code, "").replace("%I", hours)
+        if not directive:
+            return part[0]
+        if isinstance(value, time) and directive[-1] in "YymBbdAa":
+            return ""
+        text = value.strftime(directive.lstrip("-"))
+        return text.lstrip("0") or "0" if directive.startswith("-") else text
+
+    return " ".join(_PARTS.sub(shown, form).split())
 
 
 def _iso(value: datetime | date | time, form: str) -> str:
