@@ -232,18 +232,13 @@ def _attributes(item: Any) -> list[tuple[str, Any]]:
 
 def _inherited_lines(item: Any) -> list[tuple[str, list[str]]]:
     """Return the names that a class inherits from each public base."""
-    inherited = []
-    seen = set(item.members)
+    inherited: dict[str, str] = {}  # base of each name
     for base in introspection.public_bases(item) if item.is_class else ():
-        names = [
-            name
-            for name, member in sorted(base.members.items())
-            if not name.startswith("_") and name not in seen and not member.is_alias
-        ]
-        seen.update(names)
-        if names:
-            inherited.append((base.name, names))
-    return inherited
+        for name, member in base.members.items():
+            if not name.startswith("_") and name not in item.members and not member.is_alias:
+                inherited.setdefault(name, base.name)
+    bases = dict.fromkeys(inherited.values())
+    return [(base, sorted(name for name in inherited if inherited[name] == base)) for base in bases]
 
 
 def _source_line(file: str, line: int | None, origin: CodeOrigin) -> str:
