@@ -4,8 +4,7 @@ import os
 import posixpath
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as NotYet
+from concurrent.futures import Future, wait
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from itertools import islice, pairwise, product
@@ -51,15 +50,11 @@ def _read_navigation(folder: Path, place: DiskPlace) -> dict[Path, tuple[str, Na
         return place.uri(place.root / page.relative_to(root))
 
     following = dict(pairwise(entries))
-    return {
-        path: (
-            title,
-            Navigation.of_values(
-                [(section, uri(page)) for section, page in above], uri(following.get(path))
-            ),
-        )
-        for path, (title, above) in entries.items()
-    }
+    navigation = {}
+    for path, (title, above) in entries.items():
+        sections = [(section, uri(page)) for section, page in above]
+        navigation[path] = title, Navigation.of_values(sections, uri(following.get(path)))
+    return navigation
 
 
 def _read_configuration(folder: Path) -> Iterator[tuple[Path, str, _Above]]:
@@ -154,11 +149,8 @@ def _parse(
         submitted = ((path, _submit(parser, path, place.uri(path), root)) for path in paths)
         pending = deque(islice(submitted, _AHEAD))
         while pending and not context.stop():
-            path, future = pending[0]
-            with suppress(NotYet):
-                future.result(timeout=0.2)
-            if future.done():
-                pending.popleft()
+            if wait([pending[0][1]], 0.2).done:
+                path, future = pending.popleft()
                 pending.extend(islice(submitted, 1))
                 yield path, future.result()
 
