@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import reduce
-from itertools import pairwise, product
+from itertools import chain, pairwise, product
+from operator import itemgetter
 from statistics import median, median_low
 from typing import Any
 
@@ -61,38 +62,33 @@ def printed_headings(
     pages: Sequence[Sequence[Line]],
 ) -> tuple[dict[int, list[tuple[int, str]]], str]:
     """Return each page's headings as level and text, and the largest of the first page."""
+    lines = list(chain.from_iterable(pages))
     letters: Counter[float] = Counter()
-    bold = 0
-    for line in (line for lines in pages for line in lines):
+    for line in lines:
         letters[round(line.height, 1)] += len(line.text)
-        bold += len(line.text) * line.bold
+    bold = sum(len(line.text) for line in lines if line.bold)
     body = letters.most_common(1)[0][0] if letters else 0.0
     if not body:
         return {}, ""
-    steps = [
-        line.step / line.height
-        for lines in pages
-        for line in lines
-        if line.height and line.step > 0 and not line.starts
-    ]
+    inside = [line for line in lines if line.height and line.step > 0 and not line.starts]
+    steps = [line.step / line.height for line in inside]
     spacing = _MAX_STEP * (median(steps) if steps else 1.2)
     bold_counts = bold <= _MAX_BOLD * letters.total()
     heads = [
         (index, round(run[0].height, 1), " ".join(line.text.strip() for line in run))
-        for index, lines in enumerate(pages)
-        for run in _paragraphs(lines, body, spacing)
+        for index, page in enumerate(pages)
+        for run in _paragraphs(page, body, spacing)
         if _is_heading(run, body, bold_counts)
     ]
-    if len(heads) > _MAX_HEADINGS * sum(map(len, pages)):
+    if len(heads) > _MAX_HEADINGS * len(lines):
         return {}, ""
     level = _levels({height for _, height, _ in heads}, body)
     headings: dict[int, list[tuple[int, str]]] = defaultdict(list)
     for index, height, title in heads:
         headings[index].append((level[height], title))
     opening = [(height, title) for index, height, title in heads if index == heads[0][0] < 2]
-    largest = max((height for height, _ in opening), default=0.0)
-    title = next((title for height, title in opening if height == largest > body * _LARGER), "")
-    return dict(headings), title
+    largest, title = max(opening, key=itemgetter(0), default=(0.0, ""))
+    return dict(headings), title if largest > body * _LARGER else ""
 
 
 def _paragraphs(lines: Sequence[Line], body: float, spacing: float) -> Iterator[list[Line]]:
@@ -244,15 +240,12 @@ def _drop_running(pages: list[list[Line]]) -> None:
     for index in (0, -1):
         counts: Counter[str] = Counter(_running_key(lines[index].text) for lines in pages if lines)
         first_seen: set[str] = set()
-        for lines in pages:
-            if not lines:
-                continue
+        for lines in filter(None, pages):
             key = _running_key(lines[index].text)
-            if counts[key] < _REPEATED or len(lines) < 2:
-                continue
-            if key in first_seen:
-                del lines[index]
-            first_seen.add(key)
+            if counts[key] >= _REPEATED and len(lines) > 1:
+                if key in first_seen:
+                    del lines[index]
+                first_seen.add(key)
 
 
 def _running_key(line: str) -> str:
