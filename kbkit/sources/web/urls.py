@@ -64,7 +64,7 @@ def canonical(url: str, base: str = "", *, routes: bool = False) -> str:
         url = url.strip().replace("\t", "").replace("\n", "").replace("\r", "")
         whole = resolve(base, url)
         parts = urlsplit(whole)
-        if parts.scheme.lower() not in _PORTS or len(whole) > _MAX_LENGTH * 2:
+        if parts.scheme not in _PORTS or len(whole) > _MAX_LENGTH * 2:
             return ""
         host = (parts.hostname or "").rstrip(".")
         if not host.isascii():
@@ -74,21 +74,20 @@ def canonical(url: str, base: str = "", *, routes: bool = False) -> str:
         return ""
     if not host:
         return ""
-    scheme = parts.scheme.lower()
     authority = f"[{host}]" if ":" in host else host
-    if port is not None and port != _PORTS[scheme]:
+    if port is not None and port != _PORTS[parts.scheme]:
         authority += f":{port}"
     if parts.username is not None:
         # kept, so that the fetcher refuses it with a reason
         authority = parts.netloc.rpartition("@")[0] + "@" + authority
     path = _PATH_SESSION.sub("", parts.path)
     if "/." in path:  # joining resolves dot segments
-        path = urlsplit(urljoin(f"{scheme}://{authority}", f"/.{path}")).path
+        path = urlsplit(urljoin(f"{parts.scheme}://{authority}", f"/.{path}")).path
     path = _escape(path) or "/"
     pairs = [pair for pair in parts.query.split("&") if pair]
     query = "&".join(_escape(pair) for pair in pairs if not _NOISE.match(pair.partition("=")[0]))
     route = _route(parts.fragment) if routes else ""
-    return f"{scheme}://{authority}{path}" + (f"?{query}" if query else "") + route
+    return f"{parts.scheme}://{authority}{path}" + (f"?{query}" if query else "") + route
 
 
 def _route(fragment: str) -> str:
