@@ -91,29 +91,26 @@ class References:
     problems: dict[str, str] = field(default_factory=dict)
     _files: dict[Path, Any] = field(default_factory=dict)
 
-    def resolve(self, value: Any, file: Path | None = None) -> Node:
+    def resolve(self, value: Any, file: Path | None = None, followed: int = 0) -> Node:
         """Return a part, or the target of its ``$ref``.
 
         Members next to a ``$ref`` override those of the target. A broken reference is noted in
         ``problems`` and gives an empty mapping.
         """
-        siblings: dict[str, Any] = {}
-        first = node = Node(value, self, file)
-        for _ in range(_CHAIN):
-            ref = node.members.get("$ref")
-            if not isinstance(ref, str):
-                break
-            siblings = {**{k: v for k, v in node.members.items() if k != "$ref"}, **siblings}
-            node = self._follow(ref, node.file)
-            first = first if first.ref else node
+        node = Node(value, self, file)
+        ref = node.members.get("$ref")
+        if not isinstance(ref, str):
+            return node
+        target = self._follow(ref, file)
+        if followed < _CHAIN:
+            node = self.resolve(target.value, target.file, followed + 1)
         else:
-            self.problems.setdefault(node.ref, "references that lead in a circle")
-            node = replace(node, value={})
-        if not first.ref:
-            return first
-        if siblings and isinstance(node.value, dict):
+            self.problems.setdefault(ref, "references that lead in a circle")
+            node = Node({}, self, target.file)
+        siblings = {key: inner for key, inner in value.items() if key != "$ref"}
+        if isinstance(node.value, dict) and siblings:
             node = replace(node, value={**node.value, **siblings})
-        return replace(node, name=first.name, ref=first.ref)
+        return replace(node, name=target.name, ref=target.ref)
 
     def _follow(self, ref: str, file: Path | None) -> Node:
         place, _, pointer = ref.partition("#")
