@@ -8,7 +8,6 @@ import pytest
 from filelock import FileLock
 
 from kbkit.errors import ConflictError, WorkspaceError
-from kbkit.stores import vector_index
 from kbkit.stores.backend import FolderLocks
 from kbkit.stores.catalog.copying import copy_folder
 from kbkit.stores.stores import WriteBatcher
@@ -89,7 +88,7 @@ def test_work_runs_at_once_unless_gathered():
 
 
 def test_gathered_work_runs_soon_despite_failures(monkeypatch):
-    monkeypatch.setattr(vector_index, "_SECONDS", 0.01)
+    monkeypatch.setattr("kbkit.stores.stores._SECONDS", 0.01)
     work = WriteBatcher()
     work.gather()
 
