@@ -71,24 +71,6 @@ def enable(box: Any, enabled: bool) -> None:
             widget.disabled = not enabled
 
 
-class StatusLine(widgets.HTML):  # type: ignore[misc]  # ipywidgets has no types
-    """A status line; screen readers announce its changes."""
-
-    _first = ""
-
-    def say(self, text: str, *, beside: bool = False) -> None:
-        """Show a status in place of the current text, or after it (``beside``)."""
-        self._show(render.status(text), beside)
-
-    def fail(self, error: Exception, *, beside: bool = False) -> None:
-        self._show(render.problem(error), beside)
-
-    def _show(self, html: str, beside: bool) -> None:
-        if not beside:
-            self._first = html
-        self.value = self._first if html == self._first else self._first + html
-
-
 class MutedUpdates:
     """A context in which Python changes controls; true inside, so that observers ignore it."""
 

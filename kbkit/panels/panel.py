@@ -17,7 +17,7 @@ import traitlets
 from kbkit.errors import ConfigError, KbkitError, NotFoundError
 from kbkit.export.facts import bundle_modules
 from kbkit.panels import controls, render
-from kbkit.panels.controls import Home, StatusLine, Topic
+from kbkit.panels.controls import Home, Topic
 
 _log = logging.getLogger(__name__)
 
@@ -47,7 +47,8 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self._home = home
         self._loop = controls.running_loop()
         self.lock = threading.RLock()
-        self.status_line = StatusLine()
+        self.status_line = widgets.HTML()
+        self._first_status = ""
         self.is_outcome = False
         super().__init__()
         self.add_class("kbkit-panel").add_class(f"kbkit-{name}")
@@ -66,11 +67,11 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         """Show a status; within `update_quietly`, an outcome or an error stays."""
         if not self.keeps_outcome:
             self.is_outcome = False
-            self.status_line.say(text)
+            self._show_status(render.status(text))
 
     def announce(self, text: str) -> None:
         """Show an outcome until the next action; within `update_quietly`, beside another one."""
-        self.status_line.say(text, beside=self.keeps_outcome)
+        self._show_status(render.status(text))
         self.is_outcome = True
 
     @contextmanager
@@ -117,7 +118,14 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
                 panel._receive(topic)
 
     def _show_error(self, error: Exception) -> None:
-        self.status_line.fail(error, beside=self.keeps_outcome)
+        self._show_status(render.problem(error))
+
+    def _show_status(self, html: str) -> None:
+        """Show a status, beside an outcome that stays."""
+        if not self.keeps_outcome:
+            self._first_status = html
+        news = "" if html == self._first_status else html
+        self.status_line.value = self._first_status + news
 
     def _receive(self, topic: Topic) -> None:
         """Handle a change in the panel's thread; publishers may be in another one."""
