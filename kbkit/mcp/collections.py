@@ -227,17 +227,10 @@ def _added_reply(name: str, report: IngestReport, skipped: list[Problem]) -> Rep
     text += f"{pluralize(chunks, 'chunk')} to search now."
     if left_out:
         text += "\nLeft out:\n" + "\n".join(f"- {line}" for line in left_out)
-    return Reply(
-        text,
-        AddedDocuments(
-            collection_name=name,
-            new=new,
-            changed=changed,
-            same=same,
-            chunks=chunks,
-            left_out=left_out,
-        ),
+    values = AddedDocuments(
+        collection_name=name, new=new, changed=changed, same=same, chunks=chunks, left_out=left_out
     )
+    return Reply(text, values)
 
 
 def _document(info: Document) -> tuple[str, CollectionDocument]:

@@ -199,14 +199,13 @@ def find_document(
 
 
 def row_of(info: KnowledgeBaseInfo) -> tuple[str, KnowledgeBaseValues]:
-    topic = short(info.description)
-    updated = f"{info.updated_at:%Y-%m-%d}"
+    topic, day = short(info.description), f"{info.updated_at:%Y-%m-%d}"
     documents = pluralize(info.documents, "document")
-    line = f"- {info.name}{f': {topic}' if topic else ''} ({documents}, updated {updated})"
+    line = f"- {info.name}{f': {topic}' if topic else ''} ({documents}, updated {day})"
     return line, KnowledgeBaseValues(
         name=info.name,
         description=topic,
         documents=info.documents,
         chunks=info.chunks,
-        updated_at=updated,
+        updated_at=day,
     )

@@ -57,9 +57,8 @@ def add(tools: Tools) -> None:
             matches = entries.find(query, limit=budget.start + limit + 1)
         else:
             matches = list(entries.list(status="active", limit=budget.start + limit + 1).entries)
-        return listing(
-            map(_row, matches), name="entries", nothing="No entry fits.", limit=limit, budget=budget
-        )
+        rows, nothing = map(_row, matches), "No entry fits."
+        return listing(rows, name="entries", nothing=nothing, limit=limit, budget=budget)
 
     @tools.read(EntryText)
     def get_entry(*, slug: Slug, budget: Budget) -> Reply:
@@ -134,11 +133,10 @@ def _text(entry: Entry, *, budget: Budget) -> Reply:
 
 
 def _row(info: EntryInfo) -> tuple[str, EntryRow]:
+    about, status = _about(info), info.status.value
     rating, votes = round(info.rating.average, 1), info.rating.count
-    status = info.status.value
-    return _line(info), EntryRow(
-        slug=info.slug, about=_about(info), status=status, rating=rating, votes=votes
-    )
+    values = EntryRow(slug=info.slug, about=about, status=status, rating=rating, votes=votes)
+    return _line(info), values
 
 
 def _line(info: EntryInfo) -> str:

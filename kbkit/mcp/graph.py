@@ -72,13 +72,8 @@ def add(tools: Tools) -> None:
         matches = tools.workspace.graph.entities(
             query, type=type or (), kbs=tools.kbs(""), limit=budget.start + limit + 1
         )
-        return listing(
-            map(_entity, matches),
-            name="entities",
-            nothing="No entity has this name.",
-            limit=limit,
-            budget=budget,
-        )
+        rows, nothing = map(_entity, matches), "No entity has this name."
+        return listing(rows, name="entities", nothing=nothing, limit=limit, budget=budget)
 
     @tools.read(page_type("neighbors", NeighborRow))
     def graph_neighbors(
@@ -93,14 +88,9 @@ def add(tools: Tools) -> None:
         walk = tools.workspace.graph.neighbors(
             entity, depth=depth, relation=relation or (), limit=budget.start + limit + 2
         )
-        steps = [step for step in walk if step.relation is not None]  # skip the start
-        return listing(
-            map(_step, steps),
-            name="neighbors",
-            nothing="Nothing is related to it.",
-            limit=limit,
-            budget=budget,
-        )
+        rows = (_step(step) for step in walk if step.relation is not None)  # skip the start
+        nothing = "Nothing is related to it."
+        return listing(rows, name="neighbors", nothing=nothing, limit=limit, budget=budget)
 
     @tools.read(page_type("found", AboutRow))
     def about(
@@ -163,17 +153,12 @@ def _about(facts: About, *, limit: int, budget: Budget) -> Reply:
 
 
 def _entity(entity: Entity) -> tuple[str, EntityValues]:
-    description, name, kind = map(short, (entity.description, entity.name, entity.type))
+    about, name, kind = map(short, (entity.description, entity.name, entity.type))
     aliases = ", ".join(short(alias) for alias in entity.aliases[:_MAX_ALIASES])
     head = f"- {name} ({kind}, {pluralize(entity.chunks, 'passage')})"
-    line = head + f": {description}" * bool(description) + f"; also {aliases}" * bool(aliases)
+    line = head + f": {about}" * bool(about) + f"; also {aliases}" * bool(aliases)
     return line, EntityValues(
-        id=entity.id,
-        name=name,
-        type=kind,
-        description=description,
-        aliases=aliases,
-        chunks=entity.chunks,
+        id=entity.id, name=name, type=kind, description=about, aliases=aliases, chunks=entity.chunks
     )
 
 

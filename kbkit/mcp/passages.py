@@ -42,6 +42,7 @@ def search_reply(
     document_keys = [(extract.hit.kb, extract.hit.chunk.document_id) for extract in extracts]
     passages = [
         _Passage(
+            quotes,
             str(number),
             delimiting.citation_of(excerpt.hit, now, excerpt.heading_path),
             excerpt.hit.chunk.id if with_ids else "",
@@ -54,16 +55,16 @@ def search_reply(
     share = budget.room // min(limit, _SHARES)
     for passage in passages:
         room = replies.Budget(min(share, budget.room))
-        if not room.holds(*passage.render(quotes, length=_MIN_LENGTH)):
+        if not room.holds(*passage.render(_MIN_LENGTH)):
             if rendered:
                 break
             room = budget
-        rendered.append(passage.within(quotes, room))
+        rendered.append(passage.within(room))
         budget.take(*rendered[-1])
     # give the rest of the budget to shortened passages
     for index, passage in enumerate(passages[: len(rendered)]):
         budget.room += replies.size(*rendered[index])
-        rendered[index] = passage.within(quotes, budget)
+        rendered[index] = passage.within(budget)
         budget.take(*rendered[index])
     end = start + len(rendered)
     cursor = replies.write_cursor(end) if rendered and len(extracts) > end else ""
@@ -91,6 +92,7 @@ def citation_values(
 
 @dataclass(frozen=True, slots=True)
 class _Passage:
+    quotes: replies.Quotes
     number: str
     citation: Citation
     chunk_id: str
@@ -98,31 +100,27 @@ class _Passage:
     same_document: bool  # an earlier passage shows date and version
 
     def render(
-        self, quotes: replies.Quotes, *, short: bool = False, length: int | None = None
+        self, length: int | None = None, *, short: bool = False
     ) -> tuple[str, dict[str, Any]]:
         text = self.text if length is None else delimiting.cut_at(self.text, length)
         ids = {"chunk_id": self.chunk_id} if self.chunk_id else {}
         source = delimiting.source_of(self.citation, short=short) | ids
         hidden = _SHARED_LINES if self.same_document else ()
-        lines = "\n".join(
-            f"{name}: {value}" for name, value in source.items() if name not in hidden
-        )
-        values = citation_values(self.citation, quotes, short=short) | ids
-        return (
-            quotes.text(self.number, f"{lines}\n\n{text}"),
-            values | {"text": quotes.value(text)},
-        )
+        lines = [f"{name}: {value}" for name, value in source.items() if name not in hidden]
+        values = citation_values(self.citation, self.quotes, short=short) | ids
+        values["text"] = self.quotes.value(text)
+        return self.quotes.text(self.number, "\n".join([*lines, "", text])), values
 
-    def within(self, quotes: replies.Quotes, budget: replies.Budget) -> tuple[str, dict[str, Any]]:
+    def within(self, budget: replies.Budget) -> tuple[str, dict[str, Any]]:
         """Fit the passage into a budget by shortening its text and a long source."""
-        if budget.holds(*(full := self.render(quotes))):
+        if budget.holds(*(full := self.render())):
             return full
-        short = not budget.holds(*self.render(quotes, length=min(len(self.text), _MIN_LENGTH)))
+        short = not budget.holds(*self.render(min(len(self.text), _MIN_LENGTH)))
         max_length = delimiting.longest(
             min(len(self.text), max(budget.room, 0) * 4),
-            lambda length: budget.holds(*self.render(quotes, short=short, length=length)),
+            lambda length: budget.holds(*self.render(length, short=short)),
         )
-        return self.render(quotes, short=short, length=max_length)
+        return self.render(max_length, short=short)
 
 
 _SHORT_BUDGET = 600

@@ -123,19 +123,14 @@ def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
     schema = {"$ref": "#/components/schemas/ProblemDetails"}
     content = {MEDIA_TYPE: {"schema": schema}}
-    responses: dict[int | str, dict[str, Any]] = {
-        status: {"description": described[status], "content": content} for status in statuses
-    }
-    headers = {401: "WWW-Authenticate", 429: "Retry-After"}
-    for status, header in headers.items():
-        if status in responses:
-            responses[status]["headers"] = {header: {"schema": {"type": "string"}}}
-    return responses
+    return {status: {"description": described[status], "content": content} for status in statuses}
 
 
 COMMON_RESPONSES = error_responses(400, 401, 403, 408, 409, 413, 429) | {
     431: {"description": "Address or headers too long; without a body"}
 }
+for _status, _header in ((401, "WWW-Authenticate"), (429, "Retry-After")):
+    COMMON_RESPONSES[_status]["headers"] = {_header: {"schema": {"type": "string"}}}
 
 
 def document_responses(
