@@ -44,27 +44,25 @@ def batches(source: Mapping[str, Any], base: Path) -> Iterator[UploadBatch]:
     top = root.resolve()
     paths = [each for each, _ in found if each.resolve().is_relative_to(top) and each.is_file()]
     name = place_name(root, base)
-    files: list[tuple[str, bytes]] = []
     values = {**source, "path": name or "."}
-    skipped = [] if paths else [(values["path"], "nothing to read")]
-    size = 0
+    batch = UploadBatch(values, [], [] if paths else [(values["path"], "nothing to read")])
     for path in paths:
         relative = PurePosixPath(name, path.relative_to(root).as_posix()).as_posix()
         try:
             if path.stat().st_size > MAX_BYTES:
-                skipped.append((relative, f"larger than {MAX_BYTES / 1e6:g} MB"))
+                batch.left_out.append((relative, f"larger than {MAX_BYTES / 1e6:g} MB"))
                 continue
             data = path.read_bytes()
         except OSError as error:
-            skipped.append((relative, f"cannot be read ({error.strerror})"))
+            batch.left_out.append((relative, f"cannot be read ({error.strerror})"))
             continue
-        if files and (size + len(data) > _BATCH_BYTES or len(files) == _BATCH_FILES):
-            yield UploadBatch(values, files, skipped)
-            files, skipped, size = [], [], 0
-        files.append((relative, data))
-        size += len(data)
-    if files or skipped:
-        yield UploadBatch(values, files, skipped)
+        size = sum(len(content) for _, content in batch.files) + len(data)
+        if batch.files and (size > _BATCH_BYTES or len(batch.files) == _BATCH_FILES):
+            yield batch
+            batch = UploadBatch(values, [], [])
+        batch.files.append((relative, data))
+    if batch.files or batch.left_out:
+        yield batch
 
 
 def _document(document: Any) -> Any:
@@ -98,16 +96,8 @@ def _read_export(
     archive = yield from run_job(_archive_of, request, on_progress=on_progress)
     target = Path("export", self.name) if folder is None else Path(folder).expanduser()
     data = yield from IngestionCalls._archive(self, archive.archive)
-    written, unchanged, removed = unpack(data, target)
-    return models.ExportReport(
-        folder=target,
-        site=target / "site" if archive.built else None,
-        documents=archive.documents,
-        written=written,
-        unchanged=unchanged,
-        removed=removed,
-        seconds=archive.seconds,
-    )
+    counts, site = unpack(data, target), target / "site" if archive.built else None
+    return models.ExportReport(target, site, archive.documents, *counts, archive.seconds)
 
 
 _UPLOAD_TIMEOUT = 120.0

@@ -117,7 +117,8 @@ _MAX_BYTES = 4_000_000_000
 def unpack(archive: BinaryIO, folder: Path) -> tuple[int, int, int]:
     """Unpack an archive into a folder, replacing the files of an earlier one."""
     record = folder / _RECORD
-    written = unchanged = removed = 0
+    names: list[str] = []
+    written = 0
     try:
         before = set(json.loads(record.read_text("utf-8"))) if record.is_file() else set()
         if not record.is_file() and folder.is_dir() and any(folder.iterdir()):
@@ -126,21 +127,18 @@ def unpack(archive: BinaryIO, folder: Path) -> tuple[int, int, int]:
                 "export"
             )
         folder.mkdir(parents=True, exist_ok=True)
-        names = []
         with ZipFile(archive) as packed:
             for name in _safe_names(packed):
                 names.append(name)
                 data, target = packed.read(name), folder / name
-                if target.is_file() and target.read_bytes() == data:
-                    unchanged += 1
-                    continue
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(data)
-                written += 1
-        for name in sorted(before - set(names)):
-            if _is_safe(name) and (folder / name).is_file():
-                (folder / name).unlink()
-                removed += 1
+                if not target.is_file() or target.read_bytes() != data:
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.write_bytes(data)
+                    written += 1
+        old = [folder / name for name in before.difference(names) if _is_safe(name)]
+        removed = [path for path in old if path.is_file()]
+        for path in removed:
+            path.unlink()
         record.write_text(json.dumps(sorted(names)), "utf-8")
     except (BadZipFile, EOFError) as error:
         raise ServerError(f"the server's archive cannot be read ({error})") from error
@@ -148,7 +146,7 @@ def unpack(archive: BinaryIO, folder: Path) -> tuple[int, int, int]:
         raise ExportError(f"{record}: damaged ({error}); choose another folder") from error
     except OSError as error:
         raise ExportError(f"{folder}: cannot be written ({error.strerror})") from error
-    return written, unchanged, removed
+    return written, len(names) - written, len(removed)
 
 
 def _safe_names(packed: ZipFile) -> Iterator[str]:

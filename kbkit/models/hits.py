@@ -256,10 +256,8 @@ class Hit:
         """Parse the output of `to_dict`; see `kbkit.models.from_dict`."""
         snippet, words = values["snippet"], unquote(values["url"].partition(_FRAGMENT)[2])
         chunk = {**values, "id": values["chunk_id"]}
-        callables = {"cut": lambda: snippet, "opening": lambda: words}
-        hit: Self = adapter(cast("Any", cls)).validate_python(
-            {**values, "chunk": chunk, **callables}
-        )
+        data = {**values, "chunk": chunk, "cut": lambda: snippet, "opening": lambda: words}
+        hit: Self = adapter(cast("Any", cls)).validate_python(data)
         return hit
 
 
