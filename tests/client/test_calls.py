@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -12,8 +13,9 @@ from kbkit.client import AsyncWorkspace
 from kbkit.client.calls import Request
 from kbkit.client.declared import ResultPage, first_page, json_body, list_all, url
 from kbkit.client.files import RemoteFiles
+from kbkit.client.work import run_job
 from kbkit.errors import ArgumentError, ConfigError
-from kbkit.models import FileInfo, FileKind, FileTree, from_dict
+from kbkit.models import FileInfo, FileKind, FileTree, Job, JobState, Progress, from_dict
 
 INFO = FileInfo("a b.md", FileKind.FILE, 3, datetime(2026, 1, 2, tzinfo=UTC), datetime.now(UTC))
 NOWHERE = "http://127.0.0.1:9"
@@ -56,3 +58,34 @@ def test_lists_go_on_after_a_full_page() -> None:
 def test_values_are_read_back_from_newer_json() -> None:
     tree = FileTree(INFO, (FileTree(INFO),))
     assert from_dict(FileTree, {**tree.to_dict(), "new": "a newer server says more"}) == tree
+
+
+JOB = Job("7", "refresh", (), "", JobState.RUNNING, datetime.now(UTC), Progress("store", 1))
+
+
+def test_progress_of_a_job_is_reported_once() -> None:
+    shown: list[Progress] = []
+    steps = run_job(repr, Request("POST", "/", repr), on_progress=shown.append)
+    later = replace(JOB, progress=Progress("store", 2))
+    sent = [next(steps), *map(steps.send, (JOB, JOB, JOB, later))]
+    assert [request.method for request in sent] == ["POST"] + ["GET"] * 4
+    with pytest.raises(StopIteration, match="'x': 1"):
+        steps.send(replace(later, state=JobState.DONE, result={"x": 1}))
+    assert shown == [JOB.progress, later.progress]
+
+
+def test_job_is_cancelled_on_request_or_if_a_callback_fails() -> None:
+    steps = run_job(repr, Request("POST", "/", repr), stop=lambda: True)
+    sent = [next(steps), steps.send(JOB), steps.send(None)]
+    assert [request.method for request in sent] == ["POST", "DELETE", "GET"]
+    with pytest.raises(StopIteration, match="None"):
+        steps.send(replace(JOB, state=JobState.CANCELLED))
+
+    def fail(_: Progress) -> None:
+        raise KeyError
+
+    failing = run_job(repr, Request("POST", "/", repr), on_progress=fail)
+    sent = [next(failing), failing.send(JOB), failing.send(JOB)]
+    assert [request.method for request in sent] == ["POST", "GET", "DELETE"]
+    with pytest.raises(KeyError):
+        failing.send(None)
