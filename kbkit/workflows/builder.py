@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -274,11 +274,10 @@ def file_fingerprint(kb: KnowledgeBase) -> str:
     state = hashlib.blake2b(digest_size=16)
     for place, exclude in kb.sources.paths():
         for path in _files(place, exclude):
-            try:
+            with suppress(OSError):
                 stat = path.stat()
-            except OSError:
-                continue
-            state.update(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode(errors="replace"))
+                line = f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\n"
+                state.update(line.encode(errors="replace"))
     return state.hexdigest()
 
 

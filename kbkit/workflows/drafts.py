@@ -289,12 +289,11 @@ def _folder(path: Path, base: Path) -> Draft:
 
 def _mirror(path: Path, place: str, counts: str) -> Draft:
     html = (path / "index.html").read_text(encoding="utf-8", errors="replace")
-    root = parse(html)
-    elements = [] if root is None else list(root.iter("link"))
-    addresses = [link.get("href") or "" for link in elements if link.get("rel") == "canonical"]
-    address = next((url for url in addresses if url.startswith("http")), "")
-    generator = generator_of(root, html) if root is not None else ""
-    title = title_of(root) if root is not None else ""
+    address = generator = title = ""
+    if (root := parse(html)) is not None:
+        generator, title = generator_of(root, html), title_of(root)
+        published = (link.get("href") or "" for link in root.iterfind(".//link[@rel='canonical']"))
+        address = next((url for url in published if url.startswith("http")), "")
     seen = [f"A built site{f', made by {generator}' if generator else ''}: {counts}."]
     if not address:
         seen.append(
