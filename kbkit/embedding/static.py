@@ -77,31 +77,27 @@ class StaticEmbedder:
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         result = np.zeros((len(texts), self.dimensions), np.float32)
-        vectors = self.token_vectors
         for start in range(0, len(texts), _BATCH):
             batch = slice(start, start + _BATCH)
-            self._embed_into(result[batch], texts[batch], vectors)
+            result[batch] = self._embed(texts[batch], self.token_vectors)
         return result
 
     def embed_query(self, text: str) -> Vector:
-        rows = np.zeros((1, self.dimensions), np.float32)
         # a query does not wait for the conversion of the whole table
-        self._embed_into(rows, [text], self._packed)
-        return np.asarray(rows[0])
+        return np.asarray(self._embed([text], self._packed)[0])
 
-    def _embed_into(self, rows: Matrix, texts: Sequence[str], vectors: _Table) -> None:
-        # "" and " " would differ by a word mark
-        nonblank = full_rows(texts)
-        if not nonblank:
-            return
-        with only_unicode():
-            tokens = self._tokens.of([texts[row] for row in nonblank])
+    def _embed(self, texts: Sequence[str], vectors: _Table) -> Matrix:
+        result = np.zeros((len(texts), self.dimensions), np.float32)
         # one small buffer for all texts: allocating memory for each takes ten times as long
         slab = np.empty((_SLAB, self.dimensions), np.float32)
+        nonblank = full_rows(texts)  # "" and " " would differ by a word mark
+        with only_unicode():
+            tokens = [self._tokens.of(texts[row]) for row in nonblank]
         for row, ids in zip(nonblank, tokens, strict=True):
-            _sum_into(rows[row], np.array(ids, np.intp), vectors, slab)
+            _sum_into(result[row], np.array(ids, np.intp), vectors, slab)
         # sums and means have the same direction
-        normalize(rows)
+        normalize(result)
+        return result
 
 
 def count_tokens(text: str) -> int:
@@ -131,10 +127,8 @@ class _Tokens(dict[str, tuple[int, ...]]):
         for token in _SPECIAL_TOKENS:
             self[token] = tuple(tokenizer.encode(token, add_special_tokens=False).ids)
 
-    def of(self, texts: Sequence[str]) -> list[list[int]]:
-        return [
-            list(chain.from_iterable(map(self.__getitem__, self._pieces(text)))) for text in texts
-        ]
+    def of(self, text: str) -> list[int]:
+        return list(chain.from_iterable(map(self.__getitem__, self._pieces(text))))
 
     def count(self, text: str) -> int:
         return sum(map(len, map(self.__getitem__, self._pieces(text))))
