@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from lxml import etree
+from lxml.html import HtmlMixin
 
 from kbkit.text.markdown.writing import resolve
 
@@ -89,16 +90,9 @@ def _close_head(root: Element) -> None:
 
 def drop_tree(element: Element) -> None:
     """Remove an element from its tree, but not its tail."""
-    parent = element.getparent()
-    if parent is None:
-        return
-    previous = element.getprevious()
-    if element.tail and previous is None:
-        parent.text = (parent.text or "") + element.tail
-    elif element.tail:
-        previous.tail = (previous.tail or "") + element.tail
-    element.tail = None
-    parent.remove(element)
+    if element.getparent() is not None:
+        HtmlMixin.drop_tree(element)
+        element.tail = None
 
 
 def classes(element: Element) -> list[str]:
