@@ -111,7 +111,9 @@ class InlineWriter:
         previous = element.getprevious()
         if previous is not None and previous.tag in _CODE_TAGS and not previous.tail:
             return ""  # already written with the previous code
-        spans = _spans(*_adjacent_codes(element))
+        siblings = pairwise(chain([element], element.itersiblings()))
+        adjacent = takewhile(lambda pair: not pair[0].tail and pair[1].tag in _CODE_TAGS, siblings)
+        spans = _spans(element, *(following for _, following in adjacent))
         if self._linkless or self._in_link or not any(href for _, href in spans):
             raw = "".join(text for text, _ in spans)
             return code_span(raw) or (" " if raw else "")
@@ -176,16 +178,6 @@ def escape_bang(pieces: list[str]) -> None:
     """Escape an exclamation mark before a link, which would make it a picture; in place."""
     if pieces and pieces[-1].endswith("!"):
         pieces[-1] = f"{pieces[-1][:-1]}\\!"
-
-
-def _adjacent_codes(code: Element) -> list[Element]:
-    codes = [code]
-    while not codes[-1].tail:
-        following = codes[-1].getnext()
-        if following is None or following.tag not in _CODE_TAGS:
-            break
-        codes.append(following)
-    return codes
 
 
 Spans = list[tuple[str, str | None]]
