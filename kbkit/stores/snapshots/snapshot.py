@@ -336,10 +336,10 @@ def load_codes(path: Path, vectors: NDArray[np.float32]) -> Any:
     """Load codes; ``None`` if the file is missing or does not fit the vectors."""
     if not available():
         return None
-    import faiss
-
     with contextlib.suppress(*DAMAGED, RuntimeError):
         metadata, arrays = chunk_table.read_arrays(path)
+        import faiss  # takes long, and small collections have no codes
+
         if metadata["format"] == _CODES_FORMAT:
             codes = faiss.deserialize_index(np.array(arrays["codes"]))
             return codes if (codes.ntotal, codes.d) == vectors.shape else None
