@@ -31,10 +31,12 @@ from kbkit.export.index_writer import FORMAT, SETTINGS, index_folder
 from kbkit.models import Mode
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval import candidates
+from kbkit.retrieval.corpora import ChunkWords
 from kbkit.retrieval.document_scores import DocumentScores, SummaryScores
-from kbkit.retrieval.fusion import CorpusStatistics, impacts, length_norms
+from kbkit.retrieval.fusion import CorpusStatistics
 from kbkit.retrieval.ranking import PHRASED, phrases_first, phrases_in, rank
 from kbkit.stores.snapshots.chunk_table import ChunkTable
+from kbkit.stores.snapshots.snapshot import Postings
 from kbkit.text.analysis import analyzer
 
 ASKED = 64
@@ -139,19 +141,13 @@ class IndexVectors:
     def _to_read(
         self, cosines: NDArray[np.float64], best: packing.Integers, limits: Clusters
     ) -> list[int]:
-        weights = np.zeros(len(cosines))
-        for position, row in enumerate(best[:FIRST].tolist()):
-            if self._clusters[row] >= 0:
-                weights[self._clusters[row]] += 1 / (10 + position)
+        first = self._clusters[best[:FIRST]] + 1  # 0 without a vector
+        weights = np.bincount(first, 1 / (10 + np.arange(len(first))), len(cosines) + 1)[1:]
         # rounded, since browsers sum in another order
         nearest = np.argsort(-np.rint(cosines * 1e9), kind="stable")
         chosen: list[int] = nearest[: limits.near].tolist()
-        for number in np.argsort(-weights, kind="stable").tolist():
-            if len(chosen) == limits.near + limits.further or not weights[number]:
-                break
-            if number not in chosen:
-                chosen.append(number)
-        return chosen
+        others = [n for n in np.argsort(-weights, kind="stable").tolist() if n not in chosen]
+        return chosen + [number for number in others if weights[number]][: limits.further]
 
     def _cluster(self, number: int) -> tuple[packing.Integers, NDArray[np.float64]]:
         values = self._shard(f"{self._kind}/{number}")
@@ -186,8 +182,8 @@ class PublishedIndex:
         if core.get("format") != FORMAT:
             raise ExportError(f"{self.folder}: an index of another version; export again")
         self._columns = columns = _Columns(core)
-        self._vectors = IndexVectors(core.get("vectors", {}), columns.chunks, "v", self._shard)
-        documents = len(columns.sizes)
+        chunks, documents = len(columns.table), len(columns.table.document_ids)
+        self._vectors = IndexVectors(core.get("vectors", {}), chunks, "v", self._shard)
         self._summaries = IndexVectors(core.get("summaries", {}), documents, "c", self._shard)
 
     @classmethod
@@ -212,16 +208,16 @@ class PublishedIndex:
 
     def pool(self, query: str, vector: Vector | None = None) -> candidates.CandidatePool:
         """Return the candidates for a query; see `search`."""
-        columns = self._columns
+        columns, table = self._columns, self._columns.table
         query_terms = tuple(analyzer(columns.language).query_terms(query))
         terms = {name: term for name in query_terms if (term := self._term(name)) is not None}
+        postings = {name: (term.rows, term.counts) for name, term in terms.items()}
         statistics = CorpusStatistics(
-            columns.chunks, columns.average, {name: len(term.rows) for name, term in terms.items()}
+            len(table), table.average_length, {name: len(term.rows) for name, term in terms.items()}
         )
-        size = min(columns.retrieval.candidates, columns.chunks)
-        scores = self._lexical(terms, statistics)
-        matching = np.flatnonzero(scores)
-        lexical = matching[candidates.top_indices(scores[matching], size)]
+        size = min(columns.retrieval.candidates, len(table))
+        words = ChunkWords(table, postings, statistics)
+        lexical, scores = words.best(size)
         embedded = list(terms.values())[:ASKED]
         query_vector = sum((term.vector for term in embedded), np.zeros(self._vectors.dimensions))
         if vector is not None and self._vectors.modelled:
@@ -229,26 +225,21 @@ class PublishedIndex:
         nearest = self._vectors.near(query_vector, lexical, _OF_CHUNKS)
         cosines = nearest.cosines[nearest.rows].astype(np.float32)
         dense = nearest.rows[candidates.top_indices(cosines, size)]
-        documents = self._documents(terms, embedded, vector)
+        documents = self._documents(postings, embedded, vector)
+        highest = float(scores.max(initial=0.0))
         best = documents.best_rows(
-            columns.table,
-            lambda rows: nearest.cosines[rows],
-            lambda rows: scores[rows],
-            float(scores.max(initial=0.0)),
-            mask=None,
+            table, lambda rows: nearest.cosines[rows], words.of, highest, mask=None
         )
         chosen, ranked = candidates.merge_candidates(dense, lexical, size, best)
         term_count = max(1, len(query_terms))
-        counts: list[dict[str, int]] = [{} for _ in chosen]
         title, heading = np.zeros(len(chosen)), np.zeros(len(chosen))
-        for name, term in terms.items():
-            places, postings = candidates.places_in(term.rows, chosen)
-            for i, count in zip(places.tolist(), term.counts[postings].tolist(), strict=True):
-                counts[i][name] = count
-            title[places] += term.in_title[postings]
-            heading[places] += term.in_heading[postings]
-        owners = columns.owners[chosen]
-        which, pages, summary = documents.of_candidates(columns.table, owners)
+        for term in terms.values():
+            places, rows = candidates.places_in(term.rows, chosen)
+            title[places] += term.in_title[rows]
+            heading[places] += term.in_heading[rows]
+        counts, lengths = candidates.counts_in(postings, chosen), table.lengths[chosen].tolist()
+        owners = table.owners[chosen]
+        which, pages, summary = documents.of_candidates(table, owners)
         return candidates.CandidatePool(
             kb=columns.name,
             language=columns.language,
@@ -258,7 +249,7 @@ class PublishedIndex:
             ranked=ranked,
             document_ids=[str(owner) for owner in owners.tolist()],
             vectors=nearest.vectors[chosen],
-            words=candidates.TermCounts(counts, columns.lengths[chosen].tolist(), statistics),
+            words=candidates.TermCounts(counts, lengths, statistics),
             pages=pages,
             which=which,
             embedder=documents.summaries.embedder,
@@ -266,7 +257,7 @@ class PublishedIndex:
                 "cosine": nearest.cosines[chosen],
                 "title": title / term_count,
                 "heading": heading / term_count,
-                "sizes": columns.sizes[owners].astype(np.float64),
+                "sizes": table.sizes[owners].astype(np.float64),
                 "summary": summary,
                 "graph": np.zeros(len(chosen)),
                 "learned": np.zeros(len(chosen)),
@@ -275,18 +266,9 @@ class PublishedIndex:
             },
         ).with_words()
 
-    def _lexical(self, terms: Mapping[str, _Term], corpus: CorpusStatistics) -> NDArray[np.float32]:
-        columns = self._columns
-        scores = np.zeros(columns.chunks, np.float32)
-        for name, term in terms.items():
-            norms = length_norms(columns.lengths[term.rows], columns.average)
-            scores[term.rows] += impacts(term.counts, norms, corpus.idf(name))
-        return scores
-
     def _documents(
-        self, terms: Mapping[str, _Term], counted: Sequence[_Term], vector: Vector | None
+        self, postings: Mapping[str, Postings], counted: Sequence[_Term], vector: Vector | None
     ) -> DocumentScores:
-        postings = {name: (term.rows.astype(np.int32), term.counts) for name, term in terms.items()}
         weights = self._columns.retrieval
         scored = postings if weights.page_weight else {}
         scores = DocumentScores.of_words(self._columns.table, scored)
@@ -328,7 +310,7 @@ class PublishedIndex:
         number = bisect_right(self._columns.texts, row) - 1
         shard = self._shard(f"x/{number}")
         text, heading, anchor = shard["x"][row - self._columns.texts[number]]
-        owner = int(self._columns.owners[row])
+        owner = int(self._columns.table.owners[row])
         page, title = next((page, title) for n, page, title, *_ in shard["d"] if n == owner)
         return PublishedHit(self._columns.name, row, score, page, title, heading, anchor, text)
 
@@ -348,17 +330,15 @@ class _Columns:
         self.retrieval = RetrievalSpec(
             **{field: core["settings"][name] for name, field in SETTINGS.items()}
         )
-        self.chunks: int = core["chunks"]
-        self.average: float = core["average"]
-        self.lengths = packing.decode_varints(core["lengths"]).astype(np.int32)
-        self.sizes = packing.decode_varints(core["sizes"])
-        self.owners = np.repeat(np.arange(len(self.sizes), dtype=np.int32), self.sizes)
-        ids = list(map(str, range(len(self.sizes))))
-        self.table = ChunkTable(np.arange(self.chunks), self.owners, self.lengths, ids)
-        self.prior = np.zeros(self.chunks)
+        lengths = packing.decode_varints(core["lengths"]).astype(np.int32)
+        sizes = packing.decode_varints(core["sizes"])
+        owners = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+        ids = list(map(str, range(len(sizes))))
+        self.table = ChunkTable(np.arange(len(lengths)), owners, lengths, ids)
+        self.prior = np.zeros(len(lengths))
         for row, prior in core["prior"]:
             self.prior[row] = prior
-        self.indexes = np.zeros(len(self.sizes))
+        self.indexes = np.zeros(len(sizes))
         self.indexes[np.array(core["indexes"], np.int64)] = 1
         self.firsts = [utf16_key(first) for first in core["firsts"].split()]
         self.texts = [0, *np.cumsum(packing.decode_varints(core["texts"])).tolist()]
