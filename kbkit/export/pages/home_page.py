@@ -230,16 +230,11 @@ def list_pages(outline: SiteOutline) -> dict[str, str]:
             files |= section_pages(outline, section, above, path)
     files[BROWSE] = _browse_page(outline)
     for kind, path in outline.type_paths.items():
-        label = f"Type: {kind.replace('_', ' ')}"
         uris = [uri for uri, entry in outline.entries.items() if entry.document_type == kind]
-        files |= _listing(outline, label, uris, path)
-    tagged: dict[str, list[str]] = {tag: [] for tag in outline.tag_paths}
-    for uri, entry in outline.entries.items():
-        for tag in entry.tags:
-            if tag in tagged:
-                tagged[tag].append(uri)
-    for tag, uris in tagged.items():
-        files |= _listing(outline, f"Tag: {tag}", uris, outline.tag_paths[tag])
+        files |= _listing(outline, f"Type: {kind.replace('_', ' ')}", uris, path)
+    for tag, path in outline.tag_paths.items():
+        uris = [uri for uri, entry in outline.entries.items() if tag in entry.tags]
+        files |= _listing(outline, f"Tag: {tag}", uris, path)
     return files
 
 
