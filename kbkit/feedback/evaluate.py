@@ -16,7 +16,7 @@ from kbkit.feedback.statistics import DEPTH, Ranking, Values, measure
 from kbkit.models import Mode, Progress
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.candidates import CandidatePool
-from kbkit.retrieval.fusion import Features, discounts, fuse, normalise
+from kbkit.retrieval.fusion import Features, discounts, fuse, near_duplicates, normalise
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.ranking import document_factors, mark_duplicates, weights_of
 from kbkit.retrieval.searching import search
@@ -160,14 +160,14 @@ class CandidateCache:
         documents: list[tuple[int, object]] = []
         items: list[tuple[int, object]] = []
         gains: list[float] = []
-        near_duplicates: list[tuple[int, Matrix]] = []
+        duplicates: list[tuple[int, Matrix]] = []
         for number, query in enumerate(queries):
             search_query = Query.of(query.text, DEPTH, retrieval=retrieval)
             # a query must not be ranked by what was learned from its own judgements
             pool = kb.retriever.pool(replace(search_query, unlearned=queries.unit == "chunk"))
             ranked = slice(0, pool.ranked)
-            if _has_duplicates(vectors := pool.vectors[ranked], retrieval.duplicates):
-                near_duplicates.append((len(items), vectors))
+            if near_duplicates(vectors := pool.vectors[ranked], retrieval.duplicates).any():
+                duplicates.append((len(items), vectors))
             pools.append(pool)
             columns.append(_normalised({name: part[ranked] for name, part in pool.columns.items()}))
             documents += [(number, id_) for id_ in pool.document_ids[ranked]]
@@ -185,7 +185,7 @@ class CandidateCache:
             items=_codes(items),
             gains=np.array(gains, np.float64),
             ideal=np.array([_ideal_dcg(query) for query in queries]),
-            near_duplicates=tuple(near_duplicates),
+            near_duplicates=tuple(duplicates),
             threshold=retrieval.duplicates,
             factors=factors,
         )
@@ -211,12 +211,6 @@ class CandidateCache:
         discounted = self.gains[best[top]] * _DISCOUNTS[places[top]]
         figures: Values = np.bincount(queries[top], discounted, len(self.ideal)) / self.ideal
         return figures
-
-
-def _has_duplicates(vectors: Matrix, threshold: float) -> bool:
-    cosines = vectors @ vectors.T
-    np.fill_diagonal(cosines, -1)
-    return threshold < 1 and bool((cosines > threshold).any())
 
 
 def _normalised(columns: dict[str, Values]) -> dict[str, Values]:
