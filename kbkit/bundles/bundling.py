@@ -4,7 +4,7 @@ import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from importlib.metadata import version
@@ -275,6 +275,17 @@ def make_bundle(
     path = bundle_path(place)
     skipped: list[str] = []
     counts: Counter[str] = Counter()
+    images: set[str] = set()
+
+    def count(table: str, rows: Iterable[Values]) -> Iterator[Values]:
+        for row in rows:
+            counts[table] += 1
+            if table == "documents":
+                images.update(image_names_of(row["metadata"]).values())
+            if counts[table] % 1_000 == 0:
+                notify(Progress("copy", counts[table], message=table))
+            yield row
+
     with ExitStack() as stack:
         writer = stack.enter_context(BundleWriter(path))
         locked = stack.enter_context(ExitStack())
@@ -299,10 +310,8 @@ def make_bundle(
                     notify(Progress("store", len(counts), message=item.path))
         locked.close()
         ids = [knowledge_bases.get(transaction, name).id for name in names]
-        images: set[str] = set()
         for table, rows in bundled.rows(transaction, ids, whole=kbs is None):
-            counted = _count_rows(rows, table, counts, images, notify)
-            writer.add_rows(f"tables/{table}.jsonl", counted)
+            writer.add_rows(f"tables/{table}.jsonl", count(table, rows))
         for name in sorted(images):
             data = stores.images.read(name)
             if data is None:
@@ -343,19 +352,3 @@ def stores_of_files(stores: Stores) -> dict[str, FileStore]:
         FILES: FileStore(stores.folder / FILES, stores.locks),
         ENTRIES: EntryStore(stores.folder / ENTRIES, stores.locks),
     }
-
-
-def _count_rows(
-    rows: Iterable[Values],
-    table: str,
-    counts: Counter[str],
-    images: set[str],
-    notify: Callable[[Progress], None],
-) -> Iterator[Values]:
-    for row in rows:
-        counts[table] += 1
-        if table == "documents":
-            images.update(image_names_of(row["metadata"]).values())
-        if counts[table] % 1_000 == 0:
-            notify(Progress("copy", counts[table], message=table))
-        yield row
