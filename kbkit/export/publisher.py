@@ -3,7 +3,7 @@
 import posixpath
 import time
 import zipfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -286,7 +286,7 @@ def _examples(
 
 def related_passages(
     transaction: Transaction, snapshot: Snapshot
-) -> dict[str, tuple[facts.RelatedPassage, ...]]:
+) -> dict[str, list[facts.RelatedPassage]]:
     """Return the nearest passages of other documents, by document id.
 
     Compares the means of the documents' chunk vectors, minus the mean of all chunks. The passage is
@@ -302,13 +302,22 @@ def related_passages(
     sums = np.add.reduceat(vectors, starts[:-1], axis=0)
     means = sums / np.diff(starts)[:, None].astype(np.float32) - vectors.mean(axis=0)
     means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
-    chosen: list[tuple[int, int, int]] = []
+    ids = [snapshot.document_ids[document] for document in documents.tolist()]
+    chosen: list[tuple[str, str, int]] = []
     for number, other in _nearest(means):
         # subtracting the mean of all here would lower all scores equally
         best = int((vectors[starts[other] : starts[other + 1]] @ means[number]).argmax())
-        row = int(rows[starts[other] + best])
-        chosen.append((int(documents[number]), int(documents[other]), row))
-    return _passages(transaction, snapshot, chosen)
+        chosen.append((ids[number], ids[other], int(rows[starts[other] + best])))
+    seqs = sorted({int(snapshot.seqs[row]) for _, _, row in chosen})
+    places = reading.places_of(transaction, seqs)
+    uris = reading.uris_of(transaction, {other for _, other, _ in chosen})
+    headings = list(snapshot.heading_texts)
+    related: defaultdict[str, list[facts.RelatedPassage]] = defaultdict(list)
+    for id_, other_id, row in chosen:
+        anchor, passage = places.get(int(snapshot.seqs[row]), ("", ""))
+        heading = headings[int(snapshot.headings[row])]
+        related[id_].append(facts.RelatedPassage(uris[other_id], anchor, heading, passage))
+    return related
 
 
 def _nearest(means: NDArray[np.float32]) -> Iterator[tuple[int, int]]:
@@ -321,22 +330,6 @@ def _nearest(means: NDArray[np.float32]) -> Iterator[tuple[int, int]]:
         enough = np.take_along_axis(scores, best, axis=1) >= 1000 * NEAR_ENOUGH
         for row, place in np.argwhere(enough).tolist():
             yield first + row, int(best[row, place])
-
-
-def _passages(
-    transaction: Transaction, snapshot: Snapshot, chosen: list[tuple[int, int, int]]
-) -> dict[str, tuple[facts.RelatedPassage, ...]]:
-    seqs = sorted({int(snapshot.seqs[row]) for _, _, row in chosen})
-    places = reading.places_of(transaction, seqs)
-    uris = reading.uris_of(transaction, {snapshot.document_ids[other] for _, other, _ in chosen})
-    headings = list(snapshot.heading_texts)
-    by_document: dict[str, list[facts.RelatedPassage]] = {}
-    for number, other, row in chosen:
-        anchor, passage = places.get(int(snapshot.seqs[row]), ("", ""))
-        uri, heading = uris[snapshot.document_ids[other]], headings[int(snapshot.headings[row])]
-        related = facts.RelatedPassage(uri, anchor, heading, passage)
-        by_document.setdefault(snapshot.document_ids[number], []).append(related)
-    return {document: tuple(passages) for document, passages in by_document.items()}
 
 
 def _ratings(totals_by_target: ratings.Totals, snapshot: Snapshot) -> dict[str, tuple[float, int]]:
