@@ -115,20 +115,13 @@ def _text(entry: Entry, *, budget: Budget) -> Reply:
     paths = [short(file.path) for file in entry.files]
     files = cut(", ".join(paths[:_MAX_FILES]), 2 * LINE_TOKENS)
     ending = f" and {len(paths) - _MAX_FILES} more" if len(paths) > _MAX_FILES else ""
-    lines = [_line(entry), f"updated: {entry.updated_at:%Y-%m-%d}"]
+    day = f"{entry.updated_at:%Y-%m-%d}"
+    lines = [_line(entry), f"updated: {day}"]
     lines += [f"files: {files}{ending}"] if files else []
+    values = {"slug": entry.slug, "title": short(entry.title), "status": entry.status.value}
+    values |= {"updated_at": day, "files": files + ending}
     return part_reply(
-        entry.prompt,
-        name=entry.slug,
-        heading="\n".join(lines),
-        budget=budget,
-        values={
-            "slug": entry.slug,
-            "title": short(entry.title),
-            "status": entry.status.value,
-            "updated_at": f"{entry.updated_at:%Y-%m-%d}",
-            "files": files + ending,
-        },
+        entry.prompt, name=entry.slug, heading="\n".join(lines), budget=budget, values=values
     )
 
 

@@ -189,29 +189,17 @@ def document_reply(
     source = delimiting.cut(delimiting.one_line(document.uri), _SOURCE_TOKENS)
     fetched = f"{document.fetched_at:%Y-%m-%d}"
     version = short(document.version) or "unknown"
-    facts = [
-        f"title: {title}",
-        f"source: {source}",
-        f"kb: {kb}",
-        f"fetched: {fetched}, {document.state.value}",
-        f"version: {version}",
-    ]
+    state = document.state.value
+    heading = f"title: {title}\nsource: {source}\nkb: {kb}\nfetched: {fetched}, {state}"
+    values = {"kb": kb, "title": title, "source": source, "fetched_at": fetched, "state": state}
     return replies.part_reply(
         document.content[begin:end],
         name="1",
-        heading="\n".join(facts),
+        heading=f"{heading}\nversion: {version}",
         budget=budget,
         first_line=document.content.count("\n", 0, begin) + 1,
         lines_in_all=total,
-        values={
-            "kb": kb,
-            "title": title,
-            "source": source,
-            "fetched_at": fetched,
-            "state": document.state.value,
-            "version": version,
-            "lines": total,
-        },
+        values={**values, "version": version, "lines": total},
     )
 
 
