@@ -12,7 +12,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kbkit.errors import ClusterError, ConfigError
 from kbkit.extras import extra
@@ -26,17 +26,18 @@ if TYPE_CHECKING:
 LOCAL, DASK = "local", "dask"
 
 
-@dataclass(frozen=True, slots=True)
-class _Pool:
-    count: int
-    submit: Callable[[WorkerTask], Future[Any]]
+class WorkerPool(Protocol):
+    """Runs tasks."""
+
+    @property
+    def count(self) -> int:
+        """Number of concurrent tasks."""
+
+    def submit(self, task: WorkerTask, /) -> Future[Any]:
+        """Return a future of the result; it raises `ClusterError` if a cluster was lost."""
 
     def close(self) -> None:
-        """Keep the workers: other pools may use them."""
-
-
-WorkerPool = Workers | _Pool
-"""Runs `count` tasks at a time; their futures raise `ClusterError` if a cluster was lost."""
+        """Accept no more tasks, and cancel pending ones."""
 
 
 class Engine:
@@ -72,6 +73,15 @@ def _perform_here(task: WorkerTask) -> Future[Any]:
     result: Future[Any] = Future()
     result.set_result(task.perform())
     return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    count: int
+    submit: Callable[[WorkerTask], Future[Any]]
+
+    def close(self) -> None:
+        """Keep the workers: other pools may use them."""
 
 
 def perform(pool: WorkerPool, tasks: Iterable[WorkerTask]) -> list[Any]:
