@@ -162,20 +162,15 @@ def iter_finished(folder: Path) -> Iterator[tuple[str, Path, str]]:
     except OSError:
         return
     for place in places:
-        state = hashlib.blake2b(digest_size=16)
-        last_change = 0.0
         if place.is_symlink() or not (place / NAME).is_file():
             continue
         try:
-            for path in sorted(place.rglob("*")):
-                status = path.lstat()
-                last_change = max(last_change, status.st_mtime)
-                state.update(
-                    f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n".encode(errors="replace")
-                )
+            files = [(path, path.lstat()) for path in sorted(place.rglob("*"))]
         except OSError:
             continue  # it is being written
-        if time.time() - last_change >= _SETTLED:
+        if time.time() - max((each.st_mtime for _, each in files), default=0.0) >= _SETTLED:
+            lines = [f"{path}\0{each.st_size}\0{each.st_mtime_ns}\n" for path, each in files]
+            state = hashlib.blake2b("".join(lines).encode(errors="replace"), digest_size=16)
             yield place.parent.name, place, state.hexdigest()
 
 

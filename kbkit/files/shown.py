@@ -84,17 +84,14 @@ class ShownKnowledgeBases:
 
     def _children(self, parts: tuple[str, ...]) -> Mapping[str, FileInfo] | None:
         """Return the content of a folder by name; ``None`` if there is no such folder."""
+        rows = {row.name: row for row in self._rows()}
         if len(parts) == 1:
-            folders = {
-                row.name: _folder_info(f"{ROOT}/{row.name}", row.created_at, row.updated_at)
-                for row in self._rows()
-            }
-            return folders or None
-        with self._database.read() as transaction:
-            if parts[1] not in knowledge_bases.names(transaction) or parts[1] == FILES:
-                return None
-            row = knowledge_bases.get(transaction, parts[1])
-        return self._folder(row).children.get(join_parts(parts))
+            return {
+                name: _folder_info(f"{ROOT}/{name}", row.created_at, row.updated_at)
+                for name, row in rows.items()
+            } or None
+        row = rows.get(parts[1])
+        return self._folder(row).children.get(join_parts(parts)) if row else None
 
     def _folder(self, row: KnowledgeBaseRow) -> _Folder:
         """Return the current pages of a knowledge base, cached for each version."""
