@@ -367,7 +367,7 @@ class CorpusStatistics:
 
         If no passage has the most telling words, the others say little about the answer.
         """
-        return (K1 + 1) / 2 * sum(self.idf(term) for term in set(terms))
+        return (K1 + 1) / 2 * sum(map(self.idf, dict.fromkeys(terms)))
 
 
 class _CorpusBM25(BM25Okapi):  # type: ignore[misc]
