@@ -122,17 +122,17 @@ class FirecrawlCrawler:
             yield SourceEvent(spec.url, Outcome.SKIPPED, reason=reason)
             return
         client = self._client()
-        options: dict[str, Any] = {
-            "limit": spec.limit,
-            "formats": _FORMATS,
-            "sitemap": "include" if spec.sitemap else "skip",
-            "max_concurrency": spec.concurrency,
-        }
-        if spec.depth is not None:
-            options["max_discovery_depth"] = spec.depth
-        if spec.delay:
-            options["delay"] = max(1, round(spec.delay))
-        job = self._call(lambda: client.start_crawl(start, **options))
+        request = partial(
+            client.start_crawl,
+            start,
+            limit=spec.limit,
+            formats=_FORMATS,
+            sitemap="include" if spec.sitemap else "skip",
+            max_concurrency=spec.concurrency,
+            max_discovery_depth=spec.depth,
+            delay=max(1, round(spec.delay)) if spec.delay else None,
+        )
+        job = self._call(request)
         scope = CrawlScope(start, spec.include, spec.exclude)
         completed = False
         try:
