@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -115,8 +116,8 @@ class _Visit:
     leads: str = ""
     started_at: float = field(default_factory=time.monotonic)
 
-    def remaining(self) -> float:
-        return self.started_at + self.seconds - time.monotonic()
+    def overdue(self) -> bool:
+        return time.monotonic() - self.started_at > self.seconds
 
 
 def find_program() -> str | None:
@@ -140,6 +141,7 @@ class Browser:
         self._chromium: Any = None
         self._launching = asyncio.Lock()
         self._closed = False
+        self._pool = ThreadPoolExecutor(8, "kbkit-browser")
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
@@ -151,6 +153,7 @@ class Browser:
         self._thread.join(_END)
         if not self._thread.is_alive():
             self._loop.close()
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
     def render(
         self,
@@ -232,18 +235,27 @@ class Browser:
 
     async def _show(self, context: Any, visit: _Visit) -> RenderedPage:
         page = await context.new_page()
+        broken: asyncio.Future[None] = self._loop.create_future()
+        page.once("crash", lambda _: broken.set_result(None))
         page.on("dialog", lambda dialog: dialog.dismiss())
         context.on("page", lambda other: self._loop.create_task(_ends_in_time(other.close())))
         await context.add_init_script(_WITHOUT)
         await context.route_web_socket("**/*", lambda socket: socket.close())
         await context.route("**/*", lambda route: self._answer(route, page, visit))
+        reading = self._loop.create_task(self._read(context, page, visit))
         try:
-            async with asyncio.timeout(visit.remaining() + _GRACE) as limit:
-                page.once("crash", lambda _: limit.reschedule(0))
-                return await self._read(context, page, visit)
-        except TimeoutError:
-            late = f"its scripts do not end within {visit.seconds:g} s"
-            raise RenderError("the page crashed" if limit.when() == 0 else late) from None
+            outcomes: set[asyncio.Future[Any]] = {reading, broken}
+            remaining = visit.started_at + visit.seconds + _GRACE - time.monotonic()
+            await asyncio.wait(outcomes, timeout=remaining, return_when=asyncio.FIRST_COMPLETED)
+            if broken.done():
+                raise RenderError("the page crashed")
+            if not reading.done():
+                raise RenderError(f"its scripts do not end within {visit.seconds:g} s")
+            return reading.result()
+        finally:
+            reading.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await reading
 
     async def _read(self, context: Any, page: Any, visit: _Visit) -> RenderedPage:
         await page.goto(visit.url, wait_until="commit", timeout=visit.seconds * 1000)
@@ -259,7 +271,7 @@ class Browser:
     async def _settle(self, world: IsolatedWorld, visit: _Visit) -> None:
         """Wait until a page neither changes nor waits for requests, or its time is over."""
         state, quiet = "", 0
-        while quiet < _QUIET and visit.remaining() > 0:
+        while quiet < _QUIET and not visit.overdue():
             await asyncio.sleep(_GLANCE)
             now = await world.call("state", 0)
             stable = now == state and str(now).startswith("complete") and not visit.pending
@@ -275,12 +287,14 @@ class Browser:
             accepted = request.resource_type in _TYPES and request.method == "GET"
             is_http = request.url.startswith(("http://", "https://"))
             within_limits = visit.requests <= _REQUESTS and visit.size <= visit.limit * _TEXTS
-            if not (accepted and is_http and within_limits) or visit.remaining() < 0:
+            if not (accepted and is_http and within_limits) or visit.overdue():
                 await route.abort("blockedbyclient")
                 return
             visit.pending += 1
             try:
-                response = await asyncio.to_thread(visit.fetch, request.url, request.resource_type)
+                response = await self._loop.run_in_executor(
+                    self._pool, visit.fetch, request.url, request.resource_type
+                )
                 visit.size += len(response.body)
                 if response.outcome in (Outcome.FETCHED, Outcome.GONE):
                     charset = f"; charset={response.charset}" if response.charset else ""
