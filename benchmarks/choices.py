@@ -26,7 +26,7 @@ from _corpora import MAKERS, bench_folder, report, table
 from _materials import Figures, Material, Settings, materials
 
 import kbkit
-from kbkit.ingest import document_writer
+from kbkit.ingest import cutting, embedding
 from kbkit.ingest.cutting import embedded_text
 from kbkit.recipes import (
     AnyEmbedding,
@@ -112,7 +112,8 @@ def read(bench: Bench) -> Iterator[Row]:
         "neither": alone,
     }
     for number, (label, way) in enumerate(ways.items()):
-        with exchanged(document_writer, "embedded_text", way):
+        embedded, indexed = (exchanged(m, "embedded_text", way) for m in (embedding, cutting))
+        with embedded, indexed:
             kb = bench.built(f"read-{number}")
         for mode in ("hybrid", "dense", "lexical"):
             yield f"{label}, {mode}", bench.material.figures(kb, mode)
