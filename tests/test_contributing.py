@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import mutants
+
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.DOTALL | re.MULTILINE)
@@ -92,3 +94,7 @@ def test_paths_in_contributing_exist():
         assert (ROOT / path).exists(), path
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     assert set(re.findall(r"(?:^\$ |`)make ([a-z]+)", TEXT, re.MULTILINE)) <= targets
+
+
+def test_each_mutant_finds_its_code():
+    assert mutants.load()
