@@ -41,27 +41,9 @@ _GC_THRESHOLD = 200_000
 """More objects than a search allocates."""
 
 
-@contextmanager
-def _late_garbage_collection() -> Iterator[None]:
-    thresholds = gc.get_threshold()
-
-    def restore(*_: Any) -> None:
-        if restore in gc.callbacks:  # only once: an interrupt during a callback is lost
-            gc.callbacks.remove(restore)
-            gc.set_threshold(*thresholds)
-
-    gc.set_threshold(_GC_THRESHOLD, *thresholds[1:])
-    gc.callbacks.append(restore)  # at the first collection
-    try:
-        yield
-    finally:
-        restore()
-        gc.freeze()
-
-
-@_late_garbage_collection()
 def main() -> NoReturn:
     """Run the command line; an error becomes one clear message."""
+    gc.set_threshold(_GC_THRESHOLD)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # any text must be printable
             stream.reconfigure(errors="backslashreplace")
@@ -73,6 +55,8 @@ def main() -> NoReturn:
     except (KbkitError, OSError) as error:  # such as a full disk
         terminal.complain(f"kbkit: {terminal.to_options(str(error))}")
         sys.exit(EXIT_ERROR)
+    finally:
+        gc.freeze()  # the end of the process needs no collection
     sys.exit(0)
 
 
