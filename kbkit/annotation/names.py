@@ -10,32 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kbkit.annotation.terms import (
-    ADDRESS,
-    FLAG,
-    GENERIC,
-    IDENTIFIER,
-    KIND_WORDS,
-    LINK,
-    LITERALS,
-    NUMBER,
-    SPAN,
-    STOP_WORDS,
-    WORDS,
-    Mark,
-    anchor_name,
-    candidate,
-    definition,
-    is_everywhere,
-    is_phrase,
-    is_single,
-    is_term,
-    looks_like_code,
-    names_in_term,
-    signature,
-    type_of,
-    type_of_word,
-)
+from kbkit.annotation import terms
 from kbkit.models import Document, EntityType, Name, SubjectKind
 from kbkit.text import subject_key
 from kbkit.text.markdown import Block, Kind, text_anchor
@@ -57,78 +32,89 @@ _STANDARD = re.compile(
     r"(?<!\w)(?:(?:RFC|PEP|ISO|IEEE|ECMA|FIPS)[ -]\d+(?:-\d+)?|CVE-\d{4}-\d+)(?!\w)"
 )
 _EXPANDED = re.compile(r"\$\{([A-Za-z_]\w+)\}|%([A-Za-z_]\w+)%")
-SHOUTED = frozenset(WORDS["shouted"].split())
+SHOUTED = frozenset(terms.WORDS["shouted"].split())
 
 
-def item_names(block: Block, text: str, path: tuple[str, ...], glossary: bool) -> Iterator[Mark]:
+def item_names(
+    block: Block, text: str, path: tuple[str, ...], glossary: bool
+) -> Iterator[terms.Mark]:
     match = _TERM_ITEM.match(text)
     if match is None:
         return
     anchor = text_anchor(block, text)[1]
     term = match["code"] or match["bold"]
     if match["code"] and not match["colon"]:
-        if not LINK.sub("", text[match.end() :]).strip(" \n()[],\\"):  # item of a list of names
+        remainder = terms.LINK.sub("", text[match.end() :])
+        if not remainder.strip(" \n()[],\\"):  # item of a list of names
             yield from name_of_span(term.strip("`"), path, linked=True)
     elif "`" in term:
-        for span in SPAN.finditer(term):
+        for span in terms.SPAN.finditer(term):
             yield from name_of_span(span[2], path, anchor=anchor, defines=True)
     elif match["colon"] or glossary:
         for part in re.split(r",\s+|\s+\|\s+", inline_text(term).rstrip(": "))[:4]:
-            kind = type_of_word(part, path)
+            kind = terms.type_of_word(part, path)
             if kind is not None:
-                yield definition(part, kind, anchor)
-            elif is_term(part) and (glossary or not part.islower() or " " in part):
-                for name in names_in_term(part):
-                    yield definition(name, EntityType.TERM, anchor, confirmed=glossary)
+                yield terms.definition(part, kind, anchor)
+            elif terms.is_term(part) and (glossary or not part.islower() or " " in part):
+                for name in terms.names_in_term(part):
+                    yield terms.definition(name, EntityType.TERM, anchor, confirmed=glossary)
 
 
-def prose_names(text: str, path: tuple[str, ...]) -> Iterator[Mark]:
+def prose_names(text: str, path: tuple[str, ...]) -> Iterator[terms.Mark]:
     yield from span_names(text, path)
-    without_spans = SPAN.sub(" ", text)
-    for link in LINK.finditer(without_spans):
-        words = NUMBER.sub("", inline_text(link[1]))
-        if ADDRESS.match(words):
+    without_spans = terms.SPAN.sub(" ", text)
+    for link in terms.LINK.finditer(without_spans):
+        words = terms.NUMBER.sub("", inline_text(link[1]))
+        if terms.ADDRESS.match(words):
             continue
-        if "(" in words and (signed := signature(words)):
-            yield Mark(1, Name(f"{signed}()", type_of(signed) or EntityType.SYMBOL))
+        if "(" in words and (signed := terms.signature(words)):
+            yield terms.Mark(1, Name(f"{signed}()", terms.type_of(signed) or EntityType.SYMBOL))
         else:
             yield from _candidates(words, path)
-    without_spans = ADDRESS.sub(" ", LINK.sub(r"\1", without_spans))
+    without_spans = terms.ADDRESS.sub(" ", terms.LINK.sub(r"\1", without_spans))
     for bold in _BOLD.finditer(without_spans):
         yield from _candidates(inline_text(bold[1]).rstrip(":"), path)
     yield from _standard_names(without_spans.replace("\\", "").replace("*", " "), path)
 
 
-def _standard_names(text: str, path: tuple[str, ...]) -> Iterator[Mark]:
+def _standard_names(text: str, path: tuple[str, ...]) -> Iterator[terms.Mark]:
     for match in _WRITTEN_NAME.finditer(text):
         word = match[0]
         if word.isupper() and "_" not in word:
             if word.lower() not in SHOUTED and not word.startswith("PEP"):
-                yield candidate(word, EntityType.TERM)
+                yield terms.candidate(word, EntityType.TERM)
         elif match["call"]:
-            yield Mark(1, Name(word, EntityType.SYMBOL))
+            yield terms.Mark(1, Name(word, EntityType.SYMBOL))
         else:
-            yield candidate(word, type_of(word, path) or EntityType.SYMBOL)
+            yield terms.candidate(word, terms.type_of(word, path) or EntityType.SYMBOL)
     for capitals in _CAPITALS.finditer(text):
-        if is_term(capitals[1]):
-            yield candidate(capitals[1], EntityType.NAME)
+        if terms.is_term(capitals[1]):
+            yield terms.candidate(capitals[1], EntityType.NAME)
     for flag in _LONG_FLAG.finditer(text):
-        yield Mark(1, Name(flag[0], EntityType.FLAG))
+        yield terms.Mark(1, Name(flag[0], EntityType.FLAG))
     for standard in _STANDARD.finditer(text):
-        yield Mark(1, Name(standard[0].strip(), EntityType.NAME))
+        yield terms.Mark(1, Name(standard[0].strip(), EntityType.NAME))
 
 
-def _candidates(words: str, path: tuple[str, ...]) -> Iterator[Mark]:
-    if is_term(words) and len(words.split()) <= 4 and not (words.islower() and words.isalpha()):
-        kind = EntityType.NAME if is_single(words) else EntityType.TERM
-        for part in names_in_term(words):
-            kind_of_part = type_of_word(part, path) or kind
+def _candidates(words: str, path: tuple[str, ...]) -> Iterator[terms.Mark]:
+    if (
+        terms.is_term(words)
+        and len(words.split()) <= 4
+        and not (words.islower() and words.isalpha())
+    ):
+        kind = EntityType.NAME if terms.is_single(words) else EntityType.TERM
+        for part in terms.names_in_term(words):
+            kind_of_part = terms.type_of_word(part, path) or kind
             is_flag = kind_of_part is EntityType.FLAG
-            yield Mark(1, Name(part, kind_of_part)) if is_flag else candidate(part, kind_of_part)
+            yield (
+                terms.Mark(1, Name(part, kind_of_part))
+                if is_flag
+                else terms.candidate(part, kind_of_part)
+            )
 
 
-def span_names(text: str, path: tuple[str, ...]) -> Iterator[Mark]:
-    for span in SPAN.finditer(text):
+def span_names(text: str, path: tuple[str, ...]) -> Iterator[terms.Mark]:
+    for span in terms.SPAN.finditer(text):
         linked = text[span.start() - 1 : span.start()] == "["
         yield from name_of_span(span[2], path, linked=linked)
 
@@ -140,33 +126,33 @@ def name_of_span(
     anchor: str = "",
     defines: bool = False,
     linked: bool = False,
-) -> Iterator[Mark]:
+) -> Iterator[terms.Mark]:
     code = code.strip()
     if code[:1] == "-":
-        for flag in FLAG.findall(code)[:4]:
-            yield Mark(0 if defines else 1, Name(flag, EntityType.FLAG, defines, anchor))
+        for flag in terms.FLAG.findall(code)[:4]:
+            yield terms.Mark(0 if defines else 1, Name(flag, EntityType.FLAG, defines, anchor))
         return
-    signed = signature(code) if "(" in code else ""
+    signed = terms.signature(code) if "(" in code else ""
     name = f"{signed}()" if signed else code
-    kind = type_of(name, path)
+    kind = terms.type_of(name, path)
     if expanded := _EXPANDED.fullmatch(name):
         name = expanded[1] or expanded[2]
-    if kind is None or name.lower() in LITERALS:
+    if kind is None or name.lower() in terms.LITERALS:
         return
     low = code.lower()
-    if len(code) == 1 or (not defines and (len(code) <= 2 or is_everywhere(low))):
+    if len(code) == 1 or (not defines and (len(code) <= 2 or terms.is_everywhere(low))):
         return
     # a single lower-case word may be a parameter or an ordinary word
     confirmed = linked or defines or not (code.replace("-", "").isalpha() and code.islower())
     rank = (0 if defines else 1) if confirmed else 2
-    yield Mark(rank, Name(name, kind, defines, anchor, confirmed))
+    yield terms.Mark(rank, Name(name, kind, defines, anchor, confirmed))
 
 
-def declared_names(code: str) -> Iterator[Mark]:
+def declared_names(code: str) -> Iterator[terms.Mark]:
     for match in re.finditer(
         r"^[>\s]*(?:[a-z]\w*[ *]+){1,3}\**([A-Za-z_]\w{2,60})\(", code, re.MULTILINE
     ):
-        yield definition(match[1], EntityType.SYMBOL)
+        yield terms.definition(match[1], EntityType.SYMBOL)
 
 
 REVISION = 4
@@ -183,10 +169,10 @@ _SPHINX = re.compile(
     r"(?:(?P<term>term)|(?P<module>module)|(?P<flag>cmdoption)|(?P<envvar>envvar)|(?P<index>index)"
     r"|std-(?P<std>[a-z]+)|(?:c|cpp|js|rst|py)(?=\.))[-.](?P<rest>.+)"
 )
-_STD_KINDS = {name: EntityType(kind) for name, kind in WORDS["sphinx"].items()}
+_STD_KINDS = {name: EntityType(kind) for name, kind in terms.WORDS["sphinx"].items()}
 _KIND_TITLE = re.compile(
     r"(?:the\s+)?[\"'“‘`]?(?P<name>[^\s\"'”’`]{2,60}(?:\s[^\s\"'”’`]{1,30})??)[\"'”’`]?\s+"
-    rf"(?P<kind>{WORDS['kind_titles']})s?",
+    rf"(?P<kind>{terms.WORDS['kind_titles']})s?",
     re.IGNORECASE,
 )
 _DIGIT_FLAG = re.compile(r"-\d(?!\S)")
@@ -197,32 +183,32 @@ _INDEX = re.compile(
 )
 _INDEX_REST = re.compile(r"\s*[,(–—].*$")
 _LOWER_HEADING = re.compile(r"([a-z][a-z0-9]*(?:[-_][a-z0-9]+)*)(?:\s*\(.*|,? [A-Z-].*)?$")
-_NAMELESS = GENERIC | STOP_WORDS
+_NAMELESS = terms.GENERIC | terms.STOP_WORDS
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def names_of(document: Document) -> list[Name]:
     """Return the names of a document, definitions first, each normal form once."""
-    best: dict[str, Mark] = {}
+    best: dict[str, terms.Mark] = {}
     chapters_by_key: dict[str, set[str]] = {}
     is_manual = len(document.content) >= _WHOLE_MANUAL
     ordinary = set(_LOWER_WORD.findall(document.content[:_MAX_READ]))
     for mark in _marks(document):
         text = " ".join(_CONTROL.sub(" ", mark.name.name).split())
-        if not text or len(text) > MAX_LENGTH or text.lower() in LITERALS:
+        if not text or len(text) > MAX_LENGTH or text.lower() in terms.LITERALS:
             continue
         if text.isupper() and text.lower() in _NAMELESS:
             continue  # a heading of manual pages, such as NOTES
-        if mark.name.type is EntityType.NAME and is_single(text) and text.lower() in ordinary:
+        if mark.name.type is EntityType.NAME and terms.is_single(text) and text.lower() in ordinary:
             continue  # capitalized here, but an ordinary word elsewhere
         if text != mark.name.name:
-            mark = Mark(mark.rank, replace(mark.name, name=text))  # noqa: PLW2901
+            mark = terms.Mark(mark.rank, replace(mark.name, name=text))  # noqa: PLW2901
         key = subject_key(SubjectKind.ENTITY, text)
         if is_manual and mark.rank == 2 and key:  # chapters count as pages
             chapters = chapters_by_key.setdefault(key, set())
             chapters.add(mark.chapter)
             if len(chapters) >= _CHAPTERS:
-                mark = Mark(1, replace(mark.name, confirmed=True))  # noqa: PLW2901
+                mark = terms.Mark(1, replace(mark.name, confirmed=True))  # noqa: PLW2901
         previous = best.get(key)
         if key and (previous is None or mark.rank < previous.rank):
             best[key] = mark
@@ -231,7 +217,7 @@ def names_of(document: Document) -> list[Name]:
     return [mark.name for mark in ranked[:limit]]
 
 
-def _marks(document: Document) -> Iterator[Mark]:
+def _marks(document: Document) -> Iterator[terms.Mark]:
     metadata = document.metadata
     yield from _metadata_names(document)
     content = document.content[:_MAX_READ].replace("\0", "")
@@ -273,103 +259,103 @@ def _is_index(document: Document) -> bool:
     )
 
 
-def _metadata_names(document: Document) -> Iterator[Mark]:
+def _metadata_names(document: Document) -> Iterator[terms.Mark]:
     metadata = document.metadata
     method, path = metadata.get("method"), metadata.get("path")
     if isinstance(method, str) and isinstance(path, str):
-        yield definition(f"{method.upper()} {path}", EntityType.ENDPOINT)
+        yield terms.definition(f"{method.upper()} {path}", EntityType.ENDPOINT)
     operation = metadata.get("operation_id")
     if isinstance(operation, str):
-        yield definition(operation, EntityType.SYMBOL)
+        yield terms.definition(operation, EntityType.SYMBOL)
     if metadata.get("part") == "schema":
-        yield definition(document.title.removesuffix(" schema"), EntityType.SCHEMA)
+        yield terms.definition(document.title.removesuffix(" schema"), EntityType.SCHEMA)
     if document.uri.startswith("python:"):
-        yield definition(
-            document.title, type_of(document.title) or EntityType.SYMBOL, document.title
+        yield terms.definition(
+            document.title, terms.type_of(document.title) or EntityType.SYMBOL, document.title
         )
 
 
 def _heading_names(
     block: Block, anchor: str, above: tuple[str, ...], glossary: bool
-) -> Iterator[Mark]:
+) -> Iterator[terms.Mark]:
     title = split_anchor(block.title)[0]
-    text = NUMBER.sub("", heading_text(title)) or heading_text(title)
+    text = terms.NUMBER.sub("", heading_text(title)) or heading_text(title)
     if from_anchor := list(_anchor_names(text, anchor)):
         yield from from_anchor
         return
-    signed = signature(text)
-    if glossary and block.level > 1 and is_phrase(text) and len(text) > 1:
-        for part in names_in_term(text):
-            yield definition(part, EntityType.TERM, anchor)
+    signed = terms.signature(text)
+    if glossary and block.level > 1 and terms.is_phrase(text) and len(text) > 1:
+        for part in terms.names_in_term(text):
+            yield terms.definition(part, EntityType.TERM, anchor)
         return
     if text.isupper() and text.lower() in SHOUTED:
         return
-    if signed and (text != signed or looks_like_code(signed) or title.startswith("`")):
-        yield definition(signed, type_of(signed, above) or EntityType.SYMBOL, anchor)
+    if signed and (text != signed or terms.looks_like_code(signed) or title.startswith("`")):
+        yield terms.definition(signed, terms.type_of(signed, above) or EntityType.SYMBOL, anchor)
         return
     lower_match = _LOWER_HEADING.match(text)
     if lower_match and (block.level > 1 or text != lower_match[1] or not text.isalpha()):
         # titles are capitalized, unless they are names
-        if not is_everywhere(lower_match[1]):
-            yield definition(lower_match[1], EntityType.SYMBOL, anchor)
+        if not terms.is_everywhere(lower_match[1]):
+            yield terms.definition(lower_match[1], EntityType.SYMBOL, anchor)
         return
     if (titled := _KIND_TITLE.fullmatch(text)) and (name := _owner_name(titled, title, anchor)):
         word = titled["kind"].lower()
-        kinds = (kind for kind, words in KIND_WORDS.items() if word in words)
-        yield definition(name, next(kinds, EntityType.SYMBOL), anchor)
+        kinds = (kind for kind, words in terms.KIND_WORDS.items() if word in words)
+        yield terms.definition(name, next(kinds, EntityType.SYMBOL), anchor)
         return
-    for span in SPAN.finditer(title):
+    for span in terms.SPAN.finditer(title):
         yield from name_of_span(span[2], above, anchor=anchor, defines=span[0] == title)
-    if is_term(text) and len(text.split()) <= 4 and not (is_single(text) and above):
-        is_title = block.level == 1 and not above and not is_single(text)
-        for part in names_in_term(text):
-            yield definition(part, EntityType.TERM, anchor, confirmed=is_title)
+    if terms.is_term(text) and len(text.split()) <= 4 and not (terms.is_single(text) and above):
+        is_title = block.level == 1 and not above and not terms.is_single(text)
+        for part in terms.names_in_term(text):
+            yield terms.definition(part, EntityType.TERM, anchor, confirmed=is_title)
 
 
-def _anchor_names(text: str, anchor: str) -> Iterator[Mark]:
+def _anchor_names(text: str, anchor: str) -> Iterator[terms.Mark]:
     match = _SPHINX.fullmatch(anchor)
     roles = match.groupdict("") if match else defaultdict[str, str](str, rest=anchor)
     bare, std = roles["rest"], roles["std"]
-    flags = FLAG.findall(text) or (_DIGIT_FLAG.findall(text) if roles["flag"] else [])
+    flags = terms.FLAG.findall(text) or (_DIGIT_FLAG.findall(text) if roles["flag"] else [])
     if roles["term"] or std == "term":
-        for part in names_in_term(text):
-            yield definition(part, EntityType.TERM, anchor)
+        for part in terms.names_in_term(text):
+            yield terms.definition(part, EntityType.TERM, anchor)
     elif flags and (text.startswith("-") or roles["flag"]):
         for flag in flags[:4]:
-            yield definition(flag, EntityType.FLAG, anchor)
+            yield terms.definition(flag, EntityType.FLAG, anchor)
     elif roles["envvar"]:
-        yield definition(bare, EntityType.VARIABLE, anchor)
-    elif roles["module"] and IDENTIFIER.fullmatch(bare):
-        yield definition(bare, EntityType.SYMBOL, anchor)
-    elif std and (word := IDENTIFIER.match(text)):
-        yield definition(word[0], _STD_KINDS.get(std, EntityType.NAME), anchor)
-    elif (signed := signature(text)) and anchor and (full := anchor_name(signed, bare)):
-        yield definition(full, type_of(full) or EntityType.SYMBOL, anchor)
+        yield terms.definition(bare, EntityType.VARIABLE, anchor)
+    elif roles["module"] and terms.IDENTIFIER.fullmatch(bare):
+        yield terms.definition(bare, EntityType.SYMBOL, anchor)
+    elif std and (word := terms.IDENTIFIER.match(text)):
+        yield terms.definition(word[0], _STD_KINDS.get(std, EntityType.NAME), anchor)
+    elif (signed := terms.signature(text)) and anchor and (full := terms.anchor_name(signed, bare)):
+        yield terms.definition(full, terms.type_of(full) or EntityType.SYMBOL, anchor)
 
 
 def _owner_name(match: re.Match[str], title: str, anchor: str) -> str:
     name = match["name"]
     names_before = (
         title.lstrip("Tthe ")[:1] in "\"'“‘`"
-        or looks_like_code(name)
+        or terms.looks_like_code(name)
         or (anchor.lower() == name.lower() and not match[0].endswith("s"))
     )
     return "" if not names_before or name.lower() in _NAMELESS else name
 
 
-def _index_names(content: str) -> Iterator[Mark]:
+def _index_names(content: str) -> Iterator[terms.Mark]:
     """Read entries of an index page: qualified names of symbols, and words of other entries."""
-    for link in LINK.finditer(content):
+    for link in terms.LINK.finditer(content):
         words = _INDEX_REST.sub("", inline_text(link[1])).strip(" :")
         target = link[2].partition("#")[2]
         if match := _SPHINX.fullmatch(target):
             target = match["rest"]
-        if not words or len(words) == 1 or ADDRESS.match(words):
+        if not words or len(words) == 1 or terms.ADDRESS.match(words):
             continue
-        signed = signature(words)
-        if signed and target and (full_name := anchor_name(signed, target)):
-            yield Mark(1, Name(full_name, type_of(full_name) or EntityType.SYMBOL))
-        elif (kind := type_of_word(words)) is not None:
-            yield Mark(1, Name(words, kind))
-        elif is_term(words) and not is_single(words):
-            yield Mark(1, Name(words, EntityType.TERM))
+        signed = terms.signature(words)
+        if signed and target and (full_name := terms.anchor_name(signed, target)):
+            yield terms.Mark(1, Name(full_name, terms.type_of(full_name) or EntityType.SYMBOL))
+        elif (kind := terms.type_of_word(words)) is not None:
+            yield terms.Mark(1, Name(words, kind))
+        elif terms.is_term(words) and not terms.is_single(words):
+            yield terms.Mark(1, Name(words, EntityType.TERM))
