@@ -35,14 +35,7 @@ ROUTERS = tuple(
 
 _NOTE_SECONDS = 30
 """Seconds between writes of when tokens were used."""
-_EXPOSED = (
-    "ETag",
-    "Location",
-    "Retry-After",
-    "WWW-Authenticate",
-    "Idempotency-Replayed",
-    "Mcp-Session-Id",
-)
+_EXPOSED = "ETag Location Retry-After WWW-Authenticate Idempotency-Replayed Mcp-Session-Id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +113,7 @@ def application(
             allow_origins=settings.allow_origins,
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=["*"],
-            expose_headers=_EXPOSED,
+            expose_headers=_EXPOSED.split(),
             max_age=600,
         )
     return app

@@ -10,14 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from kbkit.models import (
-    AnnotatedChunk,
-    Annotation,
-    ChunkSummary,
-    StatedRelation,
-    StatementType,
-    SubjectKind,
-)
+from kbkit import models
 from kbkit.stores.catalog import corpus, knowledge_bases, reading, subjects, workspace_schema
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.schema import chunks, documents
@@ -26,11 +19,11 @@ from kbkit.stores.catalog.workspace_schema import annotation_subjects, annotator
 from kbkit.text import subject_key
 
 _FIELDS = {
-    SubjectKind.DOMAIN: "domains",
-    SubjectKind.ENTITY: "entities",
-    SubjectKind.PROBLEM: "problems",
-    SubjectKind.RESOLUTION: "resolutions",
-    SubjectKind.CONTEXT: "contexts",
+    models.SubjectKind.DOMAIN: "domains",
+    models.SubjectKind.ENTITY: "entities",
+    models.SubjectKind.PROBLEM: "problems",
+    models.SubjectKind.RESOLUTION: "resolutions",
+    models.SubjectKind.CONTEXT: "contexts",
 }
 _PLAIN = ("start", "end", "normalized_text", "confidence", "annotator")
 _AT_ONCE = 5_000
@@ -56,7 +49,7 @@ def iter_texts(transaction: Transaction, kb_id: str, annotator: str) -> Iterator
 
 
 def put(
-    transaction: Transaction, kb_id: str, annotations: Mapping[int, Sequence[Annotation]]
+    transaction: Transaction, kb_id: str, annotations: Mapping[int, Sequence[models.Annotation]]
 ) -> int:
     existing = sorted(transaction.existing(chunks.c.seq, annotations))
     remove(transaction, existing)
@@ -78,7 +71,7 @@ def put(
 
 def summaries(
     transaction: Transaction, chunk_ids: Sequence[str], limit: int = 3
-) -> dict[str, ChunkSummary]:
+) -> dict[str, models.ChunkSummary]:
     links, names = annotation_subjects.c, workspace_schema.subjects.c
     query = sa.select(chunks.c.id, chunks.c.seq, _rows.c.frame)
     query = query.join(_rows, _rows.c.chunk_seq == chunks.c.seq).where(_rows.c.position == 0)
@@ -87,7 +80,8 @@ def summaries(
         sa.select(links.chunk_seq, names.id, names.name)
         .join(workspace_schema.subjects, names.id == links.subject_id)
         .where(
-            links.chunk_seq.in_([row.seq for row in frames]), names.kind == SubjectKind.ENTITY.value
+            links.chunk_seq.in_([row.seq for row in frames]),
+            names.kind == models.SubjectKind.ENTITY.value,
         )
         .distinct()
     ).all()
@@ -95,8 +89,8 @@ def summaries(
     counts = subjects.chunk_counts(transaction, is_mention)
     rarest = sorted(entities, key=lambda row: (counts[row.id], row.name))
     return {
-        row.id: ChunkSummary(
-            StatementType(row.frame) if row.frame else None,
+        row.id: models.ChunkSummary(
+            models.StatementType(row.frame) if row.frame else None,
             tuple([each.name for each in rarest if each.chunk_seq == row.seq][:limit]),
         )
         for row in frames
@@ -117,9 +111,9 @@ def remove_of_documents(transaction: Transaction, document_ids: Collection[str])
 
 def annotations_of(
     transaction: Transaction, seqs: Sequence[int]
-) -> dict[int, tuple[Annotation, ...]]:
+) -> dict[int, tuple[models.Annotation, ...]]:
     """Return the annotations of chunks by ``seq``, in order."""
-    by_chunk: dict[int, tuple[Annotation, ...]] = {}
+    by_chunk: dict[int, tuple[models.Annotation, ...]] = {}
     names = _names(transaction, seqs)
     query = sa.select(*_rows.c, chunks.c.text).join(chunks, chunks.c.seq == _rows.c.chunk_seq)
     query = query.where(transaction.is_in(_rows.c.chunk_seq, seqs))
@@ -129,20 +123,22 @@ def annotations_of(
     return by_chunk
 
 
-def stated_relations(transaction: Transaction, kb_id: str) -> dict[int, list[StatedRelation]]:
+def stated_relations(
+    transaction: Transaction, kb_id: str
+) -> dict[int, list[models.StatedRelation]]:
     query = sa.select(_rows.c.chunk_seq, _rows.c.relations).where(
         _rows.c.kb_id == kb_id, _rows.c.relations != ""
     )
-    by_chunk: dict[int, list[StatedRelation]] = {}
+    by_chunk: dict[int, list[models.StatedRelation]] = {}
     for row in transaction.execute(query.order_by(_rows.c.chunk_seq, _rows.c.position)):
-        relations = (StatedRelation(*each) for each in json.loads(row.relations))
+        relations = (models.StatedRelation(*each) for each in json.loads(row.relations))
         by_chunk.setdefault(row.chunk_seq, []).extend(relations)
     return by_chunk
 
 
 def iter_all(
     transaction: Transaction, kb_id: str, *, after: tuple[str, int] = ("", -1)
-) -> Iterator[AnnotatedChunk]:
+) -> Iterator[models.AnnotatedChunk]:
     """Iterate over annotated chunks by document URI and position."""
     query = (
         sa.select(chunks.c.seq)
@@ -159,7 +155,7 @@ def iter_all(
         for seq in part:
             if seq in by_chunk and seq in passages:
                 chunk, document = passages[seq]
-                yield AnnotatedChunk(
+                yield models.AnnotatedChunk(
                     chunk_id=chunk.id,
                     title=document.title,
                     uri=document.uri,
@@ -173,16 +169,16 @@ def count(transaction: Transaction, kb_id: str) -> int:
     return transaction.count(_rows, _rows.c.kb_id == kb_id)
 
 
-def statement_type_counts(transaction: Transaction, kb_id: str) -> dict[StatementType, int]:
+def statement_type_counts(transaction: Transaction, kb_id: str) -> dict[models.StatementType, int]:
     """Count annotations by statement type, most frequent first."""
     frame, number = _rows.c.frame, sa.func.count()
     query = sa.select(frame, number).where(_rows.c.kb_id == kb_id, frame != "").group_by(frame)
     rows = transaction.execute(query.order_by(number.desc(), frame))
-    return {StatementType(name): int(count) for name, count in rows}
+    return {models.StatementType(name): int(count) for name, count in rows}
 
 
 def seqs_with_frame(
-    transaction: Transaction, kb_id: str, frames: Collection[StatementType]
+    transaction: Transaction, kb_id: str, frames: Collection[models.StatementType]
 ) -> list[int]:
     query = sa.select(_rows.c.chunk_seq).where(
         _rows.c.kb_id == kb_id, _rows.c.frame.in_([frame.value for frame in frames])
@@ -195,7 +191,7 @@ def _lacks(kb_id: str, annotator: str) -> sa.ColumnElement[bool]:
     return sa.and_(chunks.c.kb_id == kb_id, ~has)
 
 
-def _values(annotation: Annotation) -> dict[str, Any]:
+def _values(annotation: models.Annotation) -> dict[str, Any]:
     relations = [[each.source, each.name, each.target] for each in annotation.relations]
     return {
         **{name: getattr(annotation, name) for name in _PLAIN},
@@ -204,7 +200,7 @@ def _values(annotation: Annotation) -> dict[str, Any]:
     }
 
 
-def _subjects_of(annotation: Annotation) -> Iterator[tuple[str, SubjectName]]:
+def _subjects_of(annotation: models.Annotation) -> Iterator[tuple[str, SubjectName]]:
     for kind, field in _FIELDS.items():
         for name in getattr(annotation, field):
             if key := subject_key(kind, name):
@@ -226,13 +222,13 @@ def _names(
     return names_of
 
 
-def _annotation(row: Any, names: Mapping[str, Sequence[str]]) -> Annotation:
+def _annotation(row: Any, names: Mapping[str, Sequence[str]]) -> models.Annotation:
     values: dict[str, Any] = {name: getattr(row, name) for name in _PLAIN}
     values |= {field: tuple(names.get(kind.value, ())) for kind, field in _FIELDS.items()}
-    return Annotation(
+    return models.Annotation(
         text=row.text[row.start : row.end],
-        frame=StatementType(row.frame) if row.frame else None,
-        relations=tuple(StatedRelation(*each) for each in json.loads(row.relations or "[]")),
+        frame=models.StatementType(row.frame) if row.frame else None,
+        relations=tuple(models.StatedRelation(*each) for each in json.loads(row.relations or "[]")),
         **values,
     )
 
