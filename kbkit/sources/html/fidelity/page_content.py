@@ -215,6 +215,7 @@ class PageContent:
         return next(part for part in parts if part in self._page.spans)
 
     def is_boilerplate(self, element: Element) -> bool:
+        """Whether the page's text of an element is boilerplate only."""
         runs = self._page.spans.get(element, ())
         return {run.state for run in runs} == {State.BOILERPLATE}
 
