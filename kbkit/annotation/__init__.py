@@ -139,8 +139,7 @@ def annotator_of(spec: AnyAnnotation, database: Database, kb_id: str) -> Annotat
     if isinstance(spec, NoAnnotation):
         return None
     if isinstance(spec, PluginAnnotation):
-        plugin: Annotator = make(ANNOTATORS, spec.name, spec.options, ("fingerprint", "annotate"))
-        return plugin
+        return make(ANNOTATORS, spec.name, spec.options, ("fingerprint", "annotate"))
     if isinstance(spec, LlmAnnotation):
         from kbkit.annotation.language_model import LlmAnnotator
         from kbkit.runtime.language_models import open_llm

@@ -177,8 +177,7 @@ class _Base:
             try:
                 request = advance()
             except StopIteration as end:
-                result: T = end.value
-                return result
+                return end.value
             try:
                 advance = partial(steps.send, await self.attempt(request))
             except KbkitError as error:  # the generator may handle it
@@ -201,7 +200,7 @@ class _Base:
         content, headers = request.content, dict(request.headers)
         if request.json is not None:
             content, headers["Content-Type"] = _json(request.json), "application/json"
-        built: httpx.Request = self._client.build_request(
+        return self._client.build_request(
             request.method,
             request.path,
             params=request.parameters,
@@ -210,7 +209,6 @@ class _Base:
             headers=headers,
             timeout=request.timeout or httpx.USE_CLIENT_DEFAULT,
         )
-        return built
 
     def _wait(self, request: Request[Any], attempt: int, outcome: _Outcome) -> float | None:
         response = outcome if isinstance(outcome, httpx.Response) else None
@@ -249,8 +247,7 @@ class Transport(_Base):
         time.sleep(seconds)
 
     async def _answer(self, request: httpx.Request) -> httpx.Response:
-        response: httpx.Response = self._client.send(request)
-        return response
+        return self._client.send(request)
 
     def close(self) -> None:
         self._client.close()
@@ -261,8 +258,7 @@ def _finish(coroutine: Coroutine[Any, Any, T]) -> T:
     try:
         coroutine.send(None)
     except StopIteration as end:
-        result: T = end.value
-        return result
+        return end.value
     raise RuntimeError("a coroutine of the blocking client was suspended")
 
 
@@ -273,8 +269,7 @@ class AsyncTransport(_Base):
     _sleep = staticmethod(asyncio.sleep)
 
     async def _answer(self, request: httpx.Request) -> httpx.Response:
-        response: httpx.Response = await self._client.send(request)
-        return response
+        return await self._client.send(request)
 
     async def close(self) -> None:
         await self._client.aclose()

@@ -156,8 +156,7 @@ def call(
 
 def send(request: Request[T]) -> Steps[T]:
     """Send one request, as a step of others."""
-    result: T = yield request
-    return result
+    return (yield request)
 
 
 _NOT_SENT = frozenset({"self", "base", "on_progress", "stop"})

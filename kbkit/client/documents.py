@@ -48,8 +48,7 @@ class CollectionCalls(Generic[T]):
         """Return all items as a DataFrame."""
         from kbkit import frames
 
-        frame: pd.DataFrame = getattr(frames, f"{self._noun}_frame")((yield from self._rows()))
-        return frame
+        return getattr(frames, f"{self._noun}_frame")((yield from self._rows()))
 
     def __repr__(self) -> str:
         return f"<{self._noun} of {self._base.name!r}>"
@@ -66,8 +65,7 @@ class RemoteList(CollectionCalls[T], Blocking):
             request = declared.next_page(request, part)
 
     def __len__(self) -> int:
-        count: int = self._count()
-        return count
+        return self._count()
 
     def _repr_html_(self) -> str:
         from kbkit.frames import collection_html
@@ -83,8 +81,7 @@ class RemoteCollection(RemoteList[T]):
     """Call that returns an item by id, or raises `NotFoundError`."""
 
     def __getitem__(self, key: Any) -> T:
-        value: T = self._find(key)
-        return value
+        return self._find(key)
 
     def __contains__(self, key: object) -> bool:
         try:
@@ -105,8 +102,7 @@ class AsyncList(CollectionCalls[T], Awaited):
             request = declared.next_page(request, part)
 
     def count(self) -> Awaitable[int]:
-        count: Awaitable[int] = self._count()
-        return count
+        return self._count()
 
 
 class AsyncCollection(AsyncList[T]):
@@ -116,8 +112,7 @@ class AsyncCollection(AsyncList[T]):
     """Call that returns an item by id, or raises `NotFoundError`."""
 
     def get(self, key: Any) -> Awaitable[T]:
-        value: Awaitable[T] = self._find(key)
-        return value
+        return self._find(key)
 
 
 _DOCUMENT = f"{declared.KNOWLEDGE}/documents/{{document}}?kb={{self._base.name}}"

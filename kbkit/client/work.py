@@ -67,8 +67,7 @@ def run_job(
     reader = partial(_read_work, read)
     job: Any = yield replace(request, json=body, headers=headers, read=reader)
     if not isinstance(job, Job):
-        result: T = job
-        return result
+        return job
     path, shown, cancelled = url("/api/jobs/{}", job.id), None, False
     while not job.state.ended:
         if stop is not None and not cancelled and stop():

@@ -57,8 +57,7 @@ class WorkspaceCalls(calls.RemoteObject, ABC, Generic[K]):
     @property
     def url(self) -> str:
         """Address of the server."""
-        address: str = self._transport.url
-        return address
+        return self._transport.url
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.url!r}>"

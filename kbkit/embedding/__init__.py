@@ -90,8 +90,7 @@ def open_embedder(spec: recipes.ModelEmbedding, *, base: Path = Path()) -> Embed
         from kbkit.runtime.plugins import EMBEDDERS, make
 
         parts = ("fingerprint", "dimensions", "embed_passages", "embed_query")
-        plugin: Embedder = make(EMBEDDERS, spec.name, spec.options, parts)
-        return plugin
+        return make(EMBEDDERS, spec.name, spec.options, parts)
     from kbkit.embedding.llamaindex import LlamaIndexEmbedder
 
     return LlamaIndexEmbedder(spec)

@@ -33,8 +33,7 @@ def decode_shard(data: bytes) -> dict[str, Any]:
     text = data.decode()
     if not text.startswith(_START) or not text.endswith(_END):
         raise ValueError("not a shard")
-    values: dict[str, Any] = json.loads(text[len(_START) : -len(_END)])
-    return values
+    return json.loads(text[len(_START) : -len(_END)])
 
 
 def encode_varints(numbers: ArrayLike) -> str:

@@ -209,8 +209,7 @@ class CandidateCache:
         places = np.arange(len(best)) - starts[queries]
         top = places < DEPTH
         discounted = self.gains[best[top]] * _DISCOUNTS[places[top]]
-        figures: Values = np.bincount(queries[top], discounted, len(self.ideal)) / self.ideal
-        return figures
+        return np.bincount(queries[top], discounted, len(self.ideal)) / self.ideal
 
 
 def _normalised(columns: dict[str, Values]) -> dict[str, Values]:

@@ -60,8 +60,7 @@ class Handle:
         cached = self._read.get(query)
         if cached is None or cached[0] != changes:
             cached = self._read[query] = changes, self.look_up(query)
-        value: _T = cached[1]
-        return value
+        return cached[1]
 
     def look_up(
         self,

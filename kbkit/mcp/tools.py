@@ -188,7 +188,7 @@ class Tools:
 
 def page_type(name: str, row: type) -> type:
     """Return the type of a page of a list."""
-    return TypedDict("Listed", {"note": str, name: list[row], "next_cursor": str})  # type: ignore[no-any-return, operator, valid-type]
+    return TypedDict("Listed", {"note": str, name: list[row], "next_cursor": str})  # type: ignore[operator, valid-type]
 
 
 def _without_titles(schema: Any) -> Any:

@@ -257,8 +257,7 @@ class Hit:
         snippet, words = values["snippet"], unquote(values["url"].partition(_FRAGMENT)[2])
         chunk = {**values, "id": values["chunk_id"]}
         data = {**values, "chunk": chunk, "cut": lambda: snippet, "opening": lambda: words}
-        hit: Self = adapter(cast("Any", cls)).validate_python(data)
-        return hit
+        return adapter(cast("Any", cls)).validate_python(data)
 
 
 @dataclass(frozen=True, slots=True)

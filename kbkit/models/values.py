@@ -183,8 +183,7 @@ def from_dict(kind: type[T], data: Any) -> T:
     parse = getattr(kind, "from_dict", None)
     if parse is None:
         parse = adapter(cast("Hashable", kind)).validate_python
-    value: T = parse(data)
-    return value
+    return parse(data)
 
 
 @cache

@@ -193,8 +193,7 @@ AnyTarget: TypeAlias = "Workspace | RemoteWorkspace | KnowledgeBase | RemoteKnow
 
 
 def home_of(target: AnyTarget) -> Home:
-    home: Home = target.path if is_local(target) else target.url  # type: ignore[union-attr]
-    return home
+    return target.path if is_local(target) else target.url  # type: ignore[union-attr]
 
 
 def is_local(target: object) -> bool:

@@ -285,8 +285,7 @@ class EvalPanel(JobPanel):
     def wait(self, timeout: float | None = None) -> Evaluation | None:
         """Wait up to ``timeout`` seconds until the work is done; return the comparison if any."""
         self._join(timeout)
-        evaluation: Evaluation | None = self.evaluation
-        return evaluation
+        return self.evaluation
 
     # Work in the thread
 

@@ -254,8 +254,7 @@ class IngestPanel(JobPanel):
     def wait(self, timeout: float | None = None) -> IngestReport | None:
         """Wait up to ``timeout`` seconds until the work is done; return the report if any."""
         self._join(timeout)
-        report: IngestReport | None = None if self.running else self.report
-        return report
+        return None if self.running else self.report
 
     # Controls
 

@@ -96,8 +96,7 @@ class SearchPanel(ResultsPanel):
         Raises:
             ConfigError: A condition is unknown, or its value cannot be one.
         """
-        filters: Filters = self.filter_box.value
-        return filters
+        return self.filter_box.value
 
     @filters.setter
     def filters(self, conditions: Filters | Mapping[str, Any] | None) -> None:
@@ -112,8 +111,7 @@ class SearchPanel(ResultsPanel):
         with self._muted:
             self.query_box.value = query
         self.refresh()
-        hits: Hits = self.hits
-        return hits
+        return self.hits
 
     def refresh(self) -> None:
         """Search again, to show changes."""

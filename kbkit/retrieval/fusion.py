@@ -218,10 +218,7 @@ def discounts(
 ) -> Scores:
     """Return factors for further hits of a document and near duplicates, shape ``(n,)``."""
     further = np.maximum(_ranks_within(total, documents) - per_document + 1, 0)
-    result: Scores = np.power(_REPEAT_DISCOUNT, further) * np.where(
-        duplicates, _DUPLICATE_DISCOUNT, 1.0
-    )
-    return result
+    return np.power(_REPEAT_DISCOUNT, further) * np.where(duplicates, _DUPLICATE_DISCOUNT, 1.0)
 
 
 def near_duplicates(vectors: NDArray[np.float32], threshold: float) -> NDArray[np.bool_]:

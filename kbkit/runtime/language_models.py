@@ -118,8 +118,7 @@ def json_object(answer: str, longest: int) -> Mapping[str, Any]:
         value, _ = json.JSONDecoder().raw_decode(answer, answer.index("{"))
     except (ValueError, RecursionError):
         raise AnswerError(f"answered without JSON: {plain(answer)[:80]!r}") from None
-    result: Mapping[str, Any] = value
-    return result
+    return value
 
 
 def plain_line(text: str, length: int) -> str:

@@ -65,8 +65,7 @@ def check_json(name: str, value: Any) -> Any:
 def check_properties(value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise ConfigError(f"properties={value!r}: give a mapping of names to JSON values")
-    values: dict[str, Any] = check_json("properties", dict(value))
-    return values
+    return check_json("properties", dict(value))
 
 
 def is_share(value: Any) -> bool:

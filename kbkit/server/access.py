@@ -26,8 +26,7 @@ _bearer = HTTPBearer(
 
 
 async def _caller(request: Request) -> AccessCaller:
-    caller: AccessCaller = getattr(request.state, "caller", ALL)
-    return caller
+    return getattr(request.state, "caller", ALL)
 
 
 async def _check(

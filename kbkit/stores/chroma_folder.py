@@ -152,8 +152,7 @@ class ChromaStore(ChromaCollections):
 @lru_cache(maxsize=1)
 def _settings() -> Settings:
     chromadb = import_chromadb()
-    settings: Settings = chromadb.config.Settings(anonymized_telemetry=False, is_persistent=True)
-    return settings
+    return chromadb.config.Settings(anonymized_telemetry=False, is_persistent=True)
 
 
 # refused: a collection is missing, exists already, or has other dimensions

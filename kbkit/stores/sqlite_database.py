@@ -176,8 +176,7 @@ class SqliteDatabase(database.Database):
                     self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
                 )
             # changes with commits of other connections only; this one commits nothing
-            number: int = self._watcher.execute("PRAGMA data_version").fetchone()[0]
-            return number
+            return self._watcher.execute("PRAGMA data_version").fetchone()[0]
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
         return self.look_up(reading.get_chunks, seqs)

@@ -37,8 +37,7 @@ _HEADER = "# Written by kbkit; edit it and remove this line, and kbkit will not 
 
 
 def theme() -> dict[str, Any]:
-    values: dict[str, Any] = yaml.safe_load(asset("theme.yml"))
-    return values
+    return yaml.safe_load(asset("theme.yml"))
 
 
 def write_project(folder: Path, info: KnowledgeBaseInfo, site: SiteSpec) -> Path:

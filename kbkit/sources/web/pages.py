@@ -136,8 +136,7 @@ class ClusterFetcher(Fetcher):
         future = self._pool.submit(task)
         while not self._stop():
             with suppress(TimeoutError):
-                response: Response = future.result(_POLL)
-                return response
+                return future.result(_POLL)
         return Response(url, Outcome.FAILED, "stopped")
 
 

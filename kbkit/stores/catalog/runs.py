@@ -246,8 +246,7 @@ def unknown_job(job_id: str) -> NotFoundError:
 
 def arguments_of(transaction: Transaction, job_id: str) -> Mapping[str, Any]:
     query = sa.select(jobs.c.arguments).where(jobs.c.id == job_id)
-    arguments: Mapping[str, Any] = transaction.execute(query).scalar_one()
-    return arguments
+    return transaction.execute(query).scalar_one()
 
 
 def list_jobs(transaction: Transaction, *, ended: bool | None = None) -> list[Job]:

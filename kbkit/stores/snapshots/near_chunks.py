@@ -164,5 +164,4 @@ def _sum_vectors(part: SummaryPart) -> tuple[NDArray[np.bool_], NDArray[np.float
     if "summed" not in part.cache:
         total = part.vectors.sum(axis=0, dtype=np.float64)
         part.cache["summed"] = part.vectors.any(axis=1), total
-    summed: tuple[NDArray[np.bool_], NDArray[np.float64]] = part.cache["summed"]
-    return summed
+    return part.cache["summed"]

@@ -191,8 +191,7 @@ class SummaryPart:
 
     @property
     def file(self) -> Path | None:
-        file: Path | None = self.cache.get("file")
-        return file
+        return self.cache.get("file")
 
 
 _ARRAYS = ("seqs", "owners", "lengths", "headings", "vectors", "starts", "rows", "counts")
