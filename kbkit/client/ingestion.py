@@ -131,8 +131,8 @@ class IngestionCalls:
             try:
                 for part in batches(spec.model_dump(mode="json"), Path(base)):
                     failed = tuple(models.Problem(*each) for each in part.left_out)
-                    reports.append(models.IngestReport(failed=failed))
-                    if part.files:
+                    reports.append(models.IngestReport(failed=failed, interrupted=stop()))
+                    if part.files and not reports[-1].interrupted:
                         reports.append((yield from run(_upload(self.name, part))))
             except errors.SourceError as error:
                 problem = models.Problem(str(getattr(spec, "path", "")), str(error))

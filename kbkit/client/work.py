@@ -62,10 +62,12 @@ def run_job(
 
     ``read`` parses the JSON of the result, and ``None`` of work that was stopped without one.
     """
-    body = None if request.files else {**(request.json or {}), "wait": on_progress is None}
+    wait = on_progress is None
+    body = None if request.files else {**(request.json or {}), "wait": wait}
+    files = request.files and [*request.files, ("wait", (None, json.dumps(wait)))]
     headers = {"Idempotency-Key": uuid4().hex, **request.headers}
     reader = partial(_read_work, read)
-    job: Any = yield replace(request, json=body, headers=headers, read=reader)
+    job: Any = yield replace(request, json=body, files=files, headers=headers, read=reader)
     if not isinstance(job, Job):
         return job
     path, shown, cancelled = url("/api/jobs/{}", job.id), None, False

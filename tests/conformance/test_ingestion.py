@@ -47,7 +47,7 @@ def test_files_of_this_machine_are_read(kb, folder):
         remember=False,
         on_progress=progress.append,
     )
-    assert report.new == 2
+    assert (report.new, progress[-1].done) == (2, 2)
     uris = [one.uri for one in kb.documents.list()]
     assert uris == ["docs/deep/milk.md", "docs/tea.md"]
     assert kb.documents["docs/tea.md"].tags == ("mine",)
@@ -62,6 +62,12 @@ def test_files_of_this_machine_are_read(kb, folder):
     assert "no such file or folder" in missing.failed[0].reason
     for document in kb.documents.list():
         kb.documents.delete(document.id)
+
+
+def test_reading_of_files_can_be_stopped(kb, folder):
+    files = {"type": "files", "path": "docs"}
+    report = kb.ingest(files, base=folder, remember=False, stop=lambda: True)
+    assert (report.interrupted, report.new) == (True, 0)
 
 
 def test_file_of_unknown_format_is_skipped(kb, folder):
