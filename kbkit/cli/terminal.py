@@ -35,7 +35,7 @@ _PIPED_WIDTH = 10_000
 
 
 class Verbosity:
-    """What is printed, by level: -1 errors only, 0 results, 1 every step."""
+    """Hold the amount of output: -1 errors only, 0 results, 1 every step."""
 
     level = 0
 
