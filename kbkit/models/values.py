@@ -251,8 +251,8 @@ def check_match(what: str, expected: str | None, version: str) -> None:
     """Raise `VersionConflictError` if something has another version than expected."""
     if expected is not None and expected != version:
         raise VersionConflictError(
-            f"{what}: was changed since you read it; read it again, and change that "
-            f"(if_match={expected[:80]!r}, and its version is {version!r} now)"
+            f"{what}: was changed since you read it; read it again and repeat your change "
+            f"(expected version {expected[:80]!r}, current version {version!r})"
         )
 
 

@@ -153,7 +153,7 @@ def check_unchanged(
         who = f" by {by}" if by else ""
         when = f" at {changed:%Y-%m-%d %H:%M:%S} UTC" if changed else ""
         raise VersionConflictError(
-            f"{what!r} was changed{who}{when}, after you looked at it; look at it again, and "
+            f"{what!r} was changed{who}{when}, after you read it; read it again and "
             "repeat your change"
         )
 
