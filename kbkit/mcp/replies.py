@@ -10,7 +10,6 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-from kbkit.embedding.static import count_tokens
 from kbkit.errors import ConfigError, KbkitError
 from kbkit.mcp import MIN_TOKENS
 from kbkit.models.values import quotation_mark
@@ -62,6 +61,8 @@ class Budget:
 
 def size(text: str, values: Any = None) -> int:
     """Count the tokens of a text and of values as JSON, with separators."""
+    from kbkit.embedding.static import count_tokens  # numpy would delay the list of tools
+
     tokens = count_tokens(text) + _SEPARATOR_TOKENS
     if values is not None:
         tokens += count_tokens(json.dumps(values, ensure_ascii=False)) + _SEPARATOR_TOKENS

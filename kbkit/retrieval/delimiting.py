@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import takewhile
 
-from kbkit.embedding.static import count_tokens
 from kbkit.models import Chunk, Citation, Hit, Hits
 from kbkit.models.values import pluralize, quotation_mark
 
@@ -134,6 +133,8 @@ def cut_at(text: str, length: int) -> str:
 @lru_cache(maxsize=1024)  # similar questions have the same passages
 def count_line_tokens(text: str) -> int:
     """Count the tokens of a text at the start of a line; on its own, it has one more."""
+    from kbkit.embedding.static import count_tokens  # numpy would delay the list of MCP tools
+
     return count_tokens(f"\n{text}") - _BEGINNING
 
 
