@@ -32,9 +32,9 @@ _HEADING = re.compile(r"<(/?)h([1-6])(?=[\s/>])", re.IGNORECASE)
 # HTTP headers of a response that was saved whole
 HTTP_HEAD = re.compile(r"\A\s*(?:[A-Za-z][\w-]*:[^\n<]*\n)+\s*(?=<!doctype|<html)", re.IGNORECASE)
 # characters that lxml does not write, and their references
-_CONTROL = re.compile(
-    "[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff]"
-    r"|&#(?:0*(?:[1-8]|1[124-9]|2\d|3[01]|6553[45])(?!\d)"
+_CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff]")
+_CONTROL_REFERENCE = re.compile(
+    r"&#(?:0*(?:[1-8]|1[124-9]|2\d|3[01]|6553[45])(?!\d)"
     r"|x0*(?:[1-8bcef]|1[\da-f]|fff[ef])(?![\da-f]));?",
     re.IGNORECASE,
 )
@@ -42,7 +42,8 @@ _CONTROL = re.compile(
 
 def parse(text: str) -> Element | None:
     """Parse a page as leniently as browsers do; return ``None`` if it is not HTML."""
-    data = _close_headings(_CONTROL.sub("", text.replace("\f", " "))).encode("utf-8", "replace")
+    text = _CONTROL_REFERENCE.sub("", _CONTROL.sub("", text.replace("\f", " ")))
+    data = _close_headings(text).encode("utf-8", "replace")
     # lxml.html is slower: it calls Python for each element
     parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
     try:

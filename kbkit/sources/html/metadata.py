@@ -276,6 +276,7 @@ _FEET = 20
 _SEVERAL = 3  # maximum licenses named
 _LICENSE = frozenset({"license", "licence", "dcterms.license", "dc.license"})
 _FOOT_TAGS = ("footer", "div", "section", "p", "small", "address", "span", "td")
+_FOOT_NAMES = re.compile("footer|copyright|contentinfo")
 _NOT_OF_PAGE = frozenset({"figure", "main", "article"})
 _NOTICE = re.compile(
     r"(?:©|\(c\)|\bcopyright\b).*?"
@@ -358,8 +359,7 @@ def _feet(root: Element) -> Iterator[Element]:
     """Yield the outermost small footers of a page, except those of articles."""
     yielded: set[Element] = set()
     for element in root.iter(*_FOOT_TAGS):
-        names = " ".join(map(str, map(element.get, ("class", "id", "role"))))
-        if element.tag != "footer" and not re.search("footer|copyright| contentinfo$", names):
+        if element.tag != "footer" and not _FOOT_NAMES.search(" ".join(element.values())):
             continue
         ancestors = set(element.iterancestors())
         if ancestors & yielded or _NOT_OF_PAGE & {part.tag for part in ancestors}:

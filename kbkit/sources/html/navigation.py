@@ -249,18 +249,18 @@ def contents(body: Element) -> list[Element]:
     lists: list[Element] = []
     ids: set[str] = set()
     heading: Element | None = None
+    below_title = False
     for element in body.iter("ul", "ol", "div", *HEADINGS):
         if element.tag in HEADINGS:
-            heading = element
+            heading, below_title = element, _is_title(element)
             continue
-        below_title = heading is not None and _is_title(heading)
         if heading is not None and not below_title:
             continue
         targets = {(link.get("href") or "").partition("#")[2] for link in element.iter("a")}
         previous = element.getprevious()
         label = previous is not None and _is_title(previous) and not (previous.tail or "").strip()
         least = 1 if label else html.SITE_LINKS
-        if len(targets) < least:
+        if len(targets) < least or "" in targets:
             continue
         ids = ids or {part.get("id") or part.get("name") or "" for part in body.iter()} - {""}
         if not targets <= ids or any(outer in lists for outer in element.iterancestors()):

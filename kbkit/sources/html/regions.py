@@ -126,9 +126,12 @@ def widen(region: Element, body: Element, common: Collection[int]) -> Element:
     return region
 
 
+_MAIN_ROLES = etree.XPath("descendant::*/@role[.='main']/..")
+
+
 def narrow(region: Element, common: Collection[int]) -> Element:
     """Return the page's declared main part, if the rest of its region is menus or shared."""
-    marked = region.xpath(".//main | .//*[@role='main']")
+    marked = list(region.iterdescendants("main")) or _MAIN_ROLES(region)
     if not marked or any(marked[0] not in child.iterancestors() for child in marked[1:]):
         return region
     inner = marked[0]

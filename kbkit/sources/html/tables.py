@@ -132,8 +132,8 @@ def flatten_names(region: Element) -> None:
     """Write terms without definitions that are alone in table cells as code, in place."""
     for terms in list(region.iter("dl")):
         names = [part for part in terms if part.tag == "dt"]
-        empty = len(names) == 1 and plain_text(terms) == plain_text(names[0])
-        if empty and next(terms.iterancestors("td", "th"), None) is not None:
+        is_alone = len(names) == 1 and next(terms.iterancestors("td", "th"), None) is not None
+        if is_alone and plain_text(terms) == plain_text(names[0]):
             terms.tag, names[0].tag = "span", "code"
 
 
@@ -250,14 +250,18 @@ def drop_icons(element: Element, title: str) -> None:
             drop_tree(icon)
 
 
+_TAB_LISTS = etree.XPath("descendant-or-self::*/@role[.='tablist']/..")
 _LEVELS = 3  # ancestors of the labels that are searched for panels
 
 
 def label_tabs(body: Element) -> list[Element]:
     """Move the labels of tabs, found by roles or radio buttons, in place; return the new labels."""
     moved: list[Element] = []
+    tab_lists = _TAB_LISTS(body)
+    if not tab_lists and next(body.iter("label"), None) is None:
+        return moved
     by_id = {element.get("id"): element for element in body.iter() if element.get("id")}
-    for tabs in body.xpath("descendant-or-self::*[@role='tablist']"):
+    for tabs in tab_lists:
         labels = tabs.xpath("descendant-or-self::*[@role='tab']")
         panels = _controlled_panels(labels, by_id) or _beside(tabs, len(labels), by_role=True)
         moved += _move(labels, panels)
