@@ -1,4 +1,4 @@
-"""Progress and reports of ingests."""
+"""Progress and reports of ingests, and the work that they leave for models."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from kbkit.models.documents import DocumentInfo
-from kbkit.models.reports import Improvement
-from kbkit.models.values import Problem, Value, by_reason
+from kbkit.models.values import Problem, Value, by_reason, pluralize
 
 MAX_DOCUMENTS = 1_000
 """Maximum documents in a report."""
@@ -50,6 +49,126 @@ class Progress(Value):
             skipped=self.so_far.skipped[-_PROBLEMS:],
         )
         return replace(self, so_far=report)
+
+
+@dataclass(frozen=True, slots=True)
+class Improvement(Value):
+    """Work left for embedding models; static vectors serve searches until then.
+
+    Attributes:
+        summaries: Documents with a summary to embed.
+        chunks: Chunks to embed with the model of the recipe.
+        annotations: Chunks to annotate.
+        seconds: Estimated from a few texts; 0 if none were embedded.
+        megabytes: Size of the vectors in memory; 0 if not estimated.
+        running: Whether a process is doing it.
+    """
+
+    summaries: int = 0
+    chunks: int = 0
+    seconds: float = 0.0
+    megabytes: float = 0.0
+    running: bool = False
+    annotations: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.summaries or self.chunks or self.annotations)
+
+    def __str__(self) -> str:
+        counts = ((self.summaries, "summary"), (self.chunks, "chunk"))
+        amounts = [pluralize(number, noun) for number, noun in counts if number]
+        if self.annotations:
+            amounts.append(f"annotations of {pluralize(self.annotations, 'chunk')}")
+        parts = [" and ".join(amounts) or "nothing"]
+        if self.seconds:
+            minutes = self.seconds / 60
+            parts.append(
+                f"about {minutes:.0f} minutes"
+                if minutes >= 2
+                else f"about {max(1, round(self.seconds))} s"
+            )
+        if self.megabytes:
+            parts.append(f"{self.megabytes:,.0f} MB")
+        return ", ".join(parts)
+
+
+class _Estimate(Value):
+    __slots__ = ()
+    model: str
+    characters: int
+    input_tokens: int
+    output_tokens: int
+
+    def price(self, input_price: float, output_price: float) -> float:
+        """Estimate the cost of what is left, by prices of a million tokens."""
+        return (self.input_tokens * input_price + self.output_tokens * output_price) / 1e6
+
+    def _describe(self, left: str, most: str = "") -> str:
+        return (
+            f"{left} for {self.model}: {self.characters:,} characters, about "
+            f"{self.input_tokens:,} tokens in and {most}{self.output_tokens:,} out"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion(_Estimate):
+    """Documents described by a language model, and documents left.
+
+    Attributes:
+        documents: Documents left; one request each.
+        characters: Characters to send, instructions included.
+        input_tokens: Estimated as a fourth of the characters, as in English.
+        output_tokens: Estimated maximum.
+        written: Documents described in this run.
+        failed: Documents that failed in this run, with the reason; their summaries are unchanged.
+    """
+
+    model: str
+    documents: int = 0
+    characters: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    written: int = 0
+    failed: tuple[Problem, ...] = ()
+
+    def __str__(self) -> str:
+        if not self.documents:
+            return f"nothing is left for {self.model}"
+        return self._describe(pluralize(self.documents), "at most ")
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationReport(_Estimate):
+    """Chunks annotated in this run, and chunks left for a language model.
+
+    All but the first two are 0 if rules annotate.
+
+    Attributes:
+        annotated: Chunks annotated in this run.
+        chunks: Chunks left for the model.
+        characters: Characters to send, instructions included.
+        input_tokens: Estimated as a fourth of the characters, as in English.
+        output_tokens: Estimated.
+        used_input_tokens: Tokens sent in this run, as reported by the model or estimated.
+        used_output_tokens: Tokens received in this run, as reported or estimated.
+        failed: Chunks that failed in this run, with the reason; they have no annotations.
+    """
+
+    annotated: int
+    model: str
+    chunks: int = 0
+    characters: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    requests: int = 0
+    used_input_tokens: int = 0
+    used_output_tokens: int = 0
+    failed: tuple[Problem, ...] = ()
+
+    def __str__(self) -> str:
+        if not self.chunks:
+            return f"nothing is left for {self.model}"
+        return self._describe(pluralize(self.chunks, "chunk"))
 
 
 @dataclass(frozen=True, slots=True)
