@@ -17,7 +17,8 @@ from kbkit.errors import EmbedderError
 from kbkit.export import index_terms
 from kbkit.export.facts import Manifest
 from kbkit.models import Chunk, DocumentState, RatingTotal, StatementType
-from kbkit.models.values import disambiguate, plain
+from kbkit.models.documents import disambiguate
+from kbkit.models.values import plain
 from kbkit.recipes import NameSpec
 from kbkit.retrieval.fusion import rating_prior
 from kbkit.stores.catalog import corpus, knowledge_bases, ratings, reading, summaries

@@ -1,4 +1,4 @@
-"""Documents and chunks."""
+"""Documents and chunks, and distinct titles."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
+from urllib.parse import unquote
 
 from kbkit.errors import ConfigError
-from kbkit.models.values import Value, plain, valid, valid_values
+from kbkit.models.values import Value, plain, shared_length, valid, valid_values
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 """Any JSON value."""
@@ -354,3 +355,29 @@ def variable(value: object) -> str:
 
 def variables(arguments: Mapping[str, Any]) -> list[str]:
     return sorted({name for value in arguments.values() if (name := variable(value))})
+
+
+_SEPARATORS = re.compile(r"[/?#]")
+_SUFFIX = re.compile(r"(?:/?(?:index|README))?\.[A-Za-z]{1,5}$|/$")
+_PLACE_LENGTH = 40  # maximum characters of a path added to a title
+
+
+def disambiguate(titles: Mapping[str, str]) -> dict[str, str]:
+    """Return titles by URI, equal ones with the part of the path that differs.
+
+    ``Overview`` of ``/install/`` and of ``/api/`` become ``Overview (install)`` and ``Overview
+    (api)``.
+    """
+    uris_of_title: dict[str, list[str]] = {}
+    for uri, title in titles.items():
+        uris_of_title.setdefault(title.casefold(), []).append(uri)
+    labels = dict(titles)
+    for uris in uris_of_title.values():
+        paths = [_SEPARATORS.split(unquote(_SUFFIX.sub("", uri))) for uri in uris]
+        prefix = shared_length(paths)
+        suffix = shared_length([path[prefix:][::-1] for path in paths])
+        for uri, path in zip(uris, paths, strict=True):
+            place = plain("/".join(filter(None, path[prefix : len(path) - suffix])))
+            if place and len(uris) > 1:
+                labels[uri] += f" ({place[:_PLACE_LENGTH]})"
+    return labels

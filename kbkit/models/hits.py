@@ -15,8 +15,8 @@ from urllib.parse import quote, unquote
 from typing_extensions import TypedDict
 
 from kbkit.extras import whole
-from kbkit.models.documents import Chunk, DocumentState, DocumentType
-from kbkit.models.values import Several, Value, adapter, disambiguate, plain, plain_lines, pluralize
+from kbkit.models.documents import Chunk, DocumentState, DocumentType, disambiguate
+from kbkit.models.values import Several, Value, adapter, plain, plain_lines, pluralize
 
 if TYPE_CHECKING:
     import pandas as pd

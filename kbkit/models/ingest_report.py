@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from kbkit.models.documents import DocumentInfo
-from kbkit.models.values import Problem, Value, by_reason, pluralize
+from kbkit.models.values import Problem, Value, pluralize
 
 MAX_DOCUMENTS = 1_000
 """Maximum documents in a report."""
@@ -228,7 +228,7 @@ class IngestReport(Value):
         ]
         kinds = (("failed", self.failed), ("skipped", self.skipped), ("note", self.notes))
         for label, problems in kinds:
-            lines += ((label, line) for line in by_reason(problems))
+            lines += ((label, line) for line in _by_reason(problems))
         if self.fidelity:
             lines.append(("read", _fidelity_line(self.fidelity)))
         lines += [("warning", f"poorly read: {warning}") for warning in self.warnings]
@@ -251,6 +251,16 @@ class ImportReport(Value):
     documents: tuple[DocumentInfo, ...]
     chunks: int
     report: IngestReport
+
+
+def _by_reason(problems: Iterable[Problem]) -> list[str]:
+    reasons: dict[str, list[str]] = {}
+    for problem in problems:
+        reasons.setdefault(problem.reason, []).append(problem.uri)
+    return [
+        first + (f" and {len(others):,} more" if others else "") + f": {reason}"
+        for reason, (first, *others) in reasons.items()
+    ]
 
 
 def seconds_line(seconds: Mapping[str, float]) -> str:

@@ -18,7 +18,6 @@ from itertools import takewhile
 from math import isfinite
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, get_type_hints, overload
-from urllib.parse import unquote
 
 from kbkit.errors import VersionConflictError
 
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _Item = TypeVar("_Item")
 
-_MAX_LENGTH = 300
-"""Maximum characters of a field shown to a person."""
+_MAX_LENGTH = 300  # characters of a field shown to a person
 
 
 class Value:
@@ -49,14 +47,20 @@ class Value:
 
     def lines(self) -> list[tuple[str, str]]:
         """Return labels and values for a person; empty ones are left out."""
-        pairs = (
-            (field.name.replace("_", " "), format_value(getattr(self, field.name)))
-            for field in fields(self)  # type: ignore[arg-type]
-        )
-        return [(label, _cut(text)) for label, text in pairs if text]
+        lines = []
+        for field in fields(self):  # type: ignore[arg-type]
+            if text := format_value(getattr(self, field.name)):
+                cut = text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…"
+                lines.append((field.name.replace("_", " "), cut))
+        return lines
 
     def _repr_html_(self) -> str:
-        return pairs_html(self.lines())
+        rows = (
+            f"<tr><th style='text-align:left'>{html.escape(label)}</th>"
+            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
+            for label, value in self.lines()
+        )
+        return f"<table>{''.join(rows)}</table>"
 
 
 class Several(Sequence[_Item]):
@@ -80,15 +84,6 @@ class Several(Sequence[_Item]):
         if isinstance(index, slice):
             return replace(self, **{self._items: items})  # type: ignore[type-var]
         return items
-
-
-def pairs_html(pairs: Iterable[tuple[str, str]]) -> str:
-    rows = (
-        f"<tr><th style='text-align:left'>{html.escape(label)}</th>"
-        f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
-        for label, value in pairs
-    )
-    return f"<table>{''.join(rows)}</table>"
 
 
 def format_value(value: Any) -> str:
@@ -145,10 +140,6 @@ def reword(message: str) -> str:
     return _SHOULD.sub("must ", message.removeprefix("Value error, "))
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…"
-
-
 def to_json(value: Any) -> Any:
     """Convert a value and its fields to JSON values."""
     if hasattr(value, "to_dict"):
@@ -171,18 +162,14 @@ def to_json(value: Any) -> Any:
 
 
 def from_dict(kind: type[T], data: Any) -> T:
-    """Make a value object from the output of its ``to_dict``, also after JSON.
+    """Make a value object of a class from the output of its ``to_dict``, also after JSON.
 
-    Args:
-        kind: Its class; may have its own ``from_dict``.
-        data: JSON values; unknown keys are ignored.
+    Unknown keys are ignored. A class may have its own ``from_dict``.
 
     Raises:
         pydantic.ValidationError: The values are invalid.
     """
-    parse = getattr(kind, "from_dict", None)
-    if parse is None:
-        parse = adapter(cast("Hashable", kind)).validate_python
+    parse = getattr(kind, "from_dict", None) or adapter(cast("Hashable", kind)).validate_python
     return parse(data)
 
 
@@ -200,18 +187,12 @@ def shape_of(kind: type) -> Any:
 
 
 def schema(kind: type) -> dict[str, Any]:
-    """Return the JSON schema of a value object's ``to_dict``.
-
-    Args:
-        kind: Its class: one of `kbkit.models`, or a report.
-    """
+    """Return the JSON schema of the ``to_dict`` of a class of `kbkit.models`, or of a report."""
     return adapter(shape_of(kind)).json_schema(mode="serialization")
 
 
-_MAX_NAME_LENGTH = 200
-"""Maximum characters of an unknown name to compare."""
-_MAX_NAMES = 20
-"""Maximum names in an error."""
+_MAX_NAME_LENGTH = 200  # characters of an unknown name to compare
+_MAX_NAMES = 20  # in an error
 _INVISIBLE_SET = r"\u061c\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f"
 _INVISIBLE = re.compile(f"[{_INVISIBLE_SET}]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -256,38 +237,9 @@ def check_match(what: str, expected: str | None, version: str) -> None:
         )
 
 
-_PLACE_LENGTH = 40
-"""Maximum characters of a path added to a title."""
-
-
-def disambiguate(titles: Mapping[str, str]) -> dict[str, str]:
-    """Return titles by URI, equal ones with the part of the path that differs.
-
-    ``Overview`` of ``/install/`` and of ``/api/`` become ``Overview (install)`` and ``Overview
-    (api)``.
-    """
-    uris_of_title: dict[str, list[str]] = {}
-    for uri, title in titles.items():
-        uris_of_title.setdefault(title.casefold(), []).append(uri)
-    labels = dict(titles)
-    for uris in uris_of_title.values():
-        paths = [_SEPARATORS.split(unquote(_SUFFIX.sub("", uri))) for uri in uris]
-        prefix = shared_length(paths)
-        suffix = shared_length([path[prefix:][::-1] for path in paths])
-        for uri, path in zip(uris, paths, strict=True):
-            place = plain("/".join(filter(None, path[prefix : len(path) - suffix])))
-            if place and len(uris) > 1:
-                labels[uri] += f" ({place[:_PLACE_LENGTH]})"
-    return labels
-
-
 def shared_length(paths: Iterable[Sequence[str]]) -> int:
     """Return the length of the common prefix of all paths."""
     return sum(1 for _ in takewhile(lambda parts: len(set(parts)) == 1, zip(*paths, strict=False)))
-
-
-_SEPARATORS = re.compile(r"[/?#]")
-_SUFFIX = re.compile(r"(?:/?(?:index|README))?\.[A-Za-z]{1,5}$|/$")
 
 
 def pluralize(number: int, noun: str = "document") -> str:
@@ -298,11 +250,7 @@ def pluralize(number: int, noun: str = "document") -> str:
 
 
 def valid(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace").decode()
-    return text
+    return text.encode("utf-8", "replace").decode()
 
 
 def without_nul(text: str) -> str:
@@ -389,16 +337,6 @@ class Problem(Value):
 
     def __str__(self) -> str:
         return f"{self.uri}: {self.reason}"
-
-
-def by_reason(problems: Iterable[Problem]) -> list[str]:
-    reasons: dict[str, list[str]] = {}
-    for problem in problems:
-        reasons.setdefault(problem.reason, []).append(problem.uri)
-    return [
-        first + (f" and {len(others):,} more" if others else "") + f": {reason}"
-        for reason, (first, *others) in reasons.items()
-    ]
 
 
 @dataclass(frozen=True, slots=True)

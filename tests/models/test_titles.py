@@ -3,7 +3,7 @@
 import pytest
 
 import kbkit
-from kbkit.models.values import disambiguate
+from kbkit.models.documents import disambiguate
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from kbkit.export.pages.contents import ContentsLink, contents_links
 from kbkit.export.pages.paths import assign_paths, digest, natural_path
 from kbkit.export.pages.sections import MIN_DOCUMENTS, Key, TreeSection, section_tree
 from kbkit.models import Document, DocumentState, License
-from kbkit.models.documents import Navigation
-from kbkit.models.values import disambiguate, plain
+from kbkit.models.documents import Navigation, disambiguate
+from kbkit.models.values import plain
 
 Change = Literal["first", "new", "changed"]
 """``first``: existed at the first export."""
