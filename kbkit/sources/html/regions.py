@@ -1,4 +1,4 @@
-"""Find the content region of a page, the template of its site, and ordinary articles.
+"""Find the content region of a page, and ordinary articles.
 
 trafilatura's selection becomes an element of the tree. It is slow and the pages of a site share a
 template, so its selections on the first pages are generalized to the others.
@@ -6,9 +6,9 @@ template, so its selections on the first pages are generalized to the others.
 
 import re
 import zlib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from itertools import islice, takewhile
 
@@ -20,11 +20,6 @@ from kbkit.sources.html import BLOCKS, HEADINGS, Element, classes, plain_text
 Signature = tuple[str, str, str, str]  # tag, id, class and role of an element
 
 COVERED = 0.9  # share of the selected words that the content element must hold
-LEARNED_FROM = 8  # pages that vote before a template is trusted
-_AGREED = 0.5  # share of the votes that a template needs
-_MIN = 3  # minimum pages from which a small site's template is learned
-_SHARED, _SHARED_PAGES = 0.5, 4  # minimum share and number of pages with a text of the template
-_HEADED = 0.75  # the same share for headings of level 1
 _CONTAINERS = frozenset({"div", "section", "article", "main", "header", "footer", "center", "form"})
 _TEXTS = frozenset({"p", "pre", "code", "ul", "ol", "table"})
 _SHORT = 600  # maximum characters of a block of the template
@@ -223,77 +218,6 @@ def _signature(element: Element) -> Signature:
         return ("body", "", "", "")
     names = " ".join(sorted(classes(element)))
     return (element.tag, element.get("id") or "", names, element.get("role") or "")
-
-
-@dataclass(slots=True)
-class SiteTemplate:
-    """Template that pages vote on; `common` are keys (`key_of`) of texts on most pages."""
-
-    regions: tuple[Region, ...] = ()
-    common: frozenset[int] = frozenset()
-    _votes: list[tuple[Region, ...]] = field(default_factory=list)
-    _texts: list[frozenset[int]] = field(default_factory=list)
-    _articles: int = 0
-    _closed: bool = False
-
-    @property
-    def settled(self) -> bool:
-        return self._closed or len(self._votes) >= LEARNED_FROM
-
-    def close(self) -> None:
-        if not self.settled and len(self._votes) >= _MIN:
-            self._closed = True
-            self.count()
-
-    def vote(
-        self, ballot: tuple[Region, ...], texts: frozenset[int] = frozenset(), article: bool = False
-    ) -> None:
-        """Count a page's vote: its content element and all ancestors, innermost first."""
-        self._votes.append(ballot)
-        if len(self._texts) < LEARNED_FROM:
-            self._texts.append(texts)
-        self._articles += article
-
-    def count(self) -> None:
-        """Choose the innermost regions that most pages agree on.
-
-        Other pages, such as indexes, vote again among themselves, so a site may have several
-        templates.
-        """
-        if self._articles > 0.5 * len(self._votes):
-            return
-        if not self.common:
-            pages = len(self._texts)
-            keys = Counter(key for texts in self._texts for key in texts)
-            self.common = frozenset(
-                key
-                for key, count in keys.items()
-                if count >= max(_SHARED_PAGES, (_HEADED if key < 0 else _SHARED) * pages)
-            )
-        ballots = self._votes
-        chosen = dict.fromkeys(self.regions)
-        for _ in range(3):
-            places: defaultdict[Region, list[float]] = defaultdict(list)  # 0 is the innermost
-            for ballot in ballots:
-                for region in dict.fromkeys(ballot):
-                    places[region].append(ballot.index(region) / len(ballot))
-            inner = (len(at) for region, at in places.items() if region.signature[0] != "body")
-            # nearly as many votes as the best region: a few pages always select one level deeper
-            need = max(3, _AGREED * len(ballots), 0.9 * max(inner, default=0))
-            depths = {region: sum(at) / len(at) for region, at in places.items() if len(at) >= need}
-            if not depths:
-                break
-            best = min(depths, key=lambda region: (depths[region], repr(region)))
-            if best.signature[0] == "body":
-                # the whole body is no template: read each page by itself, unless most pages
-                # selected the body
-                direct = sum(ballot[0] == best for ballot in ballots)
-                if len(places[best]) == len(ballots) <= 2 * direct:
-                    chosen[best] = None
-                break
-            chosen[best] = None
-            ballots = [ballot for ballot in ballots if best not in ballot]
-        self.regions = tuple(chosen)[:6]
 
 
 # Pages of documentation share a template, which separates content from boilerplate. The text of a

@@ -9,18 +9,18 @@ Until then a page waits.
 from __future__ import annotations
 
 import sys
-from collections import deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kbkit.runtime.engine import Engine, WorkerPool
 from kbkit.runtime.processes import run_apart
 from kbkit.sources.decode import binary_kind, decode_text
-from kbkit.sources.html.regions import LEARNED_FROM, Region, SiteTemplate
+from kbkit.sources.html.regions import Region
 
 if TYPE_CHECKING:
     from kbkit.sources.html.extract import ExtractedPage
@@ -101,6 +101,84 @@ def _measure(page: ExtractedPage, html: str, task: ExtractTask) -> ExtractedPage
     # articles lose text on purpose; without a template, it is unknown which
     unknown = page.article and not task.template
     return replace(page, survey=keys, fidelity={} if unknown else fidelity.counts())
+
+
+LEARNED_FROM = 8  # pages that vote before a template is trusted
+_AGREED = 0.5  # share of the votes that a template needs
+_MIN = 3  # minimum pages from which a small site's template is learned
+_SHARED, _SHARED_PAGES = 0.5, 4  # minimum share and number of pages with a text of the template
+_HEADED = 0.75  # the same share for headings of level 1
+
+
+@dataclass(slots=True)
+class SiteTemplate:
+    """Template that pages vote on; `common` are keys (`key_of`) of texts on most pages."""
+
+    regions: tuple[Region, ...] = ()
+    common: frozenset[int] = frozenset()
+    _votes: list[tuple[Region, ...]] = field(default_factory=list)
+    _texts: list[frozenset[int]] = field(default_factory=list)
+    _articles: int = 0
+    _closed: bool = False
+
+    @property
+    def settled(self) -> bool:
+        return self._closed or len(self._votes) >= LEARNED_FROM
+
+    def close(self) -> None:
+        if not self.settled and len(self._votes) >= _MIN:
+            self._closed = True
+            self.count()
+
+    def vote(
+        self, ballot: tuple[Region, ...], texts: frozenset[int] = frozenset(), article: bool = False
+    ) -> None:
+        """Count a page's vote: its content element and all ancestors, innermost first."""
+        self._votes.append(ballot)
+        if len(self._texts) < LEARNED_FROM:
+            self._texts.append(texts)
+        self._articles += article
+
+    def count(self) -> None:
+        """Choose the innermost regions that most pages agree on.
+
+        Other pages, such as indexes, vote again among themselves, so a site may have several
+        templates.
+        """
+        if self._articles > 0.5 * len(self._votes):
+            return
+        if not self.common:
+            pages = len(self._texts)
+            keys = Counter(key for texts in self._texts for key in texts)
+            self.common = frozenset(
+                key
+                for key, count in keys.items()
+                if count >= max(_SHARED_PAGES, (_HEADED if key < 0 else _SHARED) * pages)
+            )
+        ballots = self._votes
+        chosen = dict.fromkeys(self.regions)
+        for _ in range(3):
+            places: defaultdict[Region, list[float]] = defaultdict(list)  # 0 is the innermost
+            for ballot in ballots:
+                for region in dict.fromkeys(ballot):
+                    places[region].append(ballot.index(region) / len(ballot))
+            inner = (len(at) for region, at in places.items() if region.signature[0] != "body")
+            # nearly as many votes as the best region: a few pages always select one level deeper
+            need = max(3, _AGREED * len(ballots), 0.9 * max(inner, default=0))
+            depths = {region: sum(at) / len(at) for region, at in places.items() if len(at) >= need}
+            if not depths:
+                break
+            best = min(depths, key=lambda region: (depths[region], repr(region)))
+            if best.signature[0] == "body":
+                # the whole body is no template: read each page by itself, unless most pages
+                # selected the body
+                direct = sum(ballot[0] == best for ballot in ballots)
+                if len(places[best]) == len(ballots) <= 2 * direct:
+                    chosen[best] = None
+                break
+            chosen[best] = None
+            ballots = [ballot for ballot in ballots if best not in ballot]
+        self.regions = tuple(chosen)[:6]
 
 
 _MEASURED_FIRST, _MEASURED_THEN = 32, 8  # the first pages are measured, then each eighth

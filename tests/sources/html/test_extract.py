@@ -17,7 +17,7 @@ from kbkit.sources.html import parse, valid_anchor
 from kbkit.sources.html.extract import extract
 from kbkit.sources.html.fidelity import KINDS, Fidelity, recurring, survey
 from kbkit.sources.html.images import prepare_image
-from kbkit.sources.html.regions import SiteTemplate
+from kbkit.sources.html.site_extractor import SiteTemplate
 from kbkit.sources.html.tables import grid
 from kbkit.text.markdown.writing import code_span, escape, fence, safe_url
 from tests.manuals import MANUALS, manual

@@ -8,7 +8,7 @@ from kbkit.sources.html import parse
 from kbkit.sources.html.extract import ExtractedPage, extract
 from kbkit.sources.html.fidelity import KINDS, Fidelity
 from kbkit.sources.html.metadata import affix_keys, page_title
-from kbkit.sources.html.regions import SiteTemplate
+from kbkit.sources.html.site_extractor import SiteTemplate
 from tests.sources.html.generated_pages import PAGES, read_site
 
 URL = "https://docs.example/p.html"
