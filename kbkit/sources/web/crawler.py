@@ -46,8 +46,8 @@ class CrawlRun:
         self._robots = pages.open_robots(spec, context)
         self._pages = open_page_fetcher(spec, context, self._robots)
         self._downloads: dict[Future[Response], PageRequest] = {}  # in the order of their start
-        self._refusals = urls.Refusals()
-        self._without_document = urls.Refusals()  # pages that were read
+        self._refusals = pages.Refusals()
+        self._without_document = pages.Refusals()  # pages that were read
         self._reader = SiteExtractor(drawings=spec.images, engine=context.engine)
         self._frontier: deque[PageRequest] = deque()
         self._seen: set[str] = set()

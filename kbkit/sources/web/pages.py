@@ -1,4 +1,4 @@
-"""Requests of pages, and the records and documents of their responses.
+"""Requests and refusals of pages, and the records and documents of their responses.
 
 Downloads are concurrent, at the pace of each host, by this machine or a cluster's workers. This
 process handles robots.txt, delays, ``Retry-After``, retries and redirects; a worker makes single
@@ -7,7 +7,8 @@ requests.
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
@@ -86,6 +87,41 @@ class Canonicals:
             page = self._memory.page(url)
             self._copies[url] = page.canonical if page else ""
         return self._copies[url]
+
+
+_REMEMBERED = 20_000  # refused addresses per reason; bounds memory
+
+
+class Refusals:
+    """Refused addresses, summed up by reason, since there may be thousands."""
+
+    def __init__(self) -> None:
+        self._urls: dict[str, dict[str, None]] = {}
+        self._more: Counter[str] = Counter()
+        self._final: set[str] = set()
+
+    def __contains__(self, url: str) -> bool:
+        return url in self._final
+
+    def add(self, url: str, reason: str, *, for_good: bool = True) -> None:
+        """Add an address; one that is not refused for good may still be read."""
+        urls = self._urls.setdefault(reason, {})
+        if url in urls:
+            return
+        if len(urls) >= _REMEMBERED:
+            self._more[reason] += 1
+            return
+        urls[url] = None
+        if for_good:
+            self._final.add(url)
+
+    def events(self, read: Collection[str]) -> Iterator[SourceEvent]:
+        for reason, urls in self._urls.items():
+            remaining = [url for url in urls if url not in read]
+            count = len(remaining) + self._more[reason]
+            if remaining:
+                suffix = f" ({count:,} addresses, this is the first)" if count > 1 else ""
+                yield SourceEvent(remaining[0], Outcome.SKIPPED, reason=reason + suffix)
 
 
 _POLL = 0.5  # seconds between checks of `stop`

@@ -11,7 +11,7 @@ import threading
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -20,7 +20,7 @@ from urllib.parse import quote, urljoin, urlsplit
 from xml.sax.saxutils import unescape
 
 from kbkit.paths import admits
-from kbkit.sources import Outcome, SourceEvent
+from kbkit.sources import Outcome
 from kbkit.sources.html import resolve_link
 from kbkit.sources.web import Fetcher, Response, pause, refusal_of
 from kbkit.text.markdown.writing import resolve
@@ -43,7 +43,6 @@ _NOT_PAGES = re.compile(
 )
 _MAX_LENGTH = 2000
 _DEEPEST = 24  # path segments
-_REMEMBERED = 20_000  # refused addresses per reason; bounds memory
 _FIRST_YEAR = 1970
 _DATES = 500  # maximum number of dates of one kind of page
 _DATED = re.compile(
@@ -146,14 +145,12 @@ class CrawlScope:
         self.prefix = self.prefix or folder(self.start)
 
     def follow_start(self, target: str) -> None:
-        start_path = urlsplit(self.start).path
+        start_path, prefix = urlsplit(self.start).path, self.prefix
         if not start_path.endswith("/") and urlsplit(target).path.endswith("/"):
-            # a folder whose slash was missing
-            subfolder = f"{origin(target)}{start_path}/"
-            self.prefix = subfolder if target.startswith(subfolder) else folder(target)
-        elif not target.startswith(self.prefix):
-            moved = origin(target) + urlsplit(self.prefix).path
-            self.prefix = moved if target.startswith(moved) else folder(target)
+            prefix = f"{origin(target)}{start_path}/"  # a folder whose slash was missing
+        elif not target.startswith(prefix):
+            prefix = origin(target) + urlsplit(prefix).path
+        self.prefix = prefix if target.startswith(prefix) else folder(target)
 
     def contains(self, url: str) -> bool:
         """Whether a canonical address is in scope, regardless of globs."""
@@ -220,38 +217,6 @@ def _repeats(segments: list[str]) -> bool:
     return False
 
 
-class Refusals:
-    """Refused addresses, summed up by reason, since there may be thousands."""
-
-    def __init__(self) -> None:
-        self._urls: dict[str, dict[str, None]] = {}
-        self._more: Counter[str] = Counter()
-        self._final: set[str] = set()
-
-    def __contains__(self, url: str) -> bool:
-        return url in self._final
-
-    def add(self, url: str, reason: str, *, for_good: bool = True) -> None:
-        """Add an address; one that is not refused for good may still be read."""
-        urls = self._urls.setdefault(reason, {})
-        if url in urls:
-            return
-        if len(urls) >= _REMEMBERED:
-            self._more[reason] += 1
-            return
-        urls[url] = None
-        if for_good:
-            self._final.add(url)
-
-    def events(self, read: Collection[str]) -> Iterator[SourceEvent]:
-        for reason, urls in self._urls.items():
-            remaining = [url for url in urls if url not in read]
-            count = len(remaining) + self._more[reason]
-            if remaining:
-                suffix = f" ({count:,} addresses, this is the first)" if count > 1 else ""
-                yield SourceEvent(remaining[0], Outcome.SKIPPED, reason=reason + suffix)
-
-
 _MAX_BYTES = 512 * 1024  # RFC 9309 asks for at least 500 KiB
 _MAX_DELAY = 60.0
 _WITH_VALUES = frozenset(
@@ -299,8 +264,7 @@ class Robots:
         self, url: str, *, check: Callable[[str], Response | None] | None = None, **options: Any
     ) -> Response:
         """Fetch an address, if its rules and those of each redirect allow it; see `Fetcher.get`."""
-        refusal = self.verdict(url)
-        if refusal is not None:
+        if (refusal := self.verdict(url)) is not None:
             return refusal
         if not self.wait(url):
             return Response(url, Outcome.FAILED, "stopped")
