@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 import ipywidgets as widgets
@@ -19,136 +18,10 @@ from kbkit.panels import controls, render
 from kbkit.panels.controls import AnyTarget, KnowledgeBaseSelector, Topic
 from kbkit.panels.panel import Answer, JobPanel, Message, View, text_in, texts_in
 from kbkit.runtime.config import Settings
-from kbkit.text.markdown.structure import plain_text
 
 if TYPE_CHECKING:
     from kbkit.client.chunks import RemoteHandle
     from kbkit.client.graph import RemoteGraph
-
-
-_NAME = 160
-_DESCRIPTION = 2_000
-_PASSAGE = 400
-_PROPERTY = 240
-_MAX_ALIASES = 40
-_MAX_PROPERTIES = 40
-_TEXTS = ("name", "type", "description")
-
-
-def item(target: models.Target, name: str, type_: str) -> dict[str, str]:
-    return {
-        "id": target.key,
-        "name": render.plain(name, _NAME) or "(no visible name)",
-        "type": render.plain(type_, 80) or "entity",
-    }
-
-
-def entity_item(entity: models.Entity) -> dict[str, str]:
-    return item(models.Target(models.TargetKind.ENTITY, entity.id), entity.name, entity.type)
-
-
-def picture(layout: models.GraphLayout) -> dict[str, Any]:
-    return {
-        "nodes": [
-            {
-                **item(node.target, node.name, node.type),
-                "x": node.x,
-                "y": node.y,
-                "radius": node.radius,
-            }
-            for node in layout.nodes
-        ],
-        "edges": [dict(edge.to_dict()) for edge in layout.edges],
-        "total": layout.total,
-    }
-
-
-def gap(value: models.Gap) -> dict[str, str]:
-    return {
-        "id": value.target.key,
-        "kind": value.kind.value,
-        "name": render.plain(value.name, _NAME) or "(no visible name)",
-        "reason": render.plain(value.reason, _DESCRIPTION),
-    }
-
-
-def suggestion(pair: models.MergeSuggestion) -> dict[str, Any]:
-    kept_name, merged_name = pair.names
-    return {
-        "keep": item(models.Target(models.TargetKind.ENTITY, pair.keep), kept_name, ""),
-        "merge": item(models.Target(models.TargetKind.ENTITY, pair.merge), merged_name, ""),
-        "reason": pair.reason,
-        "evidence": render.plain(pair.evidence, _DESCRIPTION),
-        "score": round(pair.score, 2),
-    }
-
-
-def fields(entity: models.Entity) -> dict[str, Any]:
-    return {name: getattr(entity, name) for name in _TEXTS} | {"aliases": list(entity.aliases)}
-
-
-def details(
-    entity: models.Entity | None,
-    title: dict[str, str],
-    steps: Sequence[models.Step],
-    hits: Sequence[models.Hit],
-) -> dict[str, Any]:
-    return {
-        "item": title,
-        "description": "" if entity is None else render.lines(entity.description, _DESCRIPTION),
-        "aliases": [] if entity is None else _aliases(entity),
-        "facts": [] if entity is None else _facts(entity),
-        "neighbors": [_neighbor(step) for step in steps],
-        "documents": [
-            {"name": render.plain(step.name, _NAME) or "Untitled", "document": step.target.id}
-            for step in steps
-            if step.target.kind is models.TargetKind.DOCUMENT
-        ],
-        "passages": [_passage(hit) for hit in hits],
-        "fields": None if entity is None else fields(entity),
-    }
-
-
-def _aliases(entity: models.Entity) -> list[str]:
-    shown = [render.plain(alias, _NAME) for alias in entity.aliases[:_MAX_ALIASES]]
-    hidden = len(entity.aliases) - len(shown)
-    return [*shown, f"{hidden:,} more"] if hidden else shown
-
-
-def _facts(entity: models.Entity) -> list[tuple[str, str]]:
-    mentions = f"{pluralize(entity.chunks, 'passage')} of {pluralize(entity.documents)}"
-    lines = [("Mentioned in", mentions)]
-    if entity.made_by and entity.updated_at:
-        author = render.plain(entity.made_by, _NAME)
-        lines.append(("Changed", f"{entity.updated_at:%Y-%m-%d %H:%M} by {author}"))
-    for name, value in list(entity.properties.items())[:_MAX_PROPERTIES]:
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        lines.append((render.plain(name, 80), render.plain(text, _PROPERTY)))
-    return lines
-
-
-def _neighbor(step: models.Step) -> dict[str, Any]:
-    relation = step.relation
-    assert relation is not None  # only the start of a path has none
-    return {
-        **item(step.target, step.name, step.type),
-        "relation": relation.name,
-        "forward": step.forward,
-        "weight": round(relation.weight, 2),
-        "number": relation.id,
-        "note": render.plain(relation.note, _PROPERTY),
-    }
-
-
-def _passage(hit: models.Hit) -> dict[str, Any]:
-    above = render.heading(hit)
-    return {
-        "name": above["path"] or above["title"],
-        "title": above["title"],
-        "link": above["link"],
-        "chunk": hit.chunk.id,
-        "text": render.lines(plain_text(hit.chunk.text[: 4 * _PASSAGE]).strip(), _PASSAGE),
-    }
 
 
 _SIZES = (100, 250, 500, 1_000, MAX_DRAWN)
@@ -203,10 +76,9 @@ class GraphPanel(JobPanel):
         self.kb_box = self._selector.box
         self.rater = rater or Settings.load().rater
         self._on_open = on_open
+        workspace = self._selector.workspace
         self._graph = (
-            self._selector.workspace.graph
-            if self._selector.workspace is not None
-            else _graph_of(self._selector.find(), self.rater)
+            _graph_of(self._selector.find(), self.rater) if workspace is None else workspace.graph
         )
         self._seen: dict[str, models.Entity] = {}
         self._relations: dict[int, models.Relation] = {}
@@ -223,14 +95,9 @@ class GraphPanel(JobPanel):
             box.observe(lambda _change: self.refresh(), "value")
         super().__init__(self._selector.home, "graph", "Stop loading the graph")
         self._view = GraphWidget(self)
-        self.fill(
-            [
-                controls.row(self.kb_box, self.size_box, self.documents_box),
-                self.status_line,
-                self._view,
-            ]
-        )
-        self._show({"nodes": [], "edges": [], "total": 0}, "Loading the graph…")
+        boxes = controls.row(self.kb_box, self.size_box, self.documents_box)
+        self.fill([boxes, self.status_line, self._view])
+        self._show(models.GraphLayout(), "Loading the graph…")
         self.refresh()
 
     def refresh(self) -> None:
@@ -247,7 +114,7 @@ class GraphPanel(JobPanel):
         """Select an entity by id or name."""
         with self.acting():
             node = self._graph.entity(entity)
-            self._view.send({"select": entity_item(node)})
+            self._view.send({"select": render.entity_node(node)})
 
     # Controls
 
@@ -270,13 +137,13 @@ class GraphPanel(JobPanel):
         self._revisions = self._current_revisions()
         kbs = self._kbs()
         if kbs == []:
-            self._show({"nodes": [], "edges": [], "total": 0}, _NO_KB)
+            self._show(models.GraphLayout(), _NO_KB)
             self.say(_NO_KB)
             return
         self.say("Loading the graph…")
         types = (*models.EntityType, "entity", "document") if self.documents_box.value else ()
         layout = self._graph.layout(kbs=kbs, limit=self.size_box.value, type=types)
-        self._show(picture(layout), _NOTHING)
+        self._show(layout, _NOTHING)
         count, total = len(layout.nodes), layout.total
         nodes = pluralize(total, "node")
         extent = f"the {count:,} most connected of {nodes}" if count < total else nodes
@@ -284,7 +151,7 @@ class GraphPanel(JobPanel):
         self.say(summary)
         if count and not self._again:
             gaps = self._graph.gaps(kbs=kbs, limit=_GAPS)
-            self._view.state = {**self._view.state, "gaps": [gap(each) for each in gaps]}
+            self._view.state = {**self._view.state, "gaps": [render.gap(each) for each in gaps]}
 
     def _kbs(self) -> list[str] | None:
         if self._selector.name:
@@ -292,10 +159,10 @@ class GraphPanel(JobPanel):
         workspace = self._selector.workspace
         return None if workspace is not None and list(workspace) else []
 
-    def _show(self, picture: Answer, notice: str) -> None:
+    def _show(self, layout: models.GraphLayout, notice: str) -> None:
         self._version += 1
         self._view.state = {
-            "picture": picture,
+            "picture": render.graph_picture(layout),
             "version": self._version,
             "notice": notice,
             "gaps": [],
@@ -323,7 +190,7 @@ class GraphPanel(JobPanel):
         current = None
         if isinstance(error, ConflictError) and message.get("event") == "update" and not field:
             node = text_in(message, "id")
-            current = fields(self._graph.entity(models.Target.of_key(node).id))
+            current = render.entity_fields(self._graph.entity(models.Target.of_key(node).id))
         return {"text": text, "field": field, "now": current}
 
     def _do_look(self, _message: Message) -> Answer:
@@ -336,30 +203,30 @@ class GraphPanel(JobPanel):
         steps = self._graph.neighbors(target, limit=_NEIGHBORS)
         hits = self._graph.passages(target)
         entity = None
-        title = item(target, hits[0].title if hits else target.id, target.kind.value)
+        title = render.node(target, hits[0].title if hits else target.id, target.kind.value)
         if target.kind is models.TargetKind.ENTITY:
             entity = self._graph.entity(target.id)
             self._seen[entity.id] = self.entity = entity
-            title = entity_item(entity)
+            title = render.entity_node(entity)
         self._relations |= {
             step.relation.id: step.relation for step in steps if step.relation is not None
         }
         self._hits = {hit.chunk.id: hit for hit in hits}
-        return details(entity, title, steps, hits)
+        return render.node_details(entity, title, steps, hits)
 
     def _do_around(self, message: Message) -> Answer:
         target = models.Target.of_key(text_in(message, "id"))
         limit = min(self.size_box.value, 250)
-        return picture(self._graph.layout(target, kbs=self._kbs(), limit=limit))
+        return render.graph_picture(self._graph.layout(target, kbs=self._kbs(), limit=limit))
 
     def _do_find(self, message: Message) -> list[dict[str, str]]:
-        entities = self._graph.entities(
-            text_in(message, "text"), kbs=self._kbs(), limit=_MAX_MATCHES
-        )
-        return [entity_item(each) for each in entities]
+        text = text_in(message, "text")
+        entities = self._graph.entities(text, kbs=self._kbs(), limit=_MAX_MATCHES)
+        return [render.entity_node(each) for each in entities]
 
     def _do_suggestions(self, _message: Message) -> list[Answer]:
-        return [suggestion(each) for each in self._graph.suggestions(limit=_SUGGESTIONS)]
+        suggestions = self._graph.suggestions(limit=_SUGGESTIONS)
+        return [render.merge_suggestion(each) for each in suggestions]
 
     def _do_create(self, message: Message) -> Answer:
         values = _values_in(message)
@@ -375,7 +242,7 @@ class GraphPanel(JobPanel):
         values = _values_in(message).items()
         changes = {field: value for field, value in values if value != getattr(opened, field)}
         if not changes:
-            return {"item": entity_item(opened)}
+            return {"item": render.entity_node(opened)}
         changed = self._graph.update(opened, **changes, by=self.rater)
         return self._answer_change(f"Saved: {changed.name}", changed)
 
@@ -410,13 +277,11 @@ class GraphPanel(JobPanel):
         return self._answer_change(f"Deleted: relation {relation.name}", None)
 
     def _do_merge(self, message: Message) -> Answer:
-        pair = [models.Target.of_key(text_in(message, key)).id for key in ("keep", "merge")]
-        merged = self._graph.merge(pair[0], pair[1], by=self.rater)
+        merged = self._graph.merge(*_pair_in(message), by=self.rater)
         return self._answer_change(f"Merged into {merged.name}", merged)
 
     def _do_refuse(self, message: Message) -> Answer:
-        pair = [models.Target.of_key(text_in(message, key)).id for key in ("keep", "merge")]
-        self._graph.refuse(pair[0], pair[1], by=self.rater)
+        self._graph.refuse(*_pair_in(message), by=self.rater)
         return self._answer_change("Saved: they are not the same", None, redraw=False)
 
     def _do_undo(self, _message: Message) -> Answer:
@@ -434,7 +299,7 @@ class GraphPanel(JobPanel):
         return {
             "said": message,
             "undo": self._last_edit(),
-            "item": None if entity is None else entity_item(entity),
+            "item": None if entity is None else render.entity_node(entity),
         }
 
     def _do_open(self, message: Message) -> None:
@@ -444,8 +309,13 @@ class GraphPanel(JobPanel):
 
 
 def _values_in(message: Message) -> dict[str, Any]:
-    texts = {name: text_in(message, name) for name in _TEXTS}
+    texts = {name: text_in(message, name) for name in render.ENTITY_TEXTS}
     return {**texts, "aliases": tuple(texts_in(message, "aliases"))}
+
+
+def _pair_in(message: Message) -> tuple[str, str]:
+    keep, merge = (models.Target.of_key(text_in(message, key)).id for key in ("keep", "merge"))
+    return keep, merge
 
 
 def _graph_of(kb: KnowledgeBase, rater: str) -> Graph | RemoteGraph:
