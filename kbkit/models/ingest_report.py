@@ -80,13 +80,10 @@ class Improvement(Value):
         if self.annotations:
             amounts.append(f"annotations of {pluralize(self.annotations, 'chunk')}")
         parts = [" and ".join(amounts) or "nothing"]
-        if self.seconds:
-            minutes = self.seconds / 60
-            parts.append(
-                f"about {minutes:.0f} minutes"
-                if minutes >= 2
-                else f"about {max(1, round(self.seconds))} s"
-            )
+        if self.seconds >= 120:
+            parts.append(f"about {self.seconds / 60:.0f} minutes")
+        elif self.seconds:
+            parts.append(f"about {max(1, round(self.seconds))} s")
         if self.megabytes:
             parts.append(f"{self.megabytes:,.0f} MB")
         return ", ".join(parts)
@@ -283,7 +280,6 @@ POOR = 0.9
 """Fidelity below which a page is poorly read."""
 _MIN = {"words": 0.99, "surplus": 0.97, "headings": 0.97, "code": 0.97, "rows": 0.97}
 """Kept shares below which a site is poorly read; of ``surplus``, the share that is content."""
-
 _COUNTED = ("code", "headings", "rows")
 
 
@@ -295,7 +291,8 @@ def fidelity_score(figures: Mapping[str, tuple[int, int]]) -> float:
     """
     pairs = [figures.get(kind, (0, 0)) for kind in _COUNTED]
     totals = (sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs))
-    return min(_share(counts) for counts in (totals, *(figures.get(k, (0, 0)) for k in _WORDS)))
+    words, surplus = (figures.get(kind, (0, 0)) for kind in ("words", "surplus"))
+    return min(map(_share, (totals, words, surplus)))
 
 
 def losses(figures: Mapping[str, tuple[int, int]]) -> str:
@@ -322,9 +319,6 @@ def poor_site(figures: Mapping[str, tuple[int, int]]) -> str:
         for kind, share in shares.items()
         if share < _MIN[kind]
     )
-
-
-_WORDS = ("words", "surplus")
 
 
 def _share(pair: tuple[int, int]) -> float:
