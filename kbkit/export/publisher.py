@@ -130,6 +130,13 @@ class Publisher:
     def export(
         self, folder: Path, *, build: bool, standalone: bool, on_progress: OnProgress
     ) -> ExportReport:
+        shown = [section.path for section in self.sections]
+        for kb in BUILT_IN:
+            section = folder / DOCS / kb
+            manifest = facts.Manifest.read(section)
+            if f"{kb}/index.md" not in shown and manifest.kb == kb:
+                remove_index(section)
+                remove_pages(section, manifest)
         report = self.export_pages(folder / DOCS, on_progress=on_progress, project=folder)
         report = replace(report, folder=folder)
         if standalone:
@@ -221,17 +228,6 @@ class Publisher:
             else:
                 write_index(content, folder, state)
         return {"index": time.perf_counter() - start}
-
-
-def section_folder(project: Path, kb: str) -> Path:
-    return project / DOCS / kb
-
-
-def withdraw(folder: Path, kb: str) -> None:
-    manifest = facts.Manifest.read(folder)
-    if manifest.kb == kb:
-        remove_index(folder)
-        remove_pages(folder, manifest)
 
 
 NEIGHBOURS = 4

@@ -101,12 +101,23 @@ class Handle:
         return (*self.revision(), self._cached_read(self._site_state))
 
     def _site_state(self, transaction: Transaction, kb_id: str) -> str:
-        site = self.spec.site
-        options = {FILES: site.files, ENTRIES: site.entries}
-        rows = knowledge_bases.rows(transaction)
-        shown = [row for row in rows if options.get(row.id) and row.id != kb_id]
-        sections = [f" {row.version} {ratings.extent(transaction, row.id)}" for row in shown]
+        sections = [
+            f" {row.version} {ratings.extent(transaction, row.id)}"
+            for row in self.sections(transaction)
+        ]
         return "".join([reading.graph_state(transaction, kb_id), *sections])
+
+    def sections(
+        self, transaction: Transaction, files: bool | None = None, entries: bool | None = None
+    ) -> list[KnowledgeBaseRow]:
+        """Return the built-in knowledge bases on its site, by default as its settings say."""
+        site = self.spec.site
+        options = {
+            FILES: site.files if files is None else files,
+            ENTRIES: site.entries if entries is None else entries,
+        }
+        rows = {row.id: row for row in knowledge_bases.rows(transaction)}
+        return [rows[id_] for id_ in options if options[id_] and id_ in rows and id_ != self.id]
 
     def site_folder(self) -> Path:
         folder = self.spec.site.directory

@@ -12,18 +12,16 @@ from kbkit import models
 from kbkit.errors import ConfigError
 from kbkit.knowledge_base.handle import Handle, Resources
 from kbkit.knowledge_base.searches import Searches
-from kbkit.models.files import BUILT_IN, ENTRIES, FILES
+from kbkit.models.files import BUILT_IN
 from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseSpec, parse_embedding
 from kbkit.runtime.progress import OnProgress, ignore
 from kbkit.runtime.validation import explain_calls
-from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 
 if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode
 
     from kbkit.base_plots import Plots
-    from kbkit.export.facts import SiteSection
     from kbkit.ingest.pipeline import Stop
     from kbkit.knowledge_base.annotations import Annotations
     from kbkit.knowledge_base.chunks import Chunks
@@ -342,6 +340,8 @@ class KnowledgeBase(Searches):
             ConfigError: Options contradict each other.
             ExportError: The folder is not writable or has foreign files, or MkDocs failed.
         """
+        from kbkit.export.facts import SiteSection
+        from kbkit.export.mkdocs.build import DOCS
         from kbkit.export.publisher import Publisher
 
         if self._ingestion.improving.left:  # a site shows the final state of search
@@ -362,44 +362,21 @@ class KnowledgeBase(Searches):
                 )
             return publisher.export_pages(Path(folder), on_progress=on_progress or ignore)
         project = Path(folder) if folder is not None else self._handle.site_folder()
-        site = self.spec.site
-        options = {
-            FILES: site.files if files is None else files,
-            ENTRIES: site.entries if entries is None else entries,
-        }
-        sections = self._export_sections(project, options, model, on_progress)
+        sections = []
+        for row in self._stores.database.look_up(self._handle.sections, files, entries):
+            section = KnowledgeBase(self._handle.resources, row)
+            section.export(
+                folder=project / DOCS / row.id,
+                pages_only=True,
+                model=model,
+                graph=False,
+                on_progress=on_progress,
+            )
+            title = section.spec.site.title or row.id.capitalize()
+            sections.append(SiteSection(title, f"{row.id}/index.md", BUILT_IN[row.id]))
         return replace(publisher, sections=sections).export(
             project, build=build, standalone=standalone, on_progress=on_progress or ignore
         )
-
-    def _export_sections(
-        self,
-        project: Path,
-        options: Mapping[str, bool],
-        model: bool | None,
-        on_progress: OnProgress | None,
-    ) -> list[SiteSection]:
-        """Write the wanted built-in knowledge bases as sections; remove the others."""
-        from kbkit.export.facts import SiteSection
-        from kbkit.export.publisher import section_folder, withdraw
-
-        sections = []
-        for kb_id, is_included in options.items():
-            if kb_id == self.id:
-                continue
-            folder = section_folder(project, kb_id)
-            rows = self._stores.database.look_up(knowledge_bases.rows)
-            row = next((row for row in rows if row.id == kb_id), None)
-            if not is_included or row is None:
-                withdraw(folder, kb_id)
-                continue
-            section = KnowledgeBase(self._handle.resources, row)
-            section.export(
-                folder=folder, pages_only=True, model=model, graph=False, on_progress=on_progress
-            )
-            title = section.spec.site.title or kb_id.capitalize()
-            sections.append(SiteSection(title, f"{kb_id}/index.md", BUILT_IN[kb_id]))
-        return sections
 
     def __repr__(self) -> str:
         return f"<KnowledgeBase {self.name!r} in {str(self.path)!r}>"
