@@ -211,7 +211,7 @@ def _build_recipe(
     workspace: Workspace, target: str, on_progress: OnProgress | None, *, trust: bool
 ) -> KnowledgeBase:
     from kbkit.recipes import load_recipe
-    from kbkit.recipes.schema import SLUG
+    from kbkit.recipes.base import SLUG
     from kbkit.workflows.builder import build as build_recipe
 
     if SLUG.fullmatch(target):

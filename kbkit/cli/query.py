@@ -248,7 +248,7 @@ def _ground_truth(
         raise typer.BadParameter("give either --questions or --judgements")
     from kbkit.feedback.judgements import Judgements
     from kbkit.recipes import golden_questions, load_questions, load_recipe
-    from kbkit.recipes.schema import SLUG
+    from kbkit.recipes.base import SLUG
 
     recipe = None if SLUG.fullmatch(target) else load_recipe(target)
     name = target if recipe is None else recipe.name

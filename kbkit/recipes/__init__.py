@@ -20,9 +20,11 @@ from kbkit.recipes.base import LlmAnnotation as LlmAnnotation
 from kbkit.recipes.base import NameSpec as NameSpec
 from kbkit.recipes.base import NoAnnotation as NoAnnotation
 from kbkit.recipes.base import PluginAnnotation as PluginAnnotation
+from kbkit.recipes.base import PostprocessorSpec as PostprocessorSpec
 from kbkit.recipes.base import RecipeProblem, find_problems
 from kbkit.recipes.base import RulesAnnotation as RulesAnnotation
 from kbkit.recipes.base import Spec as Spec
+from kbkit.recipes.base import check_name as check_name
 from kbkit.recipes.schema import AnyEmbedding as AnyEmbedding
 from kbkit.recipes.schema import AutoEmbedding as AutoEmbedding
 from kbkit.recipes.schema import ChunkingSpec as ChunkingSpec
@@ -35,14 +37,12 @@ from kbkit.recipes.schema import ModelEmbedding as ModelEmbedding
 from kbkit.recipes.schema import MultilingualEmbedding as MultilingualEmbedding
 from kbkit.recipes.schema import OnnxEmbedding as OnnxEmbedding
 from kbkit.recipes.schema import PluginEmbedding as PluginEmbedding
-from kbkit.recipes.schema import PostprocessorSpec as PostprocessorSpec
 from kbkit.recipes.schema import Question as Question
 from kbkit.recipes.schema import Recipe as Recipe
 from kbkit.recipes.schema import RetrievalSpec as RetrievalSpec
 from kbkit.recipes.schema import SiteSpec as SiteSpec
 from kbkit.recipes.schema import StaticEmbedding as StaticEmbedding
 from kbkit.recipes.schema import StorageSpec as StorageSpec
-from kbkit.recipes.schema import check_name as check_name
 from kbkit.recipes.sources import AnySource as AnySource
 from kbkit.recipes.sources import CrawlSource as CrawlSource
 from kbkit.recipes.sources import FetchSpec as FetchSpec

@@ -6,6 +6,7 @@ import ast
 import difflib
 import inspect
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -164,6 +165,29 @@ Glob = Annotated[str, AfterValidator(_check_glob)]
 """A pattern of `kbkit.paths`."""
 
 
+SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+
+
+def _slug_of(name: str) -> str:
+    plain_letters = unicodedata.normalize("NFKD", str(name)).encode("ascii", "ignore").decode()
+    return re.sub(r"[^a-z0-9]+", "-", plain_letters.lower())[:63].strip("-") or "my-notes"
+
+
+def check_name(name: str) -> str:
+    """Return a knowledge base name; raises `ValueError` if it is not a slug."""
+    if not SLUG.fullmatch(name):
+        raise ValueError(
+            f"{name!r} cannot name a knowledge base; use up to 63 lower-case letters, digits and "
+            f"hyphens, such as {_slug_of(name)!r}"
+        )
+    if re.fullmatch(r"con|prn|aux|nul|(?:com|lpt)[0-9]", name):
+        raise ValueError(f"{name!r} is reserved by Windows; choose another name")
+    return name
+
+
+KnowledgeBaseName = Annotated[str, AfterValidator(check_name)]
+
+
 class Spec(BaseModel):
     """Base of all parts of a recipe: unknown keys are errors, values do not change."""
 
@@ -245,6 +269,18 @@ class LanguageModelSpec(Spec):
     arguments: dict[str, Any] = Field(default_factory=dict)
     """Arguments of its constructor. A key is a reference to the environment: `api_key:
     ${OPENAI_API_KEY}`."""
+
+
+class PostprocessorSpec(Spec):
+    """A llama-index node postprocessor. Its package must be installed; it may use the network."""
+
+    path: str = Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*[:.][A-Za-z_]\w*$")
+    """Its import path (`llama_index.core.postprocessor:SentenceTransformerRerank`)."""
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    """Arguments of its constructor. A key is a reference to the environment: `api_key:
+    ${OPENAI_API_KEY}`."""
+    hits: int = Field(default=30, ge=1, le=1000)
+    """Number of best hits that it receives; more only if more are requested."""
 
 
 class ExpandSpec(LanguageModelSpec):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
-import unicodedata
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -15,11 +13,6 @@ from kbkit.models.licenses import TEXT_LENGTH
 from kbkit.models.values import check_match
 from kbkit.recipes import base
 from kbkit.recipes.sources import AnySource
-
-SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
-
-RESERVED = re.compile(r"con|prn|aux|nul|(?:com|lpt)[0-9]")
-"""Names that no folder can have on Windows."""
 
 
 class ChunkingSpec(base.Spec):
@@ -152,19 +145,6 @@ ModelEmbedding = Annotated[
 AnyEmbedding = Annotated[AutoEmbedding | ModelEmbedding, Field(discriminator="type")]
 """An embedder by ``type``, or `auto`."""
 
-
-class PostprocessorSpec(base.Spec):
-    """A llama-index node postprocessor. Its package must be installed; it may use the network."""
-
-    path: str = Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*[:.][A-Za-z_]\w*$")
-    """Its import path (`llama_index.core.postprocessor:SentenceTransformerRerank`)."""
-    arguments: dict[str, Any] = Field(default_factory=dict)
-    """Arguments of its constructor. A key is a reference to the environment: `api_key:
-    ${OPENAI_API_KEY}`."""
-    hits: int = Field(default=30, ge=1, le=1000)
-    """Number of best hits that it receives; more only if more are requested."""
-
-
 _MODEL_DENSE_WEIGHT = 0.6  # best or nearly best nDCG@10 for MiniLM on three collections
 
 
@@ -202,18 +182,15 @@ class RetrievalSpec(base.Spec):
     query_encoder: Literal["model", "fitted"] = "model"
     """Embedder of queries: the chunks' model, or term vectors fitted to the chunks, which need no
     model, network or key."""
-    postprocessors: tuple[PostprocessorSpec, ...] = ()
+    postprocessors: tuple[base.PostprocessorSpec, ...] = ()
     """llama-index node postprocessors for the best hits, such as a cross-encoder."""
 
     def to_yaml(self) -> str:
         """Return the ``retrieval`` part of a recipe: all weights and changed settings."""
         import yaml
 
-        names = (
-            *("dense_weight", "document_weight", "title_weight", "heading_weight"),
-            *("summary_weight", "page_weight"),
-        )
-        weights = {name: getattr(self, name) for name in names}
+        kinds = ("dense", "document", "title", "heading", "summary", "page")
+        weights = {f"{kind}_weight": getattr(self, f"{kind}_weight") for kind in kinds}
         values = self.model_dump(mode="json", exclude_defaults=True)
         return str(yaml.safe_dump({"retrieval": weights | values}, sort_keys=False))
 
@@ -353,14 +330,10 @@ class KnowledgeBaseSpec(base.Spec):
     def _check_embedded_annotations(
         cls, value: base.AnyAnnotation, info: pydantic.ValidationInfo
     ) -> base.AnyAnnotation:
-        embedding = info.data.get("embedding")
-        if (
-            isinstance(value, base.NoAnnotation)
-            and embedding is not None
-            and embedding.text != "chunk"
-        ):
+        text = getattr(info.data.get("embedding"), "text", "chunk")
+        if isinstance(value, base.NoAnnotation) and text != "chunk":
             raise ValueError(
-                f"none: leaves nothing to embed for embedding.text {embedding.text}; choose rules, "
+                f"none: leaves nothing to embed for embedding.text {text}; choose rules, "
                 "or text: chunk"
             )
         return value
@@ -374,30 +347,10 @@ class KnowledgeBaseSpec(base.Spec):
         return self
 
 
-def _slug_of(name: str) -> str:
-    plain_letters = unicodedata.normalize("NFKD", str(name)).encode("ascii", "ignore").decode()
-    return re.sub(r"[^a-z0-9]+", "-", plain_letters.lower())[:63].strip("-") or "my-notes"
-
-
-def check_name(name: str) -> str:
-    """Return a knowledge base name; raises `ValueError` if it is not a slug."""
-    if not SLUG.fullmatch(name):
-        raise ValueError(
-            f"{name!r} cannot name a knowledge base; use up to 63 lower-case letters, digits and "
-            f"hyphens, such as {_slug_of(name)!r}"
-        )
-    if RESERVED.fullmatch(name):
-        raise ValueError(f"{name!r} is reserved by Windows; choose another name")
-    return name
-
-
-KnowledgeBaseName = Annotated[str, pydantic.AfterValidator(check_name)]
-
-
 class Recipe(KnowledgeBaseSpec):
     """A knowledge base, from its sources to its site."""
 
-    name: KnowledgeBaseName
+    name: base.KnowledgeBaseName
     """Name of the knowledge base: a slug."""
     description: str = ""
     """Description in a sentence."""

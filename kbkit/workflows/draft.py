@@ -12,7 +12,7 @@ import yaml
 from kbkit.errors import ConflictError, SourceError
 from kbkit.models.values import plain, pluralize
 from kbkit.recipes import parse_recipe
-from kbkit.recipes.schema import SLUG
+from kbkit.recipes.base import SLUG
 from kbkit.sources.formats import FORMATS
 from kbkit.sources.openapi import ApiDescription, is_openapi
 from kbkit.sources.package import origin_of
