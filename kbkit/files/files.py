@@ -9,27 +9,22 @@ from math import inf
 from pathlib import Path
 from typing import BinaryIO
 
-from kbkit.errors import ConfigError, IsFolderError, MissingPathError, NotTextError
-from kbkit.files.folder import Item, Stored, time_of, version
+from kbkit.errors import ConfigError, IsFolderError, MissingPathError
+from kbkit.files.folder import Item, Stored
 from kbkit.files.index import FileIndex, saying_done
-from kbkit.files.memory_tool import MemoryTool, decode, insert_lines, number_lines, replace_part
+from kbkit.files.memory_tool import MemoryTool, encode, insert_lines, number_lines, replace_part
 from kbkit.files.paths import join_parts, parts_of
-from kbkit.files.shown import MAX as MAX_FOLDERS
-from kbkit.files.shown import ROOT, ShownKnowledgeBases, prompt
+from kbkit.files.shown import ROOT, ShownKnowledgeBases, kb_parts, prompt
 from kbkit.files.store import FileStore
 from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base import KnowledgeBase
 from kbkit.models import DeletedFile, FileInfo, FileKind, FileLink, FileTree, SyncReport
 from kbkit.models.files import FILES
-from kbkit.retrieval.context import ContextFact, Findings
 from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.runtime.validation import check_text, explain_calls
-from kbkit.stores.catalog import indexed_files as catalog
-from kbkit.stores.catalog import knowledge_bases
-from kbkit.stores.catalog.indexed_files import FileRecord
+from kbkit.stores.catalog import indexed_files, knowledge_bases
 from kbkit.stores.stores import Stores
 
-FOLDER = "files"
 _MAX_POLLED = 10_000  # paths whose times are remembered
 
 
@@ -63,11 +58,11 @@ class Files:
             MissingPathError: Nothing is there.
             NotFolderError: It is a file.
         """
-        if parts := self._kb_parts(path):
+        if parts := kb_parts(path):
             return self._shown.list(parts)
         items = self._store.list(path)
         names = [item.path for item in items if not item.is_folder]
-        records = self._index.look_up(catalog.records_of, names)
+        records = self._index.look_up(indexed_files.records_of, names)
         infos = [self._info_of(item, records.get(item.path)) for item in items]
         if not parts_of(path) and self._shown.names():
             infos.append(self._shown.root())
@@ -80,12 +75,12 @@ class Files:
         Raises:
             MissingPathError: Nothing is there.
         """
-        if parts := self._kb_parts(path):
+        if parts := kb_parts(path):
             return self._shown.info(parts)
         item = self._store.stat(path)
         if item.is_folder:
-            return _info(item)
-        return _file_info(self._store.read(path), self._index.find_record(item.path))
+            return item.info()
+        return self._file_info(self._store.read(path))
 
     def tree(self, path: str = "", *, depth: int | None = None) -> FileTree:
         """Return a folder with its content; converted to text, a drawing.
@@ -97,7 +92,13 @@ class Files:
         Raises:
             MissingPathError: Nothing is there.
         """
-        info = self._root() if path.strip("./") == "" else self.info(path)
+        try:
+            info = self.info(path if path.strip("./") else "")
+        except MissingPathError:
+            if path.strip("./"):
+                raise
+            now = datetime.now(UTC)  # nothing was written yet
+            info = FileInfo("", FileKind.FOLDER, 0, now, now)
         return self._tree(info, inf if depth is None else depth)
 
     def roots(self) -> builtins.list[FileInfo]:
@@ -112,10 +113,9 @@ class Files:
             IsFolderError: It is a folder.
             NotTextError: It is not text in UTF-8.
         """
-        if parts := self._kb_parts(path):
+        if parts := kb_parts(path):
             return self._shown.read(parts)
-        stored = self._store.read(path)
-        return decode(stored.path, stored.data)
+        return self._store.read_text(path)
 
     def open(self, path: str) -> BinaryIO:
         """Open a file as a binary file; used as a ``with`` block.
@@ -124,7 +124,7 @@ class Files:
             MissingPathError: Nothing is there.
             IsFolderError: It is a folder.
         """
-        if parts := self._kb_parts(path):
+        if parts := kb_parts(path):
             return BytesIO(self._shown.read(parts).encode())
         return self._store.open(path)
 
@@ -162,7 +162,7 @@ class Files:
             VersionConflictError: Another change came first.
             ReadOnlyPathError: The path is in a knowledge base.
         """
-        return self._update_index(self._store.write(path, _bytes(path, content), if_match=if_match))
+        return self._update_index(self._store.write(path, encode(path, content), if_match=if_match))
 
     def append(self, path: str, content: str, *, if_match: str | None = None) -> FileInfo:
         """Append text to a file on a new line; create the file if missing.
@@ -175,12 +175,7 @@ class Files:
         Raises:
             FilesError: See `write`.
         """
-        added = _bytes(path, content)
-
-        def edit(before: bytes | None) -> bytes:
-            return added if before is None else _with_newline(before) + added
-
-        return self._update_index(self._store.change(path, edit, if_match=if_match))
+        return self._update_index(self._store.append(path, content, if_match))
 
     def replace(self, path: str, old: str, new: str, *, if_match: str | None = None) -> FileInfo:
         """Replace a text that occurs exactly once in a file.
@@ -199,7 +194,9 @@ class Files:
         check_text("new", new)
         if not check_text("old", old):
             raise ConfigError("old is empty: give the text to replace")
-        return self._edit(path, lambda text: replace_part(path, text, old, new), if_match)
+        return self._update_index(
+            self._store.edit(path, lambda text: replace_part(path, text, old, new), if_match)
+        )
 
     def insert(self, path: str, line: int, text: str, *, if_match: str | None = None) -> FileInfo:
         """Insert text after a line of a file.
@@ -216,7 +213,9 @@ class Files:
             FilesError: See `write`.
         """
         check_text("text", text)
-        return self._edit(path, lambda before: insert_lines(before, line, text), if_match)
+        return self._update_index(
+            self._store.edit(path, lambda before: insert_lines(before, line, text), if_match)
+        )
 
     def mkdir(self, path: str) -> FileInfo:
         """Create a folder and its parents; an existing one stays.
@@ -225,7 +224,7 @@ class Files:
             InvalidPathError: The path is invalid.
             PathExistsError: A file is there.
         """
-        return _info(self._store.mkdir(path))
+        return self._store.mkdir(path).info()
 
     def move(self, source: str, target: str) -> FileInfo:
         """Move a file or folder; creates parent folders.
@@ -328,7 +327,7 @@ class Files:
         Raises:
             MissingPathError: Nothing is there.
         """
-        links = self._index.look_up(catalog.links, self._store.stat(path).path)
+        links = self._index.look_up(indexed_files.links, self._store.stat(path).path)
         return [FileLink(link.target.lstrip("/"), link.leads_to) for link in links]
 
     def backlinks(self, path: str) -> builtins.list[str]:
@@ -337,7 +336,7 @@ class Files:
         Raises:
             MissingPathError: Nothing is there.
         """
-        return self._index.look_up(catalog.backlinks, self._store.stat(path).path)
+        return self._index.look_up(indexed_files.backlinks, self._store.stat(path).path)
 
     def memory_tool(self, *, folder: str = "") -> MemoryTool:
         """Return a handler for commands of the memory tool that models are trained on.
@@ -354,47 +353,30 @@ class Files:
         names = [info.name for info in self.roots() if not info.read_only]
         return prompt({name: counts[name] for name in names}, self._shown.names())
 
-    def _root(self) -> FileInfo:
-        try:
-            return _info(self._store.stat(""))
-        except MissingPathError:
-            now = datetime.now(UTC)
-            return FileInfo("", FileKind.FOLDER, 0, now, now)
-
     def _tree(self, info: FileInfo, depth: float) -> FileTree:
         if not info.is_folder or depth == 0:
             return FileTree(info)
-        children = []
-        for child in self.list(info.path):
-            # at the root, knowledge bases are listed without content
-            is_shown = child.path == ROOT and not info.path
-            children.append(self._tree(child, min(1, depth - 1) if is_shown else depth - 1))
-        return FileTree(info, tuple(children))
-
-    def _kb_parts(self, path: str) -> tuple[str, ...]:
-        """Return the names of a path in a knowledge base, else none."""
-        parts = parts_of(path)
-        return parts if parts[:1] == (ROOT,) else ()
-
-    def _edit(self, path: str, edit: Callable[[str], str], if_match: str | None) -> FileInfo:
-
-        def change(before: bytes | None) -> bytes:
-            return _bytes(path, edit(decode(path, before or b"")))
-
-        return self._update_index(self._store.change(path, change, old=True, if_match=if_match))
+        below = depth - 1
+        depths = {ROOT: min(1, below)}  # knowledge bases are listed without content
+        inner = [self._tree(each, depths.get(each.path, below)) for each in self.list(info.path)]
+        return FileTree(info, tuple(inner))
 
     def _update_index(self, stored: Stored) -> FileInfo:
         with saying_done(stored.path):
             self._index.level(stored.path)
-            return _file_info(stored, self._index.find_record(stored.path))
+            return self._file_info(stored)
 
-    def _info_of(self, item: Item, record: FileRecord | None) -> FileInfo:
+    def _file_info(self, stored: Stored) -> FileInfo:
+        record = self._index.find_record(stored.path)
+        return stored.info(record and record.created)
+
+    def _info_of(self, item: Item, record: indexed_files.FileRecord | None) -> FileInfo:
         if item.is_folder:
-            return _info(item)
+            return item.info()
         current = item.status.st_size, item.status.st_mtime_ns
         if record is None or current != (record.size, record.changed):
-            return _file_info(self._store.read(item.path), record)
-        return _info(item, record.digest, record.created)
+            return self._store.read(item.path).info(record and record.created)
+        return item.info(record.digest, record.created)
 
     def __repr__(self) -> str:
         return f"<Files in {str(self.path)!r}>"
@@ -402,33 +384,9 @@ class Files:
 
 def open_files(stores: Stores, knowledge_base: Callable[[], KnowledgeBase]) -> Files:
     stores.require_home()
-    store = FileStore(stores.folder / FOLDER, stores.locks, frozenset({ROOT}))
+    store = FileStore(stores.folder / FILES, stores.locks, frozenset({ROOT}))
     index = FileIndex(store, stores, knowledge_base)
     return Files(store, index, ShownKnowledgeBases(stores.database))
-
-
-def root_folders(files: Files) -> Findings:
-    names = [f"{info.name}/" for info in files.roots() if not info.read_only]
-    if not names:
-        return Findings()
-    folder_list = ", ".join(names[:MAX_FOLDERS])
-    more = f" and {len(names) - MAX_FOLDERS} more" if len(names) > MAX_FOLDERS else ""
-    return Findings(
-        facts=[ContextFact(FOLDER, (f"folders of files: {folder_list}{more}",), kind="folders")]
-    )
-
-
-def _info(item: Item, version: str = "", created: int | None = None) -> FileInfo:
-    status = item.status
-    changed_ns = status.st_mtime_ns
-    created_ns = min(created or getattr(status, "st_birthtime_ns", changed_ns), changed_ns)
-    size = 0 if item.is_folder else status.st_size
-    return FileInfo(item.path, item.kind, size, time_of(created_ns), time_of(changed_ns), version)
-
-
-def _file_info(stored: Stored, record: FileRecord | None) -> FileInfo:
-    created = None if record is None else record.created
-    return _info(Item.of(stored.path, stored.status), version(stored.data), created)
 
 
 def _stamp(path: Path) -> tuple[int, int]:
@@ -437,17 +395,3 @@ def _stamp(path: Path) -> tuple[int, int]:
     except (OSError, ValueError):
         return 0, 0
     return status.st_mtime_ns, status.st_size
-
-
-def _bytes(path: str, content: str) -> bytes:
-    check_text("content", content)
-    try:
-        return content.encode()
-    except UnicodeEncodeError:
-        raise NotTextError(f"{path}: the text has characters that Unicode does not") from None
-
-
-def _with_newline(data: bytes) -> bytes:
-    if not data or data.endswith(b"\n"):
-        return data
-    return data + (b"\r\n" if b"\r\n" in data else b"\n")

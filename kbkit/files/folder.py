@@ -16,7 +16,7 @@ from typing import BinaryIO, NamedTuple
 from kbkit import errors
 from kbkit.files.directory import Directory, refuse_link
 from kbkit.files.paths import MAX_DEPTH, collision_key, fault, join_parts, parts_of
-from kbkit.models import FileKind
+from kbkit.models import FileInfo, FileKind
 
 
 class Item(NamedTuple):
@@ -34,6 +34,13 @@ class Item(NamedTuple):
     def kind(self) -> FileKind:
         return FileKind.FOLDER if self.is_folder else FileKind.FILE
 
+    def info(self, version: str = "", created: int | None = None) -> FileInfo:
+        changed_ns = self.status.st_mtime_ns
+        created_ns = min(created or getattr(self.status, "st_birthtime_ns", changed_ns), changed_ns)
+        size = 0 if self.is_folder else self.status.st_size
+        times = time_of(created_ns), time_of(changed_ns)
+        return FileInfo(self.path, self.kind, size, *times, version)
+
 
 class Stored(NamedTuple):
     """A file as it was read or written."""
@@ -41,6 +48,9 @@ class Stored(NamedTuple):
     path: str
     data: bytes
     status: stat_result
+
+    def info(self, created: int | None) -> FileInfo:
+        return Item.of(self.path, self.status).info(version(self.data), created)
 
 
 class Folder:

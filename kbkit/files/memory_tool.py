@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field
 
 from kbkit import errors
 from kbkit.models import FileTree
+from kbkit.runtime.validation import check_text
 
 
 def decode(path: str, data: bytes) -> str:
@@ -24,6 +25,16 @@ def decode(path: str, data: bytes) -> str:
     except UnicodeDecodeError:
         raise errors.NotTextError(
             f"{path}: is not UTF-8 text; open it in the folder of the files"
+        ) from None
+
+
+def encode(path: str, content: str) -> bytes:
+    check_text("content", content)
+    try:
+        return content.encode()
+    except UnicodeEncodeError:
+        raise errors.NotTextError(
+            f"{path}: the text has characters that Unicode does not"
         ) from None
 
 

@@ -1,17 +1,18 @@
-"""Knowledge bases as read-only folders of Markdown files."""
+"""Knowledge bases as read-only folders of Markdown files, and the root folders for agents."""
 
 import builtins
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from kbkit.errors import IsFolderError, MissingPathError, NotFolderError
 from kbkit.export.pages.document_page import front_matter
 from kbkit.export.pages.paths import assign_paths
-from kbkit.files.paths import join_parts
+from kbkit.files.paths import join_parts, parts_of
 from kbkit.models import FileInfo, FileKind
 from kbkit.models.files import FILES
 from kbkit.models.values import pluralize, shared_length
+from kbkit.retrieval.context import ContextFact, Findings
 from kbkit.stores.catalog import indexed_files, knowledge_bases, reading
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.indexed_files import PageRow
@@ -125,7 +126,20 @@ def _folder_info(path: str, created: datetime, changed: datetime) -> FileInfo:
     return FileInfo(path, FileKind.FOLDER, 0, created, changed, read_only=True)
 
 
-MAX = 30  # listed folders and knowledge bases
+def kb_parts(path: str) -> tuple[str, ...]:
+    """Return the names of a path in a knowledge base, else none."""
+    parts = parts_of(path)
+    return parts if parts[:1] == (ROOT,) else ()
+
+
+_MAX = 30  # listed folders and knowledge bases
+
+
+def root_folders(roots: Iterable[FileInfo]) -> Findings:
+    names = [f"{info.name}/" for info in roots if not info.read_only]
+    more = f" and {len(names) - _MAX} more" if len(names) > _MAX else ""
+    text = f"folders of files: {', '.join(names[:_MAX])}{more}"
+    return Findings(facts=[ContextFact(FILES, (text,), kind="folders")] if names else ())
 
 
 def prompt(folders: Mapping[str, int], knowledge_bases: Sequence[str]) -> str:
@@ -137,16 +151,16 @@ def prompt(folders: Mapping[str, int], knowledge_bases: Sequence[str]) -> str:
         "",
         *(
             f"- `{name}/` ({pluralize(count, 'file')})"
-            for name, count in list(folders.items())[:MAX]
+            for name, count in list(folders.items())[:_MAX]
         ),
     ]
     if not folders:
         lines.append("- none yet")
-    elif len(folders) > MAX:
-        lines.append(f"- and {len(folders) - MAX} more")
+    elif len(folders) > _MAX:
+        lines.append(f"- and {len(folders) - _MAX} more")
     if knowledge_bases:
-        names = ", ".join(f"`kb/{name}/`" for name in knowledge_bases[:MAX])
-        hidden = len(knowledge_bases) - MAX
+        names = ", ".join(f"`kb/{name}/`" for name in knowledge_bases[:_MAX])
+        hidden = len(knowledge_bases) - _MAX
         more = f" and {hidden} more" if hidden > 0 else ""
         lines.append(f"- `kb/` (read-only: documentation, one Markdown file a page): {names}{more}")
     lines += [

@@ -13,6 +13,7 @@ from pathlib import Path
 from kbkit import errors
 from kbkit.files.directory import MAX_BYTES, TRASH, Trash
 from kbkit.files.folder import Folder, Item, Stored, missing, name_taken, version
+from kbkit.files.memory_tool import decode, encode
 from kbkit.files.paths import join_parts, parts_of
 from kbkit.models import DeletedFile
 from kbkit.models.values import check_match
@@ -73,6 +74,27 @@ class FileStore(Folder):
             self._require_room(name, len(data))
             status = folder.write(existing or parts[-1], data, new=existing is None, label=name)
         return Stored(name, data, status)
+
+    def read_text(self, path: str) -> str:
+        stored = self.read(path)
+        return decode(stored.path, stored.data)
+
+    def append(self, path: str, text: str, if_match: str | None) -> Stored:
+        """Append text to a file on a new line; create the file if missing."""
+        added = encode(path, text)
+
+        def edit(before: bytes | None) -> bytes:
+            if not before or before.endswith(b"\n"):
+                return (before or b"") + added
+            return before + (b"\r\n" if b"\r\n" in before else b"\n") + added
+
+        return self.change(path, edit, if_match=if_match)
+
+    def edit(self, path: str, edit: Callable[[str], str], if_match: str | None) -> Stored:
+        def change(before: bytes | None) -> bytes:
+            return encode(path, edit(decode(path, before or b"")))
+
+        return self.change(path, change, old=True, if_match=if_match)
 
     def mkdir(self, path: str) -> Item:
         """Create a folder and its parents; an existing one stays."""

@@ -167,9 +167,9 @@ class Workspace(WorkspaceSearches, AbstractContextManager["Workspace"]):
 
             finders["entries"] = lambda: entries.findings(self.entries, query, limit)
         if all_kbs and FILES in kbs:
-            from kbkit.files import files
+            from kbkit.files.shown import root_folders
 
-            finders["files"] = lambda: files.root_folders(self.files)
+            finders["files"] = lambda: root_folders(self.files.roots())
         return finders
 
     def __getitem__(self, name: str) -> KnowledgeBase:

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 from kbkit.errors import MissingPathError
-from kbkit.files.files import FOLDER, Files
+from kbkit.files.files import Files
 from kbkit.files.shown import ROOT
 from kbkit.files.store import FileStore
+from kbkit.models.files import FILES
 from kbkit.stores.backend import FolderLocks
 
 
@@ -42,5 +43,5 @@ class NoKnowledgeBases:
 
 def plain_files(folder: Path) -> Files:
     locks = FolderLocks(folder / "locks")
-    store = FileStore(folder / FOLDER, locks, frozenset({ROOT}))
+    store = FileStore(folder / FILES, locks, frozenset({ROOT}))
     return Files(store, Unsearched(), NoKnowledgeBases())
