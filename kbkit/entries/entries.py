@@ -481,6 +481,12 @@ class Entries:
         self._index.level()
         return tuple(self.read(skill.slug) for skill in skills)
 
+    def _findings(self, query: str, limit: int) -> Findings:
+        self._index.level(on_progress=lambda _: None)
+        found = learning.find(self._index, query, limit)
+        facts = [ContextFact(each.record.slug, each.lines, kind="entry") for each in found]
+        return Findings(facts=facts)
+
     def __repr__(self) -> str:
         return f"<Entries in {str(self.path)!r}>"
 
@@ -497,13 +503,6 @@ def _check_prompt(prompt: str) -> str:
     if not (task := check_text("prompt", prompt).strip()):
         raise ConfigError("prompt: is empty; describe the task")
     return task
-
-
-def findings(entries: Entries, query: str, limit: int) -> Findings:
-    entries._index.level(on_progress=lambda _: None)
-    found = learning.find(entries._index, query, limit)
-    facts = [ContextFact(each.record.slug, each.lines, kind="entry") for each in found]
-    return Findings(facts=facts)
 
 
 def skill_of(entries: Entries, slug: str) -> dict[str, bytes]:

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from kbkit import recipes
 from kbkit.embedding import Embedder, Embedders
-from kbkit.errors import ConfigError, EmbedderError, ImpossibleError, NotFoundError
+from kbkit.errors import (
+    ConfigError,
+    EmbedderError,
+    ImpossibleError,
+    InvalidNameError,
+    NotFoundError,
+)
 from kbkit.models import ChunkSummary, Document, KnowledgeBaseInfo, Rating, Target, TargetKind
 from kbkit.models.files import BUILT_IN, ENTRIES, FILES
 from kbkit.models.values import did_you_mean
@@ -293,6 +299,18 @@ class Resources:
     embedders: Embedders
     engine: Engine
     attachments: Mapping[str, Callable[[str], Mapping[str, bytes]]] = field(default_factory=dict)
+
+
+def check_new_name(name: str) -> None:
+    try:
+        recipes.check_name(name)
+    except ValueError as error:
+        raise InvalidNameError(str(error)) from None
+    if name in BUILT_IN:
+        raise InvalidNameError(
+            f"{name!r} is the knowledge base of the {name} of a workspace "
+            f"(workspace.{name}); choose another name"
+        )
 
 
 def check_spec(spec: recipes.KnowledgeBaseSpec) -> None:

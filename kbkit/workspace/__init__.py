@@ -4,7 +4,7 @@
 
     workspace  the workspace itself
     searches   searches across its knowledge bases
-    doctor     finds damage, and repairs it
+    doctor     finds damage, repairs it, and empties the trash
     processes  searches for a server, and embedding, in separate processes
 """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from kbkit import models
 from kbkit.embedding import Embedders
-from kbkit.errors import ConflictError, FilesError, InvalidNameError, KbkitError
+from kbkit.errors import ConflictError, FilesError, KbkitError
 from kbkit.knowledge_base import KnowledgeBase, Resources, handle_of
+from kbkit.knowledge_base.handle import check_new_name, new_knowledge_base
 from kbkit.models.files import BUILT_IN, ENTRIES, FILES
 from kbkit.models.values import check_match
-from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, check_name, parse_embedding
+from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, parse_embedding
 from kbkit.retrieval.context import Finder
 from kbkit.runtime.config import Settings
 from kbkit.runtime.engine import LOCAL, open_engine
@@ -23,8 +24,9 @@ from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.runtime.validation import check_text, explain_calls
 from kbkit.stores.catalog import knowledge_bases, outbox
 from kbkit.stores.catalog.bundled import JOURNAL
+from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.stores import Stores
-from kbkit.workspace.searches import WorkspaceSearches
+from kbkit.workspace.doctor import WorkspaceChecks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @explain_calls
-class Workspace(WorkspaceSearches, AbstractContextManager["Workspace"]):
+class Workspace(WorkspaceChecks, AbstractContextManager["Workspace"]):
     """A folder of knowledge bases, opened for this process.
 
     Several processes may open one folder at once. A workspace may be used from several threads, and
@@ -53,8 +55,7 @@ class Workspace(WorkspaceSearches, AbstractContextManager["Workspace"]):
         """Open a workspace; create its folder if missing."""
         settings = settings or Settings.load()
         self._engine = open_engine(engine)
-        folder = Path(path or settings.workspace).absolute()
-        self._stores = stores or Stores.open(folder, settings)
+        self._stores = stores or Stores.open(Path(path or settings.workspace).absolute(), settings)
         attachments = {ENTRIES: self._files_of_entry}
         self._resources = Resources(
             self._stores, settings, Embedders(self._engine), self._engine, attachments
@@ -89,8 +90,7 @@ class Workspace(WorkspaceSearches, AbstractContextManager["Workspace"]):
         """Reusable solutions with votes; see `Entries`."""
         from kbkit.entries.entries import Entries
 
-        kb = self._built_in_kb
-        return Entries(self._stores, self._resources.settings, lambda: kb(ENTRIES))
+        return Entries(self._stores, self._resources.settings, lambda: self._built_in_kb(ENTRIES))
 
     def _folders(self) -> Iterator[tuple[str, Files | Entries]]:
         if (self.path / FILES).is_dir():
@@ -128,32 +128,24 @@ class Workspace(WorkspaceSearches, AbstractContextManager["Workspace"]):
             ConfigError: The language is unknown.
             EmbedderError: The embedder cannot be loaded.
         """
-        _check(name)
+        check_new_name(name)
         spec = spec or KnowledgeBaseSpec()
         if embedding is not None:
             parsed = parse_embedding(embedding) if isinstance(embedding, str) else embedding
             spec = spec.model_copy(update={"embedding": parsed})
-        return self._enter(name, description, spec)
-
-    def _enter(
-        self, name: str, description: str, spec: KnowledgeBaseSpec, kb_id: str = ""
-    ) -> KnowledgeBase:
-        from kbkit.knowledge_base.handle import new_knowledge_base
-
-        row = new_knowledge_base(self._resources, name, description, spec, kb_id)
+        row = new_knowledge_base(self._resources, name, description, spec, "")
         return self._knowledge_base(row)
 
     def _built_in_kb(self, name: str) -> KnowledgeBase:
         """Return a built-in knowledge base; create it on first use."""
         if name not in self:
             with suppress(ConflictError):  # another process has created it
-                self._enter(name, BUILT_IN[name], KnowledgeBaseSpec(), name)
+                new_knowledge_base(self._resources, name, BUILT_IN[name], KnowledgeBaseSpec(), name)
         kb = self[name]
         if kb.id != name:
             raise ConflictError(
                 f"a knowledge base of yours is named {name!r}, which is the name of the one that "
-                f"holds the {name} of a workspace; rename it: "
-                f"workspace.rename({name!r}, to=...)"
+                f"holds the {name} of a workspace; rename it: workspace.rename({name!r}, to=...)"
             )
         return kb
 
@@ -163,9 +155,7 @@ class Workspace(WorkspaceSearches, AbstractContextManager["Workspace"]):
             return finders  # the folders are on another machine; only passages are found
         limit = self._resources.settings.max_entries
         if limit and ENTRIES in kbs:
-            from kbkit.entries import entries
-
-            finders["entries"] = lambda: entries.findings(self.entries, query, limit)
+            finders["entries"] = lambda: self.entries._findings(query, limit)
         if all_kbs and FILES in kbs:
             from kbkit.files.shown import root_folders
 
@@ -207,9 +197,7 @@ class Workspace(WorkspaceSearches, AbstractContextManager["Workspace"]):
             ConflictError: It contains the workspace's files or entries.
         """
         with self._stores.database.write() as transaction:
-            row = knowledge_bases.get(transaction, name)
-            check_match(name, if_match, row.revision)
-            _refuse_built_in(row)
+            row = _own_row(transaction, name, if_match)
             if forever:
                 knowledge_bases.delete(transaction, row.id)
             else:
@@ -231,7 +219,7 @@ class Workspace(WorkspaceSearches, AbstractContextManager["Workspace"]):
             InvalidNameError: The new name is not a slug.
         """
         if to:
-            _check(to)
+            check_new_name(to)
         row = self._stores.database.commit(outbox.undelete_knowledge_base, name, to)
         self._stores.vectors.apply(row.id)
         return self._knowledge_base(row)
@@ -306,7 +294,7 @@ class Workspace(WorkspaceSearches, AbstractContextManager["Workspace"]):
         from kbkit.bundles.bundling import restore_bundle
 
         if name:
-            _check(name)
+            check_new_name(name)
         with progress_bar(on_progress) as report:
             restoration = restore_bundle(
                 self._stores, path, name=name, key_file=verify, trust=trust, notify=report
@@ -314,76 +302,6 @@ class Workspace(WorkspaceSearches, AbstractContextManager["Workspace"]):
         for _, content in self._folders():
             content.sync()
         return restoration
-
-    def compact(self) -> models.Compaction:
-        """Empty all trash, and make the workspace smaller.
-
-        Refreshes still do not read deleted documents again. Unused pictures are deleted, too,
-        unless a source is being read.
-
-        Raises:
-            WorkspaceError: Other processes keep using the catalog.
-        """
-        with self._stores.database.write() as transaction:
-            documents, deleted = outbox.empty(transaction)
-            kb_ids = knowledge_bases.ids(transaction)
-        for kb_id in kb_ids:
-            self._stores.vectors.apply(kb_id)
-        self._stores.vectors.sweep()
-        images, size = self._stores.sweep_images()
-        emptied = {name: content._store.empty_trash() for name, content in self._folders()}
-        size += self._stores.database.compact()
-        return models.Compaction(documents, len(deleted), images, size, **emptied)
-
-    def doctor(self, *, repair: bool = False) -> models.Health:
-        """Check the workspace by content; list defects and remedies.
-
-        Reads and checks the catalog (file, rows, vectors, words), embedders, each id and vector of
-        the index, snapshots, files and entries.
-
-        Args:
-            repair: Rebuild damaged data that derives from the catalog.
-
-        Raises:
-            ConflictError: Another process wrote for too long.
-        """
-        from kbkit.workspace.doctor import examine
-
-        skipped: dict[str, Callable[[], Iterable[models.Problem]]] = {
-            FILES: lambda: self.files.sync().skipped,
-            ENTRIES: lambda: self.entries.sync().skipped,
-        }
-        return examine(self._stores, lambda name: handle_of(self[name]), skipped, repair=repair)
-
-    def rebuild(self, names: Iterable[str] | None = None) -> builtins.list[str]:
-        """Rebuild vector indexes and snapshots from the catalog; return the names.
-
-        Args:
-            names: Names of knowledge bases; all by default.
-
-        Raises:
-            NotFoundError: There is no such knowledge base.
-            StoreUnreachableError: A vector server is unreachable; pending data stays searchable.
-        """
-        rebuilt = builtins.list(self if names is None else names)
-        for name in rebuilt:
-            kb_id = self._stores.database.look_up(knowledge_bases.get, name).id
-            self._stores.snapshots.rebuild(kb_id)
-            self._stores.vectors.rebuild(kb_id)
-        return rebuilt
-
-    def runs(self, names: Iterable[str] | None = None) -> builtins.list[models.Run]:
-        """List runs of sources with time, duration and outcome, the last first.
-
-        Args:
-            names: Names of knowledge bases; all by default.
-
-        Raises:
-            NotFoundError: There is no such knowledge base.
-        """
-        from kbkit.workspace.doctor import history
-
-        return history(self._stores, builtins.list(self) if names is None else names)
 
     def rename(self, name: str, *, to: str, if_match: str | None = None) -> KnowledgeBase:
         """Rename a knowledge base; everything else stays.
@@ -399,11 +317,9 @@ class Workspace(WorkspaceSearches, AbstractContextManager["Workspace"]):
             ConflictError: The new name is taken.
             InvalidNameError: The new name is not a slug.
         """
-        _check(to)
+        check_new_name(to)
         with self._stores.database.write() as transaction:
-            row = knowledge_bases.get(transaction, name)
-            check_match(name, if_match, row.revision)
-            _refuse_built_in(row)
+            row = _own_row(transaction, name, if_match)
             knowledge_bases.rename(transaction, row.id, to)
         renamed = self[to]
         handle_of(renamed).name = to
@@ -453,8 +369,7 @@ class Workspace(WorkspaceSearches, AbstractContextManager["Workspace"]):
     def _repr_html_(self) -> str:
         from kbkit.frames import collection_html
 
-        caption = f"Workspace {str(self.path)!r}"
-        return collection_html(caption, models.KnowledgeBaseInfo, self.list(), None)
+        return collection_html(repr(self)[1:-1], models.KnowledgeBaseInfo, self.list(), None)
 
     def _knowledge_base(self, row: knowledge_bases.KnowledgeBaseRow) -> KnowledgeBase:
         """Return the object of a knowledge base, one each, so that its data is loaded once."""
@@ -463,25 +378,17 @@ class Workspace(WorkspaceSearches, AbstractContextManager["Workspace"]):
         return self._knowledge_bases[row.id]
 
 
-def _check(name: str) -> None:
-    try:
-        check_name(name)
-    except ValueError as error:
-        raise InvalidNameError(str(error)) from None
-    if name in BUILT_IN:
-        raise InvalidNameError(
-            f"{name!r} is the knowledge base of the {name} of a workspace "
-            f"(workspace.{name}); choose another name"
-        )
-
-
-def _refuse_built_in(row: knowledge_bases.KnowledgeBaseRow) -> None:
+def _own_row(
+    transaction: Transaction, name: str, if_match: str | None
+) -> knowledge_bases.KnowledgeBaseRow:
+    row = knowledge_bases.get(transaction, name)
+    check_match(name, if_match, row.revision)
     if row.id in BUILT_IN:
-        holds = row.id
         raise ConflictError(
-            f"{row.name}: holds the {holds} of this workspace and belongs to them; delete {holds} "
+            f"{name}: holds the {row.id} of this workspace and belongs to them; delete {row.id} "
             f"one by one, or the folder `{row.id}`"
         )
+    return row
 
 
 def stores_of(workspace: Workspace) -> Stores:
