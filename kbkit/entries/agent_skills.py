@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kbkit.entries.folders import NAME, read_folder, slug_fault, slug_of
+from kbkit.entries.index import EntryIndex
 from kbkit.entries.skill_file import MAX_TAGS, MAX_TITLE_LENGTH, VOTES, located, new_skill, scalar
 from kbkit.entries.store import PROMPT, README, StoredEntry, private_folder, renewal, title_of
 from kbkit.errors import EntryFormatError, FilesError, MissingPathError, PathExistsError
@@ -217,6 +218,18 @@ def entry_files(
     return {**skill.files, NAME: new_skill(values, skill.extra).encode()}
 
 
+def import_skills(index: EntryIndex, folder: Path) -> list[str]:
+    """Write the skills of a folder as entries, all or none; return their slugs."""
+    skills = [read_skill_folder(place) for place in find_skills(folder)]
+    with index.store.hold_lock():
+        before = {skill.slug: index.store.existing(skill.slug) for skill in skills}
+        ids = index.ids()
+        for skill in skills:
+            was = before[skill.slug]
+            index.store.renew(skill.slug, entry_files(skill, was, ids), was)
+    return [skill.slug for skill in skills]
+
+
 def _string(mapping: YamlMapping, key: str) -> str:
     value = mapping.values.get(key)
     if isinstance(value, dict):
@@ -274,6 +287,7 @@ def write(
     folder: Path, skills: Mapping[str, Mapping[str, bytes]], entries: Path
 ) -> tuple[Path, ...]:
     """Write skills into a folder, replacing those of the same name."""
+    folder = folder.expanduser().absolute()
     target = folder.resolve()
     if target == entries.resolve() or entries.resolve() in target.parents:
         raise FilesError(f"{folder}: contains the entries themselves; name another folder")

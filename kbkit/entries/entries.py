@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from kbkit import models
-from kbkit.entries import agent_skills, folders, learning
+from kbkit.entries import agent_skills, folders
 from kbkit.entries.folders import NAME
 from kbkit.entries.index import EntryIndex
+from kbkit.entries.learning import EntriesForAgents, learn_finished
 from kbkit.entries.skill_file import check_values, edit_yaml, new_skill
-from kbkit.entries.store import PROMPT, README, EntryStore, check_files, entry_of, info_of
+from kbkit.entries.store import PROMPT, README, EntryStore, check_files, entry_of, info_of, renewal
 from kbkit.errors import ConfigError, MissingPathError
 from kbkit.files.index import saying_done
 from kbkit.files.paths import join_parts, parts_of
@@ -20,7 +21,6 @@ from kbkit.files.store import check_version
 from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base import KnowledgeBase
 from kbkit.models.files import ENTRIES
-from kbkit.retrieval.context import MIN_TOKENS, ContextFact, Findings
 from kbkit.runtime.config import Settings
 from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.runtime.validation import check_integer, check_member, check_text, explain_calls
@@ -32,7 +32,7 @@ _TICK = timedelta(microseconds=1)
 
 
 @explain_calls
-class Entries:
+class Entries(EntriesForAgents):
     """Reusable solutions, each a folder with a ``skill.yaml``; ``workspace.entries``.
 
     Editors and git may change them. Several processes may read, write and vote at once: readers see
@@ -51,8 +51,6 @@ class Entries:
     def path(self) -> Path:
         """Folder that contains the entries."""
         return self._store.root
-
-    # ---- reading
 
     def read(self, slug: str) -> models.Entry:
         """Return an entry with prompt, readme, votes and names of other files.
@@ -95,21 +93,19 @@ class Entries:
             raise ConfigError(f"sort={sort!r}: choose from {', '.join(SORTS)}")
         limit = None if limit is None else check_integer("limit", limit, 1)
         start = check_integer("offset", offset, 0)
-        chosen = (
-            None if status is None else check_member("status", status, models.EntryStatus).value
-        )
+        if status is not None:
+            status = check_member("status", status, models.EntryStatus).value
         records = self._index.look_up(
             list_entries,
-            status=chosen,
+            status=status,
             category=None if category is None else check_text("category", category),
             tag=None if tag is None else check_text("tag", tag),
             text=check_text("text", text),
             sort=sort,
         )
         end = None if limit is None else start + limit
-        return models.EntryPage(
-            tuple(info_of(each) for each in records[start:end]), len(records), start
-        )
+        infos = tuple(map(info_of, records[start:end]))
+        return models.EntryPage(infos, len(records), start)
 
     def open(self, slug: str, path: str) -> BinaryIO:
         """Open a file of an entry as a binary file; used as a ``with`` block.
@@ -124,8 +120,6 @@ class Entries:
             PathOutsideError: The path is outside the entry.
         """
         return self._store.open(join_parts((folders.check_slug(slug), *parts_of(path))))
-
-    # ---- writing
 
     def create(
         self,
@@ -173,14 +167,8 @@ class Entries:
         with self._store.hold_lock():
             used_slugs = {each.name.casefold() for each in self.path.glob("*")}
             new_slug = slug or folders.slug_of(values["title"], used_slugs)
-            ids = self._index.ids().values()
-            now = datetime.now(UTC)
-            values |= {
-                "id": folders.unique(new_slug, ids),
-                "source": models.EntrySource.MANUAL.value,
-                "created_at": now,
-                "updated_at": now,
-            }
+            ids = self._index.ids()
+            values |= {"source": models.EntrySource.MANUAL, **renewal(None, new_slug, ids)}
             written = {name: text for name, text in texts.items() if text}
             self._store.place(new_slug, {NAME: new_skill(values).encode(), **written, **extras})
         return self._update_index(new_slug)
@@ -345,90 +333,13 @@ class Entries:
         """
         self._store.sweep()
         with progress_bar(on_progress) as callback:
-            wrong = learning.learn_finished(self._index, self._settings.auto_learn)
+            wrong = learn_finished(self._index, self._settings.auto_learn)
             report = self._index.level(on_progress=callback, stop=stop)
         return replace(report, skipped=(*report.skipped, *wrong))
 
     def revision(self) -> str:
         """Return a text that changes with entries and votes; fast enough to poll."""
         return self._index.revision()
-
-    def _update_index(self, slug: str) -> models.Entry:
-        """Update the index after a change on disk; return the entry."""
-        with saying_done(slug):
-            self._index.level()
-            return self.read(slug)
-
-    # ---- for agents
-
-    def find(self, prompt: str, *, limit: int = 10) -> builtins.list[models.EntryInfo]:
-        """Find active entries that fit a prompt, by relevance and rating, best first.
-
-        Args:
-            prompt: The task.
-            limit: Maximum number of entries.
-
-        Raises:
-            ConfigError: The prompt is empty, or the limit is wrong.
-        """
-        task = _check_prompt(prompt)
-        max_count = check_integer("limit", limit, 1)
-        self._index.level(on_progress=lambda _: None)
-        return [info_of(each.record) for each in learning.find(self._index, task, max_count)]
-
-    def context(
-        self, prompt: str, *, limit: int | None = None, max_tokens: int = 1_000
-    ) -> models.Context:
-        """Return active entries that fit a prompt, as a short numbered list for an agent.
-
-        Each has stars, purpose and files, between random marks; ordered by relevance and rating.
-        `Workspace.context` combines the best of them with passages.
-
-        Args:
-            prompt: The task.
-            limit: Maximum number; by default ``KBKIT_MAX_ENTRIES``, else 20.
-            max_tokens: Maximum tokens of the text, 100 or more; see `Workspace.context`.
-
-        Raises:
-            ConfigError: The prompt is empty, or limit or budget is wrong.
-        """
-        task = _check_prompt(prompt)
-        count = self._settings.max_entries if limit is None else check_integer("limit", limit, 1)
-        tokens = check_integer("max_tokens", max_tokens, MIN_TOKENS)
-        self._index.level(on_progress=lambda _: None)
-        return learning.context(self._index, task, count, tokens)
-
-    def learn(self, folder: str | Path | Mapping[str, bytes], *, task_id: str = "") -> models.Entry:
-        """Create or update an entry from a task's folder ``.knowledge``.
-
-        Its ``skill.yaml`` needs a title, from which the slug is made. Votes, status and times of an
-        existing entry stay; replaced files go to the trash.
-
-        Args:
-            folder: ``.knowledge``, the task's folder that contains it, or its files by path.
-            task_id: Name of the task.
-
-        Raises:
-            MissingPathError: There is no such folder, or no ``skill.yaml`` in it.
-            EntryFormatError: The ``skill.yaml`` is invalid (names line and column), or the folder
-                is too large.
-            PathOutsideError: The folder contains links.
-            SecretsError: A file contains a likely key or password; names the line.
-            ConflictError: A person wrote the entry of that slug.
-        """
-        task = " ".join(check_text("task_id", task_id).split())
-        if isinstance(folder, Mapping):
-            place = Path(folders.FOLDER)
-            files = folders.check_paths(place, folder)
-        else:
-            place, files = folders.read_knowledge(Path(folder))
-        return self._update_index(learning.learn(self._index, place, files, task))
-
-    def learning_prompt(self) -> str:
-        """Return a section of a system prompt that asks an agent to write ``.knowledge``."""
-        return learning.LEARNING_PROMPT
-
-    # ---- Agent Skills
 
     def export_skills(
         self, folder: str | Path, *, slugs: Sequence[str] | None = None
@@ -450,11 +361,10 @@ class Entries:
             EntryFormatError: An entry is invalid; nothing is written.
             PathExistsError: A name is taken, but not by a skill; nothing is written.
         """
-        target = Path(folder).expanduser().absolute()
         self._index.level(on_progress=lambda _: None)
         selected = sorted(self._index.records()) if slugs is None else dict.fromkeys(slugs)
         skills = {slug: skill_of(self, slug) for slug in selected}
-        return agent_skills.write(target, skills, self.path)
+        return agent_skills.write(Path(folder), skills, self.path)
 
     def import_skills(self, folder: str | Path) -> tuple[models.Entry, ...]:
         """Import Agent Skills, all or none: each creates or replaces the entry of its name.
@@ -469,23 +379,9 @@ class Entries:
             EntryFormatError: A skill is invalid; names file and line.
             FilesError: A skill has links, or names that are invalid on some systems.
         """
-        places = agent_skills.find_skills(Path(folder))
-        skills = [agent_skills.read_skill_folder(place) for place in places]
-        with self._store.hold_lock():
-            before = {skill.slug: self._store.existing(skill.slug) for skill in skills}
-            ids = self._index.ids()
-            for skill in skills:
-                was = before[skill.slug]
-                files = agent_skills.entry_files(skill, was, ids)
-                self._store.renew(skill.slug, files, was)
+        slugs = agent_skills.import_skills(self._index, Path(folder))
         self._index.level()
-        return tuple(self.read(skill.slug) for skill in skills)
-
-    def _findings(self, query: str, limit: int) -> Findings:
-        self._index.level(on_progress=lambda _: None)
-        found = learning.find(self._index, query, limit)
-        facts = [ContextFact(each.record.slug, each.lines, kind="entry") for each in found]
-        return Findings(facts=facts)
+        return tuple(map(self.read, slugs))
 
     def __repr__(self) -> str:
         return f"<Entries in {str(self.path)!r}>"
@@ -497,12 +393,6 @@ def _check(**arguments: Any) -> tuple[dict[str, Any], dict[str, bytes]]:
     names = {"prompt": PROMPT, "readme": README}
     texts = {name: values.pop(key).encode() for key, name in names.items() if key in values}
     return values, texts
-
-
-def _check_prompt(prompt: str) -> str:
-    if not (task := check_text("prompt", prompt).strip()):
-        raise ConfigError("prompt: is empty; describe the task")
-    return task
 
 
 def skill_of(entries: Entries, slug: str) -> dict[str, bytes]:

@@ -3,20 +3,34 @@
 import hashlib
 import re
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from kbkit import errors
 from kbkit.embedding.static import count_tokens
-from kbkit.entries.folders import FOLDER, NAME, read_knowledge, slug_fault, slug_of
+from kbkit.entries.folders import FOLDER, NAME, check_paths, read_knowledge, slug_fault, slug_of
 from kbkit.entries.index import EntryIndex
 from kbkit.entries.skill_file import VOTES, SkillFile, edit_yaml, located, read_skill, without_votes
-from kbkit.entries.store import PROMPT, README, renewal
-from kbkit.models import Context, ContextPiece, EntryRating, EntrySource, EntryStatus, Problem
+from kbkit.entries.store import PROMPT, README, info_of, renewal
+from kbkit.files.index import saying_done
+from kbkit.models import (
+    Context,
+    ContextPiece,
+    Entry,
+    EntryInfo,
+    EntryRating,
+    EntrySource,
+    EntryStatus,
+    Problem,
+)
 from kbkit.models.reports import MAX_QUERY_LENGTH
 from kbkit.models.values import pluralize, quotation_mark
+from kbkit.retrieval.context import MIN_TOKENS, ContextFact, Findings
 from kbkit.retrieval.delimiting import cut, fence, instructions, one_line
+from kbkit.runtime.config import Settings
+from kbkit.runtime.validation import check_integer, check_text, explain_calls
 from kbkit.stores.catalog import indexed_files as catalog
 from kbkit.stores.catalog.indexed_files import PRIOR_SCORE, PRIOR_VOTES, EntryRecord
 
@@ -193,70 +207,155 @@ class Found(NamedTuple):
     lines: tuple[str, ...]
 
 
-def find(index: EntryIndex, prompt: str, limit: int) -> list[Found]:
-    records = index.records()
-    usable = {
-        slug: record
-        for slug, record in records.items()
-        if record.status == EntryStatus.ACTIVE.value and not record.problem
-    }
-    if not usable or not limit:
-        return []
-    passages = _PASSAGES_PER_ENTRY * (limit + len(records) - len(usable))
-    hits = index.knowledge_base().search(prompt[:MAX_QUERY_LENGTH], limit=passages)
-    scores: dict[str, float] = {}
-    for hit in hits:
-        if hit.uri in usable and (hit.parts.bm25 > 0 or hit.parts.cosine >= _MIN_COSINE):
-            relevance = hit.score - hit.parts.rating
-            scores[hit.uri] = max(scores.get(hit.uri, 0.0), relevance)
-    min_score = _MIN_SHARE * max(scores.values(), default=0.0)
-    weighted = {
-        slug: score * (1 + _WEIGHT * rating_prior(usable[slug]))
-        for slug, score in scores.items()
-        if score >= min_score
-    }
-    best = sorted(weighted, key=lambda slug: (-weighted[slug], slug))[:limit]
-    return [Found(usable[slug], weighted[slug], _lines(index, usable[slug])) for slug in best]
+@explain_calls
+class EntriesForAgents(ABC):
+    """Entries as agents find and leave them."""
 
+    _settings: Settings
+    _index: EntryIndex
 
-def context(index: EntryIndex, prompt: str, limit: int, tokens: int) -> Context:
-    start, mark = time.perf_counter(), quotation_mark()
-    entries = find(index, prompt, limit)
-    remaining = tokens - count_tokens(_block(len(entries), mark, "")) - 2
-    pieces: list[ContextPiece] = []
-    for number, entry in enumerate(entries, 1):
-        first, *details = entry.lines
-        text = "\n".join([f"{number}. {first}", *(f"   {line}" for line in details)])
-        if (size := count_tokens(f"{text}\n")) > remaining:
-            break
-        remaining -= size
-        pieces.append(ContextPiece(number, "entry", text, None, entry.record.slug, entry.score))
-    if entries and not pieces:
-        raise errors.ImpossibleError(
-            f"max_tokens={tokens}: too few for an entry; give twice as many"
+    @abstractmethod
+    def read(self, slug: str) -> Entry:
+        """Return an entry."""
+
+    def _update_index(self, slug: str) -> Entry:
+        with saying_done(slug):
+            self._index.level()
+            return self.read(slug)
+
+    def find(self, prompt: str, *, limit: int = 10) -> list[EntryInfo]:
+        """Find active entries that fit a prompt, by relevance and rating, best first.
+
+        Args:
+            prompt: The task.
+            limit: Maximum number of entries.
+
+        Raises:
+            ConfigError: The prompt is empty, or the limit is wrong.
+        """
+        found = self._find(_check_prompt(prompt), check_integer("limit", limit, 1))
+        return [info_of(each.record) for each in found]
+
+    def context(self, prompt: str, *, limit: int | None = None, max_tokens: int = 1_000) -> Context:
+        """Return active entries that fit a prompt, as a short numbered list for an agent.
+
+        Each has stars, purpose and files, between random marks; ordered by relevance and rating.
+        `Workspace.context` combines the best of them with passages.
+
+        Args:
+            prompt: The task.
+            limit: Maximum number; by default ``KBKIT_MAX_ENTRIES``, else 20.
+            max_tokens: Maximum tokens of the text, 100 or more; see `Workspace.context`.
+
+        Raises:
+            ConfigError: The prompt is empty, or limit or budget is wrong.
+        """
+        task = _check_prompt(prompt)
+        count = self._settings.max_entries if limit is None else check_integer("limit", limit, 1)
+        budget = check_integer("max_tokens", max_tokens, MIN_TOKENS)
+        start, mark = time.perf_counter(), quotation_mark()
+        entries = self._find(task, count)
+        remaining = budget - count_tokens(_block(len(entries), mark, "")) - 2
+        pieces: list[ContextPiece] = []
+        for number, entry in enumerate(entries, 1):
+            first, *details = entry.lines
+            text = "\n".join([f"{number}. {first}", *(f"   {line}" for line in details)])
+            if (size := count_tokens(f"{text}\n")) > remaining:
+                break
+            remaining -= size
+            pieces.append(ContextPiece(number, "entry", text, None, entry.record.slug, entry.score))
+        if entries and not pieces:
+            raise errors.ImpossibleError(
+                f"max_tokens={budget}: too few for an entry; give twice as many"
+            )
+        listed = "\n".join(piece.text for piece in pieces)
+        text = _block(len(pieces), mark, listed) if pieces else NOTHING
+        seconds = time.perf_counter() - start
+        return Context(task, text, tuple(pieces), count_tokens(text), budget, seconds)
+
+    def learn(self, folder: str | Path | Mapping[str, bytes], *, task_id: str = "") -> Entry:
+        """Create or update an entry from a task's folder ``.knowledge``.
+
+        Its ``skill.yaml`` needs a title, from which the slug is made. Votes, status and times of an
+        existing entry stay; replaced files go to the trash.
+
+        Args:
+            folder: ``.knowledge``, the task's folder that contains it, or its files by path.
+            task_id: Name of the task.
+
+        Raises:
+            MissingPathError: There is no such folder, or no ``skill.yaml`` in it.
+            EntryFormatError: The ``skill.yaml`` is invalid (names line and column), or the folder
+                is too large.
+            PathOutsideError: The folder contains links.
+            SecretsError: A file contains a likely key or password; names the line.
+            ConflictError: A person wrote the entry of that slug.
+        """
+        task = " ".join(check_text("task_id", task_id).split())
+        if isinstance(folder, Mapping):
+            place = Path(FOLDER)
+            files = check_paths(place, folder)
+        else:
+            place, files = read_knowledge(Path(folder))
+        return self._update_index(learn(self._index, place, files, task))
+
+    def learning_prompt(self) -> str:
+        """Return a section of a system prompt that asks an agent to write ``.knowledge``."""
+        return LEARNING_PROMPT
+
+    def _find(self, prompt: str, limit: int) -> list[Found]:
+        self._index.level(on_progress=lambda _: None)
+        records = self._index.records()
+        usable = {
+            slug: record
+            for slug, record in records.items()
+            if record.status == EntryStatus.ACTIVE.value and not record.problem
+        }
+        if not usable or not limit:
+            return []
+        passages = _PASSAGES_PER_ENTRY * (limit + len(records) - len(usable))
+        hits = self._index.knowledge_base().search(prompt[:MAX_QUERY_LENGTH], limit=passages)
+        scores: dict[str, float] = {}
+        for hit in hits:
+            if hit.uri in usable and (hit.parts.bm25 > 0 or hit.parts.cosine >= _MIN_COSINE):
+                relevance = hit.score - hit.parts.rating
+                scores[hit.uri] = max(scores.get(hit.uri, 0.0), relevance)
+        min_score = _MIN_SHARE * max(scores.values(), default=0.0)
+        weighted = {
+            slug: score * (1 + _WEIGHT * rating_prior(usable[slug]))
+            for slug, score in scores.items()
+            if score >= min_score
+        }
+        best = sorted(weighted, key=lambda slug: (-weighted[slug], slug))[:limit]
+        return [Found(usable[slug], weighted[slug], self._lines(usable[slug])) for slug in best]
+
+    def _findings(self, query: str, limit: int) -> Findings:
+        found = self._find(query, limit)
+        facts = [ContextFact(each.record.slug, each.lines, kind="entry") for each in found]
+        return Findings(facts=facts)
+
+    def _lines(self, record: EntryRecord) -> tuple[str, ...]:
+        rating = EntryRating(record.average, record.votes)
+        votes = f" {rating.average:g} ({pluralize(rating.count, 'vote')})" if rating.count else ""
+        title = cut(one_line(record.title), _TITLE_TOKENS)
+        head = f"{title} ({record.slug}) {rating.stars}{votes}".strip()
+        files = [
+            item.path.removeprefix(f"{record.slug}/")
+            for item in self._index.store.walk(record.slug)
+            if not item.is_folder and not item.path.endswith((f"/{NAME}", f"/{VOTES}"))
+        ]
+        more = f" and {len(files) - _MAX_FILES} more" if len(files) > _MAX_FILES else ""
+        names = one_line(", ".join(files[:_MAX_FILES]))
+        listed = cut(f"files: {names}{more}", _FILES_TOKENS) if files else ""
+        return tuple(
+            filter(None, [head, cut(one_line(record.description), _DESCRIPTION_TOKENS), listed])
         )
-    listed = "\n".join(piece.text for piece in pieces)
-    text = _block(len(pieces), mark, listed) if pieces else NOTHING
-    seconds = time.perf_counter() - start
-    return Context(prompt, text, tuple(pieces), count_tokens(text), tokens, seconds)
 
 
-def _lines(index: EntryIndex, record: EntryRecord) -> tuple[str, ...]:
-    rating = EntryRating(record.average, record.votes)
-    votes = f" {rating.average:g} ({pluralize(rating.count, 'vote')})" if rating.count else ""
-    title = cut(one_line(record.title), _TITLE_TOKENS)
-    head = f"{title} ({record.slug}) {rating.stars}{votes}".strip()
-    files = [
-        item.path.removeprefix(f"{record.slug}/")
-        for item in index.store.walk(record.slug)
-        if not item.is_folder and not item.path.endswith((f"/{NAME}", f"/{VOTES}"))
-    ]
-    more = f" and {len(files) - _MAX_FILES} more" if len(files) > _MAX_FILES else ""
-    names = one_line(", ".join(files[:_MAX_FILES]))
-    listed = cut(f"files: {names}{more}", _FILES_TOKENS) if files else ""
-    return tuple(
-        filter(None, [head, cut(one_line(record.description), _DESCRIPTION_TOKENS), listed])
-    )
+def _check_prompt(prompt: str) -> str:
+    if not (task := check_text("prompt", prompt).strip()):
+        raise errors.ConfigError("prompt: is empty; describe the task")
+    return task
 
 
 def rating_prior(record: EntryRecord) -> float:
