@@ -249,9 +249,14 @@ class PostgresTransaction(Transaction):
         if last:
             self.execute(sa.select(sa.func.setval(_sequence(column), last)))
 
-    def is_in(self, column: sa.ColumnElement[Any], values: Collection[Any]) -> Condition:
+    @staticmethod
+    def _bound(values: Collection[Any]) -> list[Any]:
+        return list(values)
+
+    @staticmethod
+    def _is_in(column: sa.ColumnElement[Any], bound: sa.BindParameter[Any]) -> Condition:
         kind = sa.Text if isinstance(column.type, sa.String) else sa.BigInteger
-        return column == sa.any_(sa.literal(list(values), ARRAY(kind)))
+        return column == sa.any_(sa.type_coerce(bound, ARRAY(kind)))
 
 
 def _sequence(column: sa.Column[Any]) -> sa.ColumnElement[str]:

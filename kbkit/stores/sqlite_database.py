@@ -307,7 +307,11 @@ class SqliteTransaction(database.Transaction):
             "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (name, max(last, current))
         )
 
-    def is_in(self, column: sa.ColumnElement[Any], values: Collection[Any]) -> database.Condition:
-        # one bound parameter, so that the statement is compiled once
-        element = sa.func.json_each(json.dumps(list(values))).table_valued("value")
+    @staticmethod
+    def _bound(values: Collection[Any]) -> str:
+        return json.dumps(list(values))
+
+    @staticmethod
+    def _is_in(column: sa.ColumnElement[Any], bound: sa.BindParameter[Any]) -> database.Condition:
+        element = sa.func.json_each(bound).table_valued("value")
         return column.in_(sa.select(element.c.value))

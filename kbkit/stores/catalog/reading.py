@@ -163,7 +163,7 @@ def get_chunks(
     """Return existing chunks by ``seq``, with their documents (``content`` empty)."""
     by_id: dict[str, models.Document] = {}
     passages: dict[int, tuple[models.Chunk, models.Document]] = {}
-    for row in transaction.execute(_PASSAGES.where(transaction.is_in(chunks.c.seq, seqs))):
+    for row in transaction.rows_in(_PASSAGES, chunks.c.seq, seqs):
         if row[2] not in by_id:
             by_id[row[2]] = document_of(row[10:])
         passages[row[0]] = (_chunk(row[1:10]), by_id[row[2]])
