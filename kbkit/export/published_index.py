@@ -35,8 +35,7 @@ from kbkit.retrieval.corpora import ChunkWords
 from kbkit.retrieval.document_scores import DocumentScores, SummaryScores
 from kbkit.retrieval.fusion import CorpusStatistics
 from kbkit.retrieval.ranking import PHRASED, phrases_first, phrases_in, rank
-from kbkit.stores.snapshots.chunk_table import ChunkTable
-from kbkit.stores.snapshots.snapshot import Postings
+from kbkit.stores.snapshots.snapshot import ChunkTable, Postings
 from kbkit.text.analysis import analyzer
 
 ASKED = 64

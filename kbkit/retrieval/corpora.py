@@ -40,9 +40,8 @@ from kbkit.retrieval.document_scores import (
 from kbkit.retrieval.fusion import K1, CorpusStatistics, hits_needed, impacts, length_norms
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.snapshots import near_chunks
-from kbkit.stores.snapshots.chunk_table import ChunkTable
 from kbkit.stores.snapshots.segments import SegmentedSnapshot
-from kbkit.stores.snapshots.snapshot import Postings
+from kbkit.stores.snapshots.snapshot import ChunkTable, Postings
 from kbkit.stores.vector_index import NearestIds, VectorIndex
 from kbkit.text.analysis import analyzer
 
@@ -77,7 +76,7 @@ class SnapshotCorpus:
 
     @property
     def _coded(self) -> bool:
-        return not near_chunks.scan_is_faster(self.chunks) and near_chunks.is_coded(self.chunks)
+        return not self.chunks.is_small and near_chunks.is_coded(self.chunks)
 
     def nearest(self, size: int, limit: int, mask: Mask | None) -> Rows:
         """Return the nearest chunks, best first, from Chroma or codes, then from a scan."""
@@ -87,8 +86,8 @@ class SnapshotCorpus:
             if limit > size:  # search again, so that the first hits do not depend on `limit`
                 parts.append(self._near(self.vector, limit, mask))
             return np.concatenate(parts)
-        scan = near_chunks.scan_is_faster(self.chunks)
-        use_index = mask is None and not scan and self.index.is_open(self.row)
+        is_large = not self.chunks.is_small
+        use_index = mask is None and is_large and self.index.is_open(self.row)
         if use_index and self.vector is not None:
             dense = self.nearest_of(self.index.ask(self.row, self.vector, size), size)
         if len(dense) < limit:

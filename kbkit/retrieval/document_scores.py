@@ -27,10 +27,9 @@ from kbkit.retrieval.candidates import (
 from kbkit.retrieval.fusion import CorpusStatistics, impacts, length_norms, normalise
 from kbkit.retrieval.query import NamedEntity, entities_in
 from kbkit.stores.catalog.graph_tables import GraphTable
-from kbkit.stores.snapshots.chunk_table import ChunkTable
 from kbkit.stores.snapshots.near_chunks import NearSummaries, near_summaries
 from kbkit.stores.snapshots.segments import SegmentedSnapshot
-from kbkit.stores.snapshots.snapshot import Postings
+from kbkit.stores.snapshots.snapshot import ChunkTable, Postings
 
 _DECIMALS = 6
 """Decimals of the mean summary; further digits depend on the order of documents."""
@@ -71,7 +70,7 @@ class SummaryScores:
             return None
         vector = query.summary_vector
         score = partial(cosines, vector=vector)
-        index = near_summaries(chunks)
+        index = None if chunks.is_small else near_summaries(chunks)
         nearest = None
         if index is not None and query.graph is None:  # the graph needs scores of all documents
             nearest = _near(index, chunks, vector, mask)

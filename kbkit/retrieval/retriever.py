@@ -24,7 +24,6 @@ from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.ratings import Totals
 from kbkit.stores.snapshots import near_chunks
-from kbkit.stores.snapshots.making import to_merge
 from kbkit.stores.snapshots.segments import SegmentedSnapshot
 from kbkit.stores.stores import Stores
 from kbkit.text.analysis import REVISION, analyzer
@@ -102,8 +101,10 @@ class Retriever:
                     continue
                 if encoded.retrieval.learned_weight:
                     encoded = replace(encoded, questions=state.questions)
-                ready = to_merge(snapshot.segments) is None and (
-                    not near_chunks.needs_index(snapshot) or self.stores.vectors.is_open(state.row)
+                ready = snapshot.is_merged and (
+                    snapshot.is_small
+                    or near_chunks.is_coded(snapshot)
+                    or self.stores.vectors.is_open(state.row)
                 )
                 self.stores.warmer.record_search(self.kb_id, ready=ready)
                 pool = self._pool(state, snapshot, encoded, mask)

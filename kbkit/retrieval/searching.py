@@ -91,7 +91,9 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
     hits = Hits(query.text, results, time.perf_counter() - start, tuple(notes))
     names = ", ".join(pool.kb for pool in pools)
     milliseconds = 1_000 * hits.seconds
-    _log.debug("searched %s (%s): %d hits in %.0f ms", names, query.mode, len(hits), milliseconds)
+    _log.debug(
+        "searched %s (%s): %d hits in %.0f ms", names, query.mode, len(results), milliseconds
+    )
     return hits
 
 

@@ -15,7 +15,7 @@ import pytest
 import kbkit
 from kbkit.errors import BundleError, ExportError, FilesError
 from kbkit.knowledge_base.chunks import write_documents
-from kbkit.stores.snapshots.chunk_table import write_arrays
+from kbkit.stores.snapshots.array_files import write_arrays
 from tests.faults.actions import ACTIONS, MIGRATE
 from tests.faults.small_disk import CHANGES
 

@@ -6,4 +6,4 @@ import pytest
 @pytest.fixture
 def vectors_in_chroma(monkeypatch):
     """Chroma is asked as if there were too many vectors to scan."""
-    monkeypatch.setattr("kbkit.stores.snapshots.near_chunks._SCAN_LIMIT", 0)
+    monkeypatch.setattr("kbkit.stores.snapshots.segments.SCAN_LIMIT", 0)

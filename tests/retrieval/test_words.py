@@ -10,8 +10,7 @@ from kbkit.retrieval.candidates import top_indices
 from kbkit.retrieval.corpora import ChunkWords
 from kbkit.retrieval.document_scores import DocumentScores, SummaryScores, _rows_of
 from kbkit.retrieval.fusion import CorpusStatistics, impacts, length_norms
-from kbkit.stores.snapshots.chunk_table import ChunkTable
-from kbkit.stores.snapshots.snapshot import MappedTexts
+from kbkit.stores.snapshots.snapshot import ChunkTable, MappedTexts
 
 pytestmark = pytest.mark.local
 
@@ -120,6 +119,7 @@ def test_usual_score_of_summaries_does_not_depend_on_order():
 
     def usual(order):
         chunks = SimpleNamespace(
+            is_small=True,
             cache={},
             summaries=(),
             state=SimpleNamespace(summary_embedder="e"),

@@ -39,7 +39,7 @@ def index_asked(monkeypatch):
         with suppress(KbkitError):
             warmer.vectors.open(kb_id)
 
-    monkeypatch.setattr("kbkit.stores.snapshots.near_chunks._SCAN_LIMIT", 0)
+    monkeypatch.setattr("kbkit.stores.snapshots.segments.SCAN_LIMIT", 0)
     monkeypatch.setattr(near_chunks, "is_coded", lambda _: False)
     monkeypatch.setattr(Warmer, "record_search", searched)
     monkeypatch.setattr("kbkit.stores.vector_index._RETRY_SECONDS", 0.0)

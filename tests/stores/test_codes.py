@@ -9,7 +9,6 @@ import pytest
 from kbkit.retrieval import corpora as retriever
 from kbkit.retrieval.candidates import cosines
 from kbkit.retrieval.corpora import SnapshotCorpus
-from kbkit.stores.snapshots import near_chunks
 from kbkit.stores.snapshots import snapshot as codes
 from kbkit.stores.snapshots.near_chunks import is_coded
 from kbkit.stores.snapshots.segment_files import SegmentFiles
@@ -37,7 +36,7 @@ def files(tmp_path):
 def coded(files, monkeypatch):
     """Two segments with codes and removed rows, and a small one without codes."""
     monkeypatch.setattr(codes, "MIN", 2_000)
-    monkeypatch.setattr(near_chunks, "_SCAN_LIMIT", 0)
+    monkeypatch.setattr("kbkit.stores.snapshots.segments.SCAN_LIMIT", 0)
     vectors = unit_vectors(6_300, 5)
     ends = (0, 3_000, 6_000, 6_300)
     segments = [of(vectors[i:j], i + 1) for i, j in pairwise(ends)]
@@ -111,10 +110,10 @@ def test_vectors_that_are_scanned_get_no_codes(files, coded, monkeypatch):
     for file in files.folder.glob("*.codes.*"):
         file.unlink()
     reopened = SegmentFiles(files.folder)
-    monkeypatch.setattr(near_chunks, "_SCAN_LIMIT", 6_300 * DIMENSIONS)
+    monkeypatch.setattr("kbkit.stores.snapshots.segments.SCAN_LIMIT", 6_300 * DIMENSIONS)
     reopened.write_codes(reopened.read("kb"))
     assert not list(files.folder.glob("*.codes.*"))
-    monkeypatch.setattr(near_chunks, "_SCAN_LIMIT", 6_300 * DIMENSIONS - 1)
+    monkeypatch.setattr("kbkit.stores.snapshots.segments.SCAN_LIMIT", 6_300 * DIMENSIONS - 1)
     reopened.write_codes(reopened.read("kb"))
     assert len(list(files.folder.glob("*.codes.*"))) == 2
 

@@ -64,6 +64,7 @@ def scored(snapshot, vector, mask=None):
 
 @pytest.mark.parametrize("share", [1, 2, 20])
 def test_codes_find_the_best_documents_of_a_scan(coded, monkeypatch, share):
+    monkeypatch.setattr("kbkit.stores.snapshots.segments.SCAN_LIMIT", 0)
     monkeypatch.setattr(documents, "_FEW", 500)
     mask = None if share == 1 else np.arange(len(coded)) % share == 0
     open_ = (

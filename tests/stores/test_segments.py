@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kbkit.stores.catalog import corpus, knowledge_bases, outbox, summaries
 from kbkit.stores.catalog.database import pack
 from kbkit.stores.catalog.schema import chunks
-from kbkit.stores.snapshots import making
+from kbkit.stores.snapshots import making, segments
 from kbkit.stores.snapshots.making import make
 from kbkit.stores.snapshots.segments import (
     DocumentNumbers,
@@ -166,9 +166,9 @@ def test_segments_equal_a_whole_snapshot(database, tmp_path, steps):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(making, "MAX", 4)
         patched.setattr(making, "SLICE", 5)
-        patched.setattr(making, "_TIER", 2)
-        patched.setattr(making, "_SMALLEST", 2)
-        patched.setattr(making, "LARGEST", 9)
+        patched.setattr(segments, "_TIER", 2)
+        patched.setattr(segments, "_SMALLEST", 2)
+        patched.setattr(segments, "LARGEST", 9)
         stored = opened(database, tmp_path)
         other = fresh(stored)
         for number in range(3):
@@ -287,7 +287,7 @@ def test_full_disk_only_costs_speed(stored, monkeypatch):
 
 
 def test_killed_merge_loses_nothing(stored, monkeypatch):
-    monkeypatch.setattr(making, "_TIER", 2)
+    monkeypatch.setattr(segments, "_TIER", 2)
     stored.snapshots.save(stored.id)
     put(stored, "new", "dd")
 
@@ -307,12 +307,12 @@ def test_killed_merge_loses_nothing(stored, monkeypatch):
 
 
 def test_many_changes_leave_few_segments(stored, monkeypatch):
-    monkeypatch.setattr(making, "_SMALLEST", 4)
+    monkeypatch.setattr(segments, "_SMALLEST", 4)
     for number in range(60):
         put(stored, f"more {number}", "a", "b")
         stored.snapshots.save(stored.id)
         snapshot = stored.snapshots.renew(stored.id)
-        assert len(snapshot.segments) <= 3 * making._TIER
+        assert len(snapshot.segments) <= 3 * segments._TIER
     check(stored)
     assert len(list(stored.snapshots.folder.glob("*.safetensors"))) >= len(snapshot.segments)
 

@@ -296,7 +296,7 @@ def test_damaged_segment_file_is_ignored_and_replaced(stored, damage):
 @pytest.mark.parametrize("large", [False, True])
 def test_flipped_bit_in_a_segment_is_noticed(stored, monkeypatch, large):
     if large:
-        monkeypatch.setattr("kbkit.stores.snapshots.chunk_table._LARGE", 0)
+        monkeypatch.setattr("kbkit.stores.snapshots.array_files._LARGE", 0)
     put(stored, "tea", "a b b", "c a")
     stored.snapshots.save(stored.id)
     path = segment_file(stored)
@@ -322,11 +322,11 @@ def test_flipped_bit_in_the_list_is_noticed(stored, caplog):
 
 
 def test_large_file_is_checked_once(stored, monkeypatch):
-    monkeypatch.setattr("kbkit.stores.snapshots.chunk_table._LARGE", 0)
+    monkeypatch.setattr("kbkit.stores.snapshots.array_files._LARGE", 0)
     put(stored, "tea", "a b b", "c a")
     stored.snapshots.save(stored.id)
     path, read = segment_file(stored), []
-    monkeypatch.setattr("kbkit.stores.snapshots.chunk_table.check", read.append)
+    monkeypatch.setattr("kbkit.stores.snapshots.array_files.check", read.append)
     assert in_files(stored) is not None
     assert not read
     os.utime(path, (1, 1))

@@ -27,7 +27,7 @@ print(sorted(sys.modules))
 @pytest.fixture(autouse=True)
 def large(monkeypatch):
     """Searches ask Chroma, as if there were too many vectors to scan."""
-    monkeypatch.setattr("kbkit.stores.snapshots.near_chunks._SCAN_LIMIT", 0)
+    monkeypatch.setattr("kbkit.stores.snapshots.segments.SCAN_LIMIT", 0)
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_first_search_on_a_snapshot_loads_no_heavy_module(folder):
 
 
 def test_few_vectors_need_no_chroma(folder, monkeypatch):
-    monkeypatch.setattr("kbkit.stores.snapshots.near_chunks._SCAN_LIMIT", 1000)
+    monkeypatch.setattr("kbkit.stores.snapshots.segments.SCAN_LIMIT", 1000)
     with kbkit.open(folder) as workspace:
         kb = workspace["drinks"]
         for _ in range(3):

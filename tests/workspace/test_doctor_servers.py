@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 import kbkit
-from kbkit.stores.snapshots import near_chunks
 from kbkit.stores.snapshots import snapshot as codes
 from tests.stores.workspaces import execute, opened
 from tests.workspace.damage import flip
@@ -38,7 +37,7 @@ def folder(closed, tmp_path):
 def test_damaged_codes_are_found_and_rebuilt(folder, monkeypatch, summaries):
     pytest.importorskip("faiss")
     monkeypatch.setattr(codes, "MIN", 2)
-    monkeypatch.setattr(near_chunks, "_SCAN_LIMIT", 0)
+    monkeypatch.setattr("kbkit.stores.snapshots.segments.SCAN_LIMIT", 0)
     with kbkit.open(folder) as workspace:
         snapshots, kb = workspace._stores.snapshots, workspace["notes"]
         for n in range(30):

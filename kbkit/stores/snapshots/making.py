@@ -138,42 +138,6 @@ def _terms_of(text: str, language: str) -> frozenset[str]:
     return frozenset(analyzer(language).terms(text))
 
 
-LARGEST = 100_000
-"""Chunks from which a segment is no longer merged."""
-_TIER = 8
-"""Number of neighbouring segments of similar size that are merged."""
-_SMALLEST = 1_000
-"""Chunks up to which all segments are of the lowest tier."""
-_MAX_REMOVED = 0.3
-"""Share of removed chunks at which a segment is rewritten."""
-
-
-def to_merge(segments: Sequence[Segment], limit: int = LARGEST) -> slice | None:
-    """Return the next neighbouring segments to merge; ``None`` if there are none."""
-    for i, segment in enumerate(segments):
-        if len(segment) <= limit and len(segment.removed) > _MAX_REMOVED * len(segment.snapshot):
-            return slice(i, i + 1)
-    tiers = [_tier(len(segment)) for segment in segments]
-    for end in range(len(segments), 0, -1):
-        start = end  # longest run of neighbours that ends here, of at most the last one's tier
-        while start and tiers[start - 1] <= tiers[end - 1]:
-            start -= 1
-        if end - start >= _TIER:
-            while sum(map(len, segments[start:end])) > limit and end - start > 1:
-                start += 1
-            if end - start > 1:
-                return slice(start, end)
-    return None
-
-
-def _tier(size: int) -> int:
-    tier = 0
-    while size > _SMALLEST:
-        size //= _TIER
-        tier += 1
-    return tier
-
-
 def merge_segments(segments: Sequence[Segment]) -> Snapshot:
     live = [segment.live for segment in segments]
     firsts = np.cumsum([0, *map(len, live)])

@@ -7,23 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.stores.snapshots.chunk_table import Score
 from kbkit.stores.snapshots.segments import SegmentedSnapshot
-from kbkit.stores.snapshots.snapshot import JoinedCodes, SummaryPart, available, codes_of
+from kbkit.stores.snapshots.snapshot import JoinedCodes, Score, SummaryPart, available, codes_of
 
-_SCAN_LIMIT = 8_000_000
-"""Numbers up to which all vectors are scanned, without codes: 31,000 vectors of 256 dimensions.
-
-Measured with new queries: a scan of 20,000 vectors took 0.4 to 2 ms, Chroma 2.2 to 3 ms.
-"""
 _UNCODED = 40_000
 """Chunks without codes up to which a scan of their vectors is fast."""
 _KEY = "near_chunks"
 Rows = NDArray[np.int64]
-
-
-def scan_is_faster(snapshot: SegmentedSnapshot) -> bool:
-    return sum(segment.snapshot.vectors.size for segment in snapshot.segments) <= _SCAN_LIMIT
 
 
 def is_coded(snapshot: SegmentedSnapshot) -> bool:
@@ -36,7 +26,7 @@ def is_coded(snapshot: SegmentedSnapshot) -> bool:
 
 def needs_index(snapshot: SegmentedSnapshot) -> bool:
     """Whether searches of the snapshot ask the vector store."""
-    return not scan_is_faster(snapshot) and not is_coded(snapshot)
+    return not snapshot.is_small and not is_coded(snapshot)
 
 
 def near_chunks(

@@ -19,8 +19,7 @@ from uuid import uuid4
 import numpy as np
 
 from kbkit.paths import replacing
-from kbkit.stores.snapshots.chunk_table import CHECKED, check
-from kbkit.stores.snapshots.near_chunks import scan_is_faster
+from kbkit.stores.snapshots.array_files import CHECKED, check
 from kbkit.stores.snapshots.segments import (
     DocumentNumbers,
     Segment,
@@ -72,7 +71,7 @@ class SegmentFiles:
         return replace(segment, snapshot=self._mapped[name], file=name)
 
     def write_codes(self, snapshot: SegmentedSnapshot) -> None:
-        for segment in () if scan_is_faster(snapshot) else snapshot.segments:
+        for segment in () if snapshot.is_small else snapshot.segments:
             renew_codes(segment.snapshot)
         for part in snapshot.summaries:
             renew_codes(part)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from threading import Lock
 from typing import Any
 
@@ -18,8 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
-from kbkit.stores.snapshots.chunk_table import ChunkTable, Score
-from kbkit.stores.snapshots.snapshot import Postings, Snapshot, SummaryPart
+from kbkit.stores.snapshots.snapshot import ChunkTable, Postings, Score, Snapshot, SummaryPart
+
+SCAN_LIMIT = 8_000_000
+"""Numbers up to which all vectors are scanned, without codes: 31,000 vectors of 256 dimensions.
+
+Measured with new queries: a scan of 20,000 vectors took 0.4 to 2 ms, Chroma 2.2 to 3 ms.
+"""
 
 
 def merge_summaries(parts: Sequence[SummaryPart]) -> SummaryPart:
@@ -65,6 +71,42 @@ class Segment:
         vectors = np.array(self.snapshot.vectors)
         vectors[rows] = [changed[seq] for seq in all_seqs[rows].tolist()]
         return replace(self, snapshot=replace(self.snapshot, vectors=vectors), file="")
+
+
+LARGEST = 100_000
+"""Chunks from which a segment is no longer merged."""
+_TIER = 8
+"""Number of neighbouring segments of similar size that are merged."""
+_SMALLEST = 1_000
+"""Chunks up to which all segments are of the lowest tier."""
+_MAX_REMOVED = 0.3
+"""Share of removed chunks at which a segment is rewritten."""
+
+
+def to_merge(segments: Sequence[Segment], limit: int = LARGEST) -> slice | None:
+    """Return the next neighbouring segments to merge; ``None`` if there are none."""
+    for i, segment in enumerate(segments):
+        if len(segment) <= limit and len(segment.removed) > _MAX_REMOVED * len(segment.snapshot):
+            return slice(i, i + 1)
+    tiers = [_tier(len(segment)) for segment in segments]
+    for end in range(len(segments), 0, -1):
+        start = end  # longest run of neighbours that ends here, of at most the last one's tier
+        while start and tiers[start - 1] <= tiers[end - 1]:
+            start -= 1
+        if end - start >= _TIER:
+            while sum(map(len, segments[start:end])) > limit and end - start > 1:
+                start += 1
+            if end - start > 1:
+                return slice(start, end)
+    return None
+
+
+def _tier(size: int) -> int:
+    tier = 0
+    while size > _SMALLEST:
+        size //= _TIER
+        tier += 1
+    return tier
 
 
 @dataclass(slots=True)
@@ -132,6 +174,15 @@ class SegmentedSnapshot(ChunkTable):
     firsts: NDArray[np.int64]
     latest: NDArray[np.int32]
     titled: NDArray[np.int32]
+
+    @property
+    def is_small(self) -> bool:
+        """Whether a scan of all vectors is faster than codes or an index."""
+        return sum(segment.snapshot.vectors.size for segment in self.segments) <= SCAN_LIMIT
+
+    @cached_property
+    def is_merged(self) -> bool:
+        return to_merge(self.segments) is None
 
     def shows(self, row: KnowledgeBaseRow) -> bool:
         state = self.state

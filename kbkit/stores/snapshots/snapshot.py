@@ -19,7 +19,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.stores.snapshots import chunk_table
+from kbkit.stores.snapshots import array_files
 
 _FORMAT = "8"
 Postings = tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]
@@ -101,8 +101,47 @@ class MappedTexts(Sequence[str]):
         return iter(self._data.tobytes().decode().split("\0")[:-1])
 
 
+Score = Callable[[NDArray[np.float32]], NDArray[np.float32]]
+"""Returns one score per vector."""
+
+
+@dataclass(frozen=True)  # without slots, for cached properties
+class ChunkTable:
+    """The chunks of a knowledge base by ``seq``, without terms and vectors.
+
+    Attributes:
+        seqs: ``chunks.seq``, shape ``(n,)``, ascending.
+        owners: Index into `document_ids` for each chunk, shape ``(n,)``.
+        lengths: Number of terms of each chunk, shape ``(n,)``.
+        cache: Cache of searches.
+    """
+
+    seqs: NDArray[np.int64]
+    owners: NDArray[np.int32]
+    lengths: NDArray[np.int32]
+    document_ids: Sequence[str]
+    cache: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.seqs)
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of chunks of each document."""
+        return np.bincount(self.owners, minlength=len(self.document_ids))
+
+    @cached_property
+    def average_length(self) -> float:
+        return float(self.lengths.mean()) if len(self) else 0.0
+
+    @cached_property
+    def document_lengths(self) -> NDArray[np.int64]:
+        counts = np.bincount(self.owners, self.lengths, len(self.document_ids))
+        return counts.astype(np.int64)
+
+
 @dataclass(frozen=True)
-class Snapshot(chunk_table.ChunkTable):
+class Snapshot(ChunkTable):
     """A chunk table with terms and vectors.
 
     Attributes:
@@ -143,7 +182,7 @@ class Snapshot(chunk_table.ChunkTable):
         """Map terms to postings by row; absent terms are left out."""
         return {term: self.postings(number) for term, number in self.numbers(terms).items()}
 
-    def scores_of(self, rows: NDArray[np.int64], score: chunk_table.Score) -> NDArray[np.float32]:
+    def scores_of(self, rows: NDArray[np.int64], score: Score) -> NDArray[np.float32]:
         # chunks of a document are adjacent, so long runs are scored without copying
         ends = np.flatnonzero(np.diff(rows) != 1) + 1
         if len(ends) * _RUN >= len(rows):
@@ -207,14 +246,14 @@ def save(snapshot: Snapshot, path: Path) -> None:
         tensors[f"{name}.starts"], tensors[f"{name}.values"] = lists.starts, lists.values
     for name in _TEXTS:
         tensors[name] = _pack_texts(getattr(snapshot, name))
-    chunk_table.write_arrays(path, tensors, {"format": _FORMAT, "embedder": snapshot.embedder})
+    array_files.write_arrays(path, tensors, {"format": _FORMAT, "embedder": snapshot.embedder})
 
 
 def save_summaries(
     path: Path, embedder: str, document_ids: Sequence[str], vectors: NDArray[np.float32]
 ) -> None:
     arrays: dict[str, Any] = {"document_ids": _pack_texts(document_ids), "vectors": vectors}
-    chunk_table.write_arrays(path, arrays, {"format": _FORMAT, "embedder": embedder})
+    array_files.write_arrays(path, arrays, {"format": _FORMAT, "embedder": embedder})
 
 
 def load_summaries(path: Path, embedder: str) -> tuple[list[str], NDArray[np.float32]]:
@@ -222,7 +261,7 @@ def load_summaries(path: Path, embedder: str) -> tuple[list[str], NDArray[np.flo
 
     Raises one of `DAMAGED` if it is missing, damaged or of another embedder or version.
     """
-    metadata, arrays = chunk_table.read_arrays(path)
+    metadata, arrays = array_files.read_arrays(path)
     ids, vectors = list(MappedTexts(arrays["document_ids"])), arrays["vectors"]
     if metadata != {"format": _FORMAT, "embedder": embedder} or len(vectors) != len(ids):
         raise ValueError(f"{path.name} is not the file of summaries that was written")
@@ -240,7 +279,7 @@ DAMAGED = (OSError, KeyError, TypeError, ValueError, IndexError, AttributeError,
 
 def load(path: Path) -> Snapshot:
     """Map a snapshot; raise one of `DAMAGED` if it is missing, damaged or of another version."""
-    metadata, arrays = chunk_table.read_arrays(path)
+    metadata, arrays = array_files.read_arrays(path)
     if metadata["format"] != _FORMAT:
         raise ValueError(f"{path.name} is of another version")
     values: dict[str, Any] = {name: arrays[name] for name in _ARRAYS}
@@ -305,7 +344,7 @@ def write_codes(path: Path, vectors: NDArray[np.float32]) -> None:
     for start in range(0, number, _AT_ONCE):
         codes.add(np.ascontiguousarray(vectors[start : start + _AT_ONCE]))
     arrays = {"codes": faiss.serialize_index(codes)}
-    chunk_table.write_arrays(path, arrays, {"format": _CODES_FORMAT})
+    array_files.write_arrays(path, arrays, {"format": _CODES_FORMAT})
 
 
 def codes_path(file: Path) -> Path:
@@ -327,7 +366,7 @@ def renew_codes(coded: Snapshot | SummaryPart) -> None:
     coded.cache.pop("codes")
     if codes_of(coded) is None:
         write_codes(codes_path(coded.cache["file"]), coded.vectors)
-        chunk_table.forget_pages(coded.vectors)
+        array_files.forget_pages(coded.vectors)
         coded.cache.pop("codes")
 
 
@@ -336,7 +375,7 @@ def load_codes(path: Path, vectors: NDArray[np.float32]) -> Any:
     if not available():
         return None
     with contextlib.suppress(*DAMAGED, RuntimeError):
-        metadata, arrays = chunk_table.read_arrays(path)
+        metadata, arrays = array_files.read_arrays(path)
         import faiss  # takes long, and small collections have no codes
 
         if metadata["format"] == _CODES_FORMAT:

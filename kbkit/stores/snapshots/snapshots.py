@@ -18,10 +18,17 @@ from kbkit.stores.catalog import corpus, knowledge_bases, outbox
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.snapshots import near_chunks
-from kbkit.stores.snapshots.chunk_table import forget_pages
-from kbkit.stores.snapshots.making import LARGEST, MAX, advance, build, merge_segments, to_merge
+from kbkit.stores.snapshots.array_files import forget_pages
+from kbkit.stores.snapshots.making import MAX, advance, build, merge_segments
 from kbkit.stores.snapshots.segment_files import SegmentFiles
-from kbkit.stores.snapshots.segments import Segment, SegmentedSnapshot, SnapshotState, join_segments
+from kbkit.stores.snapshots.segments import (
+    LARGEST,
+    Segment,
+    SegmentedSnapshot,
+    SnapshotState,
+    join_segments,
+    to_merge,
+)
 from kbkit.stores.vector_index import VectorIndex
 
 _SOON = 8 * MAX

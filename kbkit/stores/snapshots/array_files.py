@@ -1,13 +1,11 @@
-"""The chunk table: chunks and documents of one version as arrays."""
+"""Files of arrays with a checksum, in the safetensors format."""
 
 import contextlib
 import json
 import mmap
 import os
 import zlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,45 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.paths import replacing
-
-Score = Callable[[NDArray[np.float32]], NDArray[np.float32]]
-"""Returns one score per vector."""
-
-
-@dataclass(frozen=True)  # without slots, for cached properties
-class ChunkTable:
-    """The chunks of a knowledge base by ``seq``, without terms and vectors.
-
-    Attributes:
-        seqs: ``chunks.seq``, shape ``(n,)``, ascending.
-        owners: Index into `document_ids` for each chunk, shape ``(n,)``.
-        lengths: Number of terms of each chunk, shape ``(n,)``.
-        cache: Cache of searches.
-    """
-
-    seqs: NDArray[np.int64]
-    owners: NDArray[np.int32]
-    lengths: NDArray[np.int32]
-    document_ids: Sequence[str]
-    cache: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.seqs)
-
-    @cached_property
-    def sizes(self) -> NDArray[np.int64]:
-        """Number of chunks of each document."""
-        return np.bincount(self.owners, minlength=len(self.document_ids))
-
-    @cached_property
-    def average_length(self) -> float:
-        return float(self.lengths.mean()) if len(self) else 0.0
-
-    @cached_property
-    def document_lengths(self) -> NDArray[np.int64]:
-        counts = np.bincount(self.owners, self.lengths, len(self.document_ids))
-        return counts.astype(np.int64)
-
 
 CHECKED = ".checked"
 """Suffix of files that record a verified state."""
