@@ -72,7 +72,7 @@ def copy(kb: kbkit.KnowledgeBase, size: int) -> None:
     """Copy the documents of a knowledge base until it has about ``size`` chunks; resumes."""
     handle = handle_of(kb)
     row, stores = handle.row(), handle.stores
-    embedder, held = handle.embedder(row), kb.info().chunks
+    embedder, held = handle.embedders.of(row), kb.info().chunks
     with stores.database.read() as transaction:
         uris = reading.uris_of(transaction, writing.document_ids(transaction, kb.id))
     # in order of id, which is as if by lot

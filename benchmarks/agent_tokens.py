@@ -151,7 +151,7 @@ async def ask_files(
 def orders(corpus: Corpus, names: list[str]) -> list[list[str]]:
     """Order the files for each question, nearest names first."""
     handle = handle_of(corpus.kb)
-    embedder = handle.embedder(handle.row())
+    embedder = handle.embedders.of(handle.row())
 
     def embed(texts: list[str]) -> Any:
         found = np.asarray(embedder.embed_passages(texts))

@@ -192,7 +192,7 @@ def recall(kb: kbkit.KnowledgeBase, asked: list[str]) -> list[float]:
     snapshot = stores.snapshots.renew(kb.id)
     found: list[float] = []
     for query in asked:
-        vector = handle.embedder(row).embed_query(query)
+        vector = handle.embedders.of(row).embed_query(query)
         corpus = SnapshotCorpus(snapshot, row, stores.vectors, vector)
         scores = snapshot.score(partial(_exact, vector))
         least = np.partition(scores, -NEAREST)[-NEAREST]

@@ -5,36 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from kbkit import recipes
-from kbkit.embedding import Embedder, Embedders
+from kbkit.embedding import Embedders
 from kbkit.errors import (
     ConfigError,
     EmbedderError,
     ImpossibleError,
     InvalidNameError,
     NotFoundError,
+    PostprocessorError,
 )
 from kbkit.models import ChunkSummary, Document, KnowledgeBaseInfo, Rating, Target, TargetKind
 from kbkit.models.files import BUILT_IN, ENTRIES, FILES
 from kbkit.models.values import did_you_mean
-from kbkit.retrieval.fusion import check_installed
+from kbkit.retrieval.query import KnowledgeBaseEmbedders
 from kbkit.retrieval.retriever import Retriever
 from kbkit.runtime import plugins
 from kbkit.runtime.config import Settings
 from kbkit.runtime.engine import Engine
+from kbkit.runtime.third_party import how_to_install, is_installed
 from kbkit.runtime.validation import check_text
 from kbkit.sources import public_uri
 from kbkit.stores.catalog import chunk_annotations, knowledge_bases, ratings, reading, runs
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph_tables import GraphTable
-from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.ratings import EncoderTarget
 from kbkit.stores.stores import Stores
-from kbkit.text import is_english
 from kbkit.text.analysis import analyzer
 
 if TYPE_CHECKING:
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-# cached: it counts the words of 200,000 characters, which rarely change
-_judged_english = lru_cache(maxsize=8)(is_english)
 
 
 class Handle:
@@ -55,10 +54,9 @@ class Handle:
         self.stores = resources.stores
         self.id = row.id
         self.name = row.name
-        self._embedder: Embedder | None = None
+        self.embedders = KnowledgeBaseEmbedders(self.stores.database, resources.embedders)
         self._read: dict[object, tuple[int, Any]] = {}
         self._built_at = -1
-        self._spec: tuple[Mapping[str, Any], recipes.KnowledgeBaseSpec] | None = None
 
     def _cached_read(self, query: Callable[[Transaction, str], _T]) -> _T:
         """Run a query as `look_up` does, cached until the catalog changes."""
@@ -89,13 +87,7 @@ class Handle:
 
     @property
     def spec(self) -> recipes.KnowledgeBaseSpec:
-        return self._spec_of(self.row())
-
-    def _spec_of(self, row: KnowledgeBaseRow) -> recipes.KnowledgeBaseSpec:
-        """Return the parsed settings, checked once while they stay the same."""
-        if self._spec is None or self._spec[0] is not row.config:
-            self._spec = row.config, spec_of(row)
-        return self._spec[1]
+        return self.embedders.spec_of(self.row())
 
     def info(self) -> KnowledgeBaseInfo:
         return self.look_up(knowledge_bases.describe)
@@ -181,43 +173,6 @@ class Handle:
         hint = did_you_mean(target, uris, "take an id from a search or a list")
         return NotFoundError(f"{self.name}: has no {noun} {target!r}; {hint}")
 
-    def embedder(self, row: KnowledgeBaseRow) -> Embedder:
-        if self._embedder is None or self._embedder.fingerprint != row.embedder:
-            spec = self._spec_of(row).embedding
-            if row.waits:
-                spec = recipes.StaticEmbedding()
-            embedder = self.resources.embedders.open(spec)
-            if embedder.fingerprint != row.embedder:
-                raise EmbedderError(
-                    f"{self.name}: was embedded by {row.embedder}, but the embedder is now "
-                    f"{embedder.fingerprint}; install the version it was made with, or change the "
-                    "recipe's embedding so that it is embedded again"
-                )
-            self._embedder = embedder
-        return self._embedder
-
-    def summary_embedder(self, row: KnowledgeBaseRow) -> Embedder:
-        if row.summary_embedder.startswith("static:"):  # until the model has embedded everything
-            return self.resources.embedders.open(recipes.StaticEmbedding())
-        if row.summary_embedder.startswith("multilingual:"):
-            return self.resources.embedders.open(recipes.MultilingualEmbedding())
-        spec = self._spec_of(row).summary_embedding
-        if spec is None and row.summary_embedder:  # an earlier default
-            return self.resources.embedders.of_summaries(english=True)
-        return self.summary_model(row)
-
-    def summary_model(self, row: KnowledgeBaseRow) -> Embedder:
-        spec = self._spec_of(row)
-        if spec.summary_embedding is not None:
-            return self.resources.embedders.open(spec.summary_embedding)
-        return self.resources.embedders.of_summaries(english=self._is_english(spec))
-
-    def _is_english(self, spec: recipes.KnowledgeBaseSpec) -> bool:
-        # the setting alone is inconclusive: English is the default
-        if spec.language not in ("english", "porter"):
-            return False
-        return _judged_english(tuple(self.look_up(reading.beginnings)))
-
     @property
     def summaries(self) -> SummaryMaker:
         from kbkit.ingest.summaries import SummaryMaker
@@ -225,23 +180,23 @@ class Handle:
         return SummaryMaker(
             self.stores.database,
             self.id,
-            self.summary_model(self.row()),
+            self.embedders.summary_model(self.row()),
             lambda: self.resources.embedders.open(recipes.StaticEmbedding()),
         )
 
     def embed_questions(self) -> None:
         """Embed new learned questions; without an embedder, their words are compared for now."""
         row = self.row()
-        if self._spec_of(row).learning.questions:
+        if self.embedders.spec_of(row).learning.questions:
             from kbkit.ingest.summaries import embed_questions
 
             with suppress(ConfigError, EmbedderError):
-                embed_questions(self.stores.database, self.id, self.summary_embedder(row))
+                embed_questions(self.stores.database, self.id, self.embedders.of_summaries(row))
 
     @cached_property
     def retriever(self) -> Retriever:
         """Retriever; `Workspace.search` ranks the candidates of several together."""
-        return Retriever(self.stores, self.id, self.embedder, self.summary_embedder, self.graph)
+        return Retriever(self.stores, self.id, self.embedders, self.graph)
 
     def graph(self) -> GraphTable:
         """Return entities and relations; incomplete while a background process reads documents."""
@@ -258,10 +213,9 @@ class Handle:
         from kbkit.retrieval.encoder_fitting import fit_encoder, fit_summary_encoder
 
         if target == "summaries":
-            return fit_summary_encoder(
-                self.stores.database, self.id, self.summary_embedder(self.row())
-            )
-        return fit_encoder(self.stores.database, self.id, self.embedder)
+            embedder = self.embedders.of_summaries(self.row())
+            return fit_summary_encoder(self.stores.database, self.id, embedder)
+        return fit_encoder(self.stores.database, self.id, self.embedders.of)
 
 
 class Items(Sized, Iterable[Any]):
@@ -317,7 +271,8 @@ def check_spec(spec: recipes.KnowledgeBaseSpec) -> None:
     """Check that all named embedders and plugins exist, without importing them."""
     analyzer(spec.language)
     for postprocessor in spec.retrieval.postprocessors:
-        check_installed(postprocessor)
+        if not is_installed(path := postprocessor.path):
+            raise PostprocessorError(f"{path}: is not installed; {how_to_install(path)}")
     if isinstance(spec.annotation, recipes.PluginAnnotation):
         plugins.find(plugins.ANNOTATORS, spec.annotation.name)
 

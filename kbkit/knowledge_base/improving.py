@@ -197,7 +197,7 @@ class Improving:
         spec = self._handle.spec
         static = spec.with_embedding(AutoEmbedding(text=spec.embedding.text))
         self.reembed(static, None, lambda: False)
-        return self._handle.embedder(self._handle.row())
+        return self._handle.embedders.of(self._handle.row())
 
     def once(
         self, on_progress: OnProgress = ignore, stop: Stop = lambda: False, *, models: bool = True
@@ -247,7 +247,7 @@ class Improving:
         spec = self._handle.spec.embedding if embedding is None else embedding
         row, database = self._handle.row(), self._stores.database
         embedder = self._handle.resources.embedders.open(spec)
-        model = self._handle.summary_model(row)
+        model = self._handle.embedders.summary_model(row)
         texts: list[str] = []
         with database.read() as transaction:
             count, chunks = summaries.counts(transaction, row.id, model.fingerprint)[1], 0
@@ -297,7 +297,7 @@ class Improving:
     def _embed_statements(self, on_progress: OnProgress, stop: Stop) -> None:
         row = self._handle.row()
         if self._handle.look_up(corpus.count_lacking_vectors, row.embedded_text):
-            embedder = self._handle.embedder(row)
+            embedder = self._handle.embedders.of(row)
             embed_statements(self._stores.database, row.id, embedder, on_progress, stop)
             self._stores.vectors.apply(row.id)
 

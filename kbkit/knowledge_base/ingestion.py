@@ -157,10 +157,10 @@ class Ingestion:
             self._stores,
             self.id,
             spec,
-            self._handle.embedder(row),
+            self._handle.embedders.of(row),
             self._resources.settings,
             give_way=self.improving.use_static if slow else None,
-            reopen=lambda: self._handle.embedder(self._handle.row()),
+            reopen=lambda: self._handle.embedders.of(self._handle.row()),
             engine=self._resources.engine,
         )
 

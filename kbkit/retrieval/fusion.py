@@ -1,4 +1,4 @@
-"""Fuse the scores of candidates, BM25 among them, and run postprocessors.
+"""Fuse the scores of candidates, BM25 among them.
 
 rank-bm25 computes statistics from its documents, which here are the candidates of one query. So
 document frequencies, corpus size and average length come from the catalog.
@@ -6,26 +6,18 @@ document frequencies, corpus size and average length come from the catalog.
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rank_bm25 import BM25Okapi
 
-from kbkit.errors import PostprocessorError
-from kbkit.models import Hit, RatingTotal, ScoreParts
+from kbkit.models import RatingTotal, ScoreParts
 from kbkit.recipes import PostprocessorSpec
-from kbkit.runtime.third_party import how_to_install, is_installed, open_class, safe_message
-
-if TYPE_CHECKING:
-    from llama_index.core.postprocessor.types import BaseNodePostprocessor
-    from llama_index.core.schema import NodeWithScore
 
 Scores = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -254,71 +246,6 @@ def _ranks_within(scores: Scores, groups: Codes) -> Codes:
 
 def hits_needed(specs: Sequence[PostprocessorSpec], limit: int) -> int:
     return max([limit, *(spec.hits for spec in specs)])
-
-
-def postprocess(
-    hits: Sequence[Hit], query: str, specs: Sequence[PostprocessorSpec], limit: int
-) -> tuple[Hit, ...]:
-    """Pass hits through postprocessors, one after another; they set order and scores.
-
-    Each gets at most its own number of hits or ``limit``, whichever is larger. Added nodes are
-    dropped.
-    """
-    for spec in specs:
-        hits = _run(hits[: hits_needed([spec], limit)], query, spec)
-    return tuple(hits[:limit])
-
-
-def _run(hits: Sequence[Hit], query: str, spec: PostprocessorSpec) -> list[Hit]:
-    if not hits:
-        return []
-    from kbkit.retrieval.llamaindex import node_of
-
-    processor = _open(spec.path, json.dumps(spec.arguments, sort_keys=True, default=str))
-    try:
-        nodes = processor.postprocess_nodes([node_of(hit) for hit in hits], query_str=query)
-        scored = {node.node.node_id: _score(node) for node in nodes}
-    except Exception as error:  # third-party code may raise anything
-        detail = safe_message(error, spec.arguments)
-        raise PostprocessorError(f"{spec.path}: failed ({detail})") from None
-    by_id = {hit.chunk.id: hit for hit in hits}
-    return [
-        by_id[id_] if score is None else replace(by_id[id_], score=score)
-        for id_, score in scored.items()
-        if id_ in by_id
-    ]
-
-
-def _score(node: NodeWithScore) -> float | None:
-    if node.score is None:
-        return None
-    score = float(node.score)
-    if not math.isfinite(score):
-        raise ValueError(f"it returned the score {score}")
-    return score
-
-
-@lru_cache(maxsize=16)
-def _open(path: str, arguments: str) -> BaseNodePostprocessor:
-    """Return the postprocessor at an import path; opened once, because it may be a large model."""
-    from llama_index.core.postprocessor.types import BaseNodePostprocessor
-
-    return open_class(
-        path,
-        json.loads(arguments),
-        BaseNodePostprocessor,  # type: ignore[type-abstract]
-        kind="llama-index postprocessor",
-        name=path,
-        error=PostprocessorError,
-        check="the arguments of this postprocessor, the package that it needs, and the keys in the "
-        "environment",
-    )
-
-
-def check_installed(spec: PostprocessorSpec) -> None:
-    """Check that a postprocessor's package is installed, without importing it."""
-    if not is_installed(spec.path):
-        raise PostprocessorError(f"{spec.path}: is not installed; {how_to_install(spec.path)}")
 
 
 K1 = 1.2

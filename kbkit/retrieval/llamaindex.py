@@ -1,10 +1,15 @@
-"""llama-index adapters: nodes, retriever, tool. Import this module lazily: llama-index is heavy."""
+"""llama-index adapters (nodes, postprocessors, retriever, tool); import lazily, as it is heavy."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import (
     NodeRelationship,
     NodeWithScore,
@@ -16,10 +21,12 @@ from llama_index.core.schema import (
 from llama_index.core.tools.function_tool import FunctionTool
 from pydantic import Field, create_model
 
-from kbkit.errors import ConfigError
+from kbkit.errors import ConfigError, PostprocessorError
 from kbkit.models import Filters, Hit, Mode
+from kbkit.recipes import PostprocessorSpec
 from kbkit.retrieval.delimiting import quote_hits
 from kbkit.retrieval.query import Query
+from kbkit.runtime.third_party import open_class, safe_message
 
 T = TypeVar("T")
 
@@ -60,6 +67,46 @@ def node_of(hit: Hit, notes: tuple[str, ...] = ()) -> NodeWithScore:
         mimetype="text/markdown",
     )
     return NodeWithScore(node=node, score=hit.score)
+
+
+def run_postprocessor(hits: Sequence[Hit], query: str, spec: PostprocessorSpec) -> list[Hit]:
+    processor = _open(spec.path, json.dumps(spec.arguments, sort_keys=True, default=str))
+    try:
+        nodes = processor.postprocess_nodes([node_of(hit) for hit in hits], query_str=query)
+        scored = {node.node.node_id: _score(node) for node in nodes}
+    except Exception as error:  # third-party code may raise anything
+        detail = safe_message(error, spec.arguments)
+        raise PostprocessorError(f"{spec.path}: failed ({detail})") from None
+    by_id = {hit.chunk.id: hit for hit in hits}
+    return [
+        by_id[id_] if score is None else replace(by_id[id_], score=score)
+        for id_, score in scored.items()
+        if id_ in by_id
+    ]
+
+
+def _score(node: NodeWithScore) -> float | None:
+    if node.score is None:
+        return None
+    score = float(node.score)
+    if not math.isfinite(score):
+        raise ValueError(f"it returned the score {score}")
+    return score
+
+
+@lru_cache(maxsize=16)
+def _open(path: str, arguments: str) -> BaseNodePostprocessor:
+    """Return the postprocessor at an import path; opened once, because it may be a large model."""
+    return open_class(
+        path,
+        json.loads(arguments),
+        BaseNodePostprocessor,  # type: ignore[type-abstract]
+        kind="llama-index postprocessor",
+        name=path,
+        error=PostprocessorError,
+        check="the arguments of this postprocessor, the package that it needs, and the keys in the "
+        "environment",
+    )
 
 
 class KbkitRetriever(BaseRetriever):

@@ -8,21 +8,23 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from kbkit.embedding import Embedder, Vector
+from kbkit import recipes
+from kbkit.embedding import Embedder, Embedders, Vector
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.errors import ConfigError, EmbedderError, EmbedderUnreachableError, KbkitError
 from kbkit.models import Chunk, Entity, Filters, Mode
 from kbkit.models.reports import MAX_QUERY_LENGTH
 from kbkit.recipes import RetrievalSpec
 from kbkit.runtime.validation import check_integer, check_text
-from kbkit.stores.catalog import ratings
+from kbkit.stores.catalog import ratings, reading
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.graph_tables import GraphTable
-from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.subjects import entity_id
-from kbkit.text import stop_words
+from kbkit.text import is_english, stop_words
 
 _NO_FILTERS = Filters()
 
@@ -151,6 +153,63 @@ def spans(words: Sequence[str]) -> Iterator[tuple[tuple[int, int], str]]:
                 yield (start, start + length), name
 
 
+# cached: it counts the words of 200,000 characters, which rarely change
+_judged_english = lru_cache(maxsize=8)(is_english)
+
+
+@dataclass(slots=True)
+class KnowledgeBaseEmbedders:
+    """Opens the embedders of a knowledge base."""
+
+    database: Database
+    embedders: Embedders
+    _opened: Embedder | None = None
+    _spec: tuple[Mapping[str, Any], recipes.KnowledgeBaseSpec] | None = None
+
+    def spec_of(self, row: KnowledgeBaseRow) -> recipes.KnowledgeBaseSpec:
+        """Return the parsed settings, checked once while they stay the same."""
+        if self._spec is None or self._spec[0] is not row.config:
+            self._spec = row.config, spec_of(row)
+        return self._spec[1]
+
+    def of(self, row: KnowledgeBaseRow) -> Embedder:
+        if self._opened is None or self._opened.fingerprint != row.embedder:
+            spec = self.spec_of(row).embedding
+            if row.waits:
+                spec = recipes.StaticEmbedding()
+            embedder = self.embedders.open(spec)
+            if embedder.fingerprint != row.embedder:
+                raise EmbedderError(
+                    f"{row.name}: was embedded by {row.embedder}, but the embedder is now "
+                    f"{embedder.fingerprint}; install the version it was made with, or change the "
+                    "recipe's embedding so that it is embedded again"
+                )
+            self._opened = embedder
+        return self._opened
+
+    def of_summaries(self, row: KnowledgeBaseRow) -> Embedder:
+        if row.summary_embedder.startswith("static:"):  # until the model has embedded everything
+            return self.embedders.open(recipes.StaticEmbedding())
+        if row.summary_embedder.startswith("multilingual:"):
+            return self.embedders.open(recipes.MultilingualEmbedding())
+        spec = self.spec_of(row).summary_embedding
+        if spec is None and row.summary_embedder:  # an earlier default
+            return self.embedders.of_summaries(english=True)
+        return self.summary_model(row)
+
+    def summary_model(self, row: KnowledgeBaseRow) -> Embedder:
+        spec = self.spec_of(row)
+        if spec.summary_embedding is not None:
+            return self.embedders.open(spec.summary_embedding)
+        return self.embedders.of_summaries(english=self._is_english(row, spec))
+
+    def _is_english(self, row: KnowledgeBaseRow, spec: recipes.KnowledgeBaseSpec) -> bool:
+        # the setting alone is inconclusive: English is the default
+        if spec.language not in ("english", "porter"):
+            return False
+        return _judged_english(tuple(self.database.look_up(reading.beginnings, row.id)))
+
+
 _RETRY_AFTER = 30.0
 """Seconds to wait after a connection error before trying the model again."""
 
@@ -168,7 +227,7 @@ class QueryEncoder:
     """Embeds the queries of one knowledge base."""
 
     database: Database
-    embedder: Callable[[KnowledgeBaseRow], Embedder]
+    embedders: KnowledgeBaseEmbedders
     _fitted: tuple[datetime, FittedEncoder] | None = None
     _cached: tuple[int, KnowledgeBaseRow, FittedEncoder | None] | None = None
     _last_failure: tuple[float, EmbedderUnreachableError] | None = None
@@ -188,7 +247,7 @@ class QueryEncoder:
             problem = self._last_failure[1] if time.monotonic() < self._last_failure[0] else None
         if problem is None:
             try:
-                embedder = self.embedder(row)
+                embedder = self.embedders.of(row)
             except (ConfigError, EmbedderError) as error:
                 problem = error
             else:
@@ -233,7 +292,7 @@ _THREADS = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="kbkit-cards")
 
 
 def encode_for_summaries(
-    open_embedder: Callable[[KnowledgeBaseRow], Embedder], row: KnowledgeBaseRow, text: str
+    embedders: KnowledgeBaseEmbedders, row: KnowledgeBaseRow, text: str
 ) -> Future[QueryVector]:
     """Return a future of a query's vector for summaries, or of the reason why there is none."""
 
@@ -241,7 +300,7 @@ def encode_for_summaries(
         if not row.summary_embedder:
             return QueryVector()
         try:
-            embedder = open_embedder(row)
+            embedder = embedders.of_summaries(row)
             if embedder.fingerprint != row.summary_embedder:
                 reason = f"which is not installed; `kbkit refresh {row.name}` embeds them again"
                 note = f"its document summaries were embedded by {row.summary_embedder}, {reason}"

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from kbkit.embedding import Embedder
 from kbkit.errors import EmbedderError, NotFoundError
 from kbkit.models import Chunk, Document, Filters, Mode, RatingTotal
 from kbkit.recipes import KnowledgeBaseSpec, StaticEmbedding
@@ -17,7 +16,13 @@ from kbkit.retrieval.candidates import CandidatePool, EncodedQuery, Mask, filter
 from kbkit.retrieval.corpora import SnapshotCorpus, find_candidates
 from kbkit.retrieval.encoder_fitting import LearnedQuestions
 from kbkit.retrieval.fusion import rating_prior
-from kbkit.retrieval.query import Query, QueryEncoder, QueryVector, encode_for_summaries
+from kbkit.retrieval.query import (
+    KnowledgeBaseEmbedders,
+    Query,
+    QueryEncoder,
+    QueryVector,
+    encode_for_summaries,
+)
 from kbkit.stores.catalog import corpus, knowledge_bases, ratings, reading
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph_tables import GraphTable
@@ -75,8 +80,7 @@ class Retriever:
 
     stores: Stores
     kb_id: str
-    embedder: Callable[[KnowledgeBaseRow], Embedder]
-    summary_embedder: Callable[[KnowledgeBaseRow], Embedder]
+    embedders: KnowledgeBaseEmbedders
     graph: Callable[[], GraphTable]
     _query_encoder: QueryEncoder = field(init=False)
     _masks: Mapping[tuple[int, int, Filters], Mask] = field(default_factory=dict)
@@ -84,7 +88,7 @@ class Retriever:
     _last_state: _State | None = None
 
     def __post_init__(self) -> None:
-        self._query_encoder = QueryEncoder(self.stores.database, self.embedder)
+        self._query_encoder = QueryEncoder(self.stores.database, self.embedders)
 
     def pool(self, query: Query) -> CandidatePool:
         while True:
@@ -199,7 +203,7 @@ class Retriever:
         summary, embedded, graph = None, QueryVector(), None
         if query.mode is not Mode.LEXICAL:
             if retrieval.summary_weight:
-                summary = encode_for_summaries(self.summary_embedder, state.row, query.text)
+                summary = encode_for_summaries(self.embedders, state.row, query.text)
             embedded = self._query_encoder.encode(state.row, query, retrieval, terms)
         if query.mode is Mode.HYBRID and retrieval.graph_weight:
             graph = self.graph()

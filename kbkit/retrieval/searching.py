@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from kbkit.errors import LanguageModelError, NotFoundError
 from kbkit.models import Answer, Chunk, Document, Hit, Hits, Mode, ScoreParts
-from kbkit.recipes import RetrievalSpec
+from kbkit.recipes import PostprocessorSpec, RetrievalSpec
 from kbkit.retrieval import ranking
 from kbkit.retrieval.candidates import CandidatePool
 from kbkit.retrieval.context import snippet
 from kbkit.retrieval.delimiting import quote_hits
-from kbkit.retrieval.fusion import hits_needed, postprocess
+from kbkit.retrieval.fusion import hits_needed
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import Retriever
 from kbkit.runtime.language_models import model_name
@@ -78,7 +78,7 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
     ordered = ranking.phrases_first(
         ranked_hits, phrases, lambda hit: f"{hit.title} {hit.chunk.text}"
     )
-    results = postprocess(ordered, query.text, common, query.limit)
+    results = _postprocess(ordered, query.text, common, query.limit)
     notes = dict.fromkeys(note for pool in pools for note in pool.notes)
     if not agreed:
         notes[_DIFFERENT_POSTPROCESSORS] = None
@@ -95,6 +95,21 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
         "searched %s (%s): %d hits in %.0f ms", names, query.mode, len(results), milliseconds
     )
     return hits
+
+
+def _postprocess(
+    hits: Sequence[Hit], query: str, specs: Sequence[PostprocessorSpec], limit: int
+) -> tuple[Hit, ...]:
+    """Pass hits through postprocessors, one after another; they set order and scores.
+
+    Each gets at most its own number of hits or ``limit``, whichever is larger. Added nodes are
+    dropped.
+    """
+    for spec in specs if hits else ():
+        from kbkit.retrieval.llamaindex import run_postprocessor
+
+        hits = run_postprocessor(hits[: hits_needed([spec], limit)], query, spec)
+    return tuple(hits[:limit])
 
 
 def _check_version(query: Query, retrievers: Sequence[Retriever]) -> None:

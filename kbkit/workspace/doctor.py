@@ -103,7 +103,7 @@ class WorkspaceChecks(WorkspaceSearches):
         if vectors:
             return findings + [Finding("vectors", name, problem, _RESTORE) for problem in vectors]
         try:
-            handle_of(self[name]).embedder(row)
+            handle_of(self[name]).embedders.of(row)
         except KbkitError as error:
             findings.append(
                 Finding("embedder", name, str(error), "fix that; search by words goes on")

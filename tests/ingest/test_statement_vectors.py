@@ -118,7 +118,7 @@ def test_vector_of_several_statements_is_their_sum(workspace):
 
     with serve(lambda prompt: farmer(prompt, two)) as service:
         kb = filled(workspace, spec(service))
-        embedder = handle_of(kb).embedder(handle_of(kb).row())
+        embedder = handle_of(kb).embedders.of(handle_of(kb).row())
         [chunk] = [each for each in kb.chunks if "Ledger 7 " in each.text]
         texts = ["L7\nA feline is purring on the sofa.", "L7\nEngines of train 7."]
         total = embedder.embed_passages(texts).sum(axis=0)

@@ -272,7 +272,7 @@ def test_without_the_model_static_vectors_serve_summaries(workspace, tmp_path, m
 
 def test_summary_vectors_are_those_of_the_model(workspace):
     kb = filled(workspace, 2)
-    embedder = handle_of(kb).summary_embedder(handle_of(kb).row())
+    embedder = handle_of(kb).embedders.of_summaries(handle_of(kb).row())
     assert embedder.fingerprint.startswith("onnx:minilm:")
     stored = vectors(kb)
     with kb._stores.database.read() as transaction:

@@ -64,7 +64,7 @@ def view(kb):
             connection=connection,
             snapshot=make(connection, row),
             searched=resources.snapshots.renew(row.id),
-            embed=kb._handle.embedder(row).embed_query,
+            embed=kb._handle.embedders.of(row).embed_query,
         )
 
 
@@ -173,10 +173,11 @@ def test_learned_chunks_that_exist_and_pass_become_candidates(view):
 @pytest.mark.parametrize("query", QUERIES)
 def test_best_documents_bring_their_best_chunk(kb, view, query, monkeypatch):
     monkeypatch.setattr("kbkit.retrieval.document_scores._BEST_DOCUMENTS", 3)
-    snapshot, summary = view.snapshot, handle_of(kb).summary_embedder(view.row)
+    snapshot, embedders = view.snapshot, handle_of(kb).embedders
+    summary = embedders.of_summaries(view.row)
     encoded = replace(
         encode(view, query, size=1, limit=1),
-        summary=encode_for_summaries(lambda _: summary, view.row, query),
+        summary=encode_for_summaries(embedders, view.row, query),
         summary_embedder=summary.fingerprint,
     )
     candidates = by_scan_of(view, encoded)

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from urllib.parse import unquote
 
 import pytest
@@ -40,9 +41,7 @@ class Interrupted(Retriever):
 
 def interrupted(kb, delete):
     whole = handle_of(kb).retriever
-    retriever = Interrupted(
-        whole.stores, whole.kb_id, whole.embedder, whole.summary_embedder, whole.graph
-    )
+    retriever = Interrupted(whole.stores, whole.kb_id, whole.embedders, whole.graph)
     retriever.delete = delete
     return retriever
 
@@ -252,13 +251,14 @@ def test_failed_search_is_repeated_with_an_embedder_replaced_meanwhile(workspace
         if row.embedder == "broken":
             name(right)  # as another process may, while this one fails
             raise EmbedderError("broken")
-        return whole.embedder(row)
+        return whole.embedders.of(row)
 
     def broken(row):
         raise EmbedderError("broken")
 
     def retriever(embedder):
-        return Retriever(whole.stores, whole.kb_id, embedder, whole.summary_embedder, whole.graph)
+        embedders = SimpleNamespace(of=embedder, of_summaries=whole.embedders.of_summaries)
+        return Retriever(whole.stores, whole.kb_id, embedders, whole.graph)
 
     name("broken")
     assert search([retriever(mended)], Query.of("tea"))[0].title == "green tea"

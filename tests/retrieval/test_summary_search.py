@@ -1,6 +1,7 @@
 """Search by summaries of documents, and by the words of whole documents."""
 
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -188,7 +189,7 @@ def test_query_is_embedded_again_for_summaries_replaced_meanwhile(kb, filters):
 
     def for_summaries(row):
         embedders.append(row.summary_embedder.partition(":")[0])
-        embedder = whole.summary_embedder(row)
+        embedder = whole.embedders.of_summaries(row)
         if len(embedders) == 1:
             SummaryMaker(kb._stores.database, kb.id, StaticEmbedder(), StaticEmbedder).make()
             switched.set()
@@ -196,9 +197,10 @@ def test_query_is_embedded_again_for_summaries_replaced_meanwhile(kb, filters):
 
     def for_chunks(row):
         assert switched.wait(60)
-        return whole.embedder(row)
+        return whole.embedders.of(row)
 
-    retriever = Retriever(whole.stores, whole.kb_id, for_chunks, for_summaries, whole.graph)
+    opening = SimpleNamespace(of=for_chunks, of_summaries=for_summaries)
+    retriever = Retriever(whole.stores, whole.kb_id, opening, whole.graph)
     hits = search([retriever], Query.of("remove entries", filters=Filters(**filters)))
     assert embedders == ["onnx", "static"]
     assert hits[0].title == "rm"
