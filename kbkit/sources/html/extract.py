@@ -207,11 +207,12 @@ def _find_known_region(body: Element, known: tuple[regions.Region, ...]) -> Elem
         element = regions.find_region(body, region)
         if element is None:
             continue
-        words = sum(regions.word_counts(element).values())
-        if words and (element.tag in ("main", "article") or element.get("role") == "main"):
-            return element  # the page declares it, even if it has little text
-        total = total or sum(regions.word_counts(body).values())
-        if words >= 0.3 * total or words >= 300 or (words >= 20 and total < 200):
+        words = regions.word_counts(element).total()
+        is_declared = element.tag in ("main", "article") or element.get("role") == "main"
+        if (words and is_declared) or words >= 300:  # a declared one may have little text
+            return element
+        total = total or regions.word_counts(body).total()
+        if words >= 0.3 * total or (words >= 20 and total < 200):
             return element
     return None
 

@@ -256,7 +256,9 @@ def contents(body: Element) -> list[Element]:
             continue
         if heading is not None and not below_title:
             continue
-        targets = {(link.get("href") or "").partition("#")[2] for link in element.iter("a")}
+        if any("#" not in (link.get("href") or "") for link in element.iter("a")):
+            continue
+        targets = {link.get("href").partition("#")[2] for link in element.iter("a")}
         previous = element.getprevious()
         label = previous is not None and _is_title(previous) and not (previous.tail or "").strip()
         least = 1 if label else html.SITE_LINKS

@@ -258,17 +258,15 @@ def label_tabs(body: Element) -> list[Element]:
     """Move the labels of tabs, found by roles or radio buttons, in place; return the new labels."""
     moved: list[Element] = []
     tab_lists = _TAB_LISTS(body)
-    if not tab_lists and next(body.iter("label"), None) is None:
-        return moved
-    by_id = {element.get("id"): element for element in body.iter() if element.get("id")}
+    by_id = {part.get("id"): part for part in (body.iter() if tab_lists else ()) if part.get("id")}
     for tabs in tab_lists:
         labels = tabs.xpath("descendant-or-self::*[@role='tab']")
         panels = _controlled_panels(labels, by_id) or _beside(tabs, len(labels), by_role=True)
         moved += _move(labels, panels)
     groups: defaultdict[Element, list[Element]] = defaultdict(list)
-    for label in body.iter("label"):
-        button = by_id.get(label.get("for"))
-        if button is not None and button.tag == "input" and button.get("type") == "radio":
+    buttons = {part.get("id") for part in body.iter("input") if part.get("type") == "radio"}
+    for label in body.iter("label") if buttons else ():
+        if label.get("for", "") in buttons:
             groups[label.getparent()].append(label)
     for parent, labels in groups.items():
         panels = [_next(label) for label in labels]
