@@ -115,7 +115,7 @@ class IngestionCalls:
         base: str | Path = ".",
         remember: bool = True,
         on_progress: OnProgress | None = None,
-        stop: Stop = lambda: False,
+        stop: Stop | None = None,
     ) -> Steps[models.IngestReport]:
         """Read sources into the knowledge base; files on this machine are sent to the server.
 
@@ -131,8 +131,9 @@ class IngestionCalls:
             try:
                 for part in batches(spec.model_dump(mode="json"), Path(base)):
                     failed = tuple(models.Problem(*each) for each in part.left_out)
-                    reports.append(models.IngestReport(failed=failed, interrupted=stop()))
-                    if part.files and not reports[-1].interrupted:
+                    interrupted = stop is not None and stop()
+                    reports.append(models.IngestReport(failed=failed, interrupted=interrupted))
+                    if part.files and not interrupted:
                         reports.append((yield from run(_upload(self.name, part))))
             except errors.SourceError as error:
                 problem = models.Problem(str(getattr(spec, "path", "")), str(error))

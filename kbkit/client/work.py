@@ -62,7 +62,7 @@ def run_job(
 
     ``read`` parses the JSON of the result, and ``None`` of work that was stopped without one.
     """
-    wait = on_progress is None
+    wait = (on_progress, stop) == (None, None)
     body = None if request.files else {**(request.json or {}), "wait": wait}
     files = request.files and [*request.files, ("wait", (None, json.dumps(wait)))]
     headers = {"Idempotency-Key": uuid4().hex, **request.headers}
@@ -75,8 +75,7 @@ def run_job(
         if stop is not None and not cancelled and stop():
             cancelled = True
             yield from _cancel(path)
-        is_watched = not cancelled and (on_progress, stop) != (None, None)
-        query = {"wait": _POLL_SECONDS if is_watched else _PATIENCE}
+        query = {"wait": _PATIENCE if wait or cancelled else _POLL_SECONDS}
         job = yield Request("GET", path, _read_job, query, timeout=60.0)
         if on_progress is not None and not cancelled and job.progress not in (None, shown):
             shown = job.progress

@@ -6,8 +6,9 @@ import threading
 import pytest
 from fastapi import APIRouter, Response
 
+import kbkit
 from kbkit.errors import NotFoundError
-from kbkit.models import Progress
+from kbkit.models import ImportReport, IngestReport, Progress
 from kbkit.server import app as rest_app
 from kbkit.server.access import WRITE, JobsOf
 from kbkit.server.jobs import Jobs
@@ -108,6 +109,30 @@ def test_jobs_are_listed_by_pages_and_cancelled(client, go):
     for path in ("/api/jobs/nothing", "/api/jobs/nothing/events", "/api/jobs?cursor=nothing"):
         assert client.get(path).json()["error"] == "NotFoundError"
     assert client.get("/api/jobs?limit=0").status_code == 422
+
+
+@pytest.mark.parametrize("kind", ["import", "refresh"])
+def test_stop_is_asked_while_the_job_runs(client, monkeypatch, tmp_path, kind):
+    running, asked = threading.Event(), threading.Event()
+
+    def task(_):
+        running.set()
+        assert asked.wait(10), "the first response came only with the result"
+        return ImportReport((), 0, IngestReport(interrupted=True))
+
+    def stop():
+        if running.is_set():
+            asked.set()
+        return asked.is_set()
+
+    monkeypatch.setitem(TASKS, kind, task)
+    (tmp_path / "a.md").write_text("Tea", "utf-8")
+    files = {"type": "files", "path": "a.md"}
+    with kbkit.connect(str(client.base_url)) as remote:
+        kb = remote["drinks"]
+        imported = kind == "import"
+        report = kb.ingest(files, base=tmp_path, stop=stop) if imported else kb.refresh(stop=stop)
+    assert report.interrupted
 
 
 def test_repeated_idempotency_key_starts_no_job(client):
