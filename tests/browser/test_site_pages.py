@@ -48,6 +48,18 @@ def test_all_pages_fit_and_are_accessible(tab, scheme, width):
     assert {name: wrong for name, wrong in found.items() if wrong} == {}
 
 
+def test_charts_fit_a_phone(tab):
+    tab.page.set_viewport_size({"width": 390, "height": 800})
+    tab.open(PAGES["figures"])
+    parts = tab.page.locator("article svg[role=img] :is(text, rect)")
+    boxes = [part.bounding_box() for part in parts.all()]
+    assert len(boxes) > 30
+    frame = tab.page.locator("article svg[role=img]").first.bounding_box()
+    left, right = frame["x"], frame["x"] + frame["width"]
+    assert right <= 390
+    assert all(left <= box["x"] and box["x"] + box["width"] <= right for box in boxes)
+
+
 def test_pages_say_what_they_are_before_anything_is_loaded(tab, kitchen):
     for path in [*PAGES.values(), "search/index.html"]:
         head = (kitchen / "site" / path).read_bytes()[:1024]

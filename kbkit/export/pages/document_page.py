@@ -183,12 +183,10 @@ def address_link(address: str, label: str = "") -> str:
 COLOURS = ("#1b9e77", "#66a61e", "#c8b400", "#e69100", "#d95f02", "#a0522d")
 """From green to brown, visible on white and on black."""
 
-_CHART_WIDTH = 640
-_LABELS = 130
-_NUMBERS = 60
+_LONGEST_BAR = 44  # per cent of the width; labels and numbers need the rest, on a phone too
 _ROW = 24
 _TOP = 50
-_LEGEND = 26
+_LEGEND = 44
 
 
 def bar_chart(
@@ -196,16 +194,16 @@ def bar_chart(
 ) -> str:
     """Return horizontal bars as SVG, each with a label and parts in the order of `names`."""
     sums = [sum(parts.values()) for _, parts in rows]
-    scale = (_CHART_WIDTH - _LABELS - _NUMBERS) / (max(sums, default=0) or 1)
+    scale = _LONGEST_BAR / (max(sums, default=0) or 1)
     colours = dict(zip(names, cycle(COLOURS), strict=False))
     bars = []
     for (label, parts), total in zip(rows, sums, strict=True):
-        bar, x = [], float(_LABELS)
+        bar, x = [], 0.0
         for part, colour in colours.items():
             if count := parts.get(part, 0):
                 bar.append((part, count, x, count * scale, colour))
                 x += count * scale
-        bars.append((label, bar, total, round(x) + 6))
+        bars.append((label, bar, total, x))
     top = _TOP + (_LEGEND if len(names) > 1 else 0)
     chart = fill_template(
         "chart.svg.j2",
@@ -215,9 +213,7 @@ def bar_chart(
         legend=list(colours.items()) if len(names) > 1 else [],
         rows=bars,
         top=top,
-        width=_CHART_WIDTH,
         height=top + _ROW * len(rows) + 6,
-        labels=_LABELS,
         row=_ROW,
     )
     return f"{chart}\n"
@@ -242,9 +238,10 @@ def charts(outline: SiteOutline) -> dict[str, str]:
             rows.setdefault(entry.document_type, Counter())[part] += 1
         ranked = sorted(rows.items(), key=lambda row: (-row[1].total(), row[0]))
         bars = [(kind.replace("_", " "), parts) for kind, parts in ranked]
-        title = f"Documents by type, and how long before {newest} they were fetched"
+        unit = f"documents, fetched this long before {newest}"
         names = [*(name for name, _ in _AGES), _OLDER]
-        files[f"{PLOTS}/documents-by-type.svg"] = bar_chart(title, "documents", bars, names)
+        chart = bar_chart("Documents by type", unit, bars, names)
+        files[f"{PLOTS}/documents-by-type.svg"] = chart
     if outline.facts.lengths:
         files[f"{PLOTS}/lengths-of-chunks.svg"] = _length_chart(outline.facts.lengths)
     if outline.facts.scores:
