@@ -177,6 +177,7 @@ def init(
         question: A golden question and its page: 'QUESTION = PAGE'. Repeatable.
         yes: Ask nothing; use the values that were found.
     """
+    from kbkit.recipes import demands, load_recipe
     from kbkit.workflows.draft import check_free, write_draft
     from kbkit.workflows.drafts import draft_recipe
 
@@ -197,9 +198,9 @@ def init(
     if not yes and sys.stdin.isatty():
         draft = _complete(draft, has_name=bool(name), may_exist=force or output is not None)
     path = write_draft(draft, output, force=force)
-    say(
-        f"wrote {path}; look through it, then `kbkit recipes check {path}` and `kbkit build {path}`"
-    )
+    option = " --trust" if demands(load_recipe(path)) else ""
+    check, build = f"kbkit recipes check {path}", f"kbkit build {path}{option}"
+    say(f"wrote {path}; look through it, then `{check}` and `{build}`")
 
 
 def _question(text: str) -> tuple[str, str]:

@@ -293,6 +293,7 @@ def test_dialogue_repeats_questions_and_writes_a_recipe(tmp_path):
             child.sendline(answer)
         child.expect(r"wrote vats\.yaml")
         assert "Its sitemaps name" not in child.before  # only above the questions
+        child.expect("`kbkit build vats.yaml --trust`")  # since its site is on loopback
         child.expect(pexpect.EOF)
         child.wait()
         assert child.exitstatus == 0
