@@ -6,7 +6,7 @@ lookups and embedder calls. After a kill, unwritten documents are read again.
 
 import json
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -26,7 +26,6 @@ from kbkit.stores.catalog.corpus import CHUNK
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.writing import NewDocument, StoredVersion, Touch
-from kbkit.stores.stores import IndexWriter
 from kbkit.text.analysis import REVISION
 
 _CHARACTERS = 200_000
@@ -42,11 +41,14 @@ class DocumentWriter:
     """Stores documents and other events; the end of its ``with`` block stores the last ones."""
 
     def __init__(
-        self, destination: IngestTarget, counters: RunCounters, follower: IndexWriter | None = None
+        self,
+        destination: IngestTarget,
+        counters: RunCounters,
+        note_stored: Callable[[int], None] = lambda _: None,
     ) -> None:
         self._destination = destination
         self._counters = counters
-        self._follower = follower
+        self._note_stored = note_stored
         # only one of the two has a batch at a time, which keeps the order of events
         self._pending: dict[str, _Pending] = {}
         self._events: list[tuple[SourceEvent, Origin]] = []
@@ -178,8 +180,7 @@ class DocumentWriter:
             self._counters.count(document.id, "new" if is_new else "changed")
         self._counters.read(document.id for document, _ in (*unchanged, *changed))
         self._counters.counts.update(chunks_added=changes.added, chunks_removed=changes.removed)
-        if self._follower is not None:
-            self._follower.note_stored(changes.added)
+        self._note_stored(changes.added)
         return True
 
     def _embed(self, texts: Mapping[str, str]) -> tuple[dict[str, bytes], bool]:

@@ -15,7 +15,7 @@ from kbkit.runtime.progress import OnProgress, ignore
 from kbkit.sources import DiskPlace, Outcome, SourceContext, SourceEvent, SourceReader
 from kbkit.stores.catalog import reading, runs, writing
 from kbkit.stores.catalog.runs import SourceRow
-from kbkit.stores.stores import IndexWriter
+from kbkit.stores.stores import index_writer
 
 Stop = Callable[[], bool]
 
@@ -23,7 +23,7 @@ Stop = Callable[[], bool]
 @dataclass(frozen=True, slots=True)
 class _Run:
     counters: RunCounters
-    follower: IndexWriter
+    note_stored: Callable[[int], None]
     on_progress: OnProgress
     stop: Stop
 
@@ -48,8 +48,8 @@ class Pipeline(IngestTarget):
         chunks are searched from the catalog.
         """
         counters = RunCounters(outcomes={} if len(sources) > 1 else None)
-        with IndexWriter(self.stores, self.kb_id) as follower:
-            run = _Run(counters, follower, on_progress, stop)
+        with index_writer(self.stores, self.kb_id) as note_stored:
+            run = _Run(counters, note_stored, on_progress, stop)
             for row, source in sources:
                 task = f"reading the source {row.location}"
                 with self.stores.locks.hold(row.lock, wait=0, task=task):
@@ -96,7 +96,7 @@ class Pipeline(IngestTarget):
 
     def _take(self, events: Iterable[SourceEvent], run: _Run) -> None:
         counters = run.counters
-        with DocumentWriter(self, counters, run.follower) as documents:
+        with DocumentWriter(self, counters, run.note_stored) as documents:
             for done, event in enumerate(events, 1):
                 if run.stop():
                     counters.interrupted = True
@@ -127,8 +127,8 @@ class Pipeline(IngestTarget):
         counters = RunCounters()
         ids = self.stores.database.look_up(writing.document_ids, self.kb_id)
         with (
-            IndexWriter(self.stores, self.kb_id) as follower,
-            DocumentWriter(self, counters, follower) as documents,
+            index_writer(self.stores, self.kb_id) as note_stored,
+            DocumentWriter(self, counters, note_stored) as documents,
         ):
             for done, id_ in enumerate(ids, 1):
                 if stop():
@@ -154,7 +154,7 @@ class Pipeline(IngestTarget):
         done, before = 0, counters.totals()
         with (
             closing(_closable(source.events(context))) as events,
-            DocumentWriter(self, counters, run.follower) as documents,
+            DocumentWriter(self, counters, run.note_stored) as documents,
         ):
             while True:
                 with counters.time_stage("crawl"):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
-import subprocess
 import sys
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from kbkit.errors import KbkitError, WorkspaceError
 from kbkit.runtime.config import Settings
@@ -227,44 +227,39 @@ _STEP = 1_000
 """Chunks between two messages to the child."""
 
 
-class IndexWriter(contextlib.AbstractContextManager["IndexWriter"]):
-    """Updates the index of a knowledge base while a block runs; saves the snapshot meanwhile.
+@contextlib.contextmanager
+def index_writer(stores: Stores, kb_id: str) -> Iterator[Callable[[int], None]]:
+    """Update the index while a block runs and reports stored chunks; save the snapshot meanwhile.
 
     The caller applies the rest, and everything if there was little to do or the child failed.
     """
+    stdin: IO[bytes] | None = None
+    unreported = _STEP - _MIN_CHUNKS
 
-    def __init__(self, stores: Stores, kb_id: str) -> None:
-        self._stores = stores
-        self._kb_id = kb_id
-        self._unreported = _STEP - _MIN_CHUNKS
-        self._child: subprocess.Popen[bytes] | None = None
-
-    def note_stored(self, chunks: int) -> None:
-        self._unreported += chunks
-        if self._unreported < _STEP:
+    def note_stored(chunks: int) -> None:
+        nonlocal stdin, unreported
+        unreported += chunks
+        if unreported < _STEP:
             return
-        self._unreported = 0
+        unreported = 0
         with contextlib.suppress(OSError):  # the caller then applies all changes
-            if self._child is None:
-                folder, variables = self._stores.folder, self._stores.settings.variables()
-                self._child = run_module(
-                    "kbkit.stores.stores", str(folder), self._kb_id, variables=variables
+            if stdin is None:
+                variables = stores.settings.variables()
+                child = run_module(
+                    "kbkit.stores.stores", str(stores.folder), kb_id, variables=variables
                 )
-            assert self._child.stdin is not None
-            self._child.stdin.write(b"\n")
-            self._child.stdin.flush()
+                assert child.stdin is not None
+                assert child.stdout is not None
+                stack.callback(child.wait)
+                stack.enter_context(child.stdout)
+                stdin = stack.enter_context(child.stdin)
+            os.write(stdin.fileno(), b"\n")
 
-    def __exit__(self, kind: object, *_: object) -> None:
-        if self._child is not None:
-            for stream in (self._child.stdin, self._child.stdout):
-                assert stream is not None
-                with contextlib.suppress(OSError):
-                    stream.close()
-            try:
-                if kind is None:
-                    self._stores.snapshots.save(self._kb_id)
-            finally:
-                self._child.wait()
+    with contextlib.ExitStack() as stack:
+        yield note_stored
+        if stdin is not None:
+            stdin.close()
+            stores.snapshots.save(kb_id)
 
 
 def main(folder: str, kb_id: str) -> None:
