@@ -155,7 +155,13 @@ def test_plots_are_on_the_figures_page_only(site):
     home = (site / "site/figures.html").read_text("utf-8")
     assert home.count('<svg xmlns="http://www.w3.org/2000/svg" width="640"') == 3
     for picture in (site / "docs/plots").iterdir():
-        assert set(re.findall(r"<(\w+)", picture.read_text())) <= {"svg", "text", "rect", "title"}
+        assert set(re.findall(r"<(\w+)", picture.read_text())) <= {
+            "svg",
+            "g",
+            "text",
+            "rect",
+            "title",
+        }
 
 
 @pytest.mark.parametrize("field", [POISON, "a|b", "<b>", "{#id}", "*x*", "&lt;", "\\", "`"])
