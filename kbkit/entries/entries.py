@@ -29,6 +29,7 @@ from kbkit.stores.stores import Stores
 
 SORTS = ("rating", "updated", "title")
 _TICK = timedelta(microseconds=1)
+_ARGUMENTS = ("title", "description", "tags", "category", "status", "prompt", "readme")
 
 
 @explain_calls
@@ -152,15 +153,7 @@ class Entries(EntriesForAgents):
             InvalidPathError: The slug or a path is invalid.
             PathExistsError: The slug is taken.
         """
-        values, texts = _check(
-            title=title,
-            description=description,
-            tags=tags,
-            category=category,
-            status=status,
-            prompt=prompt,
-            readme=readme,
-        )
+        values, texts = _check(title, description, tags, category, status, prompt, readme)
         extras = {path: data for path, data in check_files(files or {}).items() if data is not None}
         if check_text("slug", slug):
             folders.check_slug(slug)
@@ -207,15 +200,7 @@ class Entries(EntriesForAgents):
             VersionConflictError: Another change came first.
             EntryFormatError: Its ``skill.yaml`` cannot be read or changed.
         """
-        values, texts = _check(
-            title=title,
-            description=description,
-            tags=tags,
-            category=category,
-            status=status,
-            prompt=prompt,
-            readme=readme,
-        )
+        values, texts = _check(title, description, tags, category, status, prompt, readme)
         extras = check_files(files or {})
         with self._store.hold_lock():
             stored = self._store.read_entry(slug)
@@ -387,9 +372,10 @@ class Entries(EntriesForAgents):
         return f"<Entries in {str(self.path)!r}>"
 
 
-def _check(**arguments: Any) -> tuple[dict[str, Any], dict[str, bytes]]:
+def _check(*arguments: Any) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Return values for ``skill.yaml`` and files of text, without omitted ones."""
-    values = check_values(**{key: each for key, each in arguments.items() if each is not None})
+    named = zip(_ARGUMENTS, arguments, strict=True)
+    values = check_values(**{key: each for key, each in named if each is not None})
     names = {"prompt": PROMPT, "readme": README}
     texts = {name: values.pop(key).encode() for key, name in names.items() if key in values}
     return values, texts
