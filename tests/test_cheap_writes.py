@@ -1,4 +1,4 @@
-"""The cost of a write does not grow with other content."""
+"""The cost of a write or a list does not grow with other content."""
 
 import re
 import threading
@@ -52,6 +52,18 @@ def test_update_does_not_count_all_documents(workspace):
     assert judged
     assert len(asked) < 110
     assert not [each for each in asked if "count(distinct" in each.lower()]  # as `info` does
+
+
+def test_list_takes_as_many_statements_for_many_knowledge_bases_as_for_one(workspace):
+    counts = []
+    for number in range(4):
+        workspace.create(f"kb-{number}").add("Tea", "Steep it.")
+        with statements(workspace) as asked:
+            listed = workspace.list()
+        counts.append(len(asked))
+        assert listed == [workspace[name].info() for name in workspace]
+    assert [info.documents for info in listed] == [1] * 4
+    assert set(counts) == {counts[0]}
 
 
 @pytest.mark.parametrize("room", ["documents", "files", "entries"])

@@ -170,11 +170,11 @@ class Source(NamedTuple):
 
 def count_lacking_vectors(transaction: Transaction, kb_id: str, text: str) -> int:
     """Count chunks whose vectors are not made from ``text``."""
-    return transaction.count(_lacking(kb_id, text).subquery())
+    return transaction.count(lacking(kb_id, text).subquery())
 
 
 def lacking_vectors(transaction: Transaction, kb_id: str, text: str, limit: int) -> list[int]:
-    return transaction.scalars(_lacking(kb_id, text).limit(limit))
+    return transaction.scalars(lacking(kb_id, text).limit(limit))
 
 
 def vector_sources(transaction: Transaction, seqs: Sequence[int]) -> dict[int, Source]:
@@ -228,7 +228,7 @@ def changed_vectors(transaction: Transaction, kb_id: str, version: int) -> dict[
     return transaction.mapping(query.where(rows.c.kb_id == kb_id, rows.c.version > version))
 
 
-def _lacking(kb_id: str, text: str) -> sa.Select[tuple[int]]:
+def lacking(kb_id: str | sa.Column[str], text: str) -> sa.Select[tuple[int]]:
     if text == CHUNK:
         return sa.select(rows.c.chunk_seq).where(rows.c.kb_id == kb_id, rows.c.text != text)
     table = _statements.c

@@ -110,14 +110,14 @@ class Transaction(ABC):
     def scalars(self, query: sa.Select[Any]) -> list[Any]:
         return list(self.execute(query).scalars())
 
-    def mapping(self, query: sa.Select[Any]) -> dict[Any, Any]:
+    def mapping(self, query: sa.Select[Any], **parameters: Any) -> dict[Any, Any]:
         """Map the first column to the second one."""
-        return dict(map(tuple, self.execute(query)))
+        return dict(map(tuple, self.execute(query, parameters)))
 
-    def grouped(self, query: sa.Select[Any]) -> dict[Any, list[Any]]:
+    def grouped(self, query: sa.Select[Any], **parameters: Any) -> dict[Any, list[Any]]:
         """Map the first column to the values of the second one, in order."""
         values_of: dict[Any, list[Any]] = {}
-        for key, value in self.execute(query):
+        for key, value in self.execute(query, parameters):
             values_of.setdefault(key, []).append(value)
         return values_of
 

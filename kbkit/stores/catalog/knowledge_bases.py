@@ -16,8 +16,8 @@ from kbkit.errors import ConflictError, NotFoundError, WorkspaceVersionError
 from kbkit.models import DocumentState, KnowledgeBaseInfo
 from kbkit.models.values import did_you_mean, fault_reason, valid
 from kbkit.recipes import KnowledgeBaseSpec
-from kbkit.stores.catalog import corpus, graph_writing, ratings, workspace_schema
-from kbkit.stores.catalog.database import Database, Transaction
+from kbkit.stores.catalog import corpus, graph_writing, ratings
+from kbkit.stores.catalog.database import Condition, Database, Transaction
 from kbkit.stores.catalog.schema import (
     chunks,
     documents,
@@ -30,6 +30,7 @@ from kbkit.stores.catalog.schema import (
     summaries,
     summary_vectors,
 )
+from kbkit.stores.catalog.workspace_schema import annotations
 from kbkit.text.analysis import REVISION
 
 MAX_DIMENSIONS = 100_000
@@ -218,79 +219,89 @@ _SHOWN = ["id", "name", "description", "embedder", "dimensions", "collection"]
 _SHOWN += ["created_at", "updated_at", "summary_embedder"]
 
 
+def _described(*counts: sa.ColumnElement[int]) -> sa.Select[Any]:
+    kb = sa.bindparam("kb", type_=sa.String)
+    is_wanted = (kb == "") | (kb == knowledge_bases.c.id)
+    return sa.select(knowledge_bases.c.id, *counts).where(_NOT_DELETED, is_wanted)
+
+
+def _count(table: sa.Table, *conditions: Condition, of: Any = "*") -> sa.ColumnElement[int]:
+    query = sa.select(sa.func.count(of)).where(table.c.kb_id == knowledge_bases.c.id, *conditions)
+    return query.scalar_subquery()
+
+
+_COUNTS = _described(
+    _count(chunks).label("chunks"),
+    _count(outbox).label("pending"),
+    _count(annotations, of=annotations.c.chunk_seq.distinct()).label("annotated"),
+    _count(embedded, embedded.c.embedder != knowledge_bases.c.embedder).label("embedded"),
+    _count(
+        summaries,
+        summary_vectors.c.kb_id == summaries.c.kb_id,
+        summary_vectors.c.embed_hash == summaries.c.embed_hash,
+        summary_vectors.c.embedder == knowledge_bases.c.summary_model,
+    ).label("summarized"),
+)
+_KINDS = sa.select(sources.c.kb_id, sources.c.type).where(sources.c.kb_id.in_(_described()))
+_KINDS = _KINDS.order_by(sources.c.type).distinct()
+_TYPES = [documents.c.kb_id, documents.c.state, documents.c.document_type]
+_STATES = sa.select(*_TYPES, sa.func.count()).where(documents.c.kb_id.in_(_described()))
+_STATES = _STATES.group_by(*_TYPES).order_by(documents.c.document_type)
+
+
 def describe(transaction: Transaction, kb_id: str) -> KnowledgeBaseInfo:
-    return _info(transaction, get_by_id(transaction, kb_id))
+    return describe_all(transaction, kb_id)[0]
 
 
-def describe_all(transaction: Transaction) -> list[KnowledgeBaseInfo]:
-    return [_info(transaction, row) for row in rows(transaction)]
-
-
-def _info(transaction: Transaction, row: KnowledgeBaseRow) -> KnowledgeBaseInfo:
-    columns = documents.c.state, documents.c.document_type
-    counted = sa.select(*columns, sa.func.count()).where(documents.c.kb_id == row.id)
-    counted = counted.group_by(*columns).order_by(documents.c.document_type)
-    states = dict.fromkeys((state.value for state in DocumentState), 0)
-    types: Counter[str] = Counter()
-    for state, document_type, count in transaction.execute(counted):
-        states[state] += count
+def describe_all(transaction: Transaction, only: str = "") -> list[KnowledgeBaseInfo]:
+    """Describe all knowledge bases, or one; many take no more statements."""
+    kbs = [get_by_id(transaction, only)] if only else rows(transaction)
+    states = {row.id: dict.fromkeys((state.value for state in DocumentState), 0) for row in kbs}
+    types: dict[str, Counter[str]] = {row.id: Counter() for row in kbs}
+    for kb_id, state, kind, number in transaction.execute(_STATES, {"kb": only}):
+        states[kb_id][state] += number
         if state != DocumentState.GONE:
-            types[document_type] += count
-    kinds = sa.select(sources.c.type).where(sources.c.kb_id == row.id).distinct()
-    chunk_count = transaction.count(chunks, chunks.c.kb_id == row.id)
-    return KnowledgeBaseInfo(
-        **{name: getattr(row, name) for name in _SHOWN},
-        source_types=tuple(transaction.scalars(kinds.order_by(sources.c.type))),
-        documents=types.total(),
-        chunks=chunk_count,
-        states=states,
-        document_types=dict(types),
-        pending=transaction.count(outbox, outbox.c.kb_id == row.id),
-        chunks_waiting=_chunks_waiting(transaction, row, chunk_count),
-        annotations_waiting=_annotations_waiting(transaction, row, chunk_count),
-        summaries_waiting=_summaries_waiting(transaction, row, types.total()),
-        version=row.revision,
-    )
+            types[kb_id][kind] += number
+    source_types = transaction.grouped(_KINDS, kb=only)
+    counts = {row.id: row for row in transaction.execute(_COUNTS, {"kb": only})}
+    lacking = {}
+    for text in {row.embedded_text for row in kbs}:
+        count = corpus.lacking(knowledge_bases.c.id, text).with_only_columns(sa.func.count())
+        lacking[text] = transaction.mapping(_described(count.scalar_subquery()), kb=only)
+
+    def info(row: KnowledgeBaseRow) -> KnowledgeBaseInfo:
+        of_kb, searched = counts[row.id], types[row.id].total()
+        chunks_waiting = lacking[row.embedded_text][row.id]
+        if row.waits:  # at least 1 until the vectors are replaced
+            chunks_waiting = max(0, of_kb.chunks - of_kb.embedded) or min(1, of_kb.chunks)
+        return KnowledgeBaseInfo(
+            **{name: getattr(row, name) for name in _SHOWN},
+            source_types=tuple(source_types.get(row.id, ())),
+            documents=searched,
+            chunks=of_kb.chunks,
+            states=states[row.id],
+            document_types=dict(types[row.id]),
+            pending=of_kb.pending,
+            chunks_waiting=chunks_waiting,
+            annotations_waiting=of_kb.chunks - of_kb.annotated if _wants_annotations(row) else 0,
+            summaries_waiting=max(0, searched - of_kb.summarized) if row.summary_model else 0,
+            version=row.revision,
+        )
+
+    return list(map(info, kbs))
 
 
 def some_unannotated(transaction: Transaction, row: KnowledgeBaseRow, limit: int) -> int:
     """Count chunks without annotations up to `limit`, newest first, which lack them most often."""
     if not _wants_annotations(row):
         return 0
-    columns = workspace_schema.annotations.c
-    annotated = sa.exists().where(columns.chunk_seq == chunks.c.seq)
+    annotated = sa.exists().where(annotations.c.chunk_seq == chunks.c.seq)
     unannotated = sa.select(chunks.c.seq).where(chunks.c.kb_id == row.id, ~annotated)
     return transaction.count(unannotated.order_by(chunks.c.seq.desc()).limit(limit).subquery())
 
 
 def _wants_annotations(row: KnowledgeBaseRow) -> bool:
     return bool(row.config.get("annotation", {}).get("type") != "none")
-
-
-def _annotations_waiting(transaction: Transaction, row: KnowledgeBaseRow, count: int) -> int:
-    if not _wants_annotations(row):
-        return 0
-    columns = workspace_schema.annotations.c
-    query = sa.select(sa.func.count(sa.distinct(columns.chunk_seq)))
-    return count - int(transaction.execute(query.where(columns.kb_id == row.id)).scalar_one())
-
-
-def _chunks_waiting(transaction: Transaction, row: KnowledgeBaseRow, count: int) -> int:
-    if not row.waits:
-        return corpus.count_lacking_vectors(transaction, row.id, row.embedded_text)
-    conditions = embedded.c.kb_id == row.id, embedded.c.embedder != row.embedder
-    finished = transaction.count(embedded, *conditions)
-    return max(0, count - finished) or min(1, count)  # at least 1 until the vectors are replaced
-
-
-def _summaries_waiting(transaction: Transaction, row: KnowledgeBaseRow, count: int) -> int:
-    if not row.summary_model:
-        return 0
-    model = summary_vectors.c
-    same_text = (model.kb_id == summaries.c.kb_id) & (model.embed_hash == summaries.c.embed_hash)
-    embedded_summaries = summaries.join(summary_vectors, same_text)
-    of_kb = summaries.c.kb_id == row.id, model.embedder == row.summary_model
-    return max(0, count - transaction.count(embedded_summaries, *of_kb))
 
 
 def spec_of(row: KnowledgeBaseRow) -> KnowledgeBaseSpec:
