@@ -5,23 +5,20 @@ Public names are loaded on first use, so that importing kbkit is fast.
 
 from __future__ import annotations
 
-import logging
 from contextlib import AbstractContextManager
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kbkit.extras import lazy_names
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from IPython.core.interactiveshell import InteractiveShell
 
     from kbkit.workspace import Workspace
 
 __version__ = "0.1.0"
-
-# quiet until a program configures logging
-logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 
 def open(path: str | Path | None = None) -> Workspace:

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -76,8 +75,9 @@ def lazy_names(
         package: Name of the package.
         around: A context for the import of a name, such as one that explains a missing extra.
     """
-    stub = Path(str(sys.modules[package].__file__)).with_suffix(".pyi").read_text("utf-8")
-    home = {name: module for module, name in _EXPORT.findall(stub)}
+    place, _, _ = str(sys.modules[package].__file__).rpartition(".")
+    with open(f"{place}.pyi", encoding="utf-8") as stub:  # noqa: PTH123 - pathlib imports slowly
+        home = {name: module for module, name in _EXPORT.findall(stub.read())}
 
     def load(name: str) -> Any:
         if name not in home:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kbkit import cli
+from kbkit import cli, models
 from kbkit.cli import terminal
 from kbkit.errors import ConfigError, NotFoundError, SourceError
-from kbkit.models import Filters
 from kbkit.models.values import without_controls
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ def _filters(
     frame: list[str] | None = None,
     subject: list[str] | None = None,
     entity: list[str] | None = None,
-) -> Filters:
+) -> models.Filters:
     """Return the conditions of a search.
 
     Args:
@@ -67,7 +66,7 @@ def _filters(
         subject: Only chunks about this subject.
         entity: Only chunks that name this entity.
     """
-    return Filters.of(locals())
+    return models.Filters.of(locals())
 
 
 @cli.command(cli.app)
@@ -77,7 +76,7 @@ def search(
     kbs: list[str] | None = None,
     limit: Annotated[int, typer.Option(min=1, max=1_000)] = 10,
     mode: str = "hybrid",
-    filters: Annotated[Filters, _filters],
+    filters: Annotated[Any, _filters],
     graph: Annotated[float | None, typer.Option(min=0, max=5)] = None,
     queries: Path | None = None,
     as_json: bool = False,

@@ -8,7 +8,6 @@ from __future__ import annotations
 import html
 import json
 import re
-import secrets
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import date, datetime
@@ -16,7 +15,7 @@ from enum import Enum, StrEnum
 from functools import cache
 from itertools import takewhile
 from math import isfinite
-from os import PathLike
+from os import PathLike, urandom
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, get_type_hints, overload
 
 from kbkit.errors import VersionConflictError
@@ -290,7 +289,7 @@ def quotation_mark() -> str:
     digits, so that all marks have the same number of tokens. With ten digits, a text full of
     guesses succeeds with a chance of 1 in 10 million each time it is quoted.
     """
-    return f"quote-{secrets.randbelow(10**10):010}"
+    return f"quote-{int.from_bytes(urandom(8)) % 10**10:010}"
 
 
 class TargetKind(StrEnum):

@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
 from kbkit.errors import KbkitError
-from kbkit.models.documents import variable, variables
 
 T = TypeVar("T")
 
@@ -115,6 +114,8 @@ def is_installed(path: str) -> bool:
 
 
 def _resolve(name: str, key: str, value: Any, error: type[KbkitError]) -> Any:
+    from kbkit.models.documents import variable
+
     if not (variable_name := variable(value)):
         return value
     if variable_name not in os.environ:
@@ -134,6 +135,8 @@ def safe_message(error: Exception, arguments: Mapping[str, Any]) -> str:
 
 
 def _secrets(arguments: Mapping[str, Any]) -> list[str]:
+    from kbkit.models.documents import variables
+
     values = {os.environ.get(name, "") for name in variables(arguments)}
     values |= {str(value) for name, value in arguments.items() if SECRET_NAME.search(name)}
     values |= {value for name, value in os.environ.items() if SECRET_NAME.search(name)}
