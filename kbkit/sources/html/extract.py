@@ -226,8 +226,12 @@ def _trafilatura(html: str) -> tuple[str, Element]:
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.CRITICAL)
     try:
+        page: Any = trafilatura.load_html(html)
+        names = (name for heading in page.iter(*dom.HEADINGS) for name in heading.iter("a"))
+        for name in [name for name in names if not name.get("href")]:
+            name.drop_tag()  # taken for links, and headings that are links are left out
         extracted: Any = trafilatura.bare_extraction(
-            html, include_comments=False, include_tables=True, with_metadata=False, as_dict=False
+            page, include_comments=False, include_tables=True, with_metadata=False, as_dict=False
         )
         text, tree = getattr(extracted, "text", None), getattr(extracted, "body", None)
         if not isinstance(text, str) or tree is None:

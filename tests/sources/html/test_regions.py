@@ -91,6 +91,16 @@ def test_articles_keep_their_code_or_are_read_whole() -> None:
     assert not extract(article, URL).article
 
 
+@pytest.mark.parametrize("heading", ["<h2><div>{}</div></h2>", "<div><h2>{}</h2></div>"])
+def test_articles_keep_headings_that_name_a_place(heading: str) -> None:
+    head = '<meta property="og:type" content="article">'
+    named = heading.format('<a name="cups">Cups for the tea</a>')
+    article = f"<article><h1>Tea</h1>{PARAGRAPHS}{named}{PARAGRAPHS}</article>"
+    page = extract(head + article, URL, alone=False)
+    assert page.article
+    assert "\n\n## Cups for the tea {#cups}\n\n" in page.content
+
+
 def test_repeated_titles_are_replaced_by_title_blocks() -> None:
     frame = (
         "<html><head><title>The Kitchen Library</title></head><body><div class='top'>"
