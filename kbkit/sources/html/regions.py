@@ -231,7 +231,8 @@ _KEPT_WORDS = 20  # minimum words of an extract that is trusted
 _TYPE = re.compile(r'"@type"\s*:\s*\[?\s*"(?:\w*Article|\w*BlogPosting|Report)"')
 _TYPES = re.compile(r"(?:Article|BlogPosting)$")
 _DECLARED = etree.XPath(
-    "boolean(//*[@itemprop='articleBody' or @rel='author' or @itemprop='author']"
+    "boolean(//*[@itemprop='articleBody' or @itemprop='author']"
+    " | //*[@rel='author'][not(self::link and starts-with(@href, 'mailto:'))]"  # a maintainer
     " | //meta[starts-with(@property, 'article:') or starts-with(@name, 'article:')]"
     " | //meta[@property='og:type' or @name='og:type'][contains(@content, 'article')])"
 )

@@ -75,6 +75,19 @@ def test_author_field_of_a_manual_makes_no_article() -> None:
     assert extract(tool + declared + byline, URL, alone=False).article
 
 
+@pytest.mark.parametrize(
+    ("link", "article"),
+    [
+        ('<link rel="author" href="mailto:ann@tea.example">', False),
+        ('<link rel="author" href="https://tea.example/ann">', True),
+        ('<body><a rel="author" href="mailto:ann@tea.example">Ann</a>', True),
+    ],
+)
+def test_mail_address_of_a_maintainer_makes_no_article(link: str, article: bool) -> None:
+    html = f"<title>Tea</title>{link}<article><h1>Tea</h1>{PARAGRAPHS}</article>"
+    assert extract(html, URL, alone=False).article == article
+
+
 def test_page_is_no_article_if_its_sections_would_be_lost() -> None:
     body = PAGES["articles that are manuals"].html
     head = "<title>Kettle</title><meta property='og:type' content='article'>"
