@@ -746,6 +746,7 @@ def test_label_of_contents_before_the_first_heading_goes() -> None:
         "<p><a href='/'><img alt='Kettle logo' src='/logo.png'></a></p>",
         "<p><a href='javascript:void(0)'>[-]</a></p>",
         "<div class='navigate'><a href='/s'><img alt='Summary'></a></div>",
+        f"<div class='nav'><ul>{ITEMS}</ul></div>",
         "<div class='tocset'><table><tr><td>1<td><a href='/b'>Pot</a></table></div>",
         "<p><a class='seesrc' href='/x#L2'>Source</a> <a class='seesrc' href='/e'>Edit</a></p>",
         "<details open><summary><span>Expand description</span></summary></details>",
