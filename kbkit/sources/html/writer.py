@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable
 from functools import cache
 
+from lxml import etree
+
 from kbkit.sources import html
 from kbkit.sources.html import BLOCKS, HEADINGS, Element, classes, inline, plain_text, tables
 from kbkit.text.markdown import without_text_anchor, writing
@@ -50,6 +52,8 @@ class MarkdownWriter:
             while parent is not None and parent.tag not in BLOCKS and parent not in self._holders:
                 self._holders.add(parent)
                 parent = parent.getparent()
+        for link in [holder for holder in self._holders if holder.get("href")]:
+            _link_first_block(link)
         blocks = self._block(region) if region.tag in BLOCKS else self._blocks(region)
         return "\n\n".join(blocks)
 
@@ -309,6 +313,18 @@ class MarkdownWriter:
         else:
             inner = self._blocks(element)
         return writing.quoted(title + inner)
+
+
+def _link_first_block(link: Element) -> None:
+    """Move a link around blocks into the first of text, in place."""
+    for block in link.iterdescendants(*BLOCKS):
+        is_outer = next(block.iterdescendants("a", *BLOCKS), None) is not None
+        if not is_outer and block.tag not in html.PREFORMATTED and plain_text(block):
+            inner = etree.Element("a", href=link.attrib.pop("href"))
+            inner.text, block.text = block.text, None
+            inner.extend(list(block))
+            block.append(inner)
+            return
 
 
 def _filled_table(rows: list[list[str]]) -> list[str]:

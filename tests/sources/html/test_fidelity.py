@@ -131,6 +131,10 @@ def test_losses_of_generated_pages_are_measured(name: str) -> None:
         ),
         ("<h1>Pot <a href=''>Kettle</a></h1><p>Boils.</p>", "# Pot Kettle\n\nBoils.\n"),
         (
+            "<h1>Pot</h1><p>Boils.</p><a href='https://x.example/'><h2>Kettle</h2><p>Whistles.</p></a>",
+            "# Pot\n\nBoils.\n\n## [Kettle](https://x.example/)\n\nWhistles.\n",
+        ),
+        (
             "<h1>Pot</h1><div id='use'><p><a href='/n' rel='next'>Next</a> <a href='/p' rel='prev'>"
             "Previous</a></p><span id='use-1'></span><h2>Use</h2><p>Boil.</p></div>",
             "# Pot\n\n## Use {#use}\n\nBoil.\n",

@@ -559,6 +559,17 @@ RULES = {
             "</p></aside>"
         ): "[[1](https://docs.example/guide/page.html#id1)] A note. {#id5}",
     },
+    "links around blocks lead from the first of text": {
+        "<a href='/t' id='t'><h2>Green <i>tea</i></h2><p>It is mild.</p></a>": (
+            "## [Green tea](https://docs.example/t)\n\nIt is mild."
+        ),
+        "<a href='/t'><div><p><img alt=''></p><p>Tea</p></div></a><p>Pots</p>": (
+            "[Tea](https://docs.example/t)\n\nPots"
+        ),
+        "<a href='/t'><pre>boil()</pre><p>Tea</p></a>": (
+            "```\nboil()\n```\n\n[Tea](https://docs.example/t)"
+        ),
+    },
     "menus and controls go, content stays": {
         (
             "<nav><a href=/x>Next</a></nav><div class='toc'><ul><li>On this page</li></ul></div>"

@@ -268,7 +268,9 @@ class PageContent:
     def _links(self) -> Iterator[tuple[str, str]]:
         for link in self._page.root.iter("a"):
             href = (link.get("href") or "").strip()
-            text = squash("".join(link.itertext()))
+            # Markdown has no links around blocks: the first is linked
+            runs = next(filter(None, map(self._page.spans.get, link.iterdescendants())), None)
+            text = squash(runs[0].text if runs else "".join(link.itertext()))
             if not href or not text or link.get("data-aside") or not self.is_content(link):
                 continue
             block = self._block(link)
