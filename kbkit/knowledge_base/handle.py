@@ -9,16 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from kbkit import recipes
+from kbkit import errors, recipes
 from kbkit.embedding import Embedders
-from kbkit.errors import (
-    ConfigError,
-    EmbedderError,
-    ImpossibleError,
-    InvalidNameError,
-    NotFoundError,
-    PostprocessorError,
-)
 from kbkit.models import ChunkSummary, Document, KnowledgeBaseInfo, Rating, Target, TargetKind
 from kbkit.models.files import BUILT_IN, ENTRIES, FILES
 from kbkit.models.values import did_you_mean
@@ -80,7 +72,7 @@ class Handle:
 
     def check_own(self) -> None:
         if self.id in BUILT_IN:
-            raise ImpossibleError(
+            raise errors.ImpossibleError(
                 f"{self.name}: its documents are the {self.id} of the workspace; write, change and "
                 f"delete them there: workspace.{self.id}"
             )
@@ -129,7 +121,7 @@ class Handle:
 
     def find(self, transaction: Transaction, document: str) -> Document | None:
         for name in self.names(transaction, document):
-            with suppress(NotFoundError):
+            with suppress(errors.NotFoundError):
                 return reading.get_document(transaction, self.id, name)
         return None
 
@@ -168,10 +160,10 @@ class Handle:
         """Summarize chunks, by id; chunks without annotations are left out."""
         return self.stores.database.look_up(chunk_annotations.summaries, chunk_ids)
 
-    def _missing(self, noun: str, target: str) -> NotFoundError:
+    def _missing(self, noun: str, target: str) -> errors.NotFoundError:
         uris = [listed.uri for listed in self.look_up(reading.list_documents)]
         hint = did_you_mean(target, uris, "take an id from a search or a list")
-        return NotFoundError(f"{self.name}: has no {noun} {target!r}; {hint}")
+        return errors.NotFoundError(f"{self.name}: has no {noun} {target!r}; {hint}")
 
     @property
     def summaries(self) -> SummaryMaker:
@@ -190,7 +182,7 @@ class Handle:
         if self.embedders.spec_of(row).learning.questions:
             from kbkit.ingest.summaries import embed_questions
 
-            with suppress(ConfigError, EmbedderError):
+            with suppress(errors.ConfigError, errors.EmbedderError):
                 embed_questions(self.stores.database, self.id, self.embedders.of_summaries(row))
 
     @cached_property
@@ -259,9 +251,9 @@ def check_new_name(name: str) -> None:
     try:
         recipes.check_name(name)
     except ValueError as error:
-        raise InvalidNameError(str(error)) from None
+        raise errors.InvalidNameError(str(error)) from None
     if name in BUILT_IN:
-        raise InvalidNameError(
+        raise errors.InvalidNameError(
             f"{name!r} is the knowledge base of the {name} of a workspace "
             f"(workspace.{name}); choose another name"
         )
@@ -272,7 +264,7 @@ def check_spec(spec: recipes.KnowledgeBaseSpec) -> None:
     analyzer(spec.language)
     for postprocessor in spec.retrieval.postprocessors:
         if not is_installed(path := postprocessor.path):
-            raise PostprocessorError(f"{path}: is not installed; {how_to_install(path)}")
+            raise errors.PostprocessorError(f"{path}: is not installed; {how_to_install(path)}")
     if isinstance(spec.annotation, recipes.PluginAnnotation):
         plugins.find(plugins.ANNOTATORS, spec.annotation.name)
 

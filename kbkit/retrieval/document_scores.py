@@ -70,10 +70,9 @@ class SummaryScores:
             return None
         vector = query.summary_vector
         score = partial(cosines, vector=vector)
-        index = None if chunks.is_small else near_summaries(chunks)
-        nearest = None
-        if index is not None and query.graph is None:  # the graph needs scores of all documents
-            nearest = _near(index, chunks, vector, mask)
+        needs_all = chunks.is_small or query.graph is not None
+        index = None if needs_all else near_summaries(chunks)
+        nearest = None if index is None else _near(index, chunks, vector, mask)
         if index is not None and nearest is not None:
             usual = round(float(score(index.mean[None])[0]), _DECIMALS)
             summary = np.full(len(chunks.sizes), usual, np.float32)

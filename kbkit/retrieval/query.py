@@ -174,9 +174,7 @@ class KnowledgeBaseEmbedders:
 
     def of(self, row: KnowledgeBaseRow) -> Embedder:
         if self._opened is None or self._opened.fingerprint != row.embedder:
-            spec = self.spec_of(row).embedding
-            if row.waits:
-                spec = recipes.StaticEmbedding()
+            spec = recipes.StaticEmbedding() if row.waits else self.spec_of(row).embedding
             embedder = self.embedders.open(spec)
             if embedder.fingerprint != row.embedder:
                 raise EmbedderError(

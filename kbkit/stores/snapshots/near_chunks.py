@@ -24,11 +24,6 @@ def is_coded(snapshot: SegmentedSnapshot) -> bool:
     return sum(len(segment.snapshot) for segment in uncoded) <= _UNCODED
 
 
-def needs_index(snapshot: SegmentedSnapshot) -> bool:
-    """Whether searches of the snapshot ask the vector store."""
-    return not snapshot.is_small and not is_coded(snapshot)
-
-
 def near_chunks(
     snapshot: SegmentedSnapshot, vector: NDArray[np.float32], limit: int, score: Score
 ) -> tuple[Rows, NDArray[np.float32]]:

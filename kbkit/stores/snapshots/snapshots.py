@@ -172,7 +172,7 @@ class Snapshots:
 
     def needs_index(self, kb_id: str) -> bool:
         cached = self._cached.get(kb_id)
-        return cached is None or near_chunks.needs_index(cached)
+        return cached is None or not (cached.is_small or near_chunks.is_coded(cached))
 
     def drop(self, kb_id: str) -> None:
         for cache in (self._cached, self._lists):
