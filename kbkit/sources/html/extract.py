@@ -227,8 +227,7 @@ def _trafilatura(html: str) -> tuple[str, Element]:
         logger.setLevel(logging.CRITICAL)
     try:
         page: Any = trafilatura.load_html(html)
-        names = (name for heading in page.iter(*dom.HEADINGS) for name in heading.iter("a"))
-        for name in [name for name in names if not name.get("href")]:
+        for name in [a for h in page.iter(*dom.HEADINGS) for a in h.xpath(".//a[not(@href)]")]:
             name.drop_tag()  # taken for links, and headings that are links are left out
         extracted: Any = trafilatura.bare_extraction(
             page, include_comments=False, include_tables=True, with_metadata=False, as_dict=False

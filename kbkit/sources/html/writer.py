@@ -9,8 +9,6 @@ import re
 from collections.abc import Callable
 from functools import cache
 
-from lxml import etree
-
 from kbkit.sources import html
 from kbkit.sources.html import BLOCKS, HEADINGS, Element, classes, inline, plain_text, tables
 from kbkit.text.markdown import without_text_anchor, writing
@@ -318,9 +316,8 @@ class MarkdownWriter:
 def _link_first_block(link: Element) -> None:
     """Move a link around blocks into the first of text, in place."""
     for block in link.iterdescendants(*BLOCKS):
-        is_outer = next(block.iterdescendants("a", *BLOCKS), None) is not None
-        if not is_outer and block.tag not in html.PREFORMATTED and plain_text(block):
-            inner = etree.Element("a", href=link.attrib.pop("href"))
+        if next(block.iterdescendants("a", *BLOCKS), None) is None and plain_text(block):
+            inner = block.makeelement("a", href=link.attrib.pop("href"))
             inner.text, block.text = block.text, None
             inner.extend(list(block))
             block.append(inner)

@@ -566,9 +566,6 @@ RULES = {
         "<a href='/t'><div><p><img alt=''></p><p>Tea</p></div></a><p>Pots</p>": (
             "[Tea](https://docs.example/t)\n\nPots"
         ),
-        "<a href='/t'><pre>boil()</pre><p>Tea</p></a>": (
-            "```\nboil()\n```\n\n[Tea](https://docs.example/t)"
-        ),
     },
     "menus and controls go, content stays": {
         (
