@@ -84,8 +84,9 @@ def test_adding_documents_loads_only_what_they_need(tmp_path):
 
 
 SEARCH_NEEDS_NO = """
-    chromadb faiss fastapi httpx kbkit.annotation kbkit.export kbkit.feedback kbkit.files
-    kbkit.frames kbkit.graph kbkit.ingest kbkit.server llama_index lxml pandas psycopg trafilatura
+    chromadb faiss fastapi http.server httpx kbkit.annotation kbkit.export
+    kbkit.feedback kbkit.files kbkit.frames kbkit.graph kbkit.ingest kbkit.server llama_index lxml
+    pandas psycopg sqlalchemy.dialects.postgresql trafilatura urllib.request
 """
 
 

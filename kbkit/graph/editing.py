@@ -168,7 +168,7 @@ class Editing:
             NotFoundError: An end does not exist.
             ConflictError: Another person created it, with other values; delete it first.
         """
-        if isinstance(weight, bool) or not (isinstance(weight, int | float) and 0 < weight <= 1):
+        if not validation.is_share(weight):
             raise ConfigError(f"weight={weight!r}: give a number above 0, at most 1")
         made_by = by or self._rater
         name = _check_word("name", name).lower()

@@ -105,11 +105,8 @@ class Retriever:
                     continue
                 if encoded.retrieval.learned_weight:
                     encoded = replace(encoded, questions=state.questions)
-                ready = snapshot.is_merged and (
-                    snapshot.is_small
-                    or near_chunks.is_coded(snapshot)
-                    or self.stores.vectors.is_open(state.row)
-                )
+                is_fast = snapshot.is_small or near_chunks.is_coded(snapshot)
+                ready = snapshot.is_merged and (is_fast or self.stores.vectors.is_open(state.row))
                 self.stores.warmer.record_search(self.kb_id, ready=ready)
                 pool = self._pool(state, snapshot, encoded, mask)
             # otherwise summaries were embedded again after the query

@@ -68,6 +68,10 @@ def check_properties(value: Any) -> dict[str, Any]:
     return check_json("properties", dict(value))
 
 
+def is_share(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1
+
+
 def explain_calls(kind: C) -> C:
     for name, method in vars(kind).copy().items():
         if not name.startswith("_") and inspect.isfunction(method):

@@ -14,7 +14,6 @@ from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from kbkit.errors import ConfigError, KbkitError, SourceError
 from kbkit.models import License, PageRecord, SourceDocument
@@ -150,6 +149,8 @@ def public_uri(uri: str, base: Path | None = None) -> str:
     """
     if not _LOCAL.match(uri):
         return uri
+    from urllib.request import url2pathname
+
     is_file = uri.lower().startswith("file:")
     try:
         bare, hash_, fragment = uri.partition("#") if is_file else (uri, "", "")

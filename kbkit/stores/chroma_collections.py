@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.errors import ConfigError, StoreUnreachableError, WorkspaceError
-from kbkit.runtime.web_server import is_loopback
 from kbkit.stores.backend import CollectionError, VectorPayload, VectorStore
 
 if TYPE_CHECKING:
@@ -372,6 +371,8 @@ class ChromaAddress:
         return address
 
     def _check_token(self, host: str) -> None:
+        from kbkit.runtime.web_server import is_loopback
+
         if not self.token.isascii() or not self.token.isprintable() or " " in self.token:
             raise ConfigError(
                 "KBKIT_CHROMA_TOKEN has characters that no token has; copy it as it was shown"

@@ -11,13 +11,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager
 from dataclasses import fields
 from functools import cache
+from importlib import import_module
 from itertools import groupby
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 
@@ -82,7 +82,7 @@ class Transaction(ABC):
     def put(self, table: sa.Table, rows: Sequence[Row], *, replace: bool = True) -> None:
         """Insert rows; one with the key of an existing row replaces it, or is left out."""
         if rows:
-            dialect: Any = postgresql if self._connection.dialect.name == "postgresql" else sqlite
+            dialect = import_module(f"sqlalchemy.dialects.{self._connection.dialect.name}")
             insert = dialect.insert(table)
             new = {name: insert.excluded[name] for name in rows[0]}
             update = insert.on_conflict_do_update(index_elements=table.primary_key, set_=new)
