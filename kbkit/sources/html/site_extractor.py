@@ -335,8 +335,10 @@ class SiteExtractor:
                 self._workers = workers
 
     def _feed(self) -> None:
-        # only a few ahead, so that templates learned from the first pages serve the next
-        ahead = self._workers.count * 2 if self._workers else 1
+        # first only a few ahead, so that the template of the first pages serves the next; later
+        # enough to keep the workers busy while documents are stored
+        per_worker = 2 if self._counted <= _MEASURED_FIRST else 16
+        ahead = self._workers.count * per_worker if self._workers else 1
         for item in self._next_pages()[: max(0, ahead - len(self._running))]:
             self._waiting.remove(item)
             if self._workers:
