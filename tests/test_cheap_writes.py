@@ -10,8 +10,8 @@ import sqlalchemy as sa
 import kbkit
 from kbkit import placed_yaml
 from kbkit.entries import skill_file
-from kbkit.knowledge_base import handle, handle_of, improving
-from kbkit.retrieval import retriever
+from kbkit.knowledge_base import handle_of, improving
+from kbkit.retrieval import query, retriever
 from kbkit.stores.catalog import summaries
 from kbkit.workspace import stores_of
 
@@ -46,7 +46,7 @@ def test_append_cost_does_not_grow_with_other_files(workspace):
 def test_update_does_not_count_all_documents(workspace):
     kb = workspace.create("drinks")
     kb.add("Tea", "Steep it.")
-    judged = handle._judged_english.cache_info().currsize
+    judged = query._judged_english.cache_info().currsize
     with statements(workspace) as asked:
         kb.documents.update("text:Tea", tags=["hot"])
     assert judged
