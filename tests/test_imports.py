@@ -65,12 +65,6 @@ def test_import_and_help_load_few_modules():
     assert not (helped - bare) & {"kbkit.models.documents", "kbkit.models.searches", "secrets"}
 
 
-def test_loggers_are_quiet_until_a_program_configures_them():
-    code = "import kbkit.stores.vector_index as module; module._log.warning('%s', 'not shown')"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not done.stderr
-
-
 @pytest.mark.slow
 def test_adding_documents_loads_only_what_they_need(tmp_path):
     # llama-index takes a second, and cuts only paragraphs that are longer than a chunk

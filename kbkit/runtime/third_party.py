@@ -135,9 +135,10 @@ def safe_message(error: Exception, arguments: Mapping[str, Any]) -> str:
 
 
 def _secrets(arguments: Mapping[str, Any]) -> list[str]:
-    from kbkit.models.documents import variables
-
-    values = {os.environ.get(name, "") for name in variables(arguments)}
+    values = {value for name, value in os.environ.items() if SECRET_NAME.search(name)}
     values |= {str(value) for name, value in arguments.items() if SECRET_NAME.search(name)}
-    values |= {value for name, value in os.environ.items() if SECRET_NAME.search(name)}
+    if arguments:  # an import while an interrupt is logged would change the exit status
+        from kbkit.models.documents import variables
+
+        values |= {os.environ.get(name, "") for name in variables(arguments)}
     return sorted((value for value in values if len(value) >= _MIN_SECRET), key=len, reverse=True)

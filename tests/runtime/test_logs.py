@@ -30,7 +30,7 @@ def logged(capsys) -> list[str]:
 
 
 def test_library_logs_nothing_by_default():
-    code = "import kbkit, logging; logging.getLogger('kbkit.stores').error('loud')"
+    code = "from kbkit.stores import vector_index; vector_index._log.error('loud')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", "")
 
