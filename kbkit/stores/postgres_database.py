@@ -18,7 +18,8 @@ from kbkit.models import Chunk, Document
 from kbkit.models.files import BUILT_IN
 from kbkit.stores.backend import unwritable
 from kbkit.stores.catalog import reading
-from kbkit.stores.catalog.database import Condition, Database, Transaction, is_current, migrate
+from kbkit.stores.catalog.database import Condition, Database, Transaction
+from kbkit.stores.catalog.revisions import is_current, migrate
 from kbkit.stores.postgres_vectors import (
     PgVectorStore,
     PostgresImages,

@@ -18,7 +18,7 @@ from sqlalchemy.util import LRUCache
 from kbkit.errors import KbkitError, WorkspaceError
 from kbkit.models import Chunk, Document
 from kbkit.stores.backend import Locks
-from kbkit.stores.catalog import database, inspection, reading
+from kbkit.stores.catalog import database, inspection, reading, revisions
 from kbkit.stores.catalog.schema import HEAD
 
 _log = logging.getLogger(__name__)
@@ -112,19 +112,19 @@ class SqliteDatabase(database.Database):
         try:
             with explain_errors(path):
                 with self._connect() as connection:
-                    current = database.is_current(connection, path.parent, to_fill=to_fill)
+                    current = revisions.is_current(connection, path.parent, to_fill=to_fill)
                 if not current:
                     with locks.hold("migrate", wait=BUSY_SECONDS):
                         self._back_up()
                         with self._connect(True) as connection:
-                            database.migrate(connection)
+                            revisions.migrate(connection)
         except BaseException:
             self._engine.dispose()
             raise
 
     def _back_up(self) -> None:
         with self._connect() as connection:
-            revision = database.revision_of(connection)
+            revision = revisions.revision_of(connection)
         if not revision or revision == HEAD:
             return
         copy = self.path.with_name(f"catalog-{revision}.db")

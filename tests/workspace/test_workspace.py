@@ -99,7 +99,7 @@ def test_new_catalog_equals_a_migrated_one(tmp_path):
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
 
-    from kbkit.stores.catalog.database import create, upgrade
+    from kbkit.stores.catalog.revisions import create, upgrade
     from kbkit.stores.catalog.schema import metadata
     from tests.stores.workspaces import oldest_catalog
 

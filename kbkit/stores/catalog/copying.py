@@ -22,7 +22,8 @@ from kbkit.errors import ConflictError, WorkspaceError
 from kbkit.models import MigratedTable, Progress
 from kbkit.stores.backend import Locks
 from kbkit.stores.catalog import knowledge_bases, outbox, runs
-from kbkit.stores.catalog.database import UNFINISHED, VERSION, Condition, Database, Row, Transaction
+from kbkit.stores.catalog.database import Condition, Database, Row, Transaction
+from kbkit.stores.catalog.revisions import UNFINISHED, VERSION
 from kbkit.stores.catalog.schema import HEAD, metadata
 from kbkit.stores.catalog.schema import knowledge_bases as bases
 
