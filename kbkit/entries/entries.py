@@ -162,6 +162,7 @@ class Entries(EntriesForAgents):
             new_slug = slug or folders.slug_of(values["title"], used_slugs)
             ids = self._index.ids()
             values |= {"source": models.EntrySource.MANUAL, **renewal(None, new_slug, ids)}
+            values["id"] = folders.unique(new_slug, ids.values())  # not that of a deleted entry
             written = {name: text for name, text in texts.items() if text}
             self._store.place(new_slug, {NAME: new_skill(values).encode(), **written, **extras})
         return self._update_index(new_slug)

@@ -70,6 +70,13 @@ def test_slugs_are_derived_checked_and_unique(entries):
         entries.create("Another", slug="entry")
 
 
+def test_new_entry_does_not_get_the_id_of_one_that_was_deleted_outside(entries):
+    old = entries.create("Parse logs")
+    shutil.rmtree(entries.path / old.slug)
+    new = entries.create("Parse logs")
+    assert (new.slug, new.id) == (old.slug, f"{old.id}-2")
+
+
 @pytest.mark.parametrize(
     "path",
     [
