@@ -91,10 +91,8 @@ class Handle:
         return (*self.revision(), self._cached_read(self._site_state))
 
     def _site_state(self, transaction: Transaction, kb_id: str) -> str:
-        sections = [
-            f" {row.version} {ratings.extent(transaction, row.id)}"
-            for row in self.sections(transaction)
-        ]
+        rows = self.sections(transaction)
+        sections = [f" {row.version} {ratings.extent(transaction, row.id)}" for row in rows]
         return "".join([reading.graph_state(transaction, kb_id), *sections])
 
     def sections(

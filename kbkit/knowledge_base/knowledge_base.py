@@ -364,13 +364,9 @@ class KnowledgeBase(Searches):
         project = Path(folder) if folder is not None else self._handle.site_folder()
         sections = []
         for row in self._stores.database.look_up(self._handle.sections, files, entries):
-            section = KnowledgeBase(self._handle.resources, row)
+            section, place = KnowledgeBase(self._handle.resources, row), project / DOCS / row.id
             section.export(
-                folder=project / DOCS / row.id,
-                pages_only=True,
-                model=model,
-                graph=False,
-                on_progress=on_progress,
+                folder=place, pages_only=True, model=model, graph=False, on_progress=on_progress
             )
             title = section.spec.site.title or row.id.capitalize()
             sections.append(SiteSection(title, f"{row.id}/index.md", BUILT_IN[row.id]))

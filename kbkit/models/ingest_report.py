@@ -100,9 +100,11 @@ class _Estimate(Value):
         """Estimate the cost of what is left, by prices of a million tokens."""
         return (self.input_tokens * input_price + self.output_tokens * output_price) / 1e6
 
-    def _describe(self, left: str, most: str = "") -> str:
+    def _describe(self, count: int, noun: str, most: str = "") -> str:
+        if not count:
+            return f"nothing is left for {self.model}"
         return (
-            f"{left} for {self.model}: {self.characters:,} characters, about "
+            f"{pluralize(count, noun)} for {self.model}: {self.characters:,} characters, about "
             f"{self.input_tokens:,} tokens in and {most}{self.output_tokens:,} out"
         )
 
@@ -129,9 +131,7 @@ class Expansion(_Estimate):
     failed: tuple[Problem, ...] = ()
 
     def __str__(self) -> str:
-        if not self.documents:
-            return f"nothing is left for {self.model}"
-        return self._describe(pluralize(self.documents), "at most ")
+        return self._describe(self.documents, "document", "at most ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +163,7 @@ class AnnotationReport(_Estimate):
     failed: tuple[Problem, ...] = ()
 
     def __str__(self) -> str:
-        if not self.chunks:
-            return f"nothing is left for {self.model}"
-        return self._describe(pluralize(self.chunks, "chunk"))
+        return self._describe(self.chunks, "chunk")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Validate and embed queries, and find entities in them."""
+"""Validate and embed queries, find entities in them, and open a knowledge base's embedders."""
 
 from __future__ import annotations
 
