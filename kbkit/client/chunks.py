@@ -14,10 +14,10 @@ from kbkit.client.declared import (
     BASE,
     KNOWLEDGE,
     LONG,
-    Behind,
+    After,
     ResultPage,
-    behind,
     call,
+    cursor_after,
     every,
     first_page,
 )
@@ -61,7 +61,7 @@ class ChunksCalls(documents.CollectionCalls[Chunk]):
     _kind = Chunk
 
     @every(f"{BASE}/chunks")
-    def list(self, *, after: Behind = ("", -1), limit: int | None = None) -> builtins.list[Chunk]:
+    def list(self, *, after: After = ("", -1), limit: int | None = None) -> builtins.list[Chunk]:
         """List chunks in order of their documents' URIs and of their positions."""
 
     @every(f"{BASE}/chunks")
@@ -104,7 +104,7 @@ class RatingsCalls(documents.CollectionCalls[Rating]):
 
     @every(f"{BASE}/ratings")
     def list(
-        self, *, after: Annotated[int, behind] = 0, limit: int | None = None
+        self, *, after: Annotated[int, cursor_after] = 0, limit: int | None = None
     ) -> builtins.list[Rating]:
         """List ratings, oldest first."""
 
@@ -233,7 +233,7 @@ class AnnotationsCalls(documents.CollectionCalls[Annotation]):
     _path = f"{BASE}/annotated-chunks"
 
     @every(f"{BASE}/annotated-chunks")
-    def chunks(self, *, after: Behind = ("", -1), limit: int | None = None) -> list[AnnotatedChunk]:
+    def chunks(self, *, after: After = ("", -1), limit: int | None = None) -> list[AnnotatedChunk]:
         """Return annotated chunks."""
 
     @call(f"GET {BASE}/annotations")

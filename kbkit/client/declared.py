@@ -39,13 +39,13 @@ def write_cursor(*place: Any) -> str:
     return urlsafe_b64encode(dumps(place, ensure_ascii=False).encode()).decode().rstrip("=")
 
 
-def behind(place: Any) -> dict[str, Any]:
-    """Return the parameter of a list that begins behind an id, a URI, or a URI and a position."""
+def cursor_after(place: Any) -> dict[str, Any]:
+    """Return the parameter of a list that begins after an id, a URI, or a URI and a position."""
     values = place if isinstance(place, tuple) else (place,)
     return {"cursor": write_cursor(*values)} if values[0] else {}
 
 
-Behind = Annotated[tuple[str, int], behind]
+After = Annotated[tuple[str, int], cursor_after]
 """URI and position of the last chunk that a list leaves out."""
 
 

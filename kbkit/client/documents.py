@@ -153,7 +153,7 @@ class DocumentsCalls(CollectionCalls[models.Document]):
         self,
         *,
         filters: Annotated[models.Filters | Mapping[str, Any], _of_documents] | None = None,
-        after: Annotated[str, declared.behind] = "",
+        after: Annotated[str, declared.cursor_after] = "",
         limit: int | None = None,
         content: bool = False,
     ) -> builtins.list[models.Document]:

@@ -40,9 +40,9 @@ class UploadBatch(NamedTuple):
 
 def batches(source: Mapping[str, Any], base: Path) -> Iterator[UploadBatch]:
     """Split a source on disk into uploads, without hidden files and links out of the folder."""
-    root, _, found = find_files(str(source["path"]), base)
+    root, _, files = find_files(str(source["path"]), base)
     top = root.resolve()
-    paths = [each for each, _ in found if each.resolve().is_relative_to(top) and each.is_file()]
+    paths = [each for each, _ in files if each.resolve().is_relative_to(top) and each.is_file()]
     name = place_name(root, base)
     values = {**source, "path": name or "."}
     batch = UploadBatch(values, [], [] if paths else [(values["path"], "nothing to read")])

@@ -233,8 +233,8 @@ class EntriesForAgents(ABC):
         Raises:
             ConfigError: The prompt is empty, or the limit is wrong.
         """
-        found = self._find(_check_prompt(prompt), check_integer("limit", limit, 1))
-        return [info_of(each.record) for each in found]
+        matches = self._find(_check_prompt(prompt), check_integer("limit", limit, 1))
+        return [info_of(each.record) for each in matches]
 
     def context(self, prompt: str, *, limit: int | None = None, max_tokens: int = 1_000) -> Context:
         """Return active entries that fit a prompt, as a short numbered list for an agent.
@@ -330,8 +330,8 @@ class EntriesForAgents(ABC):
         return [Found(usable[slug], weighted[slug], self._lines(usable[slug])) for slug in best]
 
     def _findings(self, query: str, limit: int) -> Findings:
-        found = self._find(query, limit)
-        facts = [ContextFact(each.record.slug, each.lines, kind="entry") for each in found]
+        matches = self._find(query, limit)
+        facts = [ContextFact(each.record.slug, each.lines, kind="entry") for each in matches]
         return Findings(facts=facts)
 
     def _lines(self, record: EntryRecord) -> tuple[str, ...]:

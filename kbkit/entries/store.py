@@ -288,8 +288,8 @@ def document_of(stored: StoredEntry) -> models.SourceDocument:
         "entry": stored.slug,
     }
     text = "\n\n".join(filter(None, parts))
-    known = {key: value for key, value in metadata.items() if value}
-    return models.SourceDocument(stored.slug, title, text, tags=skill.tags, metadata=known)
+    present = {key: value for key, value in metadata.items() if value}
+    return models.SourceDocument(stored.slug, title, text, tags=skill.tags, metadata=present)
 
 
 def title_of(stored: StoredEntry) -> str:

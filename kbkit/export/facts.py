@@ -302,8 +302,8 @@ class Manifest:
         while waiting:
             above, item = waiting.pop()
             sections.setdefault(item["path"], above)
-            trail = f"{above} › {item['title']}" if above else item["title"]
-            waiting += [(trail, inner) for inner in item.get("children", ())]
+            path = f"{above} › {item['title']}" if above else item["title"]
+            waiting += [(path, inner) for inner in item.get("children", ())]
         return sections
 
     def top(self) -> list[dict[str, Any]]:

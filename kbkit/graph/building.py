@@ -140,9 +140,9 @@ class _Build:
         facts = list[ChunkRelation]()
 
         def find_id(uri: str, address: str) -> str:
-            known = uris.get(address) or uris.get(unquote(address), "")
-            is_new = not known and address and same_host(uri, address)
-            return document_id(self._kb_id, address) if is_new else known
+            existing = uris.get(address) or uris.get(unquote(address), "")
+            is_new = not existing and address and same_host(uri, address)
+            return document_id(self._kb_id, address) if is_new else existing
 
         for place in batch if self._spec.build else ():
             if place.seq in texts:

@@ -55,8 +55,8 @@ def find_gaps(
     """Find gaps, the most important first, each kind in turn."""
     finder, gaps = _Finder(transaction, kb_ids), list[Gap]()
     for kind in kinds:
-        found: Iterator[Gap] = getattr(finder, kind.value)()
-        for gap in sorted(found, key=lambda gap: (-gap.weight, gap.name))[:limit]:
+        candidates: Iterator[Gap] = getattr(finder, kind.value)()
+        for gap in sorted(candidates, key=lambda gap: (-gap.weight, gap.name))[:limit]:
             target = gap.target
             start = gap.start or rows.first_chunks(transaction, target.kind, target.id, _CHUNKS)
             gaps.append(replace(gap, start=tuple(start)))

@@ -105,19 +105,19 @@ def _segments(content: str, structure: Outline, strategy: str) -> Iterator[Span]
     if strategy in {"headings", "fixed", "sentence"}:
         marks = [(heading.start, heading.end, heading.level) for heading in structure.headings]
     elif strategy == "page":
-        marks = [(low, behind, 0) for low, behind, _ in structure.pages]
+        marks = [(low, after, 0) for low, after, _ in structure.pages]
     else:
         marks = list(_chapters(content, structure))
     start = 0
     # a heading without text joins the deeper heading below it; an empty page joins the next one
     pending: tuple[int, int] | None = None
-    for low, behind, level in marks:
+    for low, after, level in marks:
         if pending is None or content[pending[0] : low].strip() or 0 < level <= pending[1]:
             span = trim(content, start, low)
             if span[0] < span[1]:
                 yield span
             start = low
-        pending = behind, level
+        pending = after, level
     span = trim(content, start, len(content))
     if span[0] < span[1]:
         yield span
@@ -188,9 +188,9 @@ def _split_loose(content: str, start: int, end: int, loose: Sequence[Block]) -> 
     blanks = (blank.span() for blank in _BLANK_LINES.finditer(content, start, end))
     edges = [start, *chain.from_iterable(blanks), end]
     number = 0
-    for position, behind in zip(edges[::2], edges[1::2], strict=True):
-        next_number = bisect_left(loose, behind, key=lambda block: block.start)
-        low, high = trim(content, position, behind)
+    for position, after in zip(edges[::2], edges[1::2], strict=True):
+        next_number = bisect_left(loose, after, key=lambda block: block.start)
+        low, high = trim(content, position, after)
         if low < high:
             yield _piece(content, low, high, loose[number:next_number])
         number = next_number

@@ -206,7 +206,7 @@ class Feedback:
         if wait:
             self._ingestion.improving.improve(on_progress=on_progress)
         kb, k = self._handle, check_integer("k", k, 1, _MAX_K)
-        known = evaluation_set(kb, queries)
+        judged = evaluation_set(kb, queries)
         runs = [(mode, retrieval)]
         if isinstance(against, RetrievalSpec):
             runs.append((mode, against))
@@ -218,10 +218,10 @@ class Feedback:
             spec = kb.spec.retrieval if settings is None else check_retrieval(settings)
             checked.append((check_mode(run_mode), spec, label))
         with progress_bar(on_progress) as report:
-            evaluation, *baselines = [measure_run(kb, known, run, k, report) for run in checked]
+            evaluation, *baselines = [measure_run(kb, judged, run, k, report) for run in checked]
         if isinstance(against, Evaluation):
             baselines.append(against)
-        missing = missing_pages(kb, known)
+        missing = missing_pages(kb, judged)
         notes = (*missing_notes(missing), *evaluation.notes)
         evaluation = replace(evaluation, missing=missing, notes=notes)
         return compare(evaluation, baselines[0]) if baselines else evaluation

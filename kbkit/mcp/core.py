@@ -145,7 +145,7 @@ def add(tools: Tools) -> None:
         """Collect what helps to answer a question: passages, facts about names in it, entries."""
         searches, budget, kbs = tools.searches, tools.budget(max_tokens), tools.kbs(kb_name)
         return passages.context_reply(
-            lambda most: searches.context(query, kbs=kbs, max_tokens=most), budget
+            lambda tokens: searches.context(query, kbs=kbs, max_tokens=tokens), budget
         )
 
     @tools.write(RatedChunk, destructive=False, idempotent=False)

@@ -60,14 +60,9 @@ class EncodedQuery:
     questions: LearnedQuestions | None = None
 
     @property
-    def summary_vector(self) -> Vector | None:
-        """The query vector for document summaries, if any; waits for it."""
-        return self.summary.result().vector if self.summary else None
-
-    @property
-    def summary_note(self) -> str:
-        """A note for the reader about that vector; waits for it."""
-        return self.summary.result().note if self.summary else ""
+    def summary_query(self) -> QueryVector:
+        """The query vector for document summaries, if any, and a note about it; waits for it."""
+        return self.summary.result() if self.summary else QueryVector()
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,9 +116,9 @@ def cut(text: str, tokens: int) -> str:
     return cut_at(text, end)
 
 
-def longest(most: int, fits: Callable[[int], bool]) -> int:
-    """Return the largest length that fits, up to `most`."""
-    return bisect_left(range(most), True, key=lambda length: not fits(length + 1))
+def longest(limit: int, fits: Callable[[int], bool]) -> int:
+    """Return the largest length that fits, up to `limit`."""
+    return bisect_left(range(limit), True, key=lambda length: not fits(length + 1))
 
 
 def cut_at(text: str, length: int) -> str:

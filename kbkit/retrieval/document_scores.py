@@ -65,10 +65,10 @@ class SummaryScores:
         cls, chunks: SegmentedSnapshot, query: EncodedQuery, mask: Mask | None
     ) -> SummaryScores | None:
         """Score the summaries of documents with unmasked chunks; ``None`` if they do not count."""
+        vector = query.summary_query.vector
         # summaries may have been embedded again after the query
-        if query.summary_vector is None or query.summary_embedder != chunks.state.summary_embedder:
+        if vector is None or query.summary_embedder != chunks.state.summary_embedder:
             return None
-        vector = query.summary_vector
         score = partial(cosines, vector=vector)
         needs_all = chunks.is_small or query.graph is not None
         index = None if needs_all else near_summaries(chunks)
@@ -214,7 +214,7 @@ def learned_scores(encoded: EncodedQuery, documents: DocumentScores) -> dict[int
     comparable = summaries.embedder == questions.embedder
     return questions.scores(
         () if query.mode is Mode.DENSE else encoded.terms,
-        encoded.summary_vector if comparable else None,
+        encoded.summary_query.vector if comparable else None,
         max(0.0, summaries.usual) if comparable else 0.0,
         fold_query(query.text) if query.unlearned else "",
     )

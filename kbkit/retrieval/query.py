@@ -286,7 +286,7 @@ class QueryEncoder:
         return encoder
 
 
-_THREADS = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="kbkit-cards")
+_THREADS = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="kbkit-summaries")
 
 
 def encode_for_summaries(

@@ -110,7 +110,7 @@ class Retriever:
                 self.stores.warmer.record_search(self.kb_id, ready=ready)
                 pool = self._pool(state, snapshot, encoded, mask)
             # otherwise summaries were embedded again after the query
-            if pool.embedder == encoded.summary_embedder or encoded.summary_vector is None:
+            if pool.embedder == encoded.summary_embedder or encoded.summary_query.vector is None:
                 return pool
 
     def neighbour_pool(self, chunk_id: str, query: Query) -> CandidatePool:
@@ -261,7 +261,7 @@ class Retriever:
         ]
         indexes = [document_id in state.indexes for document_id in pool.document_ids]
         columns = {"rating": rating_prior(rated), "index": np.array(indexes, np.float64)}
-        notes = (encoded.note, encoded.summary_note, *_notes(state.row, encoded))
+        notes = (encoded.note, encoded.summary_query.note, *_notes(state.row, encoded))
         return replace(pool, columns={**pool.columns, **columns}, notes=tuple(filter(None, notes)))
 
 

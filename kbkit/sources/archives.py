@@ -147,8 +147,8 @@ def _records(path: Path) -> Iterator[tuple[int, str, str, Any]]:
         try:
             for number, record in enumerate(ArchiveIterator(stream, no_record_parse=False), 1):
                 kind, http = record.rec_type, record.http_headers
-                found = http is not None and http.get_statuscode() == "200"
-                is_answer = kind == "resource" or (kind == "response" and found)
+                is_ok = http is not None and http.get_statuscode() == "200"
+                is_answer = kind == "resource" or (kind == "response" and is_ok)
                 is_page = _content_type(record).partition(";")[0].strip().lower() in _HTML
                 url = canonical(record.rec_headers.get_header("WARC-Target-URI") or "")
                 if is_answer and is_page and url:

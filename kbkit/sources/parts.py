@@ -133,9 +133,9 @@ def _front_matter(fence: str, text: str) -> dict[str, Any]:
             raise ValueError("nested too deeply") from None
     text = _MARKS.sub(_quote_line, text)
     try:
-        loaded = load_values(text, exact=True, most=_MAX_VALUES)
+        loaded = load_values(text, exact=True, max_values=_MAX_VALUES)
     except ValueError:
-        loaded = load_values(_COLONS.sub(_quote_line, text), exact=True, most=_MAX_VALUES)
+        loaded = load_values(_COLONS.sub(_quote_line, text), exact=True, max_values=_MAX_VALUES)
     if loaded is None:
         return {}
     if not isinstance(loaded, dict):

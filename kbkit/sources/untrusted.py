@@ -33,13 +33,13 @@ _MAX = 3_000_000  # values in all; aliased ones count each time
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")  # surrogate, possibly unpaired
 
 
-def load_values(text: str, *, exact: bool = False, most: int = _MAX) -> Any:
+def load_values(text: str, *, exact: bool = False, max_values: int = _MAX) -> Any:
     """Parse JSON, else YAML (1.2 core schema, with merge keys).
 
     Args:
         text: Untrusted text.
         exact: Keep numbers that JSON would write differently, such as ``3.10``, as text.
-        most: Maximum number of values.
+        max_values: Maximum number of values.
     """
     if text.lstrip("\ufeff \t\r\n").startswith(("{", "[")):
         try:
@@ -52,7 +52,7 @@ def load_values(text: str, *, exact: bool = False, most: int = _MAX) -> Any:
             _check_depth(loaded)
             return valid_values(loaded) if _HALF.search(text) else loaded
     try:
-        return _Builder(text, exact, most).build()
+        return _Builder(text, exact, max_values).build()
     except yaml.MarkedYAMLError as error:
         open_ended = "end of stream" in str(error.problem)
         mark = error.context_mark if open_ended else error.problem_mark
@@ -77,11 +77,11 @@ def _check_depth(value: Any) -> None:
 
 
 class _Builder:
-    def __init__(self, text: str, exact: bool, most: int) -> None:
+    def __init__(self, text: str, exact: bool, max_values: int) -> None:
         loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         self._events = yaml.parse(text, Loader=loader)
         self._exact = exact
-        self._most = most
+        self._max_values = max_values
         self._anchors: dict[str, tuple[Any, int]] = {}
 
     def build(self) -> Any:
@@ -124,8 +124,8 @@ class _Builder:
             value, count = self._value(following, depth + 1)
             inner.append(value)
             size += count
-            if size > self._most:
-                raise ValueError(f"more than {self._most:,} values (aliases multiply it?)")
+            if size > self._max_values:
+                raise ValueError(f"more than {self._max_values:,} values (aliases multiply it?)")
         if isinstance(event, yaml.SequenceStartEvent):
             return inner, size
         pairs = [(_key(key), value) for key, value in zip(inner[::2], inner[1::2], strict=True)]

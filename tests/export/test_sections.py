@@ -242,8 +242,8 @@ def test_links_of_contents_pages_only_are_read():
         *(f"https://h/guide/{name}.html" for name in ("one", "two", "three", "six", "five")),
     ]
     one = ("One", "https://h/guide/one.html")
-    trails = {link.address.rpartition("/")[2]: link.trail for link in found if link.trail}
-    assert trails == {
+    parents = {link.address.rpartition("/")[2]: link.parents for link in found if link.parents}
+    assert parents == {
         "one.html": (("Guide", ""),),
         "two.html": (("Guide", ""), one),
         "three.html": (("Guide", ""), one, ("Group", "")),
@@ -255,8 +255,8 @@ def test_links_of_contents_pages_only_are_read():
 def test_section_names_lose_anchors_and_arrows():
     text = "- \u25ba Tools {#sh_mark_6}\n    - [One](one.html)\n\n"
     text += "## \u25bc **Lists** {#l}\n\n- [Two](two.html)"
-    trails = [link.trail for link in contents_links("https://h/docs.html", text)]
-    assert trails == [(("Tools", ""),), (("Lists", ""),)]
+    parents = [link.parents for link in contents_links("https://h/docs.html", text)]
+    assert parents == [(("Tools", ""),), (("Lists", ""),)]
 
 
 def test_section_size_includes_its_page():
@@ -267,10 +267,10 @@ def test_heading_above_nearly_all_pages_is_no_section():
     front = "# Tool\n\nWords.\n\n## Features\n\n- quick\n\n## {}\n\n{}"
     pages = "".join(f"- [Page {n}](page{n}.html)\n" for n in range(9))
     found = contents_links("https://h/tool/index.html", front.format("Notes", pages))
-    assert {link.trail for link in found} == {()}
+    assert {link.parents for link in found} == {()}
     halves = pages.replace("- [Page 5]", "\n## More\n\n- [Page 5]")
     found = contents_links("https://h/tool/index.html", front.format("Notes", halves))
-    assert {link.trail for link in found} == {(("Notes", ""),), (("More", ""),)}
+    assert {link.parents for link in found} == {(("Notes", ""),), (("More", ""),)}
 
 
 def test_indexes_of_sphinx_come_last():

@@ -182,7 +182,7 @@ def test_best_documents_bring_their_best_chunk(kb, view, query, monkeypatch):
     )
     candidates = by_scan_of(view, encoded)
     names = np.array(snapshot.document_ids)
-    scores = view.searched.summary_scores(lambda vectors: vectors @ encoded.summary_vector)
+    scores = view.searched.summary_scores(lambda vectors: vectors @ encoded.summary_query.vector)
     cosines = scores[view.searched.numbers.of_ids(snapshot.document_ids)]
     best = set(names[np.argsort(-cosines, kind="stable")[:3]])
     owned = [

@@ -10,6 +10,7 @@ from kbkit.retrieval.candidates import top_indices
 from kbkit.retrieval.corpora import ChunkWords
 from kbkit.retrieval.document_scores import DocumentScores, SummaryScores, _rows_of
 from kbkit.retrieval.fusion import CorpusStatistics, impacts, length_norms
+from kbkit.retrieval.query import QueryVector
 from kbkit.stores.snapshots.snapshot import ChunkTable, MappedTexts
 
 pytestmark = pytest.mark.local
@@ -115,7 +116,7 @@ def test_usual_score_of_summaries_does_not_depend_on_order():
     rng = np.random.default_rng(4)
     vectors = rng.normal(0.1, 1, (5_000, 32)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    query = SimpleNamespace(summary_vector=vectors[0], summary_embedder="e", graph=None)
+    query = SimpleNamespace(summary_query=QueryVector(vectors[0]), summary_embedder="e", graph=None)
 
     def usual(order):
         chunks = SimpleNamespace(

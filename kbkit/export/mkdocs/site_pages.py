@@ -68,8 +68,8 @@ class RenderCache:
         targets: dict[str, dict[str, str | None]] = {kind: {} for kind in finders}
 
         def record(kind: str, href: str) -> str | None:
-            targets[kind][href] = found = finders[kind](href)
-            return found
+            targets[kind][href] = target = finders[kind](href)
+            return target
 
         links, pictures, images = (partial(record, kind) for kind in finders)
         page = render(text, links, document=document, picture=pictures, image=images)

@@ -29,7 +29,7 @@ _UNLISTED = 1_000_000
 # from these numbers of listed pages and headings, a heading above this share of pages is dropped
 _MIN_LISTED, _MIN_HEADINGS, _SHARED = 8, 3, 0.9
 
-Trail = tuple[tuple[str, str], ...]
+Parents = tuple[tuple[str, str], ...]
 """Headings and items above a document, outermost first, with addresses."""
 
 
@@ -39,11 +39,11 @@ class ContentsLink:
 
     Attributes:
         address: Normalized target address.
-        trail: Headings and list items above it; empty for links in running text.
+        parents: Headings and list items above it; empty for links in running text.
     """
 
     address: str
-    trail: Trail = ()
+    parents: Parents = ()
 
 
 def introduces(uri: str) -> bool:
@@ -68,20 +68,20 @@ def contents_links(uri: str, text: str) -> tuple[ContentsLink, ...]:
     links: dict[str, ContentsLink] = {}
     joined = cache(lambda target: bare(urljoin(uri, target)))
     sections = uri_parts(uri)[1].casefold() not in _NO_SECTIONS
-    for target, trail in _iter_entries(text):
+    for target, parents in _iter_entries(text):
         with suppress(ValueError):  # an invalid address
             address = joined(target)
-            above = tuple((name, joined(to) if to else "") for name, to in trail if sections)
+            above = tuple((name, joined(to) if to else "") for name, to in parents if sections)
             previous = links.get(address)
-            if previous is None or (above and not previous.trail):
-                # keeps the position of the first link, with the first trail
+            if previous is None or (above and not previous.parents):
+                # keeps the position of the first link, with the first parents
                 links[address] = ContentsLink(address, above)
     return tuple(_drop_shared_heading(list(links.values()), joined("."), text))
 
 
 def _drop_shared_heading(links: list[ContentsLink], folder: str, text: str) -> list[ContentsLink]:
     """Drop a heading above nearly all pages: Sphinx lists a manual below a page's last heading."""
-    inside = [link.trail[0] for link in links if link.trail and link.address.startswith(folder)]
+    inside = [link.parents[0] for link in links if link.parents and link.address.startswith(folder)]
     headings = sum(bool(line["hashes"]) for line in _LINE.finditer(text))
     if len(inside) < _MIN_LISTED or headings < _MIN_HEADINGS:
         return links
@@ -89,12 +89,12 @@ def _drop_shared_heading(links: list[ContentsLink], folder: str, text: str) -> l
     if shared[1] or count < _SHARED * len(inside):
         return links
     return [
-        replace(link, trail=link.trail[1:]) if link.trail[:1] == (shared,) else link
+        replace(link, parents=link.parents[1:]) if link.parents[:1] == (shared,) else link
         for link in links
     ]
 
 
-def _iter_entries(text: str) -> Iterator[tuple[str, Trail]]:
+def _iter_entries(text: str) -> Iterator[tuple[str, Parents]]:
     headings: list[tuple[int, str]] = []
     items: list[tuple[int, str, str]] = []
     fence = ""
@@ -118,11 +118,11 @@ def _iter_entries(text: str) -> Iterator[tuple[str, Trail]]:
         indent, item = len(line["indent"]), line["item"]
         outer = indent - len(line["indent"].lstrip())  # of a list that starts within an item
         items = [above for above in items if above[0] < outer]
-        trail = (*((name, "") for _, name in headings), *((name, to) for _, name, to in items))
+        parents = (*((name, "") for _, name in headings), *((name, to) for _, name, to in items))
         link = _LINK.match(item)
         first, *more_targets = [*_targets(item), ""] if link else ["", *_targets(item)]
         if first:
-            yield first, trail
+            yield first, parents
         yield from ((target, ()) for target in more_targets if target)
         items.append((indent, _name(link[1] if link else item)[:_MAX_NAME], first))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
-from kbkit.export.pages.contents import ContentsLink, ReadingOrder, Trail, bare, introduces, rank
+from kbkit.export.pages.contents import ContentsLink, Parents, ReadingOrder, bare, introduces, rank
 from kbkit.export.pages.paths import uri_parts
 from kbkit.models.documents import Crumb, Navigation
 from kbkit.models.values import shared_length
@@ -164,13 +164,13 @@ class _Tree:
             default="",
         )
         self._families = {uri: self._keys[page] for uri, page in _families(places).items()}
-        self._contents_places: dict[str, tuple[Key, Trail]] = {}
+        self._contents_places: dict[str, tuple[Key, Parents]] = {}
         order = sorted(contents, key=lambda uri: (-len(places[uri][0]), rank(uri) or 0, uri))
         for page in order:
             for link in contents[page]:
                 target = self._by_address.get(link.address)
-                if link.trail and target is not None and target != page:
-                    self._contents_places.setdefault(target, (self._folders[page], link.trail))
+                if link.parents and target is not None and target != page:
+                    self._contents_places.setdefault(target, (self._folders[page], link.parents))
 
     def grow(self) -> TreeSection:
         parents: dict[Key, Key] = {}
@@ -231,13 +231,13 @@ class _Tree:
 
     def _by_contents(self, uri: str, key: Key) -> Key:
         """Return a document's place on the contents page of its folder or of one above."""
-        holder, trail = self._contents_places.get(uri, (key, ()))
+        holder, parents = self._contents_places.get(uri, (key, ()))
         above = key
         while above != holder:
             if above == self._top or above in self._pages or above[-2:-1] == (_NAME,):
                 return key
             above = self._folder(above[:-1])
-        for title, address in trail:
+        for title, address in parents:
             page = self._by_address.get(address) if address else None
             if page == uri:
                 break

@@ -380,7 +380,7 @@ def _find(lines: list[Line], key: str, used: set[int]) -> range | None:
     bare = key.lstrip("0123456789")
     for number, width in product(range(len(keys)), (1, 2, 3)):
         joined = "".join(keys[number : number + width])
-        found = joined == key or (bare and joined.lstrip("0123456789") == bare)
-        if key and found and number not in used and number + width <= len(keys):
+        is_match = joined == key or (bare and joined.lstrip("0123456789") == bare)
+        if key and is_match and number not in used and number + width <= len(keys):
             return range(number, number + width)
     return None

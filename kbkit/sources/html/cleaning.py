@@ -9,7 +9,7 @@ from lxml import etree
 
 from kbkit.sources import html
 from kbkit.sources.html import HEADINGS, NAMES, Element, classes, navigation, plain_text
-from kbkit.sources.html.inline import language, numbers_lines
+from kbkit.sources.html.inline import NUMBERS, language, numbers_lines
 
 _FOOT = 40  # maximum words of a site's footer with only one link
 _PARTS = frozenset({"main", "article", "section", "blockquote", "figure"})
@@ -72,7 +72,7 @@ def clean(body: Element) -> None:
     candidates: list[Element] = []
     for element in _MARKED(body):
         is_plain = element.keys() == ["class"] and _is_plain(element.get("class"))
-        if numbers_lines(element) or (not is_plain and _is_boilerplate(element)):
+        if not is_plain and (numbers_lines(element) or _is_boilerplate(element)):
             doomed.append(element)
         elif not is_plain and _is_named(element, _NAVIGATION):
             candidates.append(element)
@@ -83,7 +83,7 @@ def clean(body: Element) -> None:
     menus = _menus_of(candidates, body)
     _drop(navigation.headings_of(menus), body)
     _drop(menus, body)
-    for find_elements in (_icons, navigation.steps, navigation.trails, navigation.contents):
+    for find_elements in (_icons, navigation.steps, navigation.crumb_lists, navigation.contents):
         _drop(find_elements(body), body)
     navigation.drop_step_lines(body)
     _drop(navigation.repeated_links(body), body)
@@ -151,7 +151,8 @@ def _menus_of(candidates: Iterable[Element], body: Element) -> list[Element]:
 
 @lru_cache(maxsize=10_000)  # code has thousands of elements with one of a few classes
 def _is_plain(class_names: str) -> bool:
-    return _TELLING.isdisjoint(class_names.lower().split())
+    names = class_names.lower().split()
+    return _TELLING.isdisjoint(names) and not any(map(NUMBERS.search, names))
 
 
 def _is_named(element: Element, names: frozenset[str]) -> bool:

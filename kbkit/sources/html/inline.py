@@ -203,7 +203,7 @@ _BLOCK_BEGIN, _BLOCK_END = "\x01", "\x00"
 _LINE_ENDS = re.compile(f"(?<=[^\n{_BLOCK_END}]){_BLOCK_END}+(?=[^\n{_BLOCK_END}])")
 """Ends of blocks that end a line of code. A newline in the next block does not end it instead."""
 _POPUP = re.compile(r"(?:^|[-_])(?:tooltip|popover)(?:$|[-_\d])", re.IGNORECASE)
-_NUMBERS = re.compile(
+NUMBERS = re.compile(
     r"(?:^|[-_])(?:gutter|blob-num|line-?(?:no|nos|num|nums|number|numbers|nodiv))(?:$|[-_\d])",
     re.IGNORECASE,
 )
@@ -318,7 +318,7 @@ def _is_named(names: str | None, pattern: re.Pattern[str]) -> bool:
 
 
 def numbers_lines(element: Element) -> bool:
-    return _is_named(element.get("class"), _NUMBERS) and not any(
+    return _is_named(element.get("class"), NUMBERS) and not any(
         char.isalpha() for text in element.itertext() for char in text
     )
 

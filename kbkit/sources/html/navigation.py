@@ -22,11 +22,11 @@ _MIN = 2  # minimum other pages in a list of the site's pages
 
 def page_navigation(root: Element, base: str, url: str) -> Navigation:
     page_url = _page(url)
-    trail, following = _in_list(root, base, page_url)
+    breadcrumbs, following = _in_list(root, base, page_url)
     crumbs = _breadcrumbs(root, base, page_url)
-    if crumbs is not None and (trail is None or len(crumbs) > len(trail)):
-        trail = crumbs
-    return Navigation.of_values(trail, _next(root, base, page_url) or following)
+    if crumbs is not None and (breadcrumbs is None or len(crumbs) > len(breadcrumbs)):
+        breadcrumbs = crumbs
+    return Navigation.of_values(breadcrumbs, _next(root, base, page_url) or following)
 
 
 def _next(root: Element, base: str, page_url: str) -> str:
@@ -87,10 +87,10 @@ def _in_list(root: Element, base: str, page_url: str) -> tuple[list[tuple[str, s
         return None, ""
     _, outer, link = max(candidates, key=lambda pair: pair[0])
     steps = (_label(item, base) for item in _items_above(link, outer))
-    trail = [step for step in (_caption(outer), *steps) if step]
+    breadcrumbs = [step for step in (_caption(outer), *steps) if step]
     after = dropwhile(lambda pair: pair[0] is not link, pages[outer])
     following = next((target for _, target in after if target and _page(target) != page_url), "")
-    return trail, following if _same_site(following, page_url) else ""
+    return breadcrumbs, following if _same_site(following, page_url) else ""
 
 
 def _items_above(link: Element, outer: Element) -> list[Element]:
@@ -225,7 +225,7 @@ def _is_bare_line_of_steps(text_before: str, line: Collection[Element]) -> bool:
     )
 
 
-def trails(body: Element) -> list[Element]:
+def crumb_lists(body: Element) -> list[Element]:
     """Return lists before a page's heading that link to its parents and name the page."""
     heading = next(body.iter("h1"), None)
     if heading is None or not (name := plain_text(heading)):

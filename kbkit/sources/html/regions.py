@@ -68,13 +68,13 @@ def find_region(body: Element, region: Region) -> Element | None:
     matches = [part for part in same if is_in_body or region_of(part) == region]
     if len(matches) != 1:
         return None
-    found = matches[0]
+    match = matches[0]
     title = next(filter(plain_text, body.iter("h1")), None)
-    if title is None or found in title.iterancestors() or region_of(found) == region:
-        return found
+    if title is None or match in title.iterancestors() or region_of(match) == region:
+        return match
     # other pages are such sections; this one may hold it after a title and a text of its own
-    sections = takewhile(lambda up: up is not body, found.iterancestors())
-    return next((up for up in sections if plain_text(up).startswith(plain_text(title))), found)
+    sections = takewhile(lambda up: up is not body, match.iterancestors())
+    return next((up for up in sections if plain_text(up).startswith(plain_text(title))), match)
 
 
 def landmark(element: Element, body: Element) -> Element:

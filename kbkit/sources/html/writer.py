@@ -7,7 +7,6 @@ to http, https or mailto only.
 
 import re
 from collections.abc import Callable
-from functools import cache
 
 from kbkit.sources import html
 from kbkit.sources.html import BLOCKS, HEADINGS, Element, classes, inline, plain_text, tables
@@ -29,7 +28,6 @@ class MarkdownWriter:
         self._anchors = own_anchors or {}
         self._level = 0  # of the last heading
         self._levels: dict[Element, int] = {}  # of headings, by the blocks of their sections
-        self._text = cache(plain_text)  # of parents that many headings may share
         self._holders: set[Element] = set()
         self._no_cells: set[Element] = set()
         self._writers: dict[str, Callable[[Element], list[str]]] = {
@@ -142,7 +140,7 @@ class MarkdownWriter:
         self._level = level
         while parent is not None and parent.getparent() is not None:
             self._levels[parent] = level
-            if parent.tag not in ("header", "hgroup") and self._text(parent) != text:
+            if parent.tag not in ("header", "hgroup") and not _says_only(parent, text):
                 break
             parent = parent.getparent()
         return [heading_line(text, level, fragment)]
@@ -326,3 +324,13 @@ def _link_first_block(link: Element) -> None:
 
 def _filled_table(rows: list[list[str]]) -> list[str]:
     return [writing.pipe_table(rows)] if any(map(any, rows)) else []
+
+
+def _says_only(element: Element, text: str) -> bool:
+    """Whether an element has only this text, white space aside; stops at the first difference."""
+    rest = "".join(text.split())
+    for words in ("".join(part.split()) for part in element.itertext()):
+        if not rest.startswith(words):
+            return False
+        rest = rest[len(words) :]
+    return not rest

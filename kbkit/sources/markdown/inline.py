@@ -340,12 +340,12 @@ def _address(text: str, at: int, out: list[str]) -> tuple[str, int] | None:
 _Write = Callable[[re.Match[str], _LineWriter], str | None]
 _MARKS: tuple[tuple[str, re.Pattern[str], _Write], ...] = (
     (":", _ICON_MARK, lambda _found, _: ""),
-    (":", _EMOJI, lambda found, _: _emoji().get(found["name"])),
-    ("$", _TEX_FORMULA, lambda found, _: f"${found['ticked']}$" if found["ticked"] else found[0]),
-    ("^", _RAISED, lambda found, _: f"^{found[1]}"),
-    ("~", _LOWERED, lambda found, _: found[1]),
+    (":", _EMOJI, lambda match, _: _emoji().get(match["name"])),
+    ("$", _TEX_FORMULA, lambda match, _: f"${match['ticked']}$" if match["ticked"] else match[0]),
+    ("^", _RAISED, lambda match, _: f"^{match[1]}"),
+    ("~", _LOWERED, lambda match, _: match[1]),
     ("{", _ROLE, _role),
-    ("=", _MARKED, lambda found, _: f"**{found[1]}**"),
+    ("=", _MARKED, lambda match, _: f"**{match[1]}**"),
     ("+", _KEYS, _keys),
     ("[", _ICON_LINK, lambda _found, _: ""),
     ("[", _NOTE, _reference),

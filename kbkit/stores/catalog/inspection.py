@@ -60,7 +60,7 @@ def _impossible_values() -> Iterator[tuple[sa.Column[Any], sa.ColumnElement[bool
         (jobs.c.state, JobState),
     ):
         yield column, column.not_in([each.value for each in kind])
-    for number, least, most in (
+    for number, minimum, maximum in (
         (ratings.c.score, 1, 5),
         (rating_totals.c.average, 1, 5),
         (rating_totals.c.raters, 1, None),
@@ -69,8 +69,8 @@ def _impossible_values() -> Iterator[tuple[sa.Column[Any], sa.ColumnElement[bool
         (chunks.c.start, 0, None),
         (chunks.c.length, 0, (1 << 31) - 1),
     ):
-        is_impossible = number < least
-        yield number, is_impossible if most is None else sa.or_(is_impossible, number > most)
+        is_impossible = number < minimum
+        yield number, is_impossible if maximum is None else sa.or_(is_impossible, number > maximum)
     yield chunks.c.end, chunks.c.end < chunks.c.start
 
 

@@ -71,7 +71,7 @@ def pipe_table(rows: list[list[str]]) -> str:
     width = max(len(row) for row in rows)
     lines = []
     for row in rows:
-        cells = [_PIPE.sub(lambda found: found[1] or r"\|", cell) for cell in row]
+        cells = [_PIPE.sub(lambda match: match[1] or r"\|", cell) for cell in row]
         cells += [""] * (width - len(row))
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join([lines[0], "|" + " --- |" * width, *lines[1:]])
