@@ -98,7 +98,7 @@ def read_yaml(text: str, *, as_texts: bool = False) -> YamlMapping:
 def _read(text: str, as_texts: bool) -> YamlMapping:
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return _Reader(iter(yaml.parse(text, Loader=loader)), as_texts).read()
+        return _PlacedReader(iter(yaml.parse(text, Loader=loader)), as_texts).read()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
@@ -114,7 +114,7 @@ def _read(text: str, as_texts: bool) -> YamlMapping:
 _read_once = lru_cache(maxsize=16)(_read)  # one vote reads the same texts a dozen times
 
 
-class _Reader:
+class _PlacedReader:
     def __init__(self, events: Iterator[Any], as_texts: bool) -> None:
         self._events = events
         self._as_texts = as_texts

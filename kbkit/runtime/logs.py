@@ -42,7 +42,7 @@ class _Json(logging.Formatter):
         return json.dumps(values)
 
 
-class _Handler(logging.StreamHandler[Any]):
+class _LogHandler(logging.StreamHandler[Any]):
     def __init__(self) -> None:
         logging.Handler.__init__(self)
 
@@ -55,7 +55,7 @@ class _Handler(logging.StreamHandler[Any]):
         """Ignore the value: the stream is always ``sys.stderr``."""
 
 
-_handler = _Handler()
+_handler = _LogHandler()
 
 
 def is_json() -> bool:

@@ -44,7 +44,7 @@ def listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-class _Server(ThreadingHTTPServer):
+class _FolderServer(ThreadingHTTPServer):
     daemon_threads = True
     allow_reuse_address = os.name != "nt"  # on Windows two servers could share a port
 
@@ -132,7 +132,7 @@ def serve_folder(
         raise ConfigError(f"{folder}: not a folder; name one that exists")
     handler = partial(_Handler, directory=str(folder), on_request=on_request)
     try:
-        server = _Server((LOOPBACK, port), handler)
+        server = _FolderServer((LOOPBACK, port), handler)
     except (OSError, OverflowError) as error:
         raise ConfigError(
             f"port {port} of {LOOPBACK} cannot be used ({error}); "

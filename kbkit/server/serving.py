@@ -27,7 +27,7 @@ _GRACE_SECONDS = 60
 """Seconds that a shutdown waits for running requests."""
 
 
-class _Server(uvicorn.Server):
+class _AppServer(uvicorn.Server):
     """uvicorn with exit status 0 after a signal."""
 
     def __init__(self, app: FastAPI, on_start: Callable[[], None]) -> None:
@@ -86,7 +86,7 @@ def serve(
     # `requests` filters it on import, which `catch_warnings` in another thread may undo
     warnings.filterwarnings("ignore", "SOCKS support in urllib3")
     threading.Thread(target=_preload, args=(stores_of(workspace),), daemon=True).start()
-    server = _Server(app, announce)
+    server = _AppServer(app, announce)
     try:
         server.run([listening])
     finally:
@@ -107,7 +107,7 @@ def running(workspace: Workspace, settings: ServerSettings | None = None) -> Ite
     app = _app(workspace, settings)
     listening = listen(settings.host, settings.port)
     started = threading.Event()
-    server = _Server(app, started.set)
+    server = _AppServer(app, started.set)
 
     def run() -> None:
         try:
