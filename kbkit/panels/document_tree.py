@@ -22,20 +22,20 @@ and ``state`` if not current."""
 
 
 @dataclass(slots=True)
-class _TreeFolder:
+class _Branch:
     key: str
     name: str
-    folders: dict[str, _TreeFolder] = field(default_factory=dict)
+    folders: dict[str, _Branch] = field(default_factory=dict)
     documents: list[Document] = field(default_factory=list)
     count: int = 0
 
-    def collapse(self) -> _TreeFolder:
+    def collapse(self) -> _Branch:
         """Merge a chain of folders without documents into one."""
         folder, name = self, self.name
         while len(folder.folders) == 1 and not folder.documents:
             folder = next(iter(folder.folders.values()))
             name = f"{name}/{folder.name}"
-        return _TreeFolder(folder.key, name, folder.folders, folder.documents, folder.count)
+        return _Branch(folder.key, name, folder.folders, folder.documents, folder.count)
 
 
 class DocumentTree:
@@ -85,15 +85,15 @@ class DocumentTree:
         return list(_rows(root, expanded=True)), len(hits)
 
 
-def _folders_of(documents: Iterable[Document]) -> dict[str, _TreeFolder]:
-    folders = {"": _TreeFolder("", "")}
+def _folders_of(documents: Iterable[Document]) -> dict[str, _Branch]:
+    folders = {"": _Branch("", "")}
     for document in documents:
         folder = folders[""]
         folder.count += 1
         parts = uri_parts(document.uri)[0]
         for name, key in zip(parts, _ancestor_keys(parts), strict=True):
             if key not in folders:
-                folders[key] = folder.folders[key] = _TreeFolder(key, name)
+                folders[key] = folder.folders[key] = _Branch(key, name)
             folder = folders[key]
             folder.count += 1
         folder.documents.append(document)
@@ -104,7 +104,7 @@ def _ancestor_keys(parts: tuple[str, ...]) -> list[str]:
     return ["/".join(parts[: depth + 1]) + "/" for depth in range(len(parts))]
 
 
-def _rows(folder: _TreeFolder, *, expanded: bool = False) -> Iterator[Row]:
+def _rows(folder: _Branch, *, expanded: bool = False) -> Iterator[Row]:
     for inner in sorted(folder.folders.values(), key=lambda each: natural_key(each.name)):
         chain = inner.collapse()
         row: Row = {"id": chain.key, "name": plain(chain.name, TITLE_LENGTH), "count": chain.count}
