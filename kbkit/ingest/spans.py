@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _WINDOW = 65_536  # characters that a sentence splitter sees at once, which bounds its memory
 _MIN_ROOM = 50  # characters; a smaller rest of a chunk is not worth filling
-_SHORT_CHAPTER = 200  # characters: a line or two
+_SHORT_SECTION = 200  # characters: a line or two
 _SENTENCE = re.compile(r"[.!?…]+[\"')\]’”]*\s+(?![a-z]|\{#)|[。！？]+[」』”’）]*\s*|\n\s*\n")
 _CLAUSE = re.compile(r"[,;:]\s+|\n")
 _TEXT = re.compile(r"\S")
@@ -124,13 +124,13 @@ def _segments(content: str, structure: Outline, strategy: str) -> Iterator[Span]
 
 
 def _chapters(content: str, structure: Outline) -> Iterator[tuple[int, int, int]]:
-    """Iterate over chapters (two heading levels) that start a chunk; short ones share one."""
+    """Iterate over chapters (two heading levels) that start a chunk; short sections share one."""
     headings = [heading for heading in structure.headings if heading.level <= 2]
     ends = [heading.start for heading in headings[1:]] + [len(content)]
     gathered = len(content[: headings[0].start].strip()) if headings else 0
     for heading, end in zip(headings, ends, strict=False):
         text = len(content[heading.end : end].strip())
-        if gathered and max(gathered, text) >= _SHORT_CHAPTER:
+        if gathered and (heading.level == 1 or max(gathered, text) >= _SHORT_SECTION):
             yield heading.start, heading.end, heading.level
             gathered = 0
         gathered += text

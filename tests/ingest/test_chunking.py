@@ -295,6 +295,8 @@ def test_only_short_sections_share_a_chunk_of_paragraphs():
     short = "\n\n".join(f"## {name}\n\nA line." for name in names)
     assert len(cut(f"# Book\n\n{short}", "paragraph", 1000)) == 1
     assert len(cut(f"# Book\n\nA line.\n\n{long}\n\n{short}", "paragraph", 1000)) == 5
+    chapters = cut(f"# Book\n\n{short.replace('##', '#')}", "paragraph", 1000)
+    assert [span.heading_path for span in chapters] == [("Tea",), ("Milk",), ("Jam",)]
 
 
 def test_documents_of_a_broken_worker_are_cut_in_this_process(workspace):
