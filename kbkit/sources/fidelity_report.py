@@ -158,7 +158,6 @@ def fidelity(
 
 
 def _names(path: Path) -> list[str]:
-    """Return the names of the pages of a folder or archive."""
     if not path.exists():
         raise SourceError(f"{path}: no such file or folder; an address starts with https://")
     names: list[str] = []

@@ -104,6 +104,10 @@ def plain_text(element: Element) -> str:
     return " ".join("".join(element.itertext()).split())
 
 
+def fold(text: str) -> str:
+    return f" {' '.join(WORD.findall(text.lower()))} "
+
+
 def texts_of(element: Element) -> Iterator[tuple[Element, bool, str]]:
     """Yield each part of an element at its start and its end, with the text that follows."""
     for event, part in etree.iterwalk(element, events=("start", "end")):
@@ -187,6 +191,14 @@ def is_mark(link: Element) -> bool:
 
 def names_place(link: Element) -> bool:
     return bool(link.get("id") or link.get("name"))
+
+
+def places(element: Element) -> set[str]:
+    return {part.get("id") or part.get("name") or "" for part in element.iter()} - {""}
+
+
+def targets(element: Element) -> set[str]:
+    return {(link.get("href") or "").partition("#")[2] for link in element.iter("a")}
 
 
 def self_links(body: Element) -> dict[Element, str]:
@@ -302,12 +314,9 @@ def _around(element: Element) -> str:
 
 
 def _is_empty(element: Element) -> bool:
-    return (
-        element.tag in ("a", "span", "p", "div", "i")
-        and not (element.tail or "").strip()
-        and not "".join(element.itertext()).strip()
-        and next(element.iter("img", "table", "hr"), None) is None
-    )
+    text = "".join(element.itertext()) + (element.tail or "")
+    is_bare = element.tag in ("a", "span", "p", "div", "i") and not text.strip()
+    return is_bare and next(element.iter("img", "table", "hr"), None) is None
 
 
 def _is_label(element: Element) -> bool:

@@ -164,6 +164,16 @@ def test_losses_of_generated_pages_are_measured(name: str) -> None:
             "# Pot\n\nOne\n\nTwo\n\n## a {#a}\n\nText.\n\n"
             "## b {#b}\n\nText.\n\n## c {#c}\n\nText.\n",
         ),
+        (
+            "<h1>Pot</h1><div><dl><dt>1. <a href='#a'>a</a></dt><dt>1.1. <a href='#b'>b</a></dt>"
+            "<dt>1.2. <a href='#c'>c</a></dt></dl></div><h2 id='a'>a</h2><p>Text.</p><h2 id='b'>b"
+            "</h2><p>Text.</p><h2 id='c'>c</h2><p>Text.</p>",
+            "# Pot\n\n## a {#a}\n\nText.\n\n## b {#b}\n\nText.\n\n## c {#c}\n\nText.\n",
+        ),
+        (
+            "<h1>Pot</h1><a id='OLD'></a><h2>Use<a href='#use' id='use'>#</a></h2><p>Boil it.</p>",
+            "# Pot\n\n## Use {#use}\n\nBoil it.\n",
+        ),
     ],
 )
 def test_kept_content_is_not_reported_lost(html: str, markdown: str) -> None:

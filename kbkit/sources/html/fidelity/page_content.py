@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, takewhile
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import unquote, urlsplit
 
-from kbkit.sources.html import HEADINGS, NAMES, Element, resolve_link
+from kbkit.sources.html import HEADINGS, NAMES, Element, places, resolve_link
 from kbkit.sources.html.fidelity.runs import (
     LINKED,
     Runs,
@@ -123,8 +123,6 @@ class PageContent:
             return State.CONTENT
         size, linked, shared = _figures(runs)
         has_navigation_name = not _NAVIGATION_NAMES.isdisjoint(classes(element))
-        if tag == "aside" and has_navigation_name and linked >= LINKED * size:
-            return State.BOILERPLATE  # a menu below the site's name
         foreign = shared >= _SAME * size or linked >= LINKED * size
         frames = has_navigation_name or tag == "footer" or (tag == "header" and linked)
         if role == "contentinfo" or (foreign and frames):
@@ -163,8 +161,9 @@ class PageContent:
             ):
                 return False
             count += 1
-            linked += len(words("".join(link.itertext())))
-        return count >= least and linked >= 0.75 * sum(run.size for run in runs if not run.level)
+            linked += _unnumbered("".join(link.itertext()))
+        size = sum(_unnumbered(run.text) for run in runs if not run.level)
+        return count >= least and linked >= 0.75 * size
 
     def _mark_repeated(self) -> None:
         """Mark template texts, and links before all content."""
@@ -229,14 +228,14 @@ class PageContent:
                 yield MarkdownHeading(HEADINGS[element.tag], text, fragments, bool(ids))
 
     def _anchors(self, heading: Element) -> tuple[frozenset[str], frozenset[str]]:
-        ids = {part.get("id") or part.get("name") for part in heading.iter()}
+        ids = places(heading)
         section_ids: set[str | None] = set()
         node = heading
         for _ in range(3):
             before = node.getprevious()
             while before is not None and (self._is_empty(before) or self.is_boilerplate(before)):
                 if self._is_empty(before):
-                    ids |= {part.get("id") or part.get("name") for part in before.iter()}
+                    ids |= places(before)
                 before = before.getprevious()
             node = node.getparent()
             if node is None or before is not None or node.tag in ("body", "td", "li"):
@@ -246,11 +245,8 @@ class PageContent:
 
     @staticmethod
     def _is_empty(element: Element) -> bool:
-        return (
-            element.tag in ("a", "span", "p", "i", "br")
-            and not "".join(element.itertext()).strip()
-            and not (element.tail or "").strip()
-        )
+        text = "".join(element.itertext()) + (element.tail or "")
+        return element.tag in ("a", "span", "p", "i", "br") and not text.strip()
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         for table in self._page.root.iter("table"):
@@ -292,8 +288,7 @@ class PageContent:
         for term in self._page.root.iter("dt"):
             text = squash(_own_text(term))
             if text and self.is_content(term):
-                ids = (part.get("id") or part.get("name") for part in term.iter("dt", "a", "span"))
-                yield text, frozenset(unquote(name) for name in ids if name)
+                yield text, frozenset(map(unquote, places(term)))
 
 
 def content(html: str, url: str, template: Collection[int] = ()) -> PageContent | None:
@@ -305,12 +300,8 @@ def content(html: str, url: str, template: Collection[int] = ()) -> PageContent 
 
 def absolute(href: str, base: str) -> str:
     """Return a link's absolute address; ``""`` if it leads nowhere."""
-    try:
-        url = urljoin(base, href)
-        scheme = urlsplit(url).scheme.lower()
-    except ValueError:
-        return ""
-    return unquote(url) if scheme in ("http", "https", "mailto") else ""
+    url = resolve_link(base, href)
+    return unquote(url) if re.match("(?i)https?:|mailto:", url) else ""
 
 
 def _own_text(element: Element) -> str:
@@ -321,6 +312,11 @@ def _own_text(element: Element) -> str:
             pieces.append(" " if child.tag == "br" else _own_text(child))
         pieces.append(child.tail or "")
     return "".join(pieces)
+
+
+def _unnumbered(text: str) -> int:
+    # contents may have numbers beside the links
+    return sum(not word.isdecimal() for word in words(text))
 
 
 def _count_words(texts: Iterable[str]) -> Counter[str]:

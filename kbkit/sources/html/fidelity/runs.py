@@ -91,6 +91,8 @@ class Runs:
         sources = _folded_sources(root)
         for element in list(root.iterdescendants()):
             if element in sources or _unseen(element):
+                if element.tag == "a" and (name := element.get("id")):
+                    element.addprevious(element.makeelement("a", id=name))
                 html.drop_tree(element)
         self._read(root, root, code=False)
 
