@@ -162,9 +162,7 @@ def _read(
             region = regions.landmark(regions.enclosing_element(body, selected), body)
             if not facts["noindex"]:
                 facts["ballot"] = regions.ancestry(region)
-                facts["texts"] = (
-                    regions.block_keys(body) | metadata.affix_keys(head) | {regions.key_of(head)}
-                )
+                facts["texts"] = regions.block_keys(body) | metadata.title_keys(head)
             article = (
                 tree is not None
                 and not known
@@ -176,20 +174,20 @@ def _read(
             if not article and not alone:
                 region = regions.widen(region, body, common)
     page_name = "" if regions.key_of(head) in common or _FILE_NAME.fullmatch(head) else head
-    if article:
-        heading, title = metadata.page_title(body, region, page_name, common, shared=head)
-        regions.complete(tree, region, selected, anchors, tabs)
-        regions.restore_lead(tree, body, heading, selected)
-        region, heading = tree, next(tree.iter("h1", "h2"), None)
-        heading = heading if heading is not None and plain_text(heading) == title else None
-    else:
+    if not article:
+        regions.add_index(region)
         title_parts = metadata.title_block(body, region, page_name, common)
         region = region if title_parts else regions.narrow(region, common)
         regions.trim(region, common, body)
         metadata.drop_site_line(region, head, common)
         if title_parts:
             metadata.lead(region, *title_parts)
-        heading, title = metadata.page_title(body, region, page_name, common, shared=head)
+    heading, title = metadata.page_title(body, region, page_name, common, shared=head)
+    if article:
+        regions.complete(tree, region, selected, anchors, tabs)
+        regions.restore_lead(tree, body, heading, selected)
+        region, heading = tree, next(tree.iter("h1", "h2"), None)
+        heading = heading if heading is not None and plain_text(heading) == title else None
     title = title or head[: metadata.MAX_LENGTH]
     content = _RULES.sub("", MarkdownWriter(base, anchors, relative=not base).write(region)).strip()
     if not re.search(r"\w", content):
@@ -348,11 +346,8 @@ def is_shell(root: Element, *, rendered: bool = False) -> bool:
 
 
 def _is_menu(boilerplate: Element) -> bool:
-    targets = {link.get("href") for link in boilerplate.iter("a") if plain_text(link)}
-    return (
-        len({target for target in targets if target and not target.startswith("#")})
-        >= dom.SITE_LINKS
-    )
+    hrefs = {link.get("href") or "#" for link in boilerplate.iter("a") if plain_text(link)}
+    return sum(href[0] != "#" for href in hrefs) >= dom.SITE_LINKS
 
 
 def _mount(element: Element) -> bool | None:

@@ -105,7 +105,7 @@ def _opening_heading(region: Element, title: str) -> tuple[Element | None, str]:
     if _squash(_NUMBERED.sub("", text)) == _squash(_NUMBERED.sub("", title)):
         return heading, title
     extra_words = len(text.split()) - len(title.split())
-    if 0 < extra_words <= _MORE and _fold(title) in _fold(text):
+    if 0 < extra_words <= _MORE and html.fold(title) in html.fold(text):
         return heading, text[:MAX_LENGTH]
     return None, title
 
@@ -148,7 +148,7 @@ def title_block(
     heading_texts = [text for head in region.iter("h1") if (text := plain_text(head))]
     if any(not named or _is_title(text, named, len(heading_texts) > 1) for text in heading_texts):
         return None
-    bare = _fold(bare_title(named, common))
+    bare = html.fold(bare_title(named, common))
     titles = [head for head in body.iter("h1") if plain_text(head)]
     in_region = after_text = False
     holders = {region, *region.iterancestors()}
@@ -165,11 +165,11 @@ def title_block(
         if not text or len(text.split()) > _TITLE_WORDS or key_of(text) in common:
             continue
         if after_text:  # after other texts, only the page's title, maybe with a prefix
-            matches = _fold(text) == _fold(named) or (
-                bool(bare.strip()) and has_title_class and _fold(text).endswith(bare)
+            matches = html.fold(text) == html.fold(named) or (
+                bool(bare.strip()) and has_title_class and html.fold(text).endswith(bare)
             )
         elif heading_texts:  # beside another heading, only the start of the page's title
-            matches = _fold(named).startswith(_fold(text))
+            matches = html.fold(named).startswith(html.fold(text))
         else:
             # a page's only heading is its title, even if the head differs
             sole = bool(common) and titles == [element]
@@ -218,7 +218,7 @@ def _own_text(element: Element) -> str:
 
 
 def _alike(text: str, title: str) -> bool:
-    text, title = _fold(text), _fold(title)
+    text, title = html.fold(text), html.fold(title)
     return text in title or title in text
 
 
@@ -233,11 +233,7 @@ def _is_title(text: str, title: str, several: bool) -> bool:
     """
     if not several:
         return _alike(text, title)
-    return _fold(text) in _fold(title) or _fold(text).startswith(_fold(title))
-
-
-def _fold(text: str) -> str:
-    return f" {' '.join(html.WORD.findall(text.lower()))} "
+    return html.fold(text) in html.fold(title) or html.fold(text).startswith(html.fold(title))
 
 
 def _around(title: Element, region: Element) -> Element:
@@ -256,9 +252,10 @@ def _around(title: Element, region: Element) -> Element:
     return block
 
 
-def affix_keys(named: str) -> frozenset[int]:
+def title_keys(named: str) -> frozenset[int]:
     matches = (affix.search(named) for affix in _AFFIXES)
-    return frozenset(key_of(f"title {match[0]}") for match in matches if match is not None)
+    keys = (key_of(f"title {match[0]}") for match in matches if match is not None)
+    return frozenset(keys) | {key_of(named)}
 
 
 def bare_title(named: str, common: Collection[int]) -> str:

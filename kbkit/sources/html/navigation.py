@@ -258,13 +258,13 @@ def contents(body: Element) -> list[Element]:
             continue
         if any("#" not in (link.get("href") or "") for link in element.iter("a")):
             continue
-        targets = {link.get("href").partition("#")[2] for link in element.iter("a")}
+        targets = html.targets(element)
         previous = element.getprevious()
         label = previous is not None and _is_title(previous) and not (previous.tail or "").strip()
         least = 1 if label else html.SITE_LINKS
         if len(targets) < least or "" in targets:
             continue
-        ids = ids or {part.get("id") or part.get("name") or "" for part in body.iter()} - {""}
+        ids = ids or html.places(body)
         if not targets <= ids or any(outer in lists for outer in element.iterancestors()):
             continue
         if _is_all_linked(element):  # the slowest condition comes last

@@ -16,13 +16,14 @@ from lxml import etree
 
 from kbkit.sources import html
 from kbkit.sources.html import BLOCKS, HEADINGS, Element, classes, plain_text
+from kbkit.sources.html.inline import lines_of_code
 
 Signature = tuple[str, str, str, str]  # tag, id, class and role of an element
 
 COVERED = 0.9  # share of the selected words that the content element must hold
 _CONTAINERS = frozenset({"div", "section", "article", "main", "header", "footer", "center", "form"})
 _TEXTS = frozenset({"p", "pre", "code", "ul", "ol", "table"})
-_SHORT = 600  # maximum characters of a block of the template
+_SHORT = 6_000  # maximum characters of a block of the template
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ def enclosing_element(body: Element, selected: str) -> Element:
     element = body
     while element is not None:
         outer = element
-        children = (part for part in outer if part.tag not in _TEXTS)
+        children = (part for part in outer if part.tag not in _TEXTS and not lines_of_code(part))
         covers = (part for part in children if (selected_words & word_counts(part)).total() >= need)
         element = next(covers, None)
     return outer
@@ -121,6 +122,15 @@ def widen(region: Element, body: Element, common: Collection[int]) -> Element:
     return region
 
 
+def add_index(region: Element) -> None:
+    """Move a list of links into the region before it that has its letters, in place."""
+    following = region.getnext()
+    if following is None or html.linked_share(following) < html.LINKED:
+        return
+    if len(html.targets(region) & html.places(following)) >= html.SITE_LINKS:
+        region.append(following)
+
+
 _MAIN_ROLES = etree.XPath("descendant::*/@role[.='main']/..")
 
 
@@ -192,7 +202,7 @@ def _outermost(
     element: Element, common: Collection[int], shared_blocks: list[Element], *, from_end: bool
 ) -> Element | None:
     begins_with_text = bool((element.text or "").strip())
-    if begins_with_text and not from_end:
+    if (begins_with_text and not from_end) or lines_of_code(element) is not None:
         return element
     for child in list(element)[:: -1 if from_end else 1]:
         tail = (child.tail or "").strip()
@@ -202,7 +212,7 @@ def _outermost(
         has_heading = next(child.iter(*HEADINGS), None) is not None
         if text and not has_heading and key_of(text) in common:
             shared_blocks.append(child)
-        elif child.tag in _CONTAINERS:
+        elif _holds_blocks(child):
             if (stop := _outermost(child, common, shared_blocks, from_end=from_end)) is not None:
                 return stop
         elif text or plain_text(child):
@@ -210,6 +220,12 @@ def _outermost(
         if tail:
             return element
     return element if begins_with_text else None
+
+
+def _holds_blocks(element: Element) -> bool:
+    if element.tag == "table":
+        return len(element.findall(".//tr")) == 1
+    return element.tag in _CONTAINERS or element.tag in ("tbody", "tr", "td")
 
 
 def _signature(element: Element) -> Signature:
@@ -290,9 +306,7 @@ def _is_documentation(
     for pre in region.iter("pre", "listing", "xmp"):
         if not stated or "".join("".join(pre.itertext()).split()) not in text:
             return True
-    fragments = {part.get("id") or part.get("name") for part in region.iter()}
-    targets = {(link.get("href") or "").partition("#")[2] for link in body.iter("a")}
-    return not stated and len((fragments & targets) - {""}) >= _PLACES
+    return not stated and len(html.places(region) & html.targets(body)) >= _PLACES
 
 
 def _lost_share(region: Element, selected: str) -> float:
@@ -318,8 +332,8 @@ def complete(
     for heading in tree.iter(*HEADINGS):
         if fragment := fragments.get(plain_text(heading)):
             heading.set("id", fragment)
-    text = _fold(selected)
-    is_selected = cache(lambda block: _fold(plain_text(block)) in text)
+    text = html.fold(selected)
+    is_selected = cache(lambda block: html.fold(plain_text(block)) in text)
     links: dict[str, str] = {}
     for link in region.iter("a"):
         block = next((up for up in link.iterancestors() if up.tag in BLOCKS), None)
@@ -333,11 +347,11 @@ def complete(
 
 def restore_lead(tree: Element, body: Element, title: Element | None, selected: str) -> None:
     """Insert the paragraphs between title and selected text, which trafilatura leaves out."""
-    text = _fold(selected)
+    text = html.fold(selected)
     title = next(body.iter("h1"), None) if title is None else title
     lead: list[Element] = []
     for block, words in islice(_blocks_after(title, body), _MAX_LEAD):
-        if _fold(words) in text:
+        if html.fold(words) in text:
             tree[:0] = lead
             return
         if _is_prose(block, words):
@@ -373,7 +387,3 @@ def _restore_labels(tree: Element, tabs: Sequence[Element]) -> None:
             paragraph = etree.Element("p")
             etree.SubElement(paragraph, "strong").text = plain_text(label)
             first.addprevious(paragraph)
-
-
-def _fold(text: str) -> str:
-    return f" {' '.join(html.WORD.findall(text))} "

@@ -210,9 +210,8 @@ def admonition_title(element: Element) -> Element | None:
 
 def is_body(element: Element) -> bool:
     parent = element.getparent()
-    if parent is None or ADMONITIONS.isdisjoint(classes(parent)):
-        return False
-    return plain_text(parent) == plain_text(element)
+    is_inside = parent is not None and not ADMONITIONS.isdisjoint(classes(parent))
+    return is_inside and plain_text(parent) == plain_text(element)
 
 
 def admonition_kind(element: Element) -> str:

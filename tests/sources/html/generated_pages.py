@@ -43,6 +43,28 @@ def _numbered(body: str) -> tuple[str, ...]:
 
 _FOOT = '<div id="foot">Made by a tool <a href="/">Start</a> <a href="/all">All pages</a></div>'
 
+_LONG = (
+    "It takes a while until the jam is ready, and a while longer until it is cold. " * 3
+).strip()
+_MENU = "".join(f'<li><a href="/{n}">A{n}{"r" * 30}</a></li>' for n in range(20))
+_MENU = f"<ul>{_MENU}</ul>"
+_MENU_LINES = "\n".join(f"-   [A{n}{'r' * 30}](https://docs.example/{n})" for n in range(20))
+_LETTERS = " ".join(f"<a href='#{letter}'>{letter}</a>" for letter in "ABC")
+_LETTER_LINES = " ".join(f"[{letter}](https://docs.example/p.html#{letter})" for letter in "ABC")
+_INDEX = "".join(f"<li><a id='{letter}' href='/{letter}'>Jam {letter}</a></li>" for letter in "ABC")
+_INDEX_LINES = "\n".join(f"-   [Jam {letter}](https://docs.example/{letter})" for letter in "ABC")
+_LICENSE = (
+    "<table><tr><td></td><td><div>© @<p>Under the License of Tea, see the file TEA.</p></div></td>"
+    "</tr></table>"
+)
+_LINES = [f"int @_{n}; // the food number {n} takes a while until it is cold" for n in range(9)]
+_SOURCE = (
+    "<div><div class='title'>@.h</div></div><div class='contents'><div class='fragment'>"
+    + "".join(f"<div class='line'>{line}</div>" for line in ("/* Free. */", "/* Use. */", *_LINES))
+    + "</div></div>"
+)
+_JAM_LINES = "\n".join(_LINES).replace("@", "jam")
+
 PAGES = {
     "articles that are manuals": GeneratedPage(
         "<h1>Kettle</h1><p>Boils.</p><h2>Use</h2><p>Fill the kettle with cold water up to the line, "
@@ -241,5 +263,36 @@ PAGES = {
             '<div class="left"><ul><li><a href="/a">Apples and pears</a></li><li><a href="/b">Bread '
             "and butter</a></li></ul></div><div><h1>@</h1><p>@!</p></div>"
         ),
+    ),
+    "a long menu in the frame of the content": GeneratedPage(
+        f"<div id='content'><div>{_MENU}</div><div><h1>Jam</h1><p>Sweet. {_LONG}</p></div></div>",
+        f"# Jam {{#content}}\n\n{_MENU_LINES}\n\nSweet. {_LONG}\n",
+        f"# Jam {{#content}}\n\nSweet. {_LONG}\n",
+        ("surplus",),
+        _numbered(
+            f"<div id='content'><div>{_MENU}</div><div><h1>@</h1><p>@! {_LONG}</p></div></div>"
+        ),
+    ),
+    "the license below all pages": GeneratedPage(
+        f"<h1>Jam</h1><p>Sweet.</p>{_LICENSE.replace('@', 'Jim')}",
+        "# Jam\n\nSweet.\n\n© Jim\n\nUnder the License of Tea, see the file TEA.\n",
+        "# Jam\n\nSweet.\n\n© Jim\n",
+        ("surplus",),
+        _numbered(f"<h1>@</h1><p>It is @.</p>{_LICENSE}"),
+    ),
+    "sources that begin alike": GeneratedPage(
+        _SOURCE.replace("@", "jam"),
+        f"# jam.h\n\n{_JAM_LINES}\n",
+        f"# jam.h\n\n```\n/* Free. */\n/* Use. */\n{_JAM_LINES}\n```\n",
+        ("words", "code"),
+        _numbered(_SOURCE),
+    ),
+    "an index below its letters": GeneratedPage(
+        f"<div><a href='/'>Home</a></div><div id='start'><h1>Index</h1><p>{_LONG}</p><p>{_LETTERS}"
+        f"</p></div><div><ul>{_INDEX}</ul></div>",
+        f"# Index {{#start}}\n\n{_LONG}\n\n{_LETTER_LINES}\n",
+        f"# Index {{#start}}\n\n{_LONG}\n\n{_LETTER_LINES}\n\n{_INDEX_LINES}\n",
+        ("words", "links"),
+        _numbered(f"<div id='page'><h1>@</h1><p>It is @. {_LONG}</p></div>"),
     ),
 }

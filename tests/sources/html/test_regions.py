@@ -7,7 +7,7 @@ import pytest
 from kbkit.sources.html import parse
 from kbkit.sources.html.extract import ExtractedPage, extract
 from kbkit.sources.html.fidelity import KINDS, Fidelity
-from kbkit.sources.html.metadata import affix_keys, page_title
+from kbkit.sources.html.metadata import page_title, title_keys
 from kbkit.sources.html.site_extractor import SiteTemplate
 from tests.sources.html.generated_pages import PAGES, read_site
 
@@ -198,7 +198,7 @@ def test_part_named_in_the_head_stays_in_the_title() -> None:
 
 def test_part_named_in_the_head_stays_after_a_shared_begin() -> None:
     body = parse("<body><h1>tea-1.0: Brew tea</h1></body>").find("body")
-    named, common = "tea-1.0: Brew tea (Index - A)", affix_keys("tea-1.0: Pots")
+    named, common = "tea-1.0: Brew tea (Index - A)", title_keys("tea-1.0: Pots")
     assert page_title(body, body, named, common)[1] == named
 
 
