@@ -176,7 +176,7 @@ def _read(
     page_name = "" if regions.key_of(head) in common or _FILE_NAME.fullmatch(head) else head
     if not article:
         regions.add_index(region)
-        title_parts = metadata.title_block(body, region, page_name, common)
+        title_parts = metadata.title_block(body, region, page_name, common, in_site=bool(known))
         region = region if title_parts else regions.narrow(region, common)
         regions.trim(region, common, body)
         metadata.drop_site_line(region, head, common)

@@ -139,7 +139,7 @@ def _letter(region: Element) -> str:
 
 
 def title_block(
-    body: Element, region: Element, named: str, common: Collection[int]
+    body: Element, region: Element, named: str, common: Collection[int], *, in_site: bool
 ) -> tuple[Element, Element] | None:
     """Find the title of a page outside its region, and the block around it.
 
@@ -172,7 +172,7 @@ def title_block(
             matches = html.fold(named).startswith(html.fold(text))
         else:
             # a page's only heading is its title, even if the head differs
-            sole = bool(common) and titles == [element]
+            sole = (in_site or bool(common)) and titles == [element]
             matches = not named or sole or _alike(text, named) or _alike(text, bare)
         if matches and next(element.iterancestors("td", "th"), None) is None:
             return element, element if in_region else _around(element, region)

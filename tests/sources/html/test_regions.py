@@ -508,3 +508,12 @@ def test_title_is_what_the_head_names_after_the_product_and_its_version() -> Non
     for version in (" (2.1.0)", " version 2.1-1"):
         assert extract(html.format(version), URL, alone=False).title == "Descaling"
     assert extract(html.format(""), URL, alone=False).title == "Kettle"
+
+
+def test_only_heading_of_a_page_of_a_site_is_its_title_whatever_its_head_says() -> None:
+    frame = (
+        "<title>{0} (kitchen.Food.{0})</title><body><header><h1>Module Food.{0}</h1></header>"
+        "<div class='content'><p>{0}: {1}</p></div></body>"
+    )
+    page = site(*(frame.format(name, TEXT * 3) for name in NAMES))[1]
+    assert page.content.startswith("# Module Food.Cup\n\nCup: It")
