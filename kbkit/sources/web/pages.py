@@ -181,7 +181,7 @@ def _fetcher(options: FetchOptions) -> Fetcher:
     return Fetcher(**asdict(options))
 
 
-READER_VERSION = 9  # raise it to read unchanged pages again
+READER_VERSION = 10  # raise it to read unchanged pages again
 
 _MARK = "kbkit:"
 
