@@ -50,7 +50,7 @@ HELP = (
 
 
 @pytest.mark.parametrize(
-    "code", ["import kbkit", "import kbkit.testing", "import kbkit.recipes", HELP]
+    "code", [*(f"import kbkit{part}" for part in ("", ".testing", ".recipes", ".panels")), HELP]
 )
 def test_no_heavy_library_is_loaded(code):
     assert not loaded_by(code) & set(HEAVY.split())
