@@ -235,20 +235,6 @@ def test_pairs_are_merged_with_evidence_and_taken_back(lab: Lab):
     lab.button("Close").click()
 
 
-@pytest.mark.slow
-def test_what_another_process_changes_appears_and_nothing_jumps(lab: Lab):
-    lab.find("poolerror")
-    lab.selected("PoolError")
-    with kbkit.open(lab.workspace) as other:
-        other.graph.create("gatekeeper", type="component")
-        other.graph.relate("gatekeeper", "handles", "PoolError", by="an agent")
-    lab.list.get_by_text("gatekeeper", exact=True).wait_for()
-    sync_api.expect(lab.title, "what was selected stays so").to_have_text("PoolError")
-    with kbkit.open(lab.workspace) as other:
-        other.graph.delete("gatekeeper", by="an agent")
-    lab.list.get_by_text("gatekeeper", exact=True).wait_for(state="detached")
-
-
 def test_hostile_names_are_shown_harmlessly(lab: Lab):
     lab.find("onerror")
     lab.title.get_by_text("<img src=x").wait_for()

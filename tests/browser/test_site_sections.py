@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import zipfile
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -60,33 +59,6 @@ def address(tmp_path_factory) -> Iterator[str]:
 @pytest.fixture
 def tab(chrome, address) -> Iterator[Tab]:
     yield from opened(chrome, address)
-
-
-@pytest.mark.slow
-def test_notes_and_entries_are_found_read_and_downloaded(tab: Tab):
-    resize(tab.page, 1440, 900)
-    tab.open("index.html")
-    assert tab.type("what does the quokka do")[0] == "Green tea"
-    tab.page.keyboard.press("Enter")
-    tab.page.wait_for_url("**/files/pages/**/tea.html*")
-    article = tab.page.locator("article")
-    article.get_by_role("link", name="Milk › How").click()
-    tab.page.wait_for_url("**/milk.html#how")
-    sync_api.expect(tab.page.locator("h2#how")).to_be_in_viewport()
-    sidebar = tab.page.locator(".md-sidebar--primary")
-    sidebar.get_by_role("link", name="‹ manual").click()
-    tab.page.wait_for_url("**/index.html")
-    tab.page.locator(".md-sidebar--primary").get_by_role("link", name="Entries").click()
-    tab.page.wait_for_url("**/entries/index.html")
-    tab.page.locator("article").get_by_role("link", name="Parse a kiln log").first.click()
-    article = tab.page.locator("article")
-    article.get_by_text("rated 4.0 of 5 by 1 person").wait_for()
-    article.get_by_role("heading", name="code/parse.py").wait_for()
-    with tab.page.expect_download() as download:
-        article.get_by_role("link", name="Download all of it").click()
-    with zipfile.ZipFile(download.value.path()) as archive:
-        assert "parse-a-kiln-log/scripts/parse.py" in archive.namelist()
-    assert tab.type("numbat")[0] == "Parse a kiln log"
 
 
 @pytest.mark.slow
