@@ -1,7 +1,5 @@
 """Sites on loopback, whose pages a test writes."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager

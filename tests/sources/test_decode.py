@@ -1,7 +1,5 @@
 """Texts of fifteen languages in the charsets that files still have."""
 
-from __future__ import annotations
-
 import unicodedata
 
 import pytest

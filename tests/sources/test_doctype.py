@@ -1,17 +1,11 @@
 """Types of documents: strong cues that siblings share, else none."""
 
-from __future__ import annotations
-
-import csv
-from pathlib import Path
-
 import pytest
 
 from kbkit.models import DocumentType, telling_types
 from kbkit.sources.html.extract import extract
 from kbkit.sources.parts import detect
 
-LABELS = Path(__file__).parents[2] / "benchmarks/data/document-types.tsv"
 T = DocumentType
 TEXT = "Some words on how it is, how it was, and how it might have been.\n"
 
@@ -125,20 +119,6 @@ def test_types_of_generators_of_one_type(head, body, url, kind):
 def test_name_of_a_page_precedes_its_template():
     assert detect("https://x/vatfaq.html", "vatfaq(7)", "", T.REFERENCE) is T.FAQ
     assert detect("https://x/vattutorial.html", "vattutorial(7)", "", T.REFERENCE) is T.TUTORIAL
-
-
-def test_labels_cover_two_hundred_pages_of_six_sites():
-    with LABELS.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.reader((line for line in file if not line.startswith("#")), delimiter="\t"))
-    assert len(rows) >= 200
-    assert {use for use, *_ in rows} == {"rules", "held-out"}
-    sites = {
-        use: {site for which, site, *_ in rows if which == use} for use in ("rules", "held-out")
-    }
-    assert min(map(len, sites.values())) >= 6
-    assert not sites["rules"] & sites["held-out"]
-    assert {kind for *_, kind in rows} <= set(map(str, DocumentType))
-    assert len({(site, path) for _, site, path, _ in rows}) == len(rows)
 
 
 def test_types_are_shown_if_informative():

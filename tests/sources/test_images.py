@@ -1,7 +1,5 @@
 """Pictures of Markdown files: copied along where they are pictures, and of the folder."""
 
-from __future__ import annotations
-
 import io
 import os
 import struct

@@ -1,7 +1,5 @@
 """What places on disk are called where others read it: never by where they are."""
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

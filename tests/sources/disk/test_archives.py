@@ -1,7 +1,5 @@
 """Mirrors in archives have the same pages as in a folder, and only pages."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import random

@@ -1,7 +1,5 @@
 """Files, mirrors and JSON lines: what is read, what is skipped, and why."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Small files of every format, document by the libraries that people make them with."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Each format keeps all content of a file, and its place."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

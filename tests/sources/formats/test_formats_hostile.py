@@ -1,7 +1,5 @@
 """Broken and hostile files give a reason, and cost no crash, time, memory or secret."""
 
-from __future__ import annotations
-
 import io
 import json
 import random

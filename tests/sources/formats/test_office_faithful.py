@@ -1,7 +1,5 @@
 """Headings that PDFs print, and cells as their formats show them."""
 
-from __future__ import annotations
-
 import re
 from datetime import date, datetime, time, timedelta
 

@@ -1,7 +1,5 @@
 """Files like those in bug reports of other projects."""
 
-from __future__ import annotations
-
 import io
 import json
 import zipfile

@@ -2,8 +2,6 @@
 
 # ruff: noqa: E501 - a page is read more easily in few lines
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

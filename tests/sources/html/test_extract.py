@@ -1,7 +1,5 @@
 """Titles, drawings, tabs and formulas of pages, articles, sites and real manuals."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

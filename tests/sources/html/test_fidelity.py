@@ -1,7 +1,5 @@
 """How faithfully pages are read, measured on pages whose losses are known."""
 
-from __future__ import annotations
-
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path

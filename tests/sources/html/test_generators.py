@@ -1,7 +1,5 @@
 """Markup as generators of documentation write it, in small: what of it the Markdown keeps."""
 
-from __future__ import annotations
-
 import re
 from urllib.parse import quote
 

@@ -1,7 +1,5 @@
 """Where pages, files and packages state their license."""
 
-from __future__ import annotations
-
 import io
 import re
 import zipfile

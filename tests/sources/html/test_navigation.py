@@ -1,7 +1,5 @@
 """Navigation of pages of several generators."""
 
-from __future__ import annotations
-
 import pytest
 
 from kbkit.models.documents import Navigation

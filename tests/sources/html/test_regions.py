@@ -1,7 +1,5 @@
 """Which part of a page is content: pages of sites, and pages on their own."""
 
-from __future__ import annotations
-
 import pytest
 
 from kbkit.sources.html import parse

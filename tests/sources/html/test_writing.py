@@ -1,7 +1,5 @@
 """What stands in a line is read from its Markdown as it was written in HTML."""
 
-from __future__ import annotations
-
 import html
 import random
 

@@ -1,7 +1,5 @@
 """What documentation in Markdown uses beyond CommonMark, as kbkit keeps it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

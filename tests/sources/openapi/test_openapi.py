@@ -1,7 +1,5 @@
 """API descriptions as documents, and hostile ones."""
 
-from __future__ import annotations
-
 import json
 import textwrap
 from itertools import pairwise
@@ -137,9 +135,8 @@ def test_each_endpoint_and_schema_is_a_document() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "part",
-    [
+PARTS = {
+    GET: [
         "# GET /pets/{petId}: Info for one pet\n\n```http\nGET /pets/{petId}\n```\n",
         "Says all | there is.\n\n## Setext\n\nMore &lt;b>words&lt;/b>.",
         "| `petId` | path | string, uuid | yes |  |",
@@ -155,14 +152,7 @@ def test_each_endpoint_and_schema_is_a_document() -> None:
         "curl -X GET 'https://eu.pets.example/v1/pets/123e4567-e89b-12d3-a456-426614174000"
         "?expand=owner' \\\n  -H 'X-Key: API_KEY'\n```",
     ],
-)
-def test_document_of_an_endpoint(part: str) -> None:
-    assert part in read()[GET].content
-
-
-@pytest.mark.parametrize(
-    "part",
-    [
+    PUT: [
         "> **Deprecated**",
         "## Request body (required)\n\n### `application/json`\n\none of `Cat`, `Pet`",
         "One of: told apart by `kind`",
@@ -171,17 +161,7 @@ def test_document_of_an_endpoint(part: str) -> None:
         "-   `stored`: `POST {$request.body#/url}`: It was stored",
         "| `petId` | path |",
     ],
-)
-def test_document_of_an_endpoint_with_a_body(part: str) -> None:
-    content = read()[PUT].content
-    assert part in content
-    assert "## Authentication" not in content  # security: [] takes the root's away
-    assert '"id"' not in content  # it is read only
-
-
-@pytest.mark.parametrize(
-    "part",
-    [
+    BASE: [
         "# Pet Store\n\n-   Version: 1.2.0",
         "-   `https://{region}.pets.example/v1`: Live\n    -   `region` (default `eu`, one of",
         "-   `key` (API key in the header `X-Key`): Ask us.",
@@ -191,9 +171,16 @@ def test_document_of_an_endpoint_with_a_body(part: str) -> None:
         "## Webhooks\n\n-   `POST petCame`: A pet came",
         "## Schemas\n\n-   `Pet`\n-   `Cat`",
     ],
-)
-def test_overview_of_an_api(part: str) -> None:
-    assert part in read()[BASE].content
+}
+
+
+@pytest.mark.parametrize("uri", PARTS)
+def test_documents_have_all_parts_of_their_endpoint_or_api(uri: str) -> None:
+    content = read()[uri].content
+    assert [part for part in PARTS[uri] if part not in content] == []
+    if uri == PUT:
+        assert "## Authentication" not in content  # security: [] takes the root's away
+        assert '"id"' not in content  # it is read only
 
 
 def test_hostile_descriptions_add_no_markup() -> None:

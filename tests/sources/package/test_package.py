@@ -1,7 +1,5 @@
 """Packages are read from their source, never imported."""
 
-from __future__ import annotations
-
 import sys
 import textwrap
 

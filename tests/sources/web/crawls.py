@@ -1,7 +1,5 @@
 """Crawls and answers of sites on loopback."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from kbkit.models import PageRecord

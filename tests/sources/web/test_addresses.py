@@ -1,7 +1,5 @@
 """Forms of addresses that must not be fetched."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Callable
 from contextlib import closing

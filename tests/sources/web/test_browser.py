@@ -1,7 +1,5 @@
 """The provider ``browser``: a real Chromium, applications and hostile pages on loopback."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Iterator
@@ -387,9 +385,6 @@ def test_hostile_page_does_not_stop_a_crawl(name, site, context, page) -> None:
         assert ("/bad" in pages) is not reason.startswith("failed")
     assert not {"/popup", "/sw.js"} & set(site.paths)
     assert len(site.paths) < 350
-
-
-"""The quickest; `make slow` opens all."""
 
 
 @pytest.mark.slow

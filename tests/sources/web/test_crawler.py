@@ -1,7 +1,5 @@
 """What a crawl leaves out, checks again and resumes."""
 
-from __future__ import annotations
-
 from itertools import islice
 
 import pytest

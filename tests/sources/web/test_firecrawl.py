@@ -1,7 +1,5 @@
 """The Firecrawl provider, with a server on loopback that answers like v2."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

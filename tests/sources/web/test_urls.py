@@ -1,7 +1,5 @@
 """Canonical addresses."""
 
-from __future__ import annotations
-
 import pytest
 
 from kbkit.sources.web.urls import CrawlScope, canonical, index_alias

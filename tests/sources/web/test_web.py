@@ -1,7 +1,5 @@
 """Crawls of sites: scope, politeness, resumption, refresh, and sites that misbehave."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import threading
@@ -183,12 +181,6 @@ def test_scope_follows_a_redirected_start_page(site) -> None:
     site.pages["/docs/"] = redirect("/en/latest/", 301)
     site.link({"/en/latest/": ["guide"]}, "/en/latest/guide")
     assert read(crawl(site.url + "/docs/"), site) == ["/en/latest/", "/en/latest/guide"]
-
-
-def test_unreachable_start_page_is_an_event() -> None:
-    (event,) = crawl("http://127.0.0.1:9/")
-    assert event.outcome is Outcome.FAILED
-    assert "cannot connect to 127.0.0.1:9" in event.reason
 
 
 def test_bad_pages_are_reported_and_others_are_read(site, page, silence) -> None:
