@@ -1,7 +1,5 @@
 """A workspace and a client of its `kbkit mcp`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
