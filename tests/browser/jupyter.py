@@ -1,7 +1,5 @@
 """A real Jupyter server that knows no settings of the user, and notebooks on it."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

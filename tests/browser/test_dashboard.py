@@ -1,7 +1,5 @@
 """The dashboard: served by Voilà to people without notebooks, and in Notebook 7."""
 
-from __future__ import annotations
-
 import signal
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """The entries panel in a real JupyterLab: by keys, stars, tabs, forms, and agents meanwhile."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """The graph panel in a real JupyterLab: picture and list in step, keys, edits, hostile names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

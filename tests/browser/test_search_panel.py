@@ -1,7 +1,5 @@
 """The search panel in a real JupyterLab in Chromium: typing, keys, stars, restart, hostile text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """The page of a published site's graph in Chromium: by mouse and keys, and without a server."""
 
-from __future__ import annotations
-
 import math
 import re
 import time

@@ -1,7 +1,5 @@
 """Every kind of page of a published site in Chromium: for all readers, and whatever it says."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit

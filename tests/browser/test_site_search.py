@@ -1,7 +1,5 @@
 """The search of a published site in Chromium: the theme's box, the page, and without a server."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from pathlib import Path

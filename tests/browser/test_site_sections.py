@@ -1,16 +1,12 @@
 """A site with files and entries as sections: found by its search, read, downloaded, harmless."""
 
-from __future__ import annotations
-
-import threading
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 import kbkit
+from kbkit.testing import serve_folder
 from tests.browser.accessibility import violations
 from tests.browser.layout import resize, wait_until_fits
 from tests.browser.published import Tab, opened
@@ -21,11 +17,6 @@ pytestmark = pytest.mark.browser
 
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 HOSTILE = "<script>alert(1)</script> <svg onload=alert(2)></svg> [x](javascript:alert(3))\n"
-
-
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *args: object) -> None:
-        pass
 
 
 @pytest.fixture(scope="module")
@@ -49,11 +40,8 @@ def address(tmp_path_factory) -> Iterator[str]:
         )
         ws.entries.rate("parse-a-kiln-log", 4, rater="ann")
         site = manual.export(folder=folder / "site", files=True, entries=True, model=False).site
-    handler = partial(_Quiet, directory=str(site))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
+    with serve_folder(site) as url:
+        yield url
 
 
 @pytest.fixture
