@@ -154,6 +154,12 @@ def workspace(tmp_path) -> Iterator["kbkit.Workspace"]:
         yield opened
 
 
+@pytest.fixture
+def kb(workspace) -> "kbkit.KnowledgeBase":
+    """An empty knowledge base."""
+    return workspace.create("notes")
+
+
 class Outcome(NamedTuple):
     """What a command ended with and wrote."""
 

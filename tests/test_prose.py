@@ -1,7 +1,5 @@
 """The words that `make lint` refuses."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("proselint")
