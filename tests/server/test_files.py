@@ -1,7 +1,5 @@
 """Files and entries over HTTP: bytes and headers."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 
 import httpx

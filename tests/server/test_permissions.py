@@ -1,7 +1,5 @@
 """Every route and tool of the running application is listed here with its scope and audience."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass

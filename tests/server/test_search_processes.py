@@ -1,7 +1,5 @@
 """Searches of a server in separate processes."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

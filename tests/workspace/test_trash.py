@@ -1,7 +1,5 @@
 """Deleted documents and knowledge bases can be restored until the trash is emptied."""
 
-from __future__ import annotations
-
 import json
 import os
 import sqlite3
