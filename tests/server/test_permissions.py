@@ -394,6 +394,17 @@ def test_routes_check_scope_and_audience(served, route):
         assert "there is nothing at this address" not in answer.text
 
 
+@pytest.mark.parametrize(
+    "path", ["documents/{document}", "chunks/{chunk}", "chunks/{chunk}/related"]
+)
+def test_ids_without_a_knowledge_base_are_those_of_visible_ones(served, path):
+    url = f"{served.url}/api/knowledge/{path.format(**served.names)}"
+    assert CLIENT.get(url, headers=bearer(served.tokens["read"])).status_code == 200
+    answer = CLIENT.get(url, headers=bearer(served.tokens["other"]))
+    problem(answer, 404, "NotFoundError")
+    assert SECRET not in answer.text
+
+
 def refusal(run, name, arguments):
     """Return the message of a tool."""
     answer = run("call_tool", name, arguments)
