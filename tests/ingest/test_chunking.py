@@ -90,12 +90,6 @@ def test_spans_cover_all_text_in_order(strategy, content, size, share):
     check(content, chunk(content, DocumentType.OTHER, spec(strategy, size, overlap)), size)
 
 
-@given(content=st.text(max_size=2000))
-@settings(max_examples=100, deadline=None)
-def test_any_text_is_cut(content):
-    check(content, chunk(content, DocumentType.MANUAL, spec("auto", 100)), 100)
-
-
 GUIDE = """\
 Before any heading.
 

@@ -3,9 +3,7 @@
 import pytest
 
 import kbkit
-from kbkit.ingest import cutting
 from kbkit.ingest.cutting import DESCRIPTION_LENGTH, describe, is_index
-from kbkit.models import SourceDocument
 from kbkit.text.markdown.structure import outline
 
 PROSE = "Brews leaves in water that is nearly boiling, as long as you like it to."
@@ -67,25 +65,6 @@ def test_description_with_a_known_outline_is_the_same(lines):
     line = describe("Tea", content, {})
     assert describe("Tea", content, {}, structure=outline(content)) == line
     assert bool(line) is (lines < 9_990)
-
-
-def test_only_changed_documents_are_scanned_and_once_each(workspace, monkeypatch):
-    scanned = []
-
-    def counted(content):
-        scanned.append(content)
-        return outline(content)
-
-    monkeypatch.setattr(cutting, "outline", counted)
-    first = [f"# Tea {number}\n\n{PROSE}\n" for number in range(3)]
-    then = [f"{first[0]}And more.\n", *first[1:]]
-    kb = workspace.create("tea")
-    for texts in (first, first, then):
-        kb.ingest(
-            [SourceDocument(f"http://tea.invalid/{n}", "Tea", text) for n, text in enumerate(texts)]
-        )
-    assert scanned == [*first, then[0]]
-    assert {document.description for document in kb.documents} == {PROSE, f"{PROSE} And more."}
 
 
 LINKS = "".join(f"- [leaf number {n}](http://a.invalid/{n})\n" for n in range(20))

@@ -4,13 +4,11 @@ import itertools
 import json
 from dataclasses import replace
 from operator import attrgetter
-from types import SimpleNamespace
 
 import pytest
 
 from kbkit.errors import SourceError
-from kbkit.ingest import document_writer
-from kbkit.ingest.embedding import Origin, RunCounters
+from kbkit.ingest.embedding import RunCounters
 from kbkit.models import DocumentState, PageRecord, Problem, SourceDocument
 from kbkit.models.ingest_report import MAX_DOCUMENTS
 from kbkit.recipes import JsonlSource, PluginSource
@@ -96,6 +94,15 @@ def test_outcomes_are_counted_and_set_the_state(workspace, script):
     assert last.skipped[0].reason == "nothing to read"
     assert last.gone == 1
     assert set(states(kb).values()) == {DocumentState.GONE}
+
+
+def test_last_event_of_a_document_counts(workspace, script):
+    kb, gone = workspace.create("notes"), Outcome.GONE
+    script(text("a"), text("b"))
+    kb.ingest(SCRIPTED)
+    script(text("a", "More."), event("a", gone), event("b", gone), text("b", "More."))
+    kb.refresh()
+    assert states(kb) == {"a": "gone", "b": "current"}
 
 
 def test_visited_addresses_are_remembered_with_their_documents(workspace, script):
@@ -192,50 +199,6 @@ def test_report_names_a_bounded_number_of_documents_once_each():
     counters.read(["late"])
     assert len(counters.documents) == MAX_DOCUMENTS
     assert "late" not in counters.report().documents
-
-
-class Work(document_writer.DocumentWriter):
-    """Records what is written together."""
-
-    def __init__(self):
-        super().__init__(SimpleNamespace(engine=SimpleNamespace(count=1)), RunCounters())
-        self.written = []
-
-    def add(self, name, text="x"):
-        super().add(SourceDocument(name, name, text), Origin())
-
-    def _store_documents(self):
-        self.written.append("".join(self._pending))
-        self._pending = {}
-
-    def _store_events(self):
-        self.written.append("".join(event.uri for event, _ in self._events))
-        self._events = []
-
-
-def test_batch_is_written_at_a_size_or_after_a_time(monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr(document_writer, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr(document_writer, "_CHARACTERS", 3)
-    monkeypatch.setattr(document_writer, "_EVENTS", 3)
-    with Work() as work:
-        for name in "abcd":
-            work.add(name, "" if name == "b" else "x")  # size 0 counts as one
-        assert work.written == ["abc"]
-        now[0] = 0.4
-        work.add("e")
-        work.flush()
-        work.flush()
-        assert work.written[1:] == ["de"]
-        work.add("f")
-        now[0] = 0.9  # half a second after the first
-        work.add("g")
-        assert work.written[2:] == ["fg"]
-        work.add("h")
-        for name in "ijkl":  # in the order of events
-            work.note(SourceEvent(name, Outcome.UNCHANGED), Origin())
-        work.add("m")
-    assert work.written[3:] == ["h", "ijk", "l", "m"]
 
 
 def test_document_of_two_sources_counts_once(workspace, tmp_path):

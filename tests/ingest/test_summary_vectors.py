@@ -3,7 +3,6 @@
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from kbkit.embedding.static import StaticEmbedder
@@ -16,7 +15,6 @@ from kbkit.recipes import KnowledgeBaseSpec, OnnxEmbedding, StaticEmbedding
 from kbkit.stores.catalog import summaries
 from kbkit.stores.catalog.summaries import NewSummary
 from kbkit.testing import HashEmbedder
-from kbkit.text.markdown.structure import outline
 
 PROSE = "Brews leaves in water that is nearly boiling, as long as you like it to."
 
@@ -50,25 +48,6 @@ def clear(kb):
 def test_added_documents_have_summaries(workspace):
     kb = filled(workspace)
     assert texts(kb) == [f"Tea {n}. {PROSE}" for n in range(3)]
-
-
-def test_documents_are_stored_with_their_summary_and_parsed_once(workspace, monkeypatch):
-    parsed = []
-
-    def spy(content):
-        parsed.append(content)
-        return outline(content)
-
-    for module in ("cutting", "summaries"):
-        monkeypatch.setattr(f"kbkit.ingest.{module}.outline", spy)
-    kb = workspace.create("drinks")
-    documents = [SourceDocument(f"text:{n}", f"Tea {n}", f"# Tea {n}\n\n{PROSE}\n") for n in (1, 2)]
-    for document in documents:
-        kb._ingestion.pipeline().store(document, Origin())
-    assert texts(kb) == [f"Tea {n}. {PROSE}" for n in (1, 2)]
-    handle_of(kb).summaries.make()
-    assert parsed == [document.content for document in documents]
-    assert kb.info().summaries_waiting == 0
 
 
 def test_search_sees_the_summary_of_a_new_document_with_the_text_of_another(workspace):
@@ -268,14 +247,3 @@ def test_without_the_model_static_vectors_serve_summaries(workspace, tmp_path, m
     assert "kbkit refresh drinks" in old
     assert embedder.startswith("static:")
     assert new == "Tea|True"
-
-
-def test_summary_vectors_are_those_of_the_model(workspace):
-    kb = filled(workspace, 2)
-    embedder = handle_of(kb).embedders.of_summaries(handle_of(kb).row())
-    assert embedder.fingerprint.startswith("onnx:minilm:")
-    stored = vectors(kb)
-    with kb._stores.database.read() as transaction:
-        by_id = summaries.texts(transaction, kb.id)
-    expected = embedder.embed_passages([by_id[document_id] for document_id in stored.document_ids])
-    np.testing.assert_allclose(stored.vectors, expected, atol=2e-3)
