@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from kbkit.embedding import open_embedder
-from kbkit.embedding.fitted import MAX_QUERY_ROWS, FittedEncoder, fit
-from kbkit.embedding.regression import MAX_TERMS, term_vectors
+from kbkit.embedding.fitted import FittedEncoder, fit
+from kbkit.embedding.regression import term_vectors
 from kbkit.errors import EmbedderError
 from kbkit.recipes import StaticEmbedding
 from kbkit.text.analysis import analyzer
@@ -58,31 +58,11 @@ def test_several_words_find_the_chunk_with_them(fitted):
     assert np.median(ranks) < 3
 
 
-def test_query_vector_is_the_normalised_sum_of_rows(fitted):
-    rows = [fitted.terms.index(term) for term in ("oven", "tide")]
-    total = fitted.vectors[rows].sum(axis=0)
-    vector = fitted.encode(["oven", "unheard", "tide", "oven"])
-    np.testing.assert_allclose(vector, total / np.linalg.norm(total), rtol=1e-5)
-    assert fitted.encode(["oven"]).dtype == np.float32
-
-
 def test_unknown_terms_give_zero(fitted):
     for terms in ([], ["unheard"], [""]):
         vector = fitted.encode(terms)
         assert vector.shape == (32,)
         assert not vector.any()
-
-
-def test_only_the_first_terms_of_a_query_are_read(fitted):
-    filler = [f"unheard{n}" for n in range(MAX_TERMS)]
-    assert not fitted.encode([*filler, "oven"]).any()
-    assert fitted.encode([*filler[1:], "oven"]).any()
-
-
-def test_query_vector_sums_a_bounded_number_of_rows():
-    rows = np.eye(MAX_QUERY_ROWS + 10, dtype=np.float32)
-    terms = tuple(f"term{n}" for n in range(len(rows)))
-    assert (FittedEncoder("model", terms, rows, {}).encode(terms) > 0).sum() == MAX_QUERY_ROWS
 
 
 def test_small_differences_of_chunks_are_kept():
@@ -100,14 +80,6 @@ def test_equal_input_gives_an_equal_encoder(fitted):
     again = fit(vectors, terms, embedder="model", heading_terms=headings)
     np.testing.assert_array_equal(again.vectors, fitted.vectors)
     assert again.report == fitted.report
-
-
-def test_encoder_is_fitted_without_headings():
-    vectors, terms, _, topics = corpus()
-    encoder = fit(vectors, terms, embedder="model")
-    assert encoder.report["headings"] is False
-    best = np.argsort(-(vectors @ encoder.encode(["flute"])))[:20]
-    assert {topics[i] for i in best} == {"music"}
 
 
 def test_shared_heading_counts_once_per_chunk():
@@ -139,14 +111,6 @@ def test_prior_helps_with_few_chunks():
         return float((queries * vectors[rows]).sum(axis=1).mean())
 
     assert mean_cosine(known) > mean_cosine({})
-
-
-@pytest.mark.parametrize(("name", "dimensions"), [("prior", 32), ("words", 8)])
-def test_prior_and_words_of_other_terms_change_nothing(fitted, name, dimensions):
-    vectors, terms, headings, _ = corpus()
-    other = {name: {"elsewhere": np.ones(dimensions, np.float32)}}
-    encoder = fit(vectors, terms, embedder="model", heading_terms=headings, **other)
-    np.testing.assert_allclose(encoder.vectors, fitted.vectors, atol=1e-5)
 
 
 def test_word_vectors_move_a_rare_term_to_similar_ones():

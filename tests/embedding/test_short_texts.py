@@ -59,10 +59,6 @@ def test_word_vectors_help_with_terms_without_texts():
     assert cosine(words) > cosine({}) + 0.1
 
 
-def test_equal_input_gives_an_equal_encoder():
-    np.testing.assert_array_equal(fitted().vectors, fitted().vectors)
-
-
 def test_chosen_texts_are_few_short_and_reproducible():
     headings = [f"Heading {n}" for n in range(MAX_HEADINGS + 50)] + ["", "  "]
     chunks = ["one two three", "", "word " * 500, "x" * 5_000]
