@@ -3,7 +3,6 @@
 import pytest
 
 import kbkit
-from kbkit.annotation.gazetteer import NameGazetteer
 from kbkit.errors import NotFoundError
 from kbkit.graph import building
 from kbkit.knowledge_base import handle_of
@@ -52,15 +51,6 @@ def test_odd_names_of_a_recipe_are_found_related_deleted_and_restored(workspace,
         graph.entity(name)
     graph.undo()
     assert graph.entity(name).chunks == 1
-
-
-def test_plain_words_are_not_mentions_of_names_in_code(workspace, kb):
-    tools = "# Tools\n\n## `make` {#make}\n\nBuilds. Run `make` or `make()`."
-    kb.add("tools", tools, source="http://x.org/a")
-    cakes = "# Cakes\n\nYou make a cake, and go on to make a second."
-    kb.add("cakes", cakes, source="http://x.org/b")
-    build(kb)
-    assert workspace.graph.entity("make").documents == 1
 
 
 @pytest.mark.parametrize(
@@ -139,11 +129,3 @@ def test_edits_by_hand_outlive_repeated_ingests(workspace, kb, tmp_path):
         assert graph.relations("shelf.get", name="raises") == []
         (returns,) = graph.relations("shelf.get", name="returns")
         assert (returns.weight, returns.note) == (0.25, "by hand")
-
-
-def test_gazetteer_of_twenty_thousand_names():
-    names = {f"Widget{n:06} Mark {n % 7}": (f"wdg-{n:06}",) for n in range(20_000)}
-    gazetteer = NameGazetteer((), names)
-    assert len(gazetteer.types) == 20_000
-    mentions = gazetteer.find("We use wdg-012345 beside Widget000007 Mark 0, and not Widget9.")
-    assert [each.name for each in mentions] == ["Widget012345 Mark 4", "Widget000007 Mark 0"]
