@@ -24,18 +24,21 @@ import chromadb
 import llama_index.core.node_parser
 import psycopg
 import sqlalchemy as sa
+import trafilatura
 
 import kbkit
 import kbkit.bundles
 import kbkit.embedding.static
+import kbkit.sources.web.readers
 import kbkit.stores.chroma_folder
 import kbkit.stores.postgres_database
+import kbkit.workflows.builder
 import kbkit.workflows.migration
 from kbkit.errors import KbkitError
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.workspace import Workspace
 
-LOADED = (chromadb, llama_index, psycopg, kbkit)
+LOADED = (chromadb, llama_index, psycopg, trafilatura, kbkit)
 """Imported before forking, to save time in children."""
 _LASTING = {"os.rename", "os.link", "os.remove", "os.rmdir"}
 BUNDLE = "guest.kbkit.zip"
@@ -170,6 +173,8 @@ MIGRATE = "migrate"
 """An action on a closed workspace."""
 LOOK = "look"
 """An action that only repairs damage."""
+BUILD = "build"
+"""An action on no workspace yet, with a recipe beside it."""
 
 
 def look(workspace: Workspace) -> None:
@@ -228,6 +233,9 @@ def act(order: dict[str, Any]) -> None:
         os.environ.update(KBKIT_DATABASE_URL=order["url"], KBKIT_IMPROVE="off")
         with room(place, order["room"]):
             kbkit.migrate(order["workspace"], to=order["to"])
+        return
+    if order["action"] == BUILD:
+        kbkit.build(place / "recipe.yaml", order["workspace"], site=False, trust=True)
         return
     if order["action"] == LOOK:
         with opened(order["workspace"], order["url"]) as workspace:

@@ -9,17 +9,16 @@ for room before a change is off.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import kbkit
 from kbkit.errors import KbkitError
 from kbkit.files import store
+from tests.faults.actions import room
 
 TEXT = "# Text\n\n" + "".join(f"word{number} " for number in range(3_000))
 Change = Callable[[kbkit.Workspace, Path], Any]
@@ -71,26 +70,13 @@ def tree(folder: Path) -> dict[str, bytes | None]:
     }
 
 
-@contextmanager
-def room(folder: Path, size: int) -> Iterator[None]:
-    """Leave so many bytes free on the disk."""
-    filler = folder / "filler"
-    free = shutil.disk_usage(folder).free
-    with filler.open("wb") as file:
-        os.posix_fallocate(file.fileno(), 0, max(1, free - size))
-    try:
-        yield
-    finally:
-        filler.unlink()
-
-
 def tried(folder: Path, task: Path, name: str, size: int) -> dict[str, Any]:
     """Try a change with little room, and again with enough."""
     shutil.rmtree(folder / "kb", ignore_errors=True)
     shutil.copytree(folder / "made", folder / "kb")
     with kbkit.open(folder / "kb") as ws:
         before, error = tree(folder / "kb"), ""
-        with room(folder, size):
+        with room(folder / "kb", size):
             try:
                 CHANGES[name](ws, task)
             except KbkitError as problem:

@@ -14,18 +14,11 @@ from collections import Counter
 import pytest
 
 from tests.faults.actions import ACTIONS, MIGRATE, opened, prepare
-from tests.faults.cases import Case, Children, check_between, check_sound, state_of
+from tests.faults.cases import Case, check_between, check_sound, state_of
 from tests.postgres import TO_0024
 from tests.stores.workspaces import oldest_catalog
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-
-
-@pytest.fixture(scope="module")
-def children():
-    running = Children()
-    yield running
-    running.close()
 
 
 class Cases:

@@ -17,8 +17,6 @@ from tests.faults.cases import Case, Children, check_sound
 
 pytestmark = [pytest.mark.soak, pytest.mark.local, pytest.mark.timeout(7200)]
 
-# `make soak` draws others
-SEED = None if "KBKIT_EXAMPLES" in os.environ else os.environ.get("KBKIT_SEED", "0")
 ROUNDS = int(os.environ.get("KBKIT_SOAK_DAMAGES", "60"))
 DERIVED = ("chroma", "snapshots")
 BOUND = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all")

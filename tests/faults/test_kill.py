@@ -3,18 +3,17 @@
 import contextlib
 import os
 import random
-import signal
 import sqlite3
-import subprocess
-import sys
-import time
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 
+import psutil
 import pytest
 
 import kbkit
 from kbkit.recipes import load_recipe
 from kbkit.testing import serve_folder
+from tests.faults.actions import BUILD
+from tests.faults.cases import Case, check_sound
 from tests.waiting import until
 
 KILLS = 20 if "KBKIT_EXAMPLES" in os.environ else 8  # all of them in `make soak`
@@ -56,79 +55,20 @@ def site(tmp_path_factory):
         yield url
 
 
-@pytest.fixture(scope="module")
-def recipe(site, tmp_path_factory):
-    path = tmp_path_factory.mktemp("recipe") / "recipe.yaml"
-    path.write_text(
-        f"name: numbers\nsources:\n  - {{type: crawl, url: '{site}', allow_private: true}}\n"
-    )
-    return path
+def new(place, site):
+    place.mkdir()
+    source = f"{{type: crawl, url: '{site}', allow_private: true}}"
+    (place / "recipe.yaml").write_text(f"name: numbers\nsources: [{source}]\n")
+    return Case(place)
 
 
-class Builder:
-    def __init__(self):
-        script = Path(__file__).with_name("builder_process.py")
-        self.process = subprocess.Popen(
-            [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        assert self.process.stdout.readline() == "ready\n"
-
-    def start(self, recipe, workspace):
-        self.process.stdin.write(f"{recipe}\t{workspace}\n")
-        self.process.stdin.flush()
-        return int(self.process.stdout.readline())
-
-    def status(self):
-        return int(self.process.stdout.readline())
-
-    def build(self, recipe, workspace):
-        self.start(recipe, workspace)
-        assert self.status() == 0
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait(30)
-        self.process.stdout.close()
-
-
-@pytest.fixture(scope="module")
-def builder():
-    running = Builder()
-    yield running
-    running.close()
-
-
-def check(folder):
+def check(case):
     """Check invariants of a workspace; return its committed documents."""
-    with sqlite3.connect(folder / "catalog.db") as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
-    with kbkit.open(folder) as workspace:
-        if "numbers" not in workspace:
-            return {}
-        kb = workspace["numbers"]
-        documents = {document.id: document for document in kb.documents}
-        # no page has two addresses
-        places = {document.uri.removesuffix("index.html") for document in documents.values()}
-        assert len(places) == len(documents)
-        chunks = list(kb.chunks)
-        assert {chunk.document_id for chunk in chunks} == documents.keys()
-        for chunk in chunks:
-            assert documents[chunk.document_id].content[chunk.start : chunk.end] == chunk.text
-        for document in documents.values():  # both retrievers find it, whatever Chroma lost
-            for mode in ("lexical", "dense"):
-                hits = kb.search(f"more about {document.title}", limit=10, mode=mode)
-                assert hits
-        for chunk in random.Random(1).sample(chunks, min(3, len(chunks))):
-            assert chunk.id in {
-                # pages of links may rank last
-                hit.chunk.id
-                for hit in kb.search(chunk.text, limit=len(chunks), mode="hybrid")
-            }
-        with sqlite3.connect(folder / "catalog.db") as connection:
-            count = connection.execute("SELECT count(*) FROM vectors").fetchone()[0]
-        assert count == len(chunks)
-        return {document.uri: document.content_hash for document in documents.values()}
+    state = check_sound(case)
+    documents = {key[-1]: value for key, value in state.items() if key[0] == "document"}
+    # no page has two addresses
+    assert len({uri.removesuffix("index.html") for uri in documents}) == len(documents)
+    return documents
 
 
 def contents(folder):
@@ -142,34 +82,28 @@ def contents(folder):
 
 
 @pytest.mark.soak
-def test_repeatedly_killed_build_equals_an_undisturbed_one(recipe, builder, tmp_path):
-    start = time.monotonic()
-    builder.build(recipe, tmp_path / "whole")
-    usual = time.monotonic() - start
+def test_repeatedly_killed_build_equals_an_undisturbed_one(site, children, tmp_path):
+    whole = new(tmp_path / "whole", site)
+    status, _, usual, *_ = children.act(whole, BUILD)
+    assert status == 0
     rng = random.Random(20)
     killed, committed = 0, {}
-    folder = tmp_path / "kb0"
+    case = new(tmp_path / "0", site)
     for attempt in range(KILLS):
-        child = builder.start(recipe, folder)
         # short, so that one build is killed several times
-        time.sleep(rng.uniform(0.02, usual * rng.choice((0.3, 1.0))))
-        with contextlib.suppress(ProcessLookupError):  # it has ended
-            os.kill(child, signal.SIGKILL)
-        killed += os.WIFSIGNALED(builder.status())
-        if not (folder / "catalog.db").exists():
+        seconds = rng.uniform(0.02, usual * rng.choice((0.3, 1.0)))
+        killed += os.WIFSIGNALED(children.act(case, BUILD, seconds=seconds)[0])
+        if not (case.folder / "catalog.db").exists():
             continue
-        now = check(folder)
+        now = check(case)
         assert committed.items() <= now.items()  # no commit is lost or changed
         committed = now
         if len(now) == DOCUMENTS:  # complete: begin a new one
-            folder, committed = tmp_path / f"kb{attempt + 1}", {}
+            case, committed = new(tmp_path / f"{attempt + 1}", site), {}
     assert killed >= KILLS // 2
-    builder.build(recipe, folder)
-    check(folder)
-    undisturbed, killed_often = contents(tmp_path / "whole"), contents(folder)
-    assert killed_often[0] == undisturbed[0]
-    assert killed_often[1] == undisturbed[1]
-    assert killed_often[2] == 0
+    assert children.act(case, BUILD)[0] == 0
+    check(case)
+    assert contents(case.folder) == contents(whole.folder)
 
 
 def stored(folder):
@@ -184,21 +118,24 @@ def stored(folder):
 
 
 @pytest.mark.slow
-def test_resumed_crawl_knows_all_addresses_of_a_page(recipe, builder, tmp_path):
+def test_resumed_crawl_knows_all_addresses_of_a_page(site, children, tmp_path):
     """The start page is stored late; a resumed crawl must know its other address."""
-    child = builder.start(recipe, tmp_path)
-    until(lambda: stored(tmp_path), pause=0.005)
-    os.kill(child, signal.SIGKILL)
-    assert os.WIFSIGNALED(builder.status())
-    assert 0 < len(check(tmp_path)) < DOCUMENTS
-    builder.build(recipe, tmp_path)
-    assert len(check(tmp_path)) == DOCUMENTS
+    case = new(tmp_path / "case", site)
+    with ThreadPoolExecutor(1) as threads:
+        building = threads.submit(children.act, case, BUILD)
+        until(lambda: stored(case.folder), pause=0.005)
+        (child,) = psutil.Process(children.process.pid).children()
+        child.kill()
+        assert os.WIFSIGNALED(building.result()[0])
+    assert 0 < len(check(case)) < DOCUMENTS
+    assert children.act(case, BUILD)[0] == 0
+    assert len(check(case)) == DOCUMENTS
 
 
 @pytest.mark.slow
-def test_resumed_build_fetches_each_page_once(site, recipe, builder, tmp_path):
-    spec = load_recipe(recipe).sources
-    with kbkit.open(tmp_path) as workspace:
+def test_resumed_build_fetches_each_page_once(site, tmp_path):
+    spec = load_recipe(new(tmp_path / "case", site).place / "recipe.yaml").sources
+    with kbkit.open(tmp_path / "kb") as workspace:
         kb = workspace.create("numbers")
         seen = []
         first = kb.ingest(
