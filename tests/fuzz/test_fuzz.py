@@ -22,7 +22,6 @@ import kbkit
 from kbkit.errors import KbkitError
 from kbkit.export.pages.paths import PATH_BYTES, assign_paths, safe_name
 from kbkit.files.paths import fault, parts_of
-from kbkit.models.searches import Filters
 from kbkit.recipes import CrawlSource, FilesSource, Recipe, parse_recipe, parse_source
 from kbkit.server.app import application
 from kbkit.sources.html.site_extractor import ExtractTask, extract_page
@@ -224,17 +223,6 @@ def workspace(tmp_path_factory):
         notes.add("Tea", "# Tea\n\nGreen tea steeps for two minutes.", source="x:tea")
         notes.add("Bread", "# Bread\n\nBread is baked for an hour.", source="x:bread")
         yield opened
-
-
-keys_of_filters = st.sampled_from([*Filters.__slots__, "odd"])
-
-
-@given(fields=st.dictionaries(keys_of_filters, values(odd), max_size=4))
-@fuzzed
-def test_filters(workspace, fields):
-    filters, _ = attempt(Filters.of, fields)
-    if filters is not None:
-        attempt(workspace.search, "tea", filters=filters, limit=3)
 
 
 # --- bundles and requests -----------------------------------------------------------------------
