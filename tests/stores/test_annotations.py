@@ -67,6 +67,16 @@ def test_annotation_round_trip(kb, database):
         assert [each[0] for each in texts] == [seq]
 
 
+def test_new_annotations_replace_old_ones(kb, database):
+    first = Annotation("", "", entities=("Pool",), annotator="test:1")
+    seq = annotate(database, kb, "pool", first, first)
+    annotate(database, kb, "pool", Annotation("", "new", annotator="test:1"))
+    with database.read() as transaction:
+        (only,) = chunk_annotations.annotations_of(transaction, [seq])[seq]
+        assert (only.normalized_text, only.entities) == ("new", ())
+        assert subjects.list_subjects(transaction) == []
+
+
 def test_changed_or_deleted_document_loses_names_and_annotations(kb, database):
     named = [(kb.documents["pool"], [Name("Thing", EntityType.TERM, defines=True)])]
     for change in (
@@ -81,6 +91,28 @@ def test_changed_or_deleted_document_loses_names_and_annotations(kb, database):
             left = chunk_annotations.annotations_of(transaction, [seq]).get(seq, ())
             assert "test:1" not in [each.annotator for each in left]
             assert subjects.defining(transaction, kb.id, ["thing"]) == set()
+
+
+def test_names_are_counted_over_documents(kb, database):
+    pool, socket = kb.documents["pool"], kb.documents["socket"]
+    with database.write() as transaction:
+        subjects.remove_names(transaction, [pool.id, socket.id])
+        subjects.put_names(
+            transaction,
+            kb.id,
+            99,
+            [
+                (pool, [Name("Pool", EntityType.TERM, True, "pool"), Name("Big", EntityType.NAME)]),
+                (socket, [Name("Pool", EntityType.SYMBOL, confirmed=False)]),
+            ],
+        )
+    with database.read() as transaction:
+        counted = {each.name: each for each in subjects.given_names(transaction, kb.id)}
+        assert counted["Pool"] == ("Pool", EntityType.TERM, True, 2, 1)
+        assert counted["Big"].documents == 1
+        assert subjects.defining(transaction, kb.id, ["pool", "Big"]) == {pool.id}
+        assert subjects.unread(transaction, kb.id, 99, 10) == []
+        assert len(subjects.unread(transaction, kb.id, 100, 10)) == 2
 
 
 def test_document_changed_meanwhile_is_read_again(kb, database):

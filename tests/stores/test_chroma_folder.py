@@ -1,6 +1,7 @@
 """Chroma never reads damaged files; lost vectors are rebuilt."""
 
 import logging
+import resource
 import shutil
 import signal
 import subprocess
@@ -188,3 +189,42 @@ def test_file_in_place_of_the_folder_loses_nothing(tmp_path):
         (tmp_path / "chroma").unlink()
         kb.add("milk", "Keep it cold.")
         assert not kb.info().pending
+
+
+FULL = """
+import sys, kbkit
+with kbkit.open(sys.argv[1]) as workspace:
+    kb = workspace["notes"]
+    try:
+        workspace._stores.vectors.apply(kb.id)
+    except kbkit.errors.StoreUnreachableError as error:
+        print(error)
+    print(kb.search("tea number 7", mode="dense")[0].chunk.text)
+"""
+
+
+@pytest.mark.slow
+def test_full_disk_is_reported_and_search_still_works(tmp_path):
+    with kbkit.open(tmp_path) as workspace:
+        kb = workspace.create("notes")
+        with workspace._stores.locks.hold("migrate", wait=1):
+            (tmp_path / "chroma").write_text("in the way")
+            with pytest.raises(StoreUnreachableError):
+                kb.add("all", "\n\n".join(f"## {i}\n\nTea number {i}.\n" for i in range(1_500)))
+        (tmp_path / "chroma").unlink()
+        kb.search("tea")
+
+    def small_files():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))
+
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        preexec_fn=small_files,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "free some space" in done.stdout
+    assert "Tea number" in done.stdout

@@ -101,6 +101,31 @@ def test_workspaces_and_their_copies_share_a_server(tmp_path, chroma, database):
         assert sorted(map(len, ids_by_collection(chroma, database).values())) == [1, 2, 2], kbs
 
 
+@pytest.mark.slow
+def test_two_machines_see_commits_of_each_other_at_once(tmp_path, chroma, database, postgres):
+    catalog, url = postgres.catalog(), chroma.url(database)
+    with (
+        opened(tmp_path / "one", url, database=catalog) as one,
+        opened(tmp_path / "two", url, database=catalog) as two,
+    ):
+        one_kb = fill(one, ["milk"])
+        two_kb = two["drinks"]
+        for n in ("oolong", "genmaicha"):
+            two_kb.add(n, f"All about {n}.")
+            assert ranked(one_kb, n)[0] == n
+            one_kb.add(f"{n} latte", f"All about {n} latte.")
+            assert ranked(two_kb, f"{n} latte")[0] == f"{n} latte"
+            two_kb.documents.delete(f"text:{n}")
+            assert n not in ranked(one_kb, n)
+            assert is_level(chroma, database, one_kb)
+        with opened(tmp_path / "three", database=catalog) as three:  # without the server
+            three["drinks"].documents.delete("text:milk")
+            three["drinks"].add("kvass", "Kvass is made of bread.")
+        assert ranked(one_kb, "kvass bread")[0] == "kvass"
+        assert "milk" not in ranked(two_kb, "cold milk")
+        assert is_level(chroma, database, one_kb)
+
+
 def test_search_works_without_the_server(tmp_path, chroma, database, caplog):
     with opened(tmp_path, chroma.url(database)) as workspace:
         kb = fill(workspace)

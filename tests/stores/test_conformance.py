@@ -1,5 +1,6 @@
 """Every backend behaves equally."""
 
+import shutil
 import subprocess
 import sys
 from itertools import count
@@ -53,6 +54,15 @@ class TestChroma(VectorStoreConformance):
         )
         values = [str(folder / "chroma"), name, known_as, str(vector.tolist())]
         subprocess.run([sys.executable, "-c", code, *values], check=True)
+
+
+class TestChromaEmptied(TestChroma):
+    """The folder is removed rather than damaged."""
+
+    most = 10
+
+    def damage(self, folder):
+        shutil.rmtree(folder / "chroma")
 
 
 class TestPgvector(VectorStoreConformance):

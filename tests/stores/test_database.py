@@ -21,6 +21,26 @@ def names(database):
         return knowledge_bases.names(connection)
 
 
+def tables(database):
+    with database.read() as connection:
+        return set(connection.execute(sa.text("SELECT name FROM sqlite_master")).scalars())
+
+
+def test_failed_transaction_leaves_no_table(database):
+    before = tables(database)
+
+    def fail():
+        with database.write() as connection:
+            create_row(connection, "half")  # rows, and a table of its own
+            assert knowledge_bases.names(connection) == ["half"]
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert names(database) == []
+    assert tables(database) == before
+
+
 def test_other_processes_write_while_the_background_pauses(database, tmp_path, monkeypatch):
     pauses = []
 

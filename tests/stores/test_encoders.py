@@ -8,7 +8,6 @@ import pytest
 from kbkit.errors import WorkspaceError
 from kbkit.stores.catalog import ratings
 from kbkit.stores.catalog.schema import query_encoders as encoder_table
-from tests.stores.workspaces import create_row
 
 TERMS = ("append", "os.path", "naïve", "日本")
 
@@ -22,17 +21,30 @@ def save(database, kb_id, terms=TERMS, embedder="model", vectors=None):
     return vectors
 
 
-def test_encoders_of_knowledge_bases_are_separate(database, kb_id):
+def test_encoder_round_trip(database, kb_id):
+    save(database, kb_id, ("earlier",), embedder="other")
     vectors = save(database, kb_id)
-    with database.write() as connection:
-        other = create_row(connection, "other").id
-    save(database, other, ("earlier",))
-    with database.write() as connection:
-        ratings.remove_encoder(connection, other)
-        assert ratings.load_encoder(connection, other) is None
+    with database.read() as connection:
         row = ratings.load_encoder(connection, kb_id)
+        fitted = ratings.fitted_embedder(connection, kb_id)
+        assert row.state == ratings.encoder_state(connection, kb_id)
     assert row.terms == TERMS
+    assert fitted == ("model", row.state.fitted_at)
+    assert row.vectors.dtype == np.float32
     np.testing.assert_allclose(row.vectors, vectors, rtol=1e-3, atol=1e-6)
+    state = row.state
+    assert (state.embedder, state.version, state.chunks) == ("model", 3, 7)
+    assert state.report == {"lambda": 0.4}
+    assert state.fitted_at.tzinfo is not None
+
+
+def test_removed_encoder_is_none(database, kb_id):
+    save(database, kb_id)
+    with database.write() as connection:
+        ratings.remove_encoder(connection, kb_id)
+    with database.read() as connection:
+        assert ratings.load_encoder(connection, kb_id) is None
+        assert ratings.encoder_state(connection, kb_id) is None
 
 
 @pytest.mark.parametrize(

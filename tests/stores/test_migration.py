@@ -4,6 +4,7 @@ import json
 import shutil
 import signal
 import sqlite3
+import subprocess
 import sys
 from functools import partial
 
@@ -113,6 +114,46 @@ def test_workspace_moves_to_a_server_and_back(folder, tmp_path, postgres, monkey
             assert workspace["drinks"].documents.undelete("text:Water")
             workspace["drinks"].add("New", "Something new.")
             assert workspace["drinks"].search("something new")[0].title == "New"
+
+
+KILLED = """
+import os, signal, sys
+import kbkit
+from kbkit.stores.catalog import copying
+from kbkit.stores.catalog.schema import chunks
+
+copying._BATCH_ROWS = 3
+place, to = sys.argv[1:]
+
+def tell(progress):
+    if progress.message == "chunks":
+        os.kill(os.getpid(), signal.SIGKILL)
+
+kbkit.migrate(place, to=to, on_progress=tell)
+"""
+
+
+@pytest.mark.parametrize("way", ["to a server", "to a folder"])
+@pytest.mark.soak
+def test_killed_migration_is_resumed(folder, tmp_path, postgres, monkeypatch, way):
+    before, url, to = answers(folder), postgres.empty(), tmp_path / "new"
+    if way == "to a folder":
+        kbkit.migrate(folder, to=url)
+        to_server(monkeypatch, url)
+    else:
+        to = url
+    run = subprocess.run(
+        [sys.executable, "-c", KILLED, str(folder), str(to)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == -signal.SIGKILL, run.stderr
+    with pytest.raises(WorkspaceError, match=r"not complete.*run the same `kbkit migrate`"):
+        opened(tmp_path / "new", url if to == url else "")
+    done = kbkit.migrate(folder, to=to)
+    assert 0 < done.kept < done.rows
+    assert answers(folder if to == url else to, url if to == url else "") == before
 
 
 def test_lost_server_costs_at_most_one_table(folder, postgres, monkeypatch):

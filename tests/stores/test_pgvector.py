@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
+import kbkit
 from kbkit.errors import StoreUnreachableError
 from kbkit.models import SourceDocument
 from kbkit.stores.backend import VectorStore
@@ -128,6 +129,20 @@ def test_older_pgvector_is_not_used(tmp_path, url, monkeypatch, caplog):
 
 
 @pytest.mark.slow
+def test_schemas_have_separate_vectors(tmp_path, pgvector, url):
+    with opened(tmp_path / "one", url) as workspace:
+        fill(workspace)
+    execute(pgvector, url, "CREATE SCHEMA own")
+    with opened(tmp_path / "two", f"{url}&options=-csearch_path%3Down") as workspace:
+        assert ranked(fill(workspace, DRINKS[:2]), "tea")[0] == "green tea"
+        assert named(workspace) == 2
+    execute(pgvector, url, "DROP SCHEMA own CASCADE")
+    with opened(tmp_path / "one", url) as workspace:
+        assert ranked(workspace["drinks"], "tea")[0] == "green tea"
+        assert named(workspace) == len(DRINKS)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
     [
@@ -189,3 +204,16 @@ def test_read_only_role_can_search(tmp_path, pgvector, url):
     for enabled in (True, False):  # without pgvector nothing can be rebuilt
         with opened(tmp_path / f"two{enabled}", url, pgvector=enabled) as workspace:
             assert ranked(workspace["drinks"], "cold drinks") == expected
+
+
+def test_workspace_moves_to_pgvector_and_back(tmp_path, url, monkeypatch):
+    with opened(tmp_path / "one", "") as workspace:
+        expected = ranked(fill(workspace), "cold drinks")
+    kbkit.migrate(tmp_path / "one", to=url)
+    with opened(tmp_path / "two", url) as workspace:
+        assert ranked(workspace["drinks"], "cold drinks") == expected
+        assert named(workspace) == len(DRINKS)
+    monkeypatch.setenv("KBKIT_DATABASE_URL", url)
+    kbkit.migrate(tmp_path / "two", to=tmp_path / "three")
+    with opened(tmp_path / "three", "") as workspace:
+        assert ranked(workspace["drinks"], "cold drinks") == expected

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from kbkit.errors import ConfigError, WorkspaceError
-from kbkit.models import Mode
+from kbkit.models import Mode, SourceDocument
 from kbkit.stores.catalog import knowledge_bases
 from tests.postgres import TO_0024
 from tests.stores.workspaces import as_reader, execute, opened
@@ -180,6 +180,54 @@ def test_next_search_works_after_lost_connection(tmp_path, postgres):
             read()
         assert database.changes() == database.changes()
         assert workspace["drinks"].search("coffee")[0].title == "Coffee"
+
+
+@pytest.mark.slow
+def test_ingest_keeps_commits_after_server_loss(tmp_path, postgres):
+    documents = [SourceDocument(f"n:{n}", f"Number {n}", f"word{n} " * 900) for n in range(60)]
+
+    def stop_after_some(progress):
+        if progress.done == 45:
+            postgres.stop()  # in an accident this server forgets commits, to be quick
+
+    with opened(tmp_path, postgres.catalog()) as workspace:
+        kb = workspace.create("numbers")
+        try:
+            with pytest.raises(WorkspaceError, match="server can be reached"):
+                kb.ingest(documents, on_progress=stop_after_some)
+            with pytest.raises(WorkspaceError, match="server can be reached"):
+                kb.ingest(documents)
+        finally:
+            postgres.start()
+        before = {each.uri for each in kb.documents}
+        assert {f"n:{n}" for n in range(5)} < before < {f"n:{n}" for n in range(45)}
+        assert kb.search("word3", mode="lexical")[0].title == "Number 3"
+        report = kb.ingest(documents)
+        assert (report.new, report.same) == (60 - len(before), len(before))
+        assert kb.search("word59", mode="lexical")[0].title == "Number 59"
+        assert workspace.doctor().sound
+
+
+@pytest.mark.slow
+def test_server_loss_before_reading_texts_is_an_error(tmp_path, postgres, monkeypatch):
+    with opened(tmp_path, postgres.catalog()) as workspace:
+        kb = fill(workspace)
+        expected = [(hit.title, hit.score) for hit in kb.search("boiled tea")]
+        read = workspace._stores.database.chunks
+
+        def without_server(seqs):
+            assert len(seqs)
+            postgres.stop()  # in an accident this server forgets commits, to be quick
+            return read(seqs)
+
+        try:
+            with monkeypatch.context() as patched:
+                patched.setattr(workspace._stores.database, "chunks", without_server)
+                with pytest.raises(WorkspaceError, match="server can be reached"):
+                    kb.search("boiled tea")
+        finally:
+            postgres.start()
+        assert [(hit.title, hit.score) for hit in kb.search("boiled tea")] == expected
 
 
 def test_read_only_role_can_search(tmp_path, postgres):

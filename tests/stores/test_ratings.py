@@ -71,6 +71,16 @@ def test_totals_count_ratings_that_were_not_removed(database, acts):
         }
 
 
+def test_totals_of_knowledge_bases_are_separate(database, kb_id):
+    with database.write() as connection:
+        other = create_row(connection, "other").id
+        mine = rate_row(connection, kb_id, "x", "ann", 5)
+        assert ratings.total(connection, other, "x") is None
+        assert not ratings.remove(connection, other, mine.id)
+        rate_row(connection, other, "x", "ann", 1)
+        assert ratings.total(connection, kb_id, "x") == RatingTotal(1, 5.0)
+
+
 @pytest.fixture
 def kb(workspace):
     return workspace.create("drinks")

@@ -159,7 +159,8 @@ steps = st.lists(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@pytest.mark.slow
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(steps)
 def test_segments_equal_a_whole_snapshot(database, tmp_path, steps):
     with pytest.MonkeyPatch.context() as patched:
@@ -209,6 +210,18 @@ def stored(database, tmp_path):
     return filled
 
 
+def test_search_gets_a_new_segment_after_small_changes(stored):
+    stored.snapshots.save(stored.id)
+    for seen in (stored, fresh(stored)):
+        put(seen, "new", "dd", f"b {seen is stored}")
+        row, rows = catalog(seen)
+        snapshot = seen.snapshots.renew(seen.id)
+        assert snapshot.seqs.tolist() == [chunk["seq"] for chunk in rows]
+        assert len(snapshot.segments) == 2
+        assert snapshot.segments[0].file
+        assert seen.snapshots.cached(row) is seen.snapshots.renew(seen.id) is snapshot
+
+
 def test_many_changes_are_written_for_other_processes(stored, monkeypatch):
     for name in ("making", "snapshots"):
         monkeypatch.setattr(f"kbkit.stores.snapshots.{name}.MAX", 1)
@@ -242,6 +255,18 @@ def test_update_reads_and_writes_only_changes(stored, monkeypatch):
     stored.snapshots.save(stored.id)
     assert in_files(stored) is not None
     assert len(read) == 1
+
+
+def test_other_process_maps_existing_segments(stored, monkeypatch):
+    other = fresh(stored)
+    stored.snapshots.save(stored.id)
+    other.snapshots.renew(stored.id)
+    put(stored, "new", "dd")
+    stored.snapshots.save(stored.id)
+    monkeypatch.setattr(making, "make", None)
+    snapshot = other.snapshots.renew(stored.id)
+    assert all(segment.file for segment in snapshot.segments)
+    assert len(snapshot.segments) == 2
 
 
 def test_full_disk_only_costs_speed(stored, monkeypatch):
@@ -328,9 +353,31 @@ def test_restored_catalog_reuses_no_foreign_segment(stored):
     check(stored)
 
 
-def test_segments_follow_only_their_own_version_and_embedder(stored):
-    snapshot, (row, _) = stored.snapshots.renew(stored.id), catalog(stored)
+def test_segments_follow_only_their_own_catalog(stored):
+    remove(stored, 0)
+    row, rows = catalog(stored)
     with stored.database.read() as transaction:
-        assert making.follows(transaction, replace(row, version=row.version + 1), snapshot)
-        for other in ({"version": row.version - 1}, {"embedder": "another"}):
-            assert not making.follows(transaction, replace(row, **other), snapshot)
+        # the last segment is small, so that only its chunks show the history
+        parts = [
+            Segment(make(transaction, row, after=after, until=until))
+            for after, until in ((0, rows[-3]["seq"]), (rows[-3]["seq"], rows[-1]["seq"]))
+        ]
+        last = outbox.last_removed(transaction, stored.id)
+        snapshot = join_segments(SnapshotState.of(row, last), parts, DocumentNumbers())
+        assert [len(segment) for segment in snapshot.segments] == [len(rows) - 2, 2]
+
+        def follows(row=row, **different):
+            return making.follows(transaction, row, replace(snapshot, **different))
+
+        assert last > 0
+        assert follows()
+        assert follows(segments=())
+        assert follows(replace(row, version=row.version + 1))
+        assert not follows(replace(row, version=row.version - 1))
+        assert not follows(replace(row, embedder="another"))
+        assert outbox.removed_since(transaction, stored.id, last) == ([], last)
+        assert outbox.removed_since(transaction, stored.id, last + 1) is None
+    with stored.database.write() as transaction:
+        which = chunks.c.seq == rows[-1]["seq"]
+        transaction.execute(chunks.update().where(which).values(id="restored"))
+        assert not making.follows(transaction, row, snapshot)

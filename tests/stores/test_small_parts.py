@@ -160,3 +160,24 @@ def test_failed_copy_leaves_nothing(folder, tmp_path, monkeypatch):
     assert tree(copy) == []
     copy_folder(folder, copy)
     assert psutil.Process().num_fds() == opened
+
+
+@pytest.mark.parametrize("name", ["a.md", "deep/b.md", "deep/link", "deep/empty"])
+@pytest.mark.parametrize("other", ["file", "link", "folder"])
+def test_existing_other_file_is_kept_and_named(folder, tmp_path, name, other):
+    copy = tmp_path / "there"
+    target = copy / name
+    target.parent.mkdir(parents=True)
+    if other == "file":
+        target.write_text("X")
+    elif other == "link":
+        target.symlink_to("elsewhere")
+    else:
+        target.mkdir()
+    if (name, other) == ("deep/empty", "folder"):
+        copy_folder(folder, copy)
+        return
+    with pytest.raises(WorkspaceError, match=name):
+        copy_folder(folder, copy)
+    assert target.is_dir() if other == "folder" else not target.is_dir()
+    assert not list(copy.rglob("*.part"))

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import sqlalchemy as sa
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kbkit.errors import NotFoundError
@@ -211,6 +212,30 @@ steps = st.lists(
 )
 
 
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@given(steps)
+def test_snapshot_equals_the_catalog_after_any_changes(database, tmp_path, steps):
+    stored = opened(database, tmp_path)
+    for step, number, given_texts in steps:
+        if step == "put":
+            put(stored, number, *given_texts)
+        elif step == "retitle":
+            put(stored, number, *given_texts, title=f"dd {number}", headings=(str(number), "c"))
+        elif step == "remove":
+            remove(stored, number)
+        elif step == "renew":
+            check(stored)
+        elif step == "save":
+            stored.snapshots.save(stored.id)
+        else:
+            stored = fresh(stored)
+    check(stored)
+    stored.snapshots.save(stored.id)
+    snapshot = in_files(stored)
+    contents = contents_of(merge_segments(snapshot.segments)) if snapshot.segments else []
+    assert contents == catalog(stored)[1]
+
+
 def test_transaction_gets_the_snapshot_of_its_state(stored):
     put(stored, "tea", "a", "b")
     put(stored, "milk", "c")
@@ -234,6 +259,15 @@ def test_snapshot_is_bound_to_version_and_embedder(stored):
         connection.execute(knowledge_base_table.update().values(embedder="other"))
         connection.execute(vectors.update().values(vector=pack(np.ones((1, 2)))[0]))
     assert (check(stored).vectors == 1).all()
+
+
+def test_snapshots_show_writes_of_both_processes(stored):
+    other = fresh(stored)
+    for turn in range(4):
+        put(stored if turn % 2 else other, turn, "a", "b")
+        (stored if turn % 3 else other).snapshots.save(stored.id)
+        check(stored)
+        check(other)
 
 
 DAMAGES = {
@@ -485,3 +519,10 @@ def test_odd_knowledge_bases(stored):
         check(stored)
         remove(stored, name)
     assert len(stored.snapshots.renew(stored.id)) == 0
+
+
+def test_rows_of_skips_unknown_ids(stored):
+    put(stored, "tea", "a", "b")
+    snapshot = check(stored)
+    assert snapshot.rows_of([snapshot.ids[1], "gone", snapshot.ids[0]]).tolist() == [1, 0]
+    assert snapshot.rows_of([]).tolist() == []

@@ -132,23 +132,35 @@ def lose_the_collection(folder):
         client.delete_collection(listed.name)
 
 
+def lose_the_folder(folder):
+    shutil.rmtree(folder / "chroma")
+
+
 def lose_the_files(folder):
     for path in (folder / "chroma").rglob("*"):
         if path.is_file():
             path.unlink()
 
 
-DAMAGES = {
-    "a vector lost": lose_a_vector,
-    "the collection lost": lose_the_collection,
-    "the files lost": lose_the_files,
-    "the folder lost": lambda folder: shutil.rmtree(folder / "chroma"),
-    "no database": lambda folder: (folder / "chroma/chroma.sqlite3").write_bytes(b"odd " * 999),
-    "an empty database": lambda folder: (folder / "chroma/chroma.sqlite3").write_bytes(b""),
-}
+def damage_the_database(folder):
+    (folder / "chroma" / "chroma.sqlite3").write_bytes(b"not a database " * 500)
 
 
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def empty_the_database(folder):
+    (folder / "chroma" / "chroma.sqlite3").write_bytes(b"")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lose_a_vector,
+        lose_the_collection,
+        lose_the_folder,
+        lose_the_files,
+        damage_the_database,
+        empty_the_database,
+    ],
+)
 def test_damaged_collection_is_rebuilt_from_the_catalog(folder, damage):
     damage(folder)
     with kbkit.open(folder) as workspace:
