@@ -34,6 +34,12 @@ def test_alpha_of_full_and_no_agreement_and_of_too_few_ratings(units, alpha):
     assert ordinal_alpha(units) == pytest.approx(alpha, nan_ok=True)
 
 
+def test_near_scores_agree_more_than_distant_ones():
+    near = [[1, 2], [4, 5], [3, 3], [2, 2], [5, 5]]
+    far = [[1, 5], [4, 1], [3, 3], [2, 2], [5, 5]]
+    assert ordinal_alpha(near) > ordinal_alpha(far)
+
+
 def test_agreement_of_several_raters(kb, chunk):
     bread, milk, coffee = chunk("Bread"), chunk("kept cold"), chunk("ground")
     for rater, scores in {"ann": (5, 2, 1), "bob": (4, 2, 4), "query": (5, 2, 1)}.items():

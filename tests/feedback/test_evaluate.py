@@ -14,6 +14,7 @@ from kbkit.feedback.evaluation_report import Evaluation
 from kbkit.feedback.evaluation_set import EvaluationQuery
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.statistics import measure
+from kbkit.models import from_dict
 from kbkit.recipes import Question, RetrievalSpec
 
 SITE = "http://x.org/docs/"
@@ -70,6 +71,35 @@ def test_ndcg_can_be_1_with_more_than_ten_relevant_pages():
     figures = scored(pages, *pages)
     assert figures.ndcg == pytest.approx(1)
     assert figures.recall == pytest.approx(10 / 12)
+
+
+@pytest.mark.parametrize(
+    ("uri", "suffix", "same"),
+    [
+        ("http://x/a/b.html", "a/b.html", True),
+        ("http://x/a/b.html", "/a/b.html", True),
+        ("http://x/a/b.html", "b.html", True),
+        ("http://x/a/b.html", "http://x/a/b.html", True),
+        ("http://x/a/b.html#part", "a/b.html", True),
+        ("http://x/a/b.html", "a/b.html#part", True),
+        ("http://x/ca/b.html", "a/b.html", False),
+        ("http://x/a/b.htm", "a/b.html", False),
+        ("http://x/a/b.html/c", "a/b.html", False),
+        ("http://x/a/", "a/", True),
+        ("http://x/ba/", "a/", False),
+        ("python:pandas.DataFrame", "python:pandas.DataFrame", True),
+        ("python:pandas.DataFrame", "pandas.DataFrame", True),
+        ("python:pandas.DataFrame", "DataFrame", False),
+        ("python:pandas.DataFrame.agg", "pandas.DataFrame", False),
+        ("doc:notes/tea.md", "tea.md", True),
+        ("a/api.yaml#/paths/~1tea/get", "api.yaml#/paths/~1tea/get", True),
+        ("a/api.yaml#/paths/~1tea/get", "api.yaml#/paths/~1tea/post", False),
+        ("a/api.yaml#/paths/~1tea/get", "api.yaml", True),
+    ],
+)
+def test_page_is_named_by_the_end_of_its_uri(uri, suffix, same):
+    ranking = to_ranking(EvaluationQuery("q", {suffix: 2}), [uri], "page")
+    assert ranking.found == [suffix if same else None]
 
 
 def test_relevant_page_counts_once_if_two_uris_end_with_it():
@@ -133,6 +163,17 @@ def test_queries_without_relevant_chunks_are_left_out(kb, chunk):
     assert result.left_out == ("wine", "gone")
 
 
+def test_two_modes_are_compared_query_by_query(shared):
+    result = shared.feedback.evaluate(QUESTIONS, mode="lexical", against="dense")
+    assert (result.label, result.against.label) == ("lexical", "dense")
+    difference = result.differences()["ndcg@10"]
+    assert difference.mean == pytest.approx(result.ndcg - result.against.ndcg)
+    row = result.summary().loc["ndcg@10"]
+    assert row["difference"] == difference.mean
+    assert row["against"] == result.against.ndcg
+    assert list(result.to_frame()["against_ndcg@10"]) == [a.ndcg for a in result.against.results]
+
+
 def test_evaluation_against_settings_and_another_evaluation(shared, tmp_path):
     result = shared.feedback.evaluate(QUESTIONS, against=RetrievalSpec(dense_weight=1.0))
     assert result.against.label == "hybrid, other settings"
@@ -155,6 +196,20 @@ def test_report_of_few_queries_has_no_nan(shared):
         assert values["intervals"]["ndcg@10"][0] <= values["ndcg@10"]
         assert values["differences"]["ndcg@10"]["p_value"] == 1
         assert "ndcg@10" in result._repr_html_()
+
+
+def test_evaluation_is_restored_from_json(shared):
+    questions = [*QUESTIONS, Question(question="no page", relevant=("nowhere.html",))]
+    for against in (None, "lexical"):
+        result = shared.feedback.evaluate(questions, against=against, k=7)
+        values = json.loads(json.dumps(result.to_dict()))
+        again = from_dict(Evaluation, values)
+        assert again.results == result.results
+        assert again.missing == result.missing
+        assert again.to_dict() == values
+        assert (again.against is None) is (against is None)
+    assert again.against.results == result.against.results
+    assert "hybrid by page" in repr(again)
 
 
 def test_evaluation_without_results_has_figures_of_0():

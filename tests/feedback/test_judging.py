@@ -149,6 +149,21 @@ def test_invalid_options_of_judging_are_errors(shared, arguments):
         shared.feedback.judging(QUERIES, **arguments)
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *({"limit": limit} for limit in (1, 100)),
+        *({"unshown": unshown} for unshown in (0, 100)),
+        *({"seed": seed} for seed in (0, 2**63 - 1)),
+    ],
+    ids=str,
+)
+def test_options_at_their_bounds_are_accepted(shared, arguments):
+    judging = shared.feedback.judging(["bread"], **arguments)
+    assert len(judging.pool(0)) > 0
+    assert len(shared.feedback.pool("bread", **arguments)) > 0
+
+
 def test_unknown_chunk_cannot_be_judged(kb):
     judging = kb.feedback.judging(QUERIES)
     with pytest.raises(NotFoundError):

@@ -1,6 +1,8 @@
 """Questions learned from ratings help similar questions, and change no others."""
 
 import re
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -135,6 +137,15 @@ def test_search_over_several_knowledge_bases_uses_learned_questions(kb, tea):
         other.add("Ovens", "# Ovens\n\nWhat comes out of the oven is hot.\n")
         best = workspace.search(ASKED, kbs=["other", "kitchen"])[0]
         assert (best.chunk.id, best.parts.learned > 0) == (tea, True)
+
+
+@pytest.mark.slow
+def test_rating_of_another_process_is_learned_at_once(kb, tea):
+    kb.search(ALIKE)
+    script = "kbkit.open(sys.argv[1])['kitchen'].rate(sys.argv[2], 5, query=sys.argv[3])"
+    command = [sys.executable, "-c", f"import sys, kbkit; {script}", str(kb.path), tea, ASKED]
+    subprocess.run(command, check=True)
+    assert kb.search(ALIKE)[0].chunk.id == tea
 
 
 def test_question_of_a_deleted_chunk_returns_with_it(kb, tea):

@@ -30,6 +30,18 @@ def test_pool_has_hits_of_all_modes_and_unshown_chunks(garden):
     assert len(set(ids(pool))) == len(pool)
 
 
+@pytest.mark.slow
+def test_order_of_a_pool_is_reproducible_and_neutral(garden):
+    first = garden.feedback.pool("water the roses")
+    assert ids(first) == ids(garden.feedback.pool("water the roses"))
+    assert ids(first) != ids(garden.feedback.pool("water the roses", seed=1))
+    best = {mode: garden.search("water the roses", limit=1, mode=mode)[0].chunk.id for mode in Mode}
+    starts = {ids(garden.feedback.pool("water the roses", seed=seed))[0] for seed in range(8)}
+    assert not starts <= set(best.values())
+    columns = set(first.to_frame().columns)
+    assert columns == {"chunk_id", "title", "heading_path", "text", "url", "score", "raters"}
+
+
 def test_ratings_for_the_query_are_marked(kb, chunk):
     target = chunk("Bread")
     kb.rate(target, 2, query="bread", rater="ann")
@@ -93,3 +105,15 @@ def test_pool_of_few_or_no_chunks(kb):
 def test_invalid_options_of_a_pool_are_errors(shared, arguments):
     with pytest.raises(ConfigError):
         shared.feedback.pool(**{"query": "bread", **arguments})
+
+
+@pytest.mark.slow
+def test_ratings_do_not_bring_chunks_into_a_pool(garden):
+    query = "water the roses"
+    before = ids(garden.feedback.pool(query, limit=1, unshown=0))
+    shown = [hit.chunk.id for hit in garden.search(query, limit=10)]
+    liked = next(known for known in shown if known not in before)
+    for rater in ("ann", "bob", "cid"):
+        garden.rate(liked, 5, query=query, rater=rater)
+    assert garden.search(query, limit=1)[0].chunk.id == liked
+    assert ids(garden.feedback.pool(query, limit=1, unshown=0)) == before

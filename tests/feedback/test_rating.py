@@ -22,6 +22,17 @@ def test_average_and_count_follow_the_ratings(kb, chunk):
     assert kb.ratings.total(target).average == 1
 
 
+def test_documents_are_rated(kb):
+    document = kb.documents["http://x.org/tea.html"].id
+    kb.rate(document, 4)
+    assert kb.ratings.total(document).average == 4
+    assert kb.ratings.to_frame()["target_type"].tolist() == ["document"]
+
+
+def test_frame_without_ratings_has_its_columns(kb):
+    assert {"score", "query", "average", "raters"} <= set(kb.ratings.to_frame().columns)
+
+
 @pytest.mark.parametrize("score", [0, 6, 2.5, "5", None, True, float("nan")])
 def test_score_must_be_a_whole_number_from_1_to_5(kb, chunk, score):
     with pytest.raises(ConfigError, match="from 1 to 5"):

@@ -34,11 +34,25 @@ def test_p_value_is_the_share_of_signs_with_as_large_a_mean():
     assert difference(SOME + 0.1, SOME).p_value == pytest.approx(2 / 2**8)
 
 
+def test_difference_has_its_sign_and_interval():
+    gain = difference(SOME, SOME - 0.2)
+    assert gain.mean == pytest.approx(0.2)
+    assert gain.low == pytest.approx(0.2)
+    assert difference(SOME - 0.2, SOME).mean == pytest.approx(-0.2)
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("count", [0, 1, 2, 14, 100])
 def test_equal_figures_do_not_differ(count):
     equal = difference(np.full(count, 0.3), np.full(count, 0.3))
     assert (equal.mean, equal.p_value) == (0, 1)
+
+
+def test_noise_is_rarely_significant():
+    generator = np.random.default_rng(1)
+    p_values = [difference(generator.random(30), generator.random(30)).p_value for _ in range(40)]
+    assert sum(p < 0.05 for p in p_values) <= 6
+    assert min(p_values) > 0
 
 
 def test_difference_of_one_query_is_not_significant():

@@ -19,8 +19,9 @@ from kbkit.feedback.evaluation_set import evaluation_set
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.statistics import Difference
 from kbkit.feedback.tune import RANGES, Trials, _points, _with_all_retrievers
+from kbkit.feedback.tune_report import TuneReport
 from kbkit.knowledge_base import handle_of
-from kbkit.models import SourceDocument
+from kbkit.models import SourceDocument, from_dict
 from kbkit.recipes import KnowledgeBaseSpec, Question, RetrievalSpec, load_recipe
 
 TOPICS = ("garden", "kitchen", "weather", "travel", "music", "money")
@@ -88,6 +89,18 @@ def test_bad_settings_lose_to_proposed_ones_on_held_out_queries(base, report):
     assert sum(fold.queries for fold in report.folds if fold.repeat == 1) == report.queries == 30
 
 
+@pytest.mark.slow
+def test_settings_tuned_on_half_are_no_worse_on_the_other_half(base, judged):
+    for seed in range(3):
+        queries = list(judged.grades)
+        random.Random(seed).shuffle(queries)
+        half = {query: judged.grades[query] for query in queries[:15]}
+        other = Judgements.of({query: judged.grades[query] for query in queries[15:]})
+        settings = base.feedback.tune(Judgements.of(half), seed=seed).settings
+        tuned = base.feedback.evaluate(other, retrieval=settings)
+        assert tuned.ndcg >= base.feedback.evaluate(other).ndcg
+
+
 def test_good_settings_are_kept(base, judged, report):
     with kbkit.open(base._stores.folder) as workspace:
         kb = workspace["topics"]
@@ -98,6 +111,17 @@ def test_good_settings_are_kept(base, judged, report):
     assert not again.kept
     assert again.settings == report.proposed
     assert "the present settings stay" in again.reason
+
+
+def test_winning_settings_are_stored_on_request(base, judged):
+    with kbkit.open(base._stores.folder) as workspace:
+        kb = workspace["topics"]
+        report = kb.feedback.tune(judged, keep=True)
+        assert report.kept
+        assert kb.spec.retrieval == report.proposed
+        before = base.feedback.evaluate(judged, retrieval=BAD)
+        assert kb.feedback.evaluate(judged).ndcg > before.ndcg
+        kb.configure(kb.spec.model_copy(update={"retrieval": BAD}))
 
 
 @pytest.mark.slow
@@ -204,6 +228,31 @@ def test_weight_of_learned_questions_is_tuned_if_there_are_some(base, judged):
         assert "rating_weight" not in report.weights, "judgements leave ratings aside"
     finally:
         base.ratings.delete(rating.id)
+
+
+def test_choice_is_the_mean_of_the_best_sixteen():
+    points = np.arange(40.0)[:, None] / 100
+    trials = Trials(BAD, ("title_weight",), None, points)
+    assert (
+        trials.best_settings(np.repeat(points, 3, axis=1)).title_weight == 0.32
+    )  # of 0.24 to 0.39
+
+
+def test_report_has_25_folds_and_is_restored_from_json(report):
+    assert len(report.folds) == 25
+    folds = {(fold.repeat, fold.fold) for fold in report.folds}
+    assert folds == set(itertools.product(range(1, 6), range(1, 6)))
+    assert report.tried == 256
+    values = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+    assert values["wins"]
+    assert from_dict(TuneReport, values) == report
+    frame = report.to_frame()
+    assert len(frame) == 25
+    assert frame.index.names == ["repeat", "fold"]
+    assert frame.loc[(2, 3), "queries"] == report.folds[7].queries
+    assert "the proposed settings win" in report.reason
+    assert report.reason in repr(report)
+    assert report.reason in report._repr_html_()
 
 
 def test_settings_win_by_a_significant_gain_only(report):
