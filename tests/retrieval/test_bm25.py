@@ -82,6 +82,13 @@ def test_words_count_in_full_from_half_of_the_maximum():
     assert figures.full(["rare", "missing", "rare"]) == pytest.approx(maximum / 2)
 
 
+def test_idf_is_positive_and_larger_for_rarer_terms():
+    figures = CorpusStatistics(1000, 10.0, {"rare": 2, "common": 900, "the": 1000})
+    assert figures.idf("rare") > figures.idf("common") > figures.idf("the") > 0
+    # statistics may be older than the frequencies
+    assert CorpusStatistics(10, 5.0, {"the": 12}).idf("the") >= 0
+
+
 @pytest.mark.parametrize(
     ("query", "candidates"),
     [([], ["tea"]), (["tea"], []), (["coffee"], ["tea", "water"]), (["tea"], ["", ""])],

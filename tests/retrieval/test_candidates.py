@@ -3,6 +3,7 @@
 import random
 import threading
 from dataclasses import replace
+from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,13 +13,13 @@ from sqlalchemy import select
 import kbkit
 from kbkit.errors import WorkspaceError
 from kbkit.knowledge_base import handle_of
-from kbkit.models import Mode, SourceDocument
+from kbkit.models import Filters, Mode, SourceDocument
 from kbkit.recipes import RetrievalSpec
-from kbkit.retrieval.candidates import EncodedQuery, top_indices
+from kbkit.retrieval.candidates import EncodedQuery, filter_mask, top_indices
 from kbkit.retrieval.corpora import SnapshotCorpus, find_candidates
 from kbkit.retrieval.encoder_fitting import LearnedQuestions
 from kbkit.retrieval.query import Query, encode_for_summaries
-from kbkit.stores.catalog import knowledge_bases, outbox
+from kbkit.stores.catalog import knowledge_bases, outbox, ratings
 from kbkit.stores.catalog.ratings import QuestionVectors
 from kbkit.stores.catalog.schema import chunks
 from kbkit.stores.snapshots.making import make
@@ -135,6 +136,29 @@ def test_long_scans_run_in_another_thread(view, limit, monkeypatch):
         by_scan_of(view, encoded)
 
 
+@pytest.mark.parametrize("query", QUERIES)
+def test_few_candidates_are_the_best_of_each_retriever(view, query, monkeypatch):
+    best_rows = "kbkit.retrieval.document_scores.DocumentScores.best_rows"
+    monkeypatch.setattr(best_rows, lambda *_, **__: np.zeros(0, np.int64))
+    encoded = encode(view, query, size=5, limit=30)
+    whole = by_scan_of(view, encode(view, query, limit=10**6))
+    cosines = view.snapshot.vectors @ encoded.vector
+    nearest = view.snapshot.seqs[np.argsort(-cosines, kind="stable")[:5]].tolist()
+    for candidates in (by_snapshot_of(view, encoded), by_scan_of(view, encoded)):
+        ranked, rest = (
+            candidates.seqs[: candidates.ranked].tolist(),
+            candidates.seqs[candidates.ranked :].tolist(),
+        )
+        assert set(nearest) <= set(ranked)
+        assert len(ranked) <= 10
+        assert not set(ranked) & set(rest)
+        assert len(set(rest)) == len(rest) >= 20
+        assert set(ranked + rest) <= set(whole.seqs.tolist())
+    for mode in (Mode.DENSE, Mode.LEXICAL):
+        one = by_snapshot_of(view, encode(view, query, mode, 5, 1))
+        assert one.ranked == len(one.seqs) <= 5
+
+
 def test_learned_chunks_that_exist_and_pass_become_candidates(view):
     rated = [5, 2]
     seqs = [0, *view.searched.seqs[rated].tolist()]  # the first is deleted
@@ -240,6 +264,27 @@ def test_longer_list_begins_like_a_shorter_one(kb, mode, settings):
         for limit in (1, 10, 60, 150, 10**30):
             hits = kb.search(query, limit=limit, mode=mode, retrieval=settings)
             assert hits.hits == whole.hits[:limit]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_filtered_candidates_are_all_candidates_that_pass(kb, view, query):
+    uris = {"doc:1", *(f"doc:{n}" for n in range(10, 20))}
+    filters = Filters.of({"source": "doc:1", "before": datetime.now(UTC)})
+    whole = by_scan_of(view, encode(view, query, limit=10**6))
+    totals = ratings.totals(view.connection, kb.id)
+    mask = filter_mask(view.connection, view.row, view.searched, filters, totals)
+    encoded = encode(view, query, limit=10**6)
+    candidates = by_snapshot_of(view, encoded, mask)
+    passing = {d.id for d in kb.documents if d.uri in uris}
+    expected = [
+        seq
+        for seq, document in zip(whole.seqs.tolist(), whole.document_ids, strict=True)
+        if document in passing
+    ]
+    assert candidates.seqs.tolist() == expected
+    assert (
+        candidates.words.statistics == whole.words.statistics
+    )  # of all chunks, so that scores compare
 
 
 def test_top_indices_are_those_of_a_sort():

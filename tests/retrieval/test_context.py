@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kbkit
-from kbkit.embedding.static import count_tokens
+from kbkit.embedding.static import StaticEmbedder, count_tokens
 from kbkit.errors import ConfigError, NotFoundError, SourceError
 from kbkit.models import Chunk, Citation, Context, DocumentState, DocumentType, Hit, ScoreParts
 from kbkit.models import schema as schema_of
 from kbkit.retrieval.context import MIN_TOKENS, ContextFact, Findings, build, cut
-from kbkit.retrieval.delimiting import excerpts
+from kbkit.retrieval.delimiting import citation_of, count_line_tokens, excerpts, source_of
 from kbkit.runtime.config import Settings
 
 TEXT = "kettle steam leaf water cup pour wait lid spout handle brew stir sip tray"
@@ -111,12 +111,23 @@ def test_context_stays_within_its_tokens(passages, tokens, notes, limit, names):
         assert set(quotes(context)) - {"note"} == {str(p.number) for p in context.pieces}
 
 
+@settings(max_examples=200, deadline=None)
+@given(st.text(st.characters(codec="utf-8"), max_size=2000))
+def test_token_count_is_that_of_the_embedder(text):
+    assert count_tokens(text) == len(StaticEmbedder()._tokens.of(text))
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.text(st.characters(codec="utf-8"), max_size=2000), st.integers(20, 200))
 def test_cut_text_fits_and_is_a_prefix(text, tokens):
     short = cut(text, tokens)
     assert count_tokens(short) <= tokens + 1  # the first word has a token of its own
     assert short == text or text.startswith(short.removesuffix(" [...]"))
+
+
+def test_short_title_has_exactly_its_bound_of_tokens():
+    citation = citation_of(make_hit("Tea.", title="!" * 40), datetime.now(UTC))
+    assert count_line_tokens(source_of(citation, short=True)["title"]) == 12
 
 
 def test_pieces_state_source_and_age():

@@ -208,6 +208,43 @@ def test_filtered_out_chunks_take_no_candidate_places(workspace):
         assert all("api" in hit.tags for hit in hits)
 
 
+def test_filters_follow_changed_tags_ratings_and_documents(tmp_path):
+    with kbkit.open(tmp_path) as workspace:
+        kb = workspace.create("drinks")
+
+        def titles(**conditions):
+            return sorted(hit.title for hit in kb.search("tea", filters=conditions))
+
+        assert titles(tags="new") == []
+        kb.add("green", "Green tea.", tags=["old"])
+        kb.add("black", "Black tea.", tags=["new"])
+        assert (titles(tags="old"), titles(tags="new")) == (["green"], ["black"])
+        kb.documents.update("text:green", tags=["new"])
+        assert (titles(tags="old"), titles(tags="new")) == ([], ["black", "green"])
+        kb.rate(kb.search("green")[0].chunk.id, 5)
+        assert titles(min_rating=4) == ["green"]
+        kb.documents.delete("text:green")
+        assert titles(tags="new") == ["black"]
+        assert titles(min_rating=4) == []
+
+
+@pytest.mark.parametrize("conditions", [{"heading": "b"}, {"page": 2}])
+def test_chunks_of_one_document_are_filtered_apart(workspace, conditions):
+    kb = workspace["one"]
+    let_through = passing(kb, conditions)
+    owners = {chunk.document_id for chunk in kb.chunks if chunk.id in let_through}
+    others = [c for c in kb.chunks if c.document_id in owners and c.id not in let_through]
+    assert let_through
+    assert others, "of the same documents"
+    for hits in (
+        kb.search("tea", limit=10**6, filters=conditions),
+        workspace.search("tea", kbs=["one"], limit=10**6, filters=conditions),
+    ):
+        assert {hit.chunk.id for hit in hits} == let_through
+    nodes = kb.as_retriever(limit=100, filters=conditions).retrieve("tea")
+    assert {node.node.node_id for node in nodes} == let_through
+
+
 def test_version_filter_and_its_error_for_an_unknown_version(tmp_path):
     with kbkit.open(tmp_path) as workspace:
         kb, other = workspace.create("guide"), workspace.create("other")
@@ -259,9 +296,6 @@ def test_masks_are_cached_and_follow_changes(tmp_path, monkeypatch):
         assert titles(rated) == set()
         kb.add("three", "Green tea three.", source="https://tea.example/a/three")
         assert titles(by_path) == {"one", "three"}
-        assert titles({"tags": "new"}) == set()
-        kb.documents.update(one, tags=["new"])
-        assert titles({"tags": "new"}) == {"one"}
         kb.documents.delete(one)
         assert titles(by_path) == {"three"}
 

@@ -119,6 +119,16 @@ def test_larger_feature_scores_no_less(rows, chosen, data):
     assert fuse(features(more), chosen).total[i] >= before - 1e-9
 
 
+def test_dense_weight_decides_between_the_retrievers():
+    rows = [
+        {"cosine": 0.9, "bm25": 1.0, **NOTHING, "documents": 0},
+        {"cosine": 0.1, "bm25": 9.0, **NOTHING, "documents": 1},
+    ]
+    for dense, best in ((1.0, 0), (0.0, 1)):
+        total = fuse(features(rows), replace(PLAIN, dense=dense)).total
+        assert total.argmax() == best
+
+
 @given(candidates, weights, st.data())
 def test_discounted_parts_add_up_exactly(rows, chosen, data):
     factors = data.draw(arrays.arrays(float, len(rows), elements=shares))
@@ -157,6 +167,11 @@ def test_rating_prior_is_the_distance_from_the_middle(scores):
     (prior,) = rating_prior([RatingTotal(len(scores), float(np.mean(scores)))])
     assert prior == pytest.approx((np.mean([*scores, 3, 3]) - 3) / 2)  # two more raters: 3 each
     assert -1 < prior < 1
+
+
+def test_unrated_chunks_have_no_prior():
+    totals = [RatingTotal(0, 0.0), RatingTotal(0, 5.0), RatingTotal(9, 3.0)]
+    assert rating_prior(totals).tolist() == [0, 0, 0]
 
 
 @given(
@@ -201,6 +216,15 @@ def test_near_duplicates_are_found_among_many():
     alike = near_duplicates(vectors, 0.97)
     assert alike.tolist() == naive_duplicates(vectors, 0.97)
     assert 100 < alike.sum() < 1200
+
+
+def test_fusion_of_no_candidates_is_empty():
+    none = fuse(features([]), PLAIN)
+    assert {len(values) for values in (*none.scores.values(), none.total)} == {0}
+    assert none.total.shape == none.multiply(none.total).total.shape == (0,)
+    assert near_duplicates(np.zeros((0, 3), np.float32), 0.9).shape == (0,)
+    nothing = np.zeros(0, np.int64)
+    assert discounts(none.total, nothing, nothing.astype(bool), 2).shape == (0,)
 
 
 def test_ratings_scale_scores():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from kbkit.retrieval.document_scores import best_keys
 from kbkit.retrieval.encoder_fitting import _ALIKE, LearnedQuestions
 from kbkit.stores.catalog.ratings import QuestionVectors
 
@@ -36,6 +37,11 @@ def test_scores_of_questions_by_common_words():
     assert questions().scores(()) == {}
 
 
+def test_questions_can_be_left_out():
+    assert 10 not in questions().scores(TEA, but="green tea steeps")
+    assert questions().scores(TEA, but="no such question") == questions().scores(TEA)
+
+
 def test_scores_of_questions_by_meaning():
     vector = np.array([0.8, 0.6], np.float32)  # cosines 0.8 and 0.96
     assert questions().scores((), vector) == {10: strength(0.8), 20: strength(0.96)}
@@ -46,3 +52,9 @@ def test_scores_of_questions_by_meaning():
     assert questions().scores((), np.ones(3, np.float32)) == {}, "of another model"
     assert questions({}).scores((), vector) == {}
     assert questions({}, {}).scores(TEA, vector) == {}
+
+
+def test_best_learned_chunks_are_few():
+    many = {seq: 0.5 + 0.5 * (seq == 99) for seq in range(1, 100)}
+    assert best_keys(many).tolist() == [99, *range(1, 30)]
+    assert best_keys({}).tolist() == []

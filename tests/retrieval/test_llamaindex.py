@@ -16,7 +16,7 @@ from llama_index.core.response_synthesizers import ResponseMode, get_response_sy
 from llama_index.core.schema import MetadataMode, NodeRelationship
 
 import kbkit
-from kbkit.errors import ConfigError
+from kbkit.errors import ConfigError, NotFoundError
 from kbkit.models import Hits
 from kbkit.retrieval.delimiting import quote_hits
 from kbkit.retrieval.llamaindex import KbkitRetriever
@@ -75,6 +75,15 @@ def test_retriever_takes_limit_mode_and_filters(workspace):
         for searched in (kb, workspace):
             with pytest.raises(ConfigError):
                 searched.as_retriever(**wrong)
+
+
+def test_several_knowledge_bases_are_one_retriever(workspace):
+    nodes = workspace.as_retriever().retrieve("green tea")
+    assert {node.metadata["kb"] for node in nodes} >= {"hot-drinks", "tools"}
+    (only,) = workspace.as_retriever(kbs=["tools"]).retrieve("green tea")
+    assert only.metadata["kb"] == "tools"
+    with pytest.raises(NotFoundError, match="none"):
+        workspace.as_retriever(kbs=["none"])
 
 
 def test_retriever_does_not_block_the_event_loop():

@@ -88,6 +88,26 @@ def test_question_finds_prose_among_odd_documents(odd):
     assert hits[0].parts.page > 0
 
 
+def test_title_of_3000_characters_takes_its_share_of_a_summary(odd):
+    workspace, texts = odd
+    (title,) = (d.title for d in workspace["odd"].documents if len(d.title) > 3_000)
+    summary = summary_text(title, texts["prose"][1], texts["prose"][1])
+    assert len(summary) <= LENGTH
+    assert texts["prose"][1][:20] in summary
+    hit = workspace["odd"].search(texts["asked"])[0]
+    assert hit.snippet
+
+
+@pytest.mark.slow
+def test_50000_headings_give_as_many_chunks_and_a_short_summary():
+    content = "".join(f"## Part {n}\n\nText of part {n}.\n\n" for n in range(50_000))
+    spans = chunk(content, DocumentType.MANUAL, ChunkingSpec(strategy="headings"))
+    assert len(spans) == 50_000
+    assert sum(span.end - span.start for span in spans) <= len(content)
+    assert max(len(span.heading_path) for span in spans) == 1
+    assert len(summary_text("Parts", content, describe("Parts", content, {}))) <= LENGTH
+
+
 def test_nested_headings_give_short_paths_and_summary():
     content = "".join(f"{'#' * (n % 6 + 1)} Level {n}\n\n" for n in range(6_000))
     spans = chunk(content, DocumentType.MANUAL, ChunkingSpec(strategy="headings"))

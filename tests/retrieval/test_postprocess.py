@@ -95,6 +95,13 @@ def test_hits_that_a_postprocessor_drops_are_left_out(workspace):
     assert len(none) == 0
 
 
+def test_postprocessor_may_reorder_hits(workspace):
+    whole = search(workspace)
+    after = search(workspace, {"path": CORE + "LongContextReorder"})
+    assert sorted(titles(after)) == sorted(titles(whole))
+    assert titles(after) != titles(whole)
+
+
 def test_postprocessor_sees_more_hits_than_the_limit(workspace):
     CALLS.clear()
     hits = search(workspace, {"path": HERE + "Shortest"}, limit=1)

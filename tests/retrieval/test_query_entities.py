@@ -1,6 +1,7 @@
 """Entities that a query names, and their relations."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -57,6 +58,21 @@ def named(query, frequency=lambda word: 10):
 )
 def test_entities_in_a_query(query, entities):
     assert named(query) == entities
+
+
+def test_share_of_a_plain_word_is_that_of_chunks_with_the_entity():
+    assert named("a pool", lambda word: 4) == [("pool", 1, 0.75)]
+    assert named("a pool", lambda word: 1) == [("pool", 1, 1.0)]
+    assert named("a pool", lambda word: 0) == [("pool", 1, 1.0)]
+    assert named("a drain_all", lambda word: 1) == [("drain_all", 1, 1.0)]
+
+
+def test_entity_named_twice_counts_by_its_longest_name():
+    graph = table()
+    opener = graph.entities[entity_id("pool opener")]
+    graph = replace(graph, entities={opener.id: opener, entity_id("opener"): opener})
+    (entity,) = entities_in("`opener` is the pool opener", graph, lambda word: 1)
+    assert (entity.entity, entity.words) == (opener, 2)
 
 
 def test_strongest_relations_of_named_entities_count_half_in_all():

@@ -4,6 +4,7 @@ import html
 from datetime import UTC, datetime
 from typing import ClassVar
 
+import numpy as np
 import pytest
 from llama_index.core import Document
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -11,8 +12,8 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 import kbkit
 from kbkit.errors import ConfigError, EmbedderError, EmbedderUnreachableError
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
-from kbkit.retrieval.encoder_fitting import _read, is_due
-from kbkit.stores.catalog import knowledge_bases, ratings
+from kbkit.retrieval.encoder_fitting import _MADE_BY, _read, is_due, is_outdated
+from kbkit.stores.catalog import knowledge_bases, ratings, summaries
 from kbkit.testing import HashEmbedder
 
 SUBJECTS = ("tea", "milk", "bread", "kettle", "oven", "flour", "water", "sugar", "salt", "butter")
@@ -245,6 +246,31 @@ def test_encoder_of_an_earlier_kbkit_is_fitted_again(workspace):
     assert due(workspace, kb)
     assert "fit" in kb.ingest(pages("yeast")).seconds
     assert not due(workspace, kb)
+
+
+@pytest.mark.parametrize(
+    ("made_by", "embedder", "outdated"),
+    [
+        (_MADE_BY["summaries"], "summaries:x", False),
+        (_MADE_BY["summaries"], "summaries:y", True),
+        ("an older kbkit", "summaries:x", True),
+    ],
+)
+def test_summary_encoder_is_outdated_with_its_embedder_or_kbkit(
+    workspace, made_by, embedder, outdated
+):
+    kb = filled(workspace, "fitted")
+    with workspace._stores.database.write() as transaction:
+        summaries.search_with(transaction, kb.id, "summaries:x", "summaries:x")
+        row = knowledge_bases.get_by_id(transaction, kb.id)
+        assert is_outdated(transaction, row, "summaries")
+    options = {"embedder": embedder, "version": row.version, "target": "summaries"}
+    report = {"made_by": made_by, "last_seq": 10**9}
+    vectors = np.ones((1, 2), np.float32)
+    save_encoder(workspace, kb, ("tea",), vectors, report=report, **options)
+    with workspace._stores.database.read() as transaction:
+        assert is_outdated(transaction, row, "summaries") is outdated
+        assert not is_outdated(transaction, row, "chunks")
 
 
 @pytest.mark.parametrize(

@@ -223,7 +223,7 @@ def test_ranking_without_matches_is_empty():
 
 def test_word_rarity_is_that_of_all_pools_together():
     def of(chunks, frequency):
-        one = pool((0.5, float(chunks), "a"))
+        one = pool((0.5, 1.0, "a"))
         words = TermCounts([{"tea": 1}], [1], CorpusStatistics(chunks, 1.0, {"tea": frequency}))
         return replace(one, words=words)
 

@@ -1,5 +1,7 @@
 """Search over several knowledge bases and during changes."""
 
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -138,6 +140,14 @@ def test_further_hits_of_one_document_rank_lower(workspace):
     assert places[1] >= kb.spec.retrieval.per_document
 
 
+def test_snippets_and_scores_come_with_the_hits(workspace):
+    fill(workspace, "drinks", "green tea")
+    hit = workspace.search("green tea")[0]
+    assert hit.snippet == "All there is to know about green tea."
+    assert hit.score == hit.parts.total
+    assert hit.chunk.text.startswith("# green tea")
+
+
 def test_kbs_may_be_one_name(workspace):
     fill(workspace, "drinks", "green tea")
     fill(workspace, "tools", "tea kettle")
@@ -181,21 +191,51 @@ def test_headings_and_titles_count_where_weighted(workspace):
     assert hit.parts.title == hit.parts.heading == 0
 
 
-@pytest.mark.parametrize("titles", [(), ("green tea",)])
-def test_knowledge_base_without_chunks_gives_no_hits(workspace, titles):
-    empty = fill(workspace, "empty", *titles)
+def test_knowledge_base_without_chunks_gives_no_hits(workspace):
+    workspace.create("empty")
     fill(workspace, "drinks", "green tea")
-    for title in titles:
-        for _ in range(2):
-            assert len(empty.search("tea")) == 1
-            workspace._stores.warmer.close()
-        empty.documents.delete(f"text:{title}")
-    for filters in (None, {"tags": "x"}, {"min_rating": 1}):
+    empty = workspace["empty"]
+    for filters in (None, {"tags": "x"}):
         for _ in range(3):  # before and after warming
             for mode in Mode:
                 assert len(empty.search("tea", limit=5, mode=mode, filters=filters)) == 0
             workspace._stores.warmer.close()
     assert workspace.search("tea")[0].kb == "drinks"
+
+
+def test_knowledge_base_with_all_documents_deleted_gives_no_hits(workspace):
+    kb = fill(workspace, "drinks", "green tea")
+    for _ in range(2):
+        assert len(kb.search("tea")) == 1
+        workspace._stores.warmer.close()
+    kb.documents.delete("text:green tea")
+    for _ in range(3):
+        for mode in Mode:
+            assert len(kb.search("tea", mode=mode)) == 0
+            assert len(kb.search("tea", mode=mode, filters={"min_rating": 1})) == 0
+        workspace._stores.warmer.close()
+
+
+@pytest.mark.slow
+def test_search_sees_documents_of_another_process(workspace):
+    kb = fill(workspace, "drinks", "green tea", "milk")
+    code = (
+        "import sys, kbkit\n"
+        "kb = kbkit.open(sys.argv[1])['drinks']\n"
+        "kb.documents.delete('text:green tea')\n"
+        "kb.add('mate', 'Drunk from a gourd.')\n"
+        "kb._stores.snapshots.save(kb.id)\n"
+    )
+    for _ in range(3):
+        assert kb.search("green tea")[0].title == "green tea"
+        workspace._stores.warmer.close()
+    command = [sys.executable, "-c", code, str(workspace.path)]
+    subprocess.run(command, check=True, timeout=120)
+    for _ in range(3):
+        for mode in Mode:
+            assert kb.search("gourd", mode=mode)[0].title == "mate"
+            assert "green tea" not in {hit.title for hit in kb.search("green tea", mode=mode)}
+        workspace._stores.warmer.close()
 
 
 def test_failed_search_is_repeated_with_an_embedder_replaced_meanwhile(workspace):

@@ -3,6 +3,7 @@
 import pytest
 
 import kbkit
+from kbkit.errors import ConfigError, NotFoundError
 from kbkit.knowledge_base import handle_of
 
 
@@ -40,6 +41,32 @@ def test_similar_chunks_are_filtered(kb):
     seed = kb.search("watering roses")[0].chunk
     hits = kb.similar(seed.id, filters={"tags": "tulips"})
     assert {hit.title for hit in hits} == {"Tulips"}
+
+
+def test_unknown_chunk_and_limit_0_are_errors(kb, tmp_path):
+    with kbkit.open(tmp_path) as other:
+        other.create("elsewhere").add("Roses", "Roses need water.")
+        strange = next(iter(other["elsewhere"].chunks)).id
+    for chunk_id in ("nothing", strange):
+        with pytest.raises(NotFoundError, match="no chunk with id"):
+            kb.similar(chunk_id)
+        with pytest.raises(NotFoundError, match="no chunk with id"):
+            kb.context(chunk_id)
+    with pytest.raises(ConfigError, match="limit=0: give a whole number, 1 or more"):
+        kb.similar(next(iter(kb.chunks)).id, limit=0)
+
+
+def test_context_has_the_chunks_before_and_after(kb):
+    document = kb.documents["https://garden.example/flowers/roses.html"]
+    chunks = list(kb.chunks.of(document.id))
+    assert len(chunks) == 2
+    assert kb.context(chunks[0].id) == chunks
+    assert kb.context(chunks[1].id, before=0) == chunks[1:]
+    assert kb.context(chunks[1].id, before=9, after=0) == chunks
+    with pytest.raises(ConfigError, match="before=-1"):
+        kb.context(chunks[0].id, before=-1)
+    with pytest.raises(ConfigError, match=r"after='2'"):
+        kb.context(chunks[0].id, after="2")  # type: ignore[arg-type]
 
 
 def test_tags_and_folders_are_counted(kb):

@@ -3,6 +3,7 @@
 import threading
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from kbkit.embedding.onnx import MiniLmEmbedder
@@ -10,11 +11,12 @@ from kbkit.embedding.static import StaticEmbedder
 from kbkit.ingest.summaries import SummaryMaker
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Filters, Mode, SourceDocument
-from kbkit.recipes import FilesSource, RetrievalSpec
+from kbkit.recipes import FilesSource, KnowledgeBaseSpec, RetrievalSpec, StaticEmbedding
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import Retriever
 from kbkit.retrieval.searching import search
 from kbkit.stores.catalog import knowledge_bases, summaries
+from kbkit.stores.snapshots.segment_files import SegmentFiles
 from kbkit.testing import HashEmbedder
 
 PAGES = {
@@ -203,6 +205,36 @@ def test_query_is_embedded_again_for_summaries_replaced_meanwhile(kb, filters):
     assert embedders == ["onnx", "static"]
     assert hits[0].title == "rm"
     assert hits[0].parts.summary > 0
+
+
+def test_static_vectors_of_summaries_weigh_less(workspace):
+    spec = KnowledgeBaseSpec(summary_embedding=StaticEmbedding())
+    kb = ingest(workspace.create("man", spec=spec), PAGES)
+    best = kb.search("clock format")[0]
+    assert best.title == "date"
+    share = len(PAGES) / (len(PAGES) + 10)  # few documents
+    whole = 1 + 0.5 + share * (0.3 * 1.0 + 0.6 * 0.5)
+    columns = handle_of(kb).retriever.pool(Query.of("clock format")).columns
+    for name in ("summary", "page"):
+        reached = min(1, columns[name].max() / columns[f"{name}_full"].max())
+        assert getattr(best.parts, name) == pytest.approx(share * 0.3 / whole * reached)
+
+
+def test_snapshot_keeps_summaries(kb):
+    held = kb._stores.snapshots.renew(kb.id)
+    loaded = SegmentFiles(kb._stores.snapshots.folder).read(kb.id)
+    assert loaded.state.summary_embedder == held.state.summary_embedder
+    assert loaded.state.summary_embedder.startswith("onnx:minilm:")
+    (part,), (other,) = loaded.summaries, held.summaries
+    np.testing.assert_array_equal(part.vectors, other.vectors)
+    assert np.linalg.norm(part.vectors, axis=1) == pytest.approx(1, abs=2e-3)
+    with kb._stores.database.read() as transaction:
+        stored = summaries.vectors_of(transaction, handle_of(kb).row())
+    for document_id, vector in zip(stored.document_ids, stored.vectors, strict=True):
+        row = part.numbers.tolist().index(loaded.document_ids.index(document_id))
+        np.testing.assert_allclose(part.vectors[row], vector, atol=1e-6)
+    owned = np.bincount(loaded.owners, loaded.lengths)
+    assert loaded.document_lengths.tolist() == owned.tolist()
 
 
 def test_summaries_of_one_document_and_a_long_query(workspace):

@@ -1,12 +1,16 @@
 """The retriever of words against scores of all chunks."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from kbkit.retrieval import corpora as words
 from kbkit.retrieval.candidates import top_indices
 from kbkit.retrieval.corpora import ChunkWords
+from kbkit.retrieval.document_scores import DocumentScores, SummaryScores, _rows_of
 from kbkit.retrieval.fusion import CorpusStatistics, impacts, length_norms
+from kbkit.retrieval.query import QueryVector
 from kbkit.stores.snapshots.snapshot import ChunkTable, MappedTexts
 
 pytestmark = pytest.mark.local
@@ -84,9 +88,46 @@ def test_postings_of_frequent_terms_are_skipped_beside_rare_ones(monkeypatch):
     assert sum(scored) < len(postings["t1"][0]) / 4
 
 
+@pytest.mark.parametrize("together", [True, False])
+def test_words_of_documents_are_counted_in_any_order_of_chunks(together):
+    rng = np.random.default_rng(2)
+    chunks = table(rng, together=together)
+    postings = postings_of(rng, [0.01, 0.6])
+    scores = DocumentScores.of_words(chunks, postings)
+    for term, (rows, times) in postings.items():
+        expected = np.bincount(chunks.owners[rows], times, len(chunks.sizes))
+        documents, counts = scores.counts[term]
+        assert documents.tolist() == np.flatnonzero(expected).tolist()
+        assert counts.tolist() == expected[documents].tolist()
+    chosen = np.array([3, 77, 500])
+    rows = np.flatnonzero(np.isin(chunks.owners, chosen))
+    assert _rows_of(chunks, chosen).tolist() == rows.tolist()
+
+
 @pytest.mark.parametrize("number", [0, 1, 63, 64, 65, 400])
 def test_place_of_a_text_among_sorted_texts(number):
     texts = sorted(f"é{i * 7 % 400}" if i % 3 else f"w{i}\U0001f600" for i in range(number))
     packed = MappedTexts(np.frombuffer("".join(f"{text}\0" for text in texts).encode(), np.uint8))
     for text in [*texts, "", "a", "w", "é20", "\U0001f600"]:
         assert packed.place(text) == sum(known < text for known in texts)
+
+
+def test_usual_score_of_summaries_does_not_depend_on_order():
+    rng = np.random.default_rng(4)
+    vectors = rng.normal(0.1, 1, (5_000, 32)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    query = SimpleNamespace(summary_query=QueryVector(vectors[0]), summary_embedder="e", graph=None)
+
+    def usual(order):
+        chunks = SimpleNamespace(
+            is_small=True,
+            cache={},
+            summaries=(),
+            state=SimpleNamespace(summary_embedder="e"),
+            sizes=order,
+            summary_scores=lambda score: score(vectors[order]),
+        )
+        return SummaryScores.of(chunks, query, None).usual
+
+    orders = [rng.permutation(len(vectors)) for _ in range(8)]
+    assert len({usual(order) for order in orders}) == 1
