@@ -289,9 +289,9 @@ def both_readings(
 
     for page in expected:
         decided.clear()
-        with patch("kbkit.sources.html.extract.is_article", ask_all):
+        with patch("kbkit.sources.html.regions.is_article", ask_all):
             as_article = extract(html[page["file"]], page["url"]).content
-        with patch("kbkit.sources.html.extract.is_article", return_value=False):
+        with patch("kbkit.sources.html.regions.is_article", return_value=False):
             whole = extract(html[page["file"]], page["url"]).content
         texts.append((fold(whole), fold(as_article)))
         decisions.append(list(decided) or [False] * len(choices))

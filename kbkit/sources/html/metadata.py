@@ -96,9 +96,11 @@ def _opening_heading(region: Element, title: str) -> tuple[Element | None, str]:
 
     The heading may add a number and a few words, such as "Class".
     """
-    heading = next(region.iter(*HEADINGS), None)
+    headings = list(region.iter(*HEADINGS))
+    linked = list(takewhile(lambda head: head.getparent().tag == "a", headings))  # to other pages
+    heading = next(iter(headings[len(linked) :]), None)
     text = plain_text(heading).rstrip("¶# ") if heading is not None else ""
-    if not text or not plain_text(region).startswith(text):
+    if not text or not plain_text(region).startswith(" ".join([*map(plain_text, linked), text])):
         return None, title
     if _NUMBERED.fullmatch(f"{title} ") and text.startswith(f"{title.rpartition(' ')[2]} "):
         return heading, text[:MAX_LENGTH]  # the head has the number only

@@ -515,3 +515,13 @@ def test_only_heading_of_a_page_of_a_site_is_its_title_whatever_its_head_says() 
     )
     page = site(*(frame.format(name, TEXT * 3) for name in NAMES))[1]
     assert page.content.startswith("# Module Food.Cup\n\nCup: It")
+
+
+def test_title_below_a_heading_that_leads_to_another_page_is_written_once() -> None:
+    html = (
+        f"<title>Boil</title><body><div><a href='/'><h2>Kettle</h2></a>\n<h2>Boil</h2><p>{TEXT}</p>"
+        "</div></body>"
+    )
+    page = extract(html, URL, alone=False)
+    assert page.title == "Boil"
+    assert page.content.startswith("## [Kettle](https://docs.example/)\n\n## Boil\n\nIt takes")
