@@ -212,7 +212,7 @@ def _outermost(
         has_heading = next(child.iter(*HEADINGS), None) is not None
         if text and not has_heading and key_of(text) in common:
             shared_blocks.append(child)
-        elif _holds_blocks(child):
+        elif child.tag in _CONTAINERS or (from_end and _is_row(child)):
             if (stop := _outermost(child, common, shared_blocks, from_end=from_end)) is not None:
                 return stop
         elif text or plain_text(child):
@@ -222,10 +222,10 @@ def _outermost(
     return element if begins_with_text else None
 
 
-def _holds_blocks(element: Element) -> bool:
+def _is_row(element: Element) -> bool:
     if element.tag == "table":
         return len(element.findall(".//tr")) == 1
-    return element.tag in _CONTAINERS or element.tag in ("tbody", "tr", "td")
+    return element.tag in ("tbody", "tr", "td")
 
 
 def _signature(element: Element) -> Signature:
