@@ -314,6 +314,16 @@ def test_shared_links_amid_the_content_may_be_kept_or_dropped() -> None:
         assert not {"surplus", "words"} & set(losses)
 
 
+def test_trail_beside_text_of_all_pages_is_no_content() -> None:
+    frame = (
+        "<title>{0}</title><body><h1>{0}</h1><p>It is a {0}.</p><div class='navpath'><a href='/d'>"
+        "All about {0}</a><p>Made by tools</p></div></body>"
+    )
+    pages = [frame.format(name) for name in ("Pot", "Cup", "Lid", "Jar", "Pan")]
+    template = recurring([survey(html) for html in pages])
+    assert lost(pages[0], "# Pot\n\nIt is a Pot.\n", template=template) == {}
+
+
 def test_malformed_addresses_are_no_links() -> None:
     links = "".join(f"<li><a href='http://[#{name}'>{name}</a></li>" for name in "abc")
     html = f"<base href='http://['><h1 id='a'>Pot</h1><i id=b></i><i id=c></i><ul>{links}</ul>"

@@ -121,9 +121,10 @@ class PageContent:
             return State.BOILERPLATE
         if tag in HEADINGS or tag in ("html", "body", "main", "td", "th", "dt", "dd", "tr", "pre"):
             return State.CONTENT
-        size, linked, shared = _figures(runs)
+        size, linked, _ = _figures(runs)
         has_navigation_name = not _NAVIGATION_NAMES.isdisjoint(classes(element))
-        foreign = shared >= _SAME * size or linked >= LINKED * size
+        foreign_size = sum(run.size for run in runs if run.shared or run.is_linked)
+        foreign = foreign_size >= _SAME * size or linked >= LINKED * size
         frames = has_navigation_name or tag == "footer" or (tag == "header" and linked)
         if role == "contentinfo" or (foreign and frames):
             return State.BOILERPLATE
@@ -156,9 +157,8 @@ class PageContent:
             if not href or link.get("data-aside"):
                 continue
             page, _, fragment = href.partition("#")
-            if fragment not in fragments or (
-                page and resolve_link(self._base, page) != self._page_url
-            ):
+            elsewhere = page and resolve_link(self._base, page) != self._page_url
+            if fragment not in fragments or elsewhere:
                 return False
             count += 1
             linked += _unnumbered("".join(link.itertext()))
