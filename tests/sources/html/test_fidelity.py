@@ -169,6 +169,13 @@ def test_losses_of_generated_pages_are_measured(name: str) -> None:
             "# Pot\n\n## a {#a}\n\nText.\n\n## b {#b}\n\nText.\n\n## c {#c}\n\nText.\n",
         ),
         (
+            "<h1>Pot</h1><table><tr><td>C</td><td><div class='fragment'><div class='line'>a();"
+            "</div><div class='line'>b();</div></div></td></tr><tr><td>D</td><td>No.</td></tr>"
+            "</table>",
+            "# Pot\n\n|  |  |\n| --- | --- |\n| C |  |\n\n```\na();\nb();\n```\n\n|  |  |\n"
+            "| --- | --- |\n| D | No. |\n",
+        ),
+        (
             "<h1>Pot</h1><a id='OLD'></a><h2>Use<a href='#use' id='use'>#</a></h2><p>Boil it.</p>",
             "# Pot\n\n## Use {#use}\n\nBoil it.\n",
         ),

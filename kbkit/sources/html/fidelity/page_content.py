@@ -250,11 +250,11 @@ class PageContent:
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         for table in self._page.root.iter("table"):
-            inner = next(table.iterdescendants("pre", "table"), None)
-            if table.get("role") in ("presentation", "none") or inner is not None:
-                continue
+            parts = table.iterdescendants()
+            has_blocks = any(part.tag == "table" or part in self._fences for part in parts)
             rows = [list(row.iterchildren("td", "th")) for row in table.iter("tr")]
-            if sum(len(row) > 1 for row in rows) < 2:
+            is_data = sum(len(row) > 1 for row in rows) > 1 and not has_blocks
+            if not is_data or table.get("role") in ("presentation", "none"):
                 continue
             for row in rows:
                 cells = (self._page.spans.get(cell, ()) for cell in row if self.is_content(cell))
