@@ -172,6 +172,14 @@ def test_full_batch_is_indexed_at_once(workspace, monkeypatch):
     assert kb.info().pending == 0
 
 
+@pytest.mark.parametrize("size", [10, placed_yaml._MAX_CACHED_LENGTH + 10])
+def test_long_texts_are_not_cached(size):
+    misses = placed_yaml._read_once.cache_info().misses
+    text = f"title: {'x' * size}{size}\n"
+    assert placed_yaml.read_yaml(text).values == placed_yaml.read_yaml(text).values
+    assert placed_yaml._read_once.cache_info().misses == misses + (size == 10)
+
+
 def test_searches_wait_for_a_slot_and_release_it(monkeypatch):
     monkeypatch.setattr(retriever, "_MAX_SECONDS", 5.0)
     inside, most, mutex = [], [], threading.Lock()

@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 import kbkit
+from kbkit.access import Tokens
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="kills a process, and inherits a pipe")
 MAX_LENGTH = 60
@@ -114,6 +115,33 @@ def test_server_ends_with_its_parent_on_request(folder, name):
         assert server.printed(r"serving .* at (http://\S+)")
         server.kill_parent()
         assert server.ends()
+
+
+@pytest.mark.slow
+def test_server_finishes_a_request_after_its_parent_ends(folder):
+    with kbkit.open(folder) as workspace:
+        token = Tokens(workspace).create("once", scope="write").token
+    headers = {"Authorization": f"Bearer {token}"}
+    with started(folder, "serve", "--port", "0", "--until-stdin-closes") as server:
+        url = server.printed(r"at (http://\S+)")[1]
+
+        def body():
+            yield b"# Late\n"
+            # by now the server has the request
+            httpx.get(f"{url}/health", timeout=MAX_LENGTH).raise_for_status()
+            server.kill_parent()
+            with suppress(httpx.HTTPError):  # until it refuses new requests
+                while True:
+                    httpx.get(f"{url}/health")
+            yield b"written while the server ends"
+
+        late = f"{url}/api/files/late.md"
+        put = httpx.put(late, content=body(), headers=headers, timeout=MAX_LENGTH)
+        assert put.is_success
+        assert server.ends()
+    with kbkit.open(folder) as workspace:
+        assert workspace.files.read("late.md").endswith("while the server ends")
+        Tokens(workspace).revoke("once")
 
 
 @pytest.mark.parametrize("stdin", ["null", "pipe"])

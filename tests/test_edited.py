@@ -1,16 +1,24 @@
 """Labels set by a person survive changes of the source."""
 
 import json
+import threading
 from dataclasses import replace
 
 import pytest
 
+import kbkit
 from kbkit.errors import ConfigError
 from kbkit.ingest import document_writer
 from kbkit.models import DocumentState
 from kbkit.recipes import ChunkingSpec, JsonlSource, KnowledgeBaseSpec
 
 URI = "doc:tea"
+
+
+@pytest.fixture
+def kb(tmp_path):
+    with kbkit.open(tmp_path / "kb") as workspace:
+        yield workspace.create("notes")
 
 
 def read(kb, path, text, **more):
@@ -86,6 +94,25 @@ def test_new_chunking_keeps_labels_and_states(kb, tmp_path):
     kb.configure(KnowledgeBaseSpec(chunking=ChunkingSpec(strategy="paragraph")))
     after = kb.documents[URI]
     assert (after.tags, after.fetched_at) == (before.tags, before.fetched_at)
+
+
+@pytest.mark.slow
+def test_labels_set_during_ingest_are_kept(kb, tmp_path):
+    path = tmp_path / "a.jsonl"
+    read(kb, path, "Steep it 0 minutes.")
+
+    def ingest():
+        for minutes in range(1, 15):
+            read(kb, path, f"Steep it {minutes} minutes.")
+
+    reader = threading.Thread(target=ingest)
+    reader.start()
+    for number in range(15):
+        kb.documents.update(URI, tags=[f"tag{number}"])
+        assert kb.documents[URI].tags == (f"tag{number}",)
+    reader.join()
+    assert labels(kb)[1] == ("tag14",)
+    assert kb.documents[URI].content.strip() == "Steep it 14 minutes."
 
 
 def test_tags_must_be_a_list(kb):

@@ -3,6 +3,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+import kbkit
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.models import DocumentState
 from kbkit.recipes import ChunkingSpec, JsonlSource, KnowledgeBaseSpec, StorageSpec
@@ -11,6 +12,12 @@ from kbkit.stores import vector_index as vector_store
 TEA = (
     "# Tea\n\n## Green {#green}\n\nSteep two minutes.\n\n## Black {#black}\n\nSteep four minutes.\n"
 )
+
+
+@pytest.fixture
+def kb(tmp_path):
+    with kbkit.open(tmp_path / "kb") as workspace:
+        yield workspace.create("notes")
 
 
 def write_lines(path, *documents):
@@ -47,6 +54,17 @@ def test_every_mode_ranks_and_explains_scores(kb):
         assert (parts.lexical > 0) == (mode != "dense")
 
 
+def test_unchanged_chunk_gets_its_new_page_number(kb):
+    ids = set()
+    for number in (1, 3):
+        kb.add("Book", "Some words of a preface.\n" + "\f" * number + "\nA book of green tea.\n")
+        *_, chunk = kb.chunks
+        ids.add(chunk.id)
+        assert chunk.page == number + 1
+        assert kb.search("green tea")[0].chunk.page == chunk.page
+    assert len(ids) == 1
+
+
 def test_chroma_stores_text_and_metadata_only_on_request(kb):
     kb.add("Tea", TEA, tags=["drinks"], document_type="faq")
     records = chroma_records(kb)
@@ -74,6 +92,14 @@ def test_unchanged_chunks_keep_id_vector_and_rating(kb, tmp_path):
     assert after["green"] != before["green"]
     assert (report.changed, report.chunks_embedded) == (1, 2)
     assert list(kb.ratings.to_frame().target) == [before["black"]]
+
+
+def test_second_ingest_does_nothing(kb, tmp_path):
+    source = write_lines(tmp_path / "a.jsonl", doc("Tea", TEA), doc("Bread", "Bake."))
+    assert kb.ingest(source).new == 2
+    report = kb.ingest(source)
+    assert (report.new, report.changed, report.same) == (0, 0, 2)
+    assert (report.chunks_embedded, report.chunks_added, report.chunks_removed) == (0, 0, 0)
 
 
 def test_returning_document_keeps_its_rating(kb, tmp_path):
@@ -166,6 +192,15 @@ def test_search_is_complete_while_chroma_lags_behind(kb, tmp_path, monkeypatch):
         kb.add("Bread", "# Bread\n\nBake for an hour.\n")
     assert kb.info().pending == 1
     assert kb.search("oven loaf baking", mode="dense")[0].title == "Bread"
+
+
+def test_sync_removes_documents_of_dropped_sources(kb, tmp_path):
+    a = write_lines(tmp_path / "a.jsonl", doc("A", "Apples."))
+    b = write_lines(tmp_path / "b.jsonl", doc("B", "Pears."))
+    kb.add("Mine", "Added by hand.")
+    kb.sync([a, b])
+    kb.sync([a])
+    assert set(kb.documents.to_frame().title) == {"A", "Mine"}
 
 
 def test_document_is_updated_and_deleted_by_id(kb):

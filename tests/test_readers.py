@@ -4,9 +4,16 @@ import pytest
 from llama_index.core import Document
 from llama_index.core.schema import TextNode
 
+import kbkit
 from kbkit import FilesSource
 from kbkit.errors import ConfigError
 from kbkit.models import DocumentState
+
+
+@pytest.fixture
+def kb(tmp_path):
+    with kbkit.open(tmp_path / "kb") as workspace:
+        yield workspace.create("notes")
 
 
 def pages(*texts):

@@ -8,6 +8,7 @@ import pytest
 import kbkit
 from kbkit import cli
 from kbkit.errors import InvalidNameError
+from kbkit.export.pages.paths import safe_name
 from kbkit.models.values import escape_controls, plain, without_controls
 from kbkit.recipes import check_name
 
@@ -56,6 +57,11 @@ def test_commands_print_no_terminal_controls(tmp_path, capsys, monkeypatch):
         assert output
         assert not steers(output), command
     assert not steers(next(export.folder.rglob("llms-full.txt")).read_text("utf-8"))
+
+
+@pytest.mark.parametrize("name", ["COM¹", "com²", "LPT³", "lpt1", "CON", "nul.txt", "COM¹.md"])
+def test_device_names_are_changed_in_file_names(name):
+    assert safe_name(name).startswith("_")
 
 
 def test_device_names_are_refused_for_knowledge_bases(tmp_path):

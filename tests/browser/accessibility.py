@@ -1,5 +1,7 @@
 """What axe-core finds wrong for people who do not see or do not use a mouse."""
 
+from __future__ import annotations
+
 from typing import Any
 
 

@@ -1,5 +1,7 @@
 """A real Chromium, and pages in it that may talk to one server only."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

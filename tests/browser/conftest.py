@@ -1,5 +1,7 @@
 """What the tests in a browser share: the browser, a Jupyter server, a published site."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path

@@ -1,5 +1,7 @@
 """A real Jupyter server that knows no settings of the user, and notebooks on it."""
 
+from __future__ import annotations
+
 import json
 import os
 import socket

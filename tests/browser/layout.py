@@ -1,5 +1,7 @@
 """How a page is laid out, once it has come to rest."""
 
+from __future__ import annotations
+
 from typing import Any
 
 _DRAW = """async () => {

@@ -1,5 +1,7 @@
 """A notebook that is open in a browser, as the tests of all panels use it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

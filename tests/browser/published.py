@@ -1,5 +1,7 @@
 """A published site with two knowledge bases and a page that somebody wrote, open in Chromium."""
 
+from __future__ import annotations
+
 import re
 import threading
 from collections.abc import Iterator

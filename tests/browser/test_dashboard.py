@@ -1,11 +1,14 @@
 """The dashboard: served by Voilà to people without notebooks, and in Notebook 7."""
 
+from __future__ import annotations
+
 import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,6 @@ from tests.browser.accessibility import violations
 from tests.browser.chrome import guarded
 from tests.browser.jupyter import free_port, own_environment, wait_until_up
 from tests.browser.layout import resize, wait_until_fits
-from tests.waiting import until
 
 sync_api = pytest.importorskip("playwright.sync_api")
 
@@ -144,7 +146,7 @@ def test_a_kernel_waits_for_the_next_visitor_and_the_page_has_an_outline(chrome,
         )
         seen: set[int] = set()
         for _visit in range(2):
-            until(lambda seen=frozenset(seen): kernels_of(address) - seen)
+            assert wait_for(lambda seen=frozenset(seen): kernels_of(address) - seen)
             seen |= kernels_of(address)
             page.goto(f"{address}/?token={TOKEN}")
             page.locator(".kbkit-card, .kbkit-notice").first.wait_for()
@@ -156,15 +158,23 @@ def test_a_kernel_waits_for_the_next_visitor_and_the_page_has_an_outline(chrome,
 @pytest.mark.slow
 def test_a_kernel_ends_with_its_page(chrome, dashboard):
     address, _ = dashboard
-    until(lambda: kernels_of(address))
+    assert wait_for(lambda: kernels_of(address))
     with guarded(chrome, address) as (page, events):
         page.goto(f"{address}/?token={TOKEN}")
         page.locator(".kbkit-card, .kbkit-notice").first.wait_for()
         running = kernels_of(address)
         page.context.unroute_all()  # what a page sends as it closes has nobody left to let it pass
         page.goto("about:blank")
-        until(lambda: running - kernels_of(address))
+        assert wait_for(lambda: running - kernels_of(address))
         assert events == []
+
+
+def wait_for(condition: Callable[[], object]) -> object:
+    """What a condition gives at last; nothing if that is not within a minute."""
+    deadline = time.monotonic() + 60
+    while not (given := condition()) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    return given
 
 
 def kernels_of(address: str) -> set[int]:

@@ -1,5 +1,7 @@
 """The documents panel in a real JupyterLab: tree by keys, hostile text, labels, stars, deletion."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 import pytest

@@ -1,5 +1,7 @@
 """The entries panel in a real JupyterLab: by keys, stars, tabs, forms, and agents meanwhile."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 import pytest

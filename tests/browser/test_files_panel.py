@@ -1,5 +1,7 @@
 """The files panel in a real JupyterLab: by keys, with agents that write meanwhile."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 

@@ -1,5 +1,7 @@
 """The graph panel in a real JupyterLab: picture and list in step, keys, edits, hostile names."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 import pytest
@@ -231,6 +233,20 @@ def test_pairs_are_merged_with_evidence_and_taken_back(lab: Lab):
     with kbkit.open(lab.workspace) as other:
         assert other.graph.entity("RAM").name == "RAM"
     lab.button("Close").click()
+
+
+@pytest.mark.slow
+def test_what_another_process_changes_appears_and_nothing_jumps(lab: Lab):
+    lab.find("poolerror")
+    lab.selected("PoolError")
+    with kbkit.open(lab.workspace) as other:
+        other.graph.create("gatekeeper", type="component")
+        other.graph.relate("gatekeeper", "handles", "PoolError", by="an agent")
+    lab.list.get_by_text("gatekeeper", exact=True).wait_for()
+    sync_api.expect(lab.title, "what was selected stays so").to_have_text("PoolError")
+    with kbkit.open(lab.workspace) as other:
+        other.graph.delete("gatekeeper", by="an agent")
+    lab.list.get_by_text("gatekeeper", exact=True).wait_for(state="detached")
 
 
 def test_hostile_names_are_shown_harmlessly(lab: Lab):

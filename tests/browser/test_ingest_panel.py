@@ -1,5 +1,7 @@
 """The ingest panel in a real JupyterLab: a crawl moves its counts, is cancelled, and reports."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 

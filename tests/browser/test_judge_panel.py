@@ -1,5 +1,7 @@
 """Judging by keys and comparing settings in a real JupyterLab in Chromium."""
 
+from __future__ import annotations
+
 import os
 import signal
 from collections.abc import Iterator

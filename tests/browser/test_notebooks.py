@@ -4,6 +4,8 @@ One with panels; with ``KBKIT_EXAMPLES`` set, as `make soak` sets it, every one 
 in a kernel alone in `tests/notebooks`.
 """
 
+from __future__ import annotations
+
 import os
 import shutil
 from pathlib import Path

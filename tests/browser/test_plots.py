@@ -1,5 +1,7 @@
 """Plots in a real JupyterLab: drawn by its own Vega, in its theme, with nothing from elsewhere."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest

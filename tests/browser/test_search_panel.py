@@ -1,5 +1,7 @@
 """The search panel in a real JupyterLab in Chromium: typing, keys, stars, restart, hostile text."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -286,3 +288,22 @@ def test_it_fits_and_everybody_can_use_it(lab: Lab):
     wait_until_fits(lab.page.locator(".kbkit-results"))
     lab.panel.locator(".kbkit-chips button").click()
     lab.button("Filters").click()
+
+
+@pytest.mark.slow
+def test_ratings_are_found_again_after_a_restart(lab: Lab):
+    lab.ask("query sqlite tables")
+    lab.cards.first.get_by_role("button", name="5 stars").click()
+    lab.panel.get_by_text("Saved: 5 stars").wait_for()
+    lab.page.evaluate("jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+    # what the panel shows until then says that nobody answers
+    lab.page.wait_for_function(
+        "getComputedStyle(document.querySelector('.kbkit-panel'), '::before').content"
+        ".includes('run the cell again')"
+    )
+    lab.command("notebook:clear-all-cell-outputs")
+    lab.panel.wait_for(state="detached")
+    lab.run_all()
+    lab.ask("query sqlite tables")
+    pressed = lab.cards.first.get_by_role("button", pressed=True)
+    sync_api.expect(pressed).to_have_attribute("aria-label", "5 stars, the answer")

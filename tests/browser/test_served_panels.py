@@ -1,5 +1,7 @@
 """Panels of a workspace that a server holds, in a real JupyterLab."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from pathlib import Path
 

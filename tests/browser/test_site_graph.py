@@ -1,5 +1,7 @@
 """The page of a published site's graph in Chromium: by mouse and keys, and without a server."""
 
+from __future__ import annotations
+
 import math
 import re
 import time
@@ -204,7 +206,6 @@ def test_what_is_not_drawn_is_found_and_its_neighbourhood_drawn(
     opened(tab, "graph.html?entity=no%20such%20thing")
     page.locator("#kb-graph .kb-graph-status", has_text="no such thing is not there").wait_for()
     context.close()
-    assert [url for url in tab.asked if not url.startswith((tab.base, "data:"))] == []
 
 
 def test_gaps_stand_out_and_lead_to_documents(tab):
@@ -270,6 +271,16 @@ def test_without_scripts_the_page_lists_what_is_related_most(chrome, kitchen_add
     links.first.click()
     page.wait_for_url("**/kb/guides/pages/**")
     context.close()
+
+
+def test_it_works_without_a_server(chrome, kitchen):
+    base = f"{(kitchen / 'site').resolve().as_uri()}/"
+    context = chrome.new_context()
+    tab = opened(Tab(context.new_page(), base), f"{PAGE}?entity=MkDocs")
+    tab.page.locator("#kb-graph blockquote").first.wait_for()
+    context.close()
+    assert [url for url in tab.asked if not url.startswith((base, "data:"))] == []
+    assert [line for line in tab.trouble if "sitemap.xml" not in line] == []
 
 
 def test_passages_that_cannot_be_read_are_done_without(tab):

@@ -1,5 +1,7 @@
 """The search of a published site in Chromium: the theme's box, the page, and without a server."""
 
+from __future__ import annotations
+
 import gzip
 import re
 from pathlib import Path
@@ -265,6 +267,18 @@ def test_more_passages_are_shown_when_asked(tab):
     sync_api.expect(tab.page.locator(PASSAGE)).to_have_count(10)
     tab.page.locator("#kb-more").click()
     sync_api.expect(tab.page.locator(PASSAGE)).to_have_count(20)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_page_fits_and_is_accessible(tab, scheme, width):
+    tab.page.set_viewport_size({"width": width, "height": 800})
+    tab.page.emulate_media(color_scheme=scheme)
+    tab.open("search/index.html?query=how+do+I+make+quince+jelly")
+    assert tab.titles()
+    assert tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    tab.page.screenshot(path=SCREENSHOTS / f"search-page-{scheme}-{width}.png")
+    assert violations(tab.page, "#kb-page") == []
 
 
 def test_the_engine_in_chromium_finds_what_python_finds(tab, kitchen):

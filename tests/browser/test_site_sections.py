@@ -1,12 +1,17 @@
 """A site with files and entries as sections: found by its search, read, downloaded, harmless."""
 
+from __future__ import annotations
+
+import threading
+import zipfile
 from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 import kbkit
-from kbkit.testing import serve_folder
 from tests.browser.accessibility import violations
 from tests.browser.layout import resize, wait_until_fits
 from tests.browser.published import Tab, opened
@@ -17,6 +22,11 @@ pytestmark = pytest.mark.browser
 
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 HOSTILE = "<script>alert(1)</script> <svg onload=alert(2)></svg> [x](javascript:alert(3))\n"
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *args: object) -> None:
+        pass
 
 
 @pytest.fixture(scope="module")
@@ -40,13 +50,43 @@ def address(tmp_path_factory) -> Iterator[str]:
         )
         ws.entries.rate("parse-a-kiln-log", 4, rater="ann")
         site = manual.export(folder=folder / "site", files=True, entries=True, model=False).site
-    with serve_folder(site) as url:
-        yield url
+    handler = partial(_Quiet, directory=str(site))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
 
 
 @pytest.fixture
 def tab(chrome, address) -> Iterator[Tab]:
     yield from opened(chrome, address)
+
+
+@pytest.mark.slow
+def test_notes_and_entries_are_found_read_and_downloaded(tab: Tab):
+    resize(tab.page, 1440, 900)
+    tab.open("index.html")
+    assert tab.type("what does the quokka do")[0] == "Green tea"
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_url("**/files/pages/**/tea.html*")
+    article = tab.page.locator("article")
+    article.get_by_role("link", name="Milk › How").click()
+    tab.page.wait_for_url("**/milk.html#how")
+    sync_api.expect(tab.page.locator("h2#how")).to_be_in_viewport()
+    sidebar = tab.page.locator(".md-sidebar--primary")
+    sidebar.get_by_role("link", name="‹ manual").click()
+    tab.page.wait_for_url("**/index.html")
+    tab.page.locator(".md-sidebar--primary").get_by_role("link", name="Entries").click()
+    tab.page.wait_for_url("**/entries/index.html")
+    tab.page.locator("article").get_by_role("link", name="Parse a kiln log").first.click()
+    article = tab.page.locator("article")
+    article.get_by_text("rated 4.0 of 5 by 1 person").wait_for()
+    article.get_by_role("heading", name="code/parse.py").wait_for()
+    with tab.page.expect_download() as download:
+        article.get_by_role("link", name="Download all of it").click()
+    with zipfile.ZipFile(download.value.path()) as archive:
+        assert "parse-a-kiln-log/scripts/parse.py" in archive.namelist()
+    assert tab.type("numbat")[0] == "Parse a kiln log"
 
 
 @pytest.mark.slow

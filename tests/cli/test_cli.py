@@ -206,6 +206,21 @@ def test_add_reads_more_into_a_knowledge_base(here, tmp_path):
     assert (report["new"], report["same"], report["chunks_embedded"]) == (0, 1, 0)
 
 
+def test_refresh_reports_changes(here, tmp_path):
+    write_lines(
+        tmp_path / "a.jsonl",
+        {"uri": "a", "title": "A", "text": "Apples."},
+        {"uri": "b", "title": "B", "text": "Bananas."},
+    )
+    here("new", "notes", "--jsonl", "a.jsonl")
+    write_lines(tmp_path / "a.jsonl", {"uri": "a", "title": "A", "text": "Red apples."})
+    report = here("refresh", "notes", "--json").json
+    assert report.keys() >= REPORT_KEYS
+    assert (report["new"], report["changed"], report["same"], report["gone"]) == (0, 1, 0, 1)
+    states = {line["uri"]: line["state"] for line in here("documents", "notes", "--jsonl").lines}
+    assert states == {"a": "current", "b": "gone"}
+
+
 def test_search_prints_hits_with_documented_keys(ask):
     hits = ask("search", "how long does black tea steep", "--json").json
     keys = "score kb document_id uri title heading_path anchor chunk_id text start end"

@@ -41,6 +41,17 @@ def finished(process):
     return process.returncode, out, err
 
 
+@pytest.mark.slow
+def test_only_results_go_to_standard_output(filled):
+    code, out, err = finished(start("--workspace", filled, "search", "bread", "--json"))
+    assert (code, json.loads(out)[0]["title"], err) == (0, "Bread", "")
+    code, out, err = finished(start("--workspace", filled, "show", "none", "--json"))
+    assert (code, out) == (1, "")
+    assert err.startswith("kbkit: no knowledge base named 'none'")
+    code, out, _ = finished(start("search"))
+    assert (code, out) == (2, "")
+
+
 def test_package_runs_as_a_command():
     code, out, _ = finished(start("--version"))
     assert (code, out.strip().endswith(kbkit.__version__)) == (0, True)

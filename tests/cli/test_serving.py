@@ -1,5 +1,7 @@
 """Refusals of `kbkit panel`; tests/browser tests that it serves."""
 
+from __future__ import annotations
+
 import socket
 
 import pytest

@@ -1,5 +1,8 @@
 """Calls of a client, before they are sent and after they are answered."""
 
+from __future__ import annotations
+
+import inspect
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -8,7 +11,8 @@ import pytest
 import kbkit
 from kbkit.client import AsyncWorkspace
 from kbkit.client.calls import Request
-from kbkit.client.declared import ResultPage, first_page, list_all, url
+from kbkit.client.declared import ResultPage, first_page, json_body, list_all, url
+from kbkit.client.files import RemoteFiles
 from kbkit.client.work import run_job
 from kbkit.errors import ArgumentError, ConfigError
 from kbkit.models import FileInfo, FileKind, FileTree, Job, JobState, Progress, from_dict
@@ -26,11 +30,22 @@ def test_wrong_calls_are_refused_before_they_are_sent() -> None:
         AsyncWorkspace(NOWHERE).delete("a", forver=True)
 
 
+def test_call_keeps_signature_and_docstring() -> None:
+    assert list(inspect.signature(RemoteFiles.append).parameters)[:3] == ["self", "path", "content"]
+    assert RemoteFiles.append.__doc__
+
+
 def test_names_in_addresses_are_quoted() -> None:
     assert url("/e/{}/rate", "a/b c%ä") == "/e/a%2Fb%20c%25%C3%A4/rate"
     assert url("/e/{}", "..") == "/e/%2E%2E"
     assert url("/f/{:path}", "a b/ü%2F.md") == "/f/a%20b/%C3%BC%252F.md"
     assert url("/f/{:path}", "../x/./y") == "/f/%2E%2E/x/%2E/y"
+
+
+def test_parameters_and_bodies_leave_out_none() -> None:
+    request = Request("GET", "/", repr, {"a": None, "b": [1, "x"], "c": True, "d": FileKind.FILE})
+    assert str(request.parameters) == "b=1&b=x&c=true&d=file"
+    assert json_body(a=None, at=INFO.created_at, n=0) == {"at": "2026-01-02T00:00:00+00:00", "n": 0}
 
 
 def test_lists_go_on_after_a_full_page() -> None:

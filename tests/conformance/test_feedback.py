@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from kbkit import errors
+from kbkit.client import AsyncWorkspace
 from kbkit.feedback.evaluation_report import Evaluation
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.tune_report import TuneReport
@@ -116,3 +119,16 @@ def test_pool_is_judged_and_judgements_stay(kb):
     assert judging.unjudge(0, best)
     assert "keep honey" not in kb.feedback.judgements().queries.values()
     assert kb.feedback.judging(["keep honey"]).rater
+
+
+def test_feedback_can_be_awaited(url, kb, questions):
+    async def main() -> None:
+        async with AsyncWorkspace(url) as later:
+            feedback = later["kitchen"].feedback
+            assert await feedback.judgements() == kb.feedback.judgements()
+            found = await feedback.evaluate(questions)
+            assert found.results == kb.feedback.evaluate(questions).results
+            assert (await feedback.agreement()).raters == ("ann", "bob")
+            assert (await feedback.pool("keep figs", rater="x")).query == "keep figs"
+
+    asyncio.run(main())

@@ -208,7 +208,6 @@ WRONG = [
     (lambda ws, kb: kb.context("nothing"), errors.NotFoundError),
     (lambda ws, kb: kb.context(kb.chunks.of(URI)[0].id, before=-1), errors.ConfigError),
     (lambda ws, kb: kb.similar("nothing"), errors.NotFoundError),
-    (lambda ws, kb: kb.similar(kb.chunks.of(URI)[0].id, limit=0), errors.ConfigError),
     (lambda ws, kb: kb.related("nothing"), errors.NotFoundError),
     (lambda ws, kb: kb.rate("nothing", 3), errors.NotFoundError),
     (lambda ws, kb: kb.rate(URI, 6), errors.ConfigError),
@@ -249,6 +248,23 @@ def test_knowledge_bases_can_be_awaited(workspace, url, kb):
             await served.delete("awaited", forever=True)
 
     asyncio.run(use())
+
+
+def test_version_filter(workspace):
+    kb = workspace.create("kettles")
+    for version in ("5.9", "5.10"):
+        kb.add("Kettle", "It whistles.", source=f"https://kettle.example/en/{version}/kettle")
+    (found,) = kb.documents.list(filters={"version": "5.9"})
+    assert found.uri == "https://kettle.example/en/5.9/kettle"
+    chunk = kb.chunks.of(found.id)[0]
+    for look in (
+        lambda version: kb.documents.list(filters={"version": version}),
+        lambda version: kb.search("whistles", filters={"version": version}),
+        lambda version: kb.similar(chunk.id, filters={"version": version}),
+    ):
+        assert look("5.10")
+        with pytest.raises(errors.NotFoundError, match=r"version '5.11'; there are: 5.9, 5.10$"):
+            look("5.11")
 
 
 def test_knowledge_base_change_with_an_old_version_is_refused(workspace):

@@ -1,6 +1,8 @@
 """Learning entries from folders of finished tasks."""
 
 import os
+import queue
+import threading
 import time
 
 import pytest
@@ -9,6 +11,7 @@ import kbkit
 from kbkit.entries.learning import find_credential
 from kbkit.errors import ConflictError, EntryFormatError, FilesError, MissingPathError, SecretsError
 from kbkit.runtime.config import Settings
+from kbkit.workflows.builder import watch_files
 from tests.entries.conftest import votes_of, write_files
 
 
@@ -186,16 +189,60 @@ def test_nothing_is_learned_automatically_by_default(ws, task):
     assert ws.entries.sync().added == ()
 
 
+class Agent:
+    """A scripted agent, which acts on its prompt."""
+
+    def __init__(self, ws, folder):
+        self.ws, self.folder = ws, folder
+
+    def do(self, task):
+        prompt = f"{self.ws.entries.learning_prompt()}\n{self.ws.entries.context(task)}"
+        self.folder.mkdir()
+        for piece in self.ws.entries.context(task).pieces:
+            assert piece.text in prompt
+            entry = self.ws.entries.read(piece.name)
+            with self.ws.entries.open(entry.slug, entry.code[0].path) as stream:
+                return f"reused {entry.slug}: {stream.read().decode()}"
+        assert "No entry fits" in prompt
+        files = {
+            "code/count.py": "print('rows')",
+            "prompt.md": "Run code/count.py on the log.\n",
+            "README.md": "For logs of web servers.\n",
+            "skill.yaml": prompt.split("```yaml\n")[1].split("```", maxsplit=1)[0],
+        }
+        write_files(self.folder / ".knowledge", files)
+        return "done afresh"
+
+
 def test_agent_reuses_a_learned_entry(ws, tmp_path):
-    prompt = f"{ws.entries.learning_prompt()}\n{ws.entries.context('Count requests in nginx logs')}"
-    assert "No entry fits" in prompt
-    skill = prompt.split("```yaml\n")[1].split("```", maxsplit=1)[0]
-    files = {"code/count.py": "print('rows')", "prompt.md": "Run it.\n", "skill.yaml": skill}
-    write_files(tmp_path / "task-1/.knowledge", files)
+    first = Agent(ws, tmp_path / "task-1").do("Count the requests in these nginx access logs")
+    assert first == "done afresh"
     entry = ws.entries.learn(tmp_path / "task-1", task_id="task-1")
     ws.entries.rate(entry.slug, 5, rater="person")
+    second = Agent(ws, tmp_path / "task-2").do("How many requests does this nginx log have?")
+    assert second == f"reused {entry.slug}: print('rows')"
     context = ws.context("how many requests does an nginx log have")
     assert [piece.name for piece in context.pieces if piece.kind == "entry"] == [entry.slug]
     assert "★★★★★" in context.text
-    with ws.entries.open(entry.slug, entry.code[0].path) as stream:
-        assert stream.read() == b"print('rows')"
+
+
+@pytest.mark.slow
+def test_watching_learns_finished_tasks(tmp_path, task):
+    tasks = tmp_path / "tasks"
+    tasks.mkdir()
+    settings = Settings.load({"KBKIT_AUTO_LEARN": str(tasks), "KBKIT_IMPROVE": "off"})
+    stop, reports = threading.Event(), queue.Queue()
+    with kbkit.Workspace(tmp_path / "ws", settings=settings) as ws:
+        options = {"stop": stop, "on_sync": reports.put, "on_trouble": reports.put}
+        watcher = threading.Thread(target=watch_files, args=(ws.entries,), kwargs=options)
+        watcher.start()
+        try:
+            task.rename(tasks / "task-7")
+            assert reports.get(timeout=200).added == ("parse-access-logs",)
+            path = ws.entries.path / "parse-access-logs/prompt.md"
+            path.write_text("By hand, with a wombat.\n")
+            assert reports.get(timeout=200).updated == ("parse-access-logs",)
+            assert ws.search("wombat").hits[0].uri == "parse-access-logs"
+        finally:
+            stop.set()
+            watcher.join()

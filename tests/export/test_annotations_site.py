@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 import kbkit
@@ -124,6 +125,14 @@ def test_index_without_annotations_has_no_filter_shards(node, tmp_path):
     assert search(node, index, tmp_path, frames=["constraint"]) == []
     assert search(node, index, tmp_path, subjects=["water"]) == []
     remove_index(tmp_path)
+
+
+def test_top_subjects_are_sorted_by_count(kb, index):
+    about = index._shard("a")
+    assert len(about["top"]) > 100
+    assert about["top"][0][2] >= about["top"][-1][2]
+    counts = np.array([count for _, _, count in about["top"]])
+    assert (np.diff(counts) <= 0).all()
 
 
 def test_pages_link_their_subjects_to_the_search(workspace, tmp_path):

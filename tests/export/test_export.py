@@ -210,6 +210,18 @@ def test_gone_documents_have_no_page_and_stale_ones_a_note(tmp_path, document, e
     assert "could not be fetched since" in body_of(tmp_path / "pages/h/stale.md")
 
 
+def test_hostile_title_is_escaped(tmp_path, document, export):
+    title = "x\n---\ntemplate: evil.html\n# y {#z onclick=alert(1)} <script> [a](b) | `c` {{ d }}"
+    export(document("https://h/a", "text", title=title))
+    path = tmp_path / "pages/h/a.md"
+    meta = front_matter(path)
+    assert set(meta) == {"title", "source", "document_type", "since"}
+    assert "<" not in meta["title"]
+    assert "<script" not in path.read_text("utf-8")
+    assert sum(line.startswith("# ") for line in body_of(path).splitlines()) == 1
+    assert "{{" not in body_of(path)
+
+
 def test_empty_title_is_replaced_by_the_address(tmp_path, document, export):
     export(document("https://h/a", "text", title=" \n"))
     assert front_matter(tmp_path / "pages/h/a.md")["title"] == "https://h/a"

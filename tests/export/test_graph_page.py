@@ -6,11 +6,12 @@ import re
 import pytest
 import yaml
 
+import kbkit
 from kbkit.errors import ExportError
-from kbkit.export import build_site, publisher
+from kbkit.export import build_site, graph_facts, publisher
 from kbkit.export.mkdocs.build import theme
 from kbkit.recipes import KnowledgeBaseSpec, NameSpec, RulesAnnotation
-from tests.export.conftest import graph_script
+from tests.export.conftest import graph_script, times_of
 
 EVIL = "<img src=x onerror=alert(1)>"
 PAGES = {
@@ -55,6 +56,12 @@ def fill(workspace, name="pools"):
     return kb
 
 
+@pytest.fixture
+def workspace(tmp_path):
+    with kbkit.open(tmp_path / "kb") as workspace:
+        yield workspace
+
+
 def data(folder):
     return json.loads((folder / "graph.json").read_text(encoding="utf-8"))
 
@@ -90,18 +97,40 @@ def test_graph_of_a_knowledge_base_is_written(workspace, folder):
     assert "[knowledge graph](graph.md)" in (folder / "index.md").read_text()
 
 
-def test_unchanged_graph_is_not_computed_again(workspace, folder, monkeypatch):
+@pytest.mark.slow
+def test_undrawn_nodes_are_in_another_script(workspace, tmp_path, monkeypatch):
+    kb = fill(workspace)
+    kb.export(folder=tmp_path / "all", pages_only=True)
+    whole = data(tmp_path / "all")
+    assert whole["pictured"] == len(whole["nodes"])
+    monkeypatch.setattr(graph_facts, "MAX_DRAWN", 2)
+    report = kb.export(folder=tmp_path / "site")
+    found = data(tmp_path / "site/docs")
+    assert (found["pictured"], found["total"]) == (2, whole["total"])
+    script, main = graph_script(report.site)
+    assert (len(main["nodes"]), main["further"]) == (2, True), "the page stays light"
+    text = (script.with_suffix("") / "further.js").read_text()
+    further = json.loads(re.fullmatch(r"kbkitFurther\((.*)\);\n", text)[1])
+    nodes = [*main["nodes"], *further["nodes"]]
+    assert {row[0] for row in nodes} == {row[0] for row in whole["nodes"]}
+
+    def triples(nodes, edges):
+        return {(nodes[e[0]][0], main["relations"][e[2]], nodes[e[1]][0]) for e in edges}
+
+    edges = triples(nodes, [*main["edges"], *further["edges"]])
+    assert edges == {
+        (whole["nodes"][e[0]][0], whole["relations"][e[2]], whole["nodes"][e[1]][0])
+        for e in whole["edges"]
+    }
+
+
+@pytest.mark.slow
+def test_unchanged_graph_is_not_written_and_changes_are(workspace, folder):
     kb = fill(workspace)
     kb.export(folder=folder, pages_only=True)
-    calls = []
-    look = publisher.look_at_graph
-    monkeypatch.setattr(publisher, "look_at_graph", lambda *of: calls.append(of) or look(*of))
+    before = times_of(folder, "graph.*")
     assert kb.export(folder=folder, pages_only=True).written == 0
-    assert calls == []
-    workspace.graph.update("open_pool", description="It opens the pool.")
-    kb.export(folder=folder, pages_only=True)
-    assert len(calls) == 1
-    assert "It opens the pool." in (folder / "graph.json").read_text()
+    assert times_of(folder, "graph.*") == before
     (folder / "graph.md").write_text("edited")
     kb.export(folder=folder, pages_only=True)
     assert "Most related" in (folder / "graph.md").read_text()
@@ -109,9 +138,27 @@ def test_unchanged_graph_is_not_computed_again(workspace, folder, monkeypatch):
     (folder / "graph.json").write_text(old)
     kb.export(folder=folder, pages_only=True)
     assert data(folder)["format"] == 3
+    workspace.graph.relate("drain_pool", "warned_of_by", "PoolError", note="a note of mine")
+    kb.export(folder=folder, pages_only=True)
+    assert "warned_of_by" in data(folder)["relations"]
+    assert "a note of mine" not in (folder / "graph.json").read_text()
     kb.add("More", "`close_pool` extends `drain_pool`. See `open_pool`.")
     kb.export(folder=folder, pages_only=True)
     assert "extends" in data(folder)["relations"]
+
+
+def test_unchanged_graph_is_not_computed_again(workspace, folder, monkeypatch):
+    kb = fill(workspace)
+    kb.export(folder=folder, pages_only=True)
+    calls = []
+    look = publisher.look_at_graph
+    monkeypatch.setattr(publisher, "look_at_graph", lambda *of: calls.append(of) or look(*of))
+    kb.export(folder=folder, pages_only=True)
+    assert calls == []
+    workspace.graph.update("open_pool", description="It opens the pool.")
+    kb.export(folder=folder, pages_only=True)
+    assert len(calls) == 1
+    assert "It opens the pool." in (folder / "graph.json").read_text()
 
 
 def test_graph_page_can_be_turned_off(workspace, tmp_path, folder):
@@ -146,14 +193,27 @@ def test_graph_page_leaks_no_other_knowledge_base_or_query(workspace, folder):
     graph.relate("falcon wing", "part_of", "falcon_pool")
     graph.relate("falcon wing", "hides_in", "open_pool")
     graph.update("drain_pool", aliases=["falcon drain"])
-    graph.relate("drain_pool", "warned_of_by", "PoolError", note="a note on falcons")
     kb.rate(next(iter(kb.chunks)).id, 1, query="why does open_pool fly like a falcon?", rater="ann")
     kb.export(folder=folder, pages_only=True)
     assert "open_pool" in names(folder)
-    assert "warned_of_by" in data(folder)["relations"]
     for path in folder.rglob("*"):
         if path.is_file():
             assert "falcon" not in path.read_text(errors="replace").lower(), path
+
+
+def test_graph_page_contains_no_local_paths(workspace, tmp_path, folder):
+    private = tmp_path / "private-place"
+    private.mkdir()
+    for path, text in PAGES.items():
+        (private / f"{path}.md").write_text(text)
+    kb = workspace.create("local")
+    kb.ingest(kbkit.FilesSource(path=str(private)))
+    kb.annotations.make()
+    kb.export(folder=folder, pages_only=True)
+    written = (folder / "graph.json").read_text() + (folder / "graph.md").read_text()
+    assert "open_pool" in written
+    assert str(tmp_path) not in written
+    assert "file:" not in written
 
 
 def test_hostile_names_are_escaped(workspace, tmp_path):

@@ -84,6 +84,12 @@ def test_build_from_cached_pages_gives_the_same_site(built, tmp_path):
     assert "fetched 2026" in page(project, "install").read_text("utf-8")
 
 
+def test_links_between_documents_keep_their_anchors(built):
+    install = elements_of(page(built, "install"))
+    assert "use.html#run" in [attrs.get("href") for tag, attrs in install if tag == "a"]
+    assert "run" in [attrs.get("id") for _, attrs in elements_of(page(built, "use"))]
+
+
 def test_each_page_has_one_title_and_loads_nothing_external(built):
     for path in (built / "site").rglob("*.html"):
         assert [tag for tag, _ in elements_of(path)].count("h1") == 1, path

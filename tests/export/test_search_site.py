@@ -1,5 +1,7 @@
 """Search in the published site: the engine in Node equals `PublishedIndex`."""
 
+import base64
+import hashlib
 import re
 import subprocess
 from dataclasses import replace
@@ -15,7 +17,7 @@ from kbkit.export.index_content import index_content
 from kbkit.export.index_packing import VectorForm
 from kbkit.export.index_terms import IndexedSummaries
 from kbkit.export.index_writer import write_index
-from kbkit.export.mkdocs.page_head import bundle, scripts
+from kbkit.export.mkdocs.page_head import bundle, content_security_policy, scripts
 from kbkit.export.mkdocs.search import SiteSearch, guides_content
 from kbkit.export.published_index import ASKED, PublishedIndex
 from kbkit.models import SourceDocument
@@ -191,6 +193,14 @@ def test_guides_have_an_index(tmp_path):
     assert hit.text == "Wash the zester"
     assert guides_content([], "Kitchen", "english") is None
     assert guides_content([{"location": "a", "title": "A", "text": ""}], "K", "english") is None
+
+
+def test_policy_names_the_hash_of_a_theme_script():
+    shell = "<script>theme()</script><script id='x' type='application/json'>{}</script>"
+    digest = base64.b64encode(hashlib.sha256(b"theme()").digest()).decode()
+    policy = content_security_policy(shell, re.compile(r"theme\(\)"))
+    assert f"script-src 'self' 'sha256-{digest}';" in policy
+    assert "eval" not in policy
 
 
 @pytest.fixture(scope="module")

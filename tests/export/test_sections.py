@@ -1,7 +1,7 @@
 from itertools import product
 
 from kbkit.export.pages.contents import ContentsLink, contents_links
-from kbkit.export.pages.sections import natural_key, section_tree
+from kbkit.export.pages.sections import TreeSection, natural_key, section_tree
 from kbkit.models.documents import Crumb, Navigation
 
 
@@ -92,6 +92,10 @@ def test_contents_pages_override_name_prefixes():
     root = section_tree(uris, {uris[0]: links})
     parts = {section.label: section.documents for section in root.sections}
     assert parts["Part"] == [f"https://h/{name}.html" for name in ("do_a", "x", "y")]
+
+
+def test_empty_knowledge_base_has_a_root():
+    assert section_tree([]).size == 0
 
 
 def test_numbers_sort_by_value():
@@ -253,6 +257,10 @@ def test_section_names_lose_anchors_and_arrows():
     text += "## \u25bc **Lists** {#l}\n\n- [Two](two.html)"
     parents = [link.parents for link in contents_links("https://h/docs.html", text)]
     assert parents == [(("Tools", ""),), (("Lists", ""),)]
+
+
+def test_section_size_includes_its_page():
+    assert TreeSection((), page="a", items=["b", TreeSection((), page="c", items=["d"])]).size == 4
 
 
 def test_heading_above_nearly_all_pages_is_no_section():

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+import kbkit
+
 
 @pytest.fixture
 def tool(files):
@@ -220,3 +222,30 @@ def test_memory_can_be_confined_to_a_folder(files):
     assert files.read("agents/one/a.txt") == "a"
     assert do(tool, "view", path="/memories/mine.md").is_error
     assert "mine" not in do(tool, "view", path="/memories")
+
+
+def test_agent_continues_from_its_memory(tmp_path):
+    plan = "# Plan\n\n- [ ] read the recipe\n- [ ] boil water\n"
+    path = "/memories/tea/plan.md"
+    with kbkit.open(tmp_path / "ws") as workspace:
+        tool = workspace.files.memory_tool()
+        answers = [
+            do(tool, "view", path="/memories"),
+            do(tool, "create", path=path, file_text=plan),
+            do(tool, "str_replace", path=path, old_str="- [ ] read", new_str="- [x] read"),
+            do(tool, "str_replace", path=path, old_str="- [", new_str="* ["),
+            do(tool, "insert", path=path, insert_line=4, insert_text="- [ ] steep the oolong\n"),
+        ]
+        assert [each.is_error for each in answers] == [False, False, False, True, False]
+    with kbkit.open(tmp_path / "ws") as workspace:
+        tool = workspace.files.memory_tool()
+        assert do(tool, "view", path="/memories").endswith("\t/memories/tea/plan.md")
+        lines = do(tool, "view", path=path, view_range=[3, -1]).splitlines()
+        do(tool, "rename", old_path="/memories/tea", new_path="/memories/done")
+        assert lines[1:] == [
+            "     3\t- [x] read the recipe",
+            "     4\t- [ ] boil water",
+            "     5\t- [ ] steep the oolong",
+        ]
+        hits = workspace.search("oolong", mode="lexical")
+        assert [(hit.kb, hit.uri) for hit in hits] == [("files", "done/plan.md")]

@@ -1,5 +1,6 @@
 """Valid and invalid paths of files."""
 
+import unicodedata
 from pathlib import PurePosixPath
 
 import pytest
@@ -31,10 +32,6 @@ INVALID = [
     "é" * 128,
     "a/" * 60 + "x",
     "/".join(["x" * 250] * 13),
-    None,
-    3,
-    b"x",
-    ["x"],
 ]
 
 
@@ -49,6 +46,12 @@ def test_unportable_names_are_refused(path):
     with pytest.raises(InvalidPathError) as error:
         parts_of(path)
     assert str(error.value).isprintable()
+
+
+@pytest.mark.parametrize("path", [None, 3, b"x", ["x"]])
+def test_paths_must_be_text(path):
+    with pytest.raises(InvalidPathError):
+        parts_of(path)
 
 
 @pytest.mark.parametrize(
@@ -75,6 +78,12 @@ def test_unportable_names_are_refused(path):
 )
 def test_valid_paths_are_split(path, parts):
     assert parts_of(path) == parts
+
+
+def test_names_are_normalized():
+    composed, apart = "Grüße.md", unicodedata.normalize("NFD", "Grüße.md")
+    assert composed != apart
+    assert parts_of(apart) == parts_of(composed) == (composed,)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """The client of the MCP SDK, and the server that it starts."""
 
+from __future__ import annotations
+
 import asyncio
 import json
 import os

@@ -1,5 +1,7 @@
 """A workspace and a client of its `kbkit mcp`."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from pathlib import Path
 

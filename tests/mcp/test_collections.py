@@ -241,18 +241,28 @@ def test_graph_is_read_and_extended(agent):
     assert "nothing-of-that-name" in agent.error("about", query="nothing-of-that-name")
 
 
-def test_memory_answers_are_quoted_and_its_refusals_errors(agent):
+def test_memory_follows_its_specification(agent):
     path = "/memories/tasks/a.md"
     agent.values("memory", command="create", path=path, file_text="one\ntwo\n")
     assert "already exists" in agent.error("memory", command="create", path=path, file_text="x")
+    shown = agent.values("memory", command="view", path=path)
+    assert "     2\ttwo" in shown["text"]
+    assert re.match(r"<quote-\d{10}>Here's the content of", shown["text"])
     agent.values("memory", command="str_replace", path=path, old_str="two", new_str="three")
-    shown = agent.values("memory", command="view", path=path, view_range=[2, -1])["text"]
-    assert re.match(r"<quote-\d{10}>Here's the content of", shown)
-    assert "     2\tthree" in shown
-    assert "tasks/a.md" in agent.values("memory", command="view", path="/memories")["text"]
+    agent.values("memory", command="insert", path=path, insert_line=0, insert_text="zero\n")
+    agent.values("memory", command="rename", old_path=path, new_path="/memories/tasks/b.md")
+    path = "/memories/tasks/b.md"
+    ranged = agent.values("memory", command="view", path=path, view_range=[2, -1])["text"]
+    assert "zero" not in ranged
+    assert "three" in ranged
+    assert "tasks/b.md" in agent.values("memory", command="view", path="/memories")["text"]
     assert "escape" in agent.error("memory", command="view", path="/memories/../../etc/passwd")
+    assert "must start with" in agent.error("memory", command="view", path="/etc/passwd")
     assert "command" in agent.error("memory", command="format", path=path)
+    far = {"insert_line": 99, "insert_text": "x"}
+    assert "insert_line" in agent.error("memory", command="insert", path=path, **far)
     agent.values("memory", command="delete", path="/memories/tasks")
+    assert "does not exist" in agent.error("memory", command="delete", path="/memories/tasks")
 
 
 @pytest.mark.slow

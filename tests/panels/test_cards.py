@@ -5,9 +5,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbkit.models import Chunk, DocumentState, DocumentType, Hit, ScoreParts
+from kbkit.models import (
+    Chunk,
+    DocumentState,
+    DocumentType,
+    Hit,
+    Rating,
+    ScoreParts,
+    Target,
+    TargetKind,
+)
 from kbkit.panels.render import stylesheet
-from kbkit.panels.search_results import Highlighter, RatingSummary, ago, card, score
+from kbkit.panels.search_results import (
+    Highlighter,
+    RatingSummary,
+    ago,
+    card,
+    context,
+    score,
+    summarize,
+)
 from kbkit.text.analysis import analyzer
 
 ENGLISH = analyzer()
@@ -99,6 +116,29 @@ def test_score_bar_never_overflows():
     assert [share["percent"] for share in score(make_hit(parts=parts))["shares"]][:2] == [0, 100]
 
 
+def test_ratings_of_others_are_averaged():
+    ratings = RatingSummary(None, average=3.5, raters=2)
+    assert drawn(make_hit(), ratings=ratings)["rated"] == "average 3.5 from 2 readers"
+    assert drawn(make_hit(), ratings=RatingSummary(5, average=5, raters=1))["rated"] == ""
+
+
+def test_passage_in_context_is_rendered_and_sanitised():
+    hit = make_hit()
+    text = "first <script>boom()</script>[x](javascript:boom())"
+    before = Chunk("c0", "d1", 0, 0, 4, text, ("Guide", "Start"), "", None)
+    shown = "<p>first &lt;script&gt;boom()&lt;/script&gt;[x](javascript:boom())</p>\n"
+    further = Chunk("c", "d1", 0, 0, 4, "further", (), "", None)
+    state = context(hit, [further, before, hit.chunk], 1)
+    assert state == {
+        "radius": 1,
+        "passages": [
+            {"html": shown, "hit": False, "path": "Guide › Start"},
+            {"html": "<p>text</p>\n", "hit": True, "path": "Guide › Files"},
+        ],
+        "more": True,
+    }
+
+
 @pytest.mark.parametrize(
     ("age", "words"),
     [
@@ -135,3 +175,25 @@ def test_ages_are_shown_in_words(age, words):
 def test_words_of_the_query_are_marked(text, query, expected):
     pieces = Highlighter(frozenset(ENGLISH.terms(query)), ENGLISH)(text)
     assert "".join(f"[{piece}]" if hit else piece for piece, hit in pieces) == expected
+
+
+def rating(score, query="q", rater="me"):
+    return Rating(
+        1, "kb", Target(TargetKind.CHUNK, "c1"), score, query, rater, "", datetime.now(UTC)
+    )
+
+
+@pytest.mark.parametrize(
+    ("ratings", "summary"),
+    [
+        ([rating(2), rating(5)], RatingSummary(5, average=5, raters=1)),
+        (
+            [rating(1, rater="you"), rating(2, rater="you"), rating(5)],
+            RatingSummary(5, average=3.5, raters=2),
+        ),
+        ([rating(2, rater="you")], RatingSummary(None, average=2, raters=1)),
+        ([rating(1, "old"), rating(3, " Q ")], RatingSummary(3, average=3, raters=1)),
+    ],
+)
+def test_last_rating_counts_and_other_raters_only_for_the_average(ratings, summary):
+    assert summarize(ratings, "me", "q") == {"c1": summary}

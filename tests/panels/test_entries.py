@@ -6,7 +6,7 @@ import re
 import pytest
 
 import kbkit
-from kbkit.panels import EntriesPanel
+from kbkit.panels import Dashboard, EntriesPanel
 from tests.panels.conftest import ask, status, text_of
 
 HOSTILE = "<script>boom()</script> <img src=x onerror=boom()> [click](javascript:boom())"
@@ -217,3 +217,13 @@ def test_hostile_entries_are_harmless(panel, entries):
         assert "<script" not in markup
         assert "<img" not in markup
         assert 'href="javascript' not in markup
+
+
+def test_panel_works_in_an_empty_workspace(tmp_path):
+    with kbkit.open(tmp_path / "none") as workspace:
+        panel = EntriesPanel(workspace)
+        assert panel.error is None
+        assert "New entry" in panel._view.table["html"]
+        ask(panel, "create", **FORM)
+        assert titles(panel) == ["Bake bread"]
+        assert Dashboard(workspace).panel("Entries").error is None

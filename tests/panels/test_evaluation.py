@@ -58,6 +58,13 @@ def items(html: str) -> list[str]:
     return [" ".join(item.text_content().split()) for item in parsed.iter("li")]
 
 
+def test_learned_weight_is_compared(kb):
+    panel = EvalPanel(kb, QUESTIONS)
+    assert panel.forms["A"].weight_boxes["learned_weight"].value == 2.0
+    compared(panel, learned_weight=0.0)
+    assert panel._measured["B"][1] == RetrievalSpec(learned_weight=0.0)
+
+
 def test_comparison_notes_waiting_summaries(kb, monkeypatch):
     info = replace(kb.info(), summaries_waiting=3)
     monkeypatch.setattr(type(handle_of(kb)), "info", lambda _self: info)
@@ -204,3 +211,9 @@ def test_questions_come_from_files(kb, tmp_path):
     panel = compared(EvalPanel(kb, tmp_path / "q.tsv"))
     assert "No difference" in panel.status_line.value
     assert len(panel.comparison) == len(ASKED)
+
+
+def test_recipe_lines_name_the_settings():
+    html = evaluation.recipe_lines(RetrievalSpec(query_encoder="fitted", dense_weight=0.45))
+    assert "query_encoder: fitted" in html
+    assert "dense_weight: 0.45" in html

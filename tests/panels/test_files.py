@@ -5,7 +5,8 @@ from threading import Thread
 import pytest
 
 import kbkit
-from kbkit.panels import DocumentsPanel, FilesPanel
+from kbkit.panels import Dashboard, DocumentsPanel, FilesPanel
+from kbkit.panels.text_rendering import render_file, render_text
 from tests.panels.conftest import ask, status, text_of
 
 NOTE = "# Green tea\n\nSteep #hot water. See [[Milk]], [log](log.md#day) and [[Lemon|a lemon]].\n"
@@ -215,6 +216,25 @@ def test_saved_file_updates_other_panels(scratch, panel):
     documents.kb_box.value = "files"
     ask(panel, "save", path="new.md", text="New.", version="")
     assert "files: 4 documents" in status(documents)
+
+
+def test_panel_works_in_an_empty_workspace(tmp_path):
+    with kbkit.open(tmp_path / "none") as workspace:
+        panel = FilesPanel(workspace)
+        assert panel.error is None
+        assert panel._view.roots == []
+        assert "New file" in panel._view.tree["empty"]
+        panel.find_box.value = "x"
+        assert panel.error is None
+        ask(panel, "create", path="first.md", kind="file")
+        assert panel.file.path == "first.md"
+        assert Dashboard(workspace).panel("Files").error is None
+
+
+def test_long_files_are_cut():
+    rendered = render_file("a.md", "word " * 100_000, [])
+    assert rendered.cut == 300_000
+    assert render_text("a.log", "x" * 250_000).cut == 50_000
 
 
 def test_poll_keeps_the_outcome_of_an_action(panel, files):

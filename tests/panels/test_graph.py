@@ -152,6 +152,20 @@ def test_invalid_fields_are_named_and_nothing_changes(panel, scratch):
     assert ask(panel, "create", **{**good, "name": "PoolError"})["problem"]["field"] == "name"
 
 
+def test_conflicting_edit_of_an_entity_is_reported(panel, scratch):
+    known = node(panel, "PoolError")["id"]
+    ask(panel, "details", id=known)
+    with kbkit.open(scratch.path) as other:
+        other.graph.update("PoolError", description="From elsewhere.", by="ann")
+    mine = {"name": "PoolError", "type": "error", "description": "Mine.", "aliases": []}
+    problem = ask(panel, "update", id=known, **mine)["problem"]
+    assert "ann" in problem["text"]
+    assert problem["now"]["description"] == "From elsewhere."
+    assert scratch.graph.entity("PoolError").description == "From elsewhere."
+    assert ask(panel, "update", id=known, over=True, **mine)["answer"]
+    assert scratch.graph.entity("PoolError").description == "Mine."
+
+
 def test_relations_are_created_and_deleted(panel, scratch):
     known = node(panel, "PoolError")["id"]
     made = ask(panel, "relate", id=known, relation="caused by", target="pool.size", weight="0.5")

@@ -10,12 +10,60 @@ from kbkit.panels import IngestPanel
 from kbkit.panels.ingest import MAX_PROBLEMS, problems
 from kbkit.panels.source_form import SourceForm, source_models
 from tests.panels.conftest import status, text_of
+from tests.waiting import until
 
 
 def fill(panel: IngestPanel, kind: str, **values) -> None:
     panel.type_box.value = kind
     for name, value in values.items():
         panel.form.controls[name].value = value
+
+
+@pytest.mark.slow
+def test_crawl_shows_counts_and_can_be_cancelled(scratch, slow_site):
+    panel = IngestPanel(scratch)
+    panel.kb_box.value = "pages"
+    fill(panel, "crawl", url=slow_site, allow_private=True)
+    panel.start_button.click()
+    assert panel.running, "the kernel was not kept waiting"
+    assert panel.start_button.disabled
+    assert not panel.cancel_button.disabled
+    until(lambda: "pages/s" in panel._counts.value and "0 new" not in panel._counts.value)
+    first = panel._counts.value
+    until(lambda: panel._counts.value != first)
+    assert scratch["garden"].search("roses")
+    panel.cancel_button.click()
+    report = panel.wait(20)
+    assert report is panel.report
+    assert report.interrupted
+    assert 0 < report.new < 1000
+    assert status(panel).startswith("Stopped after ")
+    assert "Start again to continue." in status(panel)
+    assert not panel.start_button.disabled
+    assert panel.cancel_button.disabled
+    assert "pages" in panel.kb_box.options
+    assert f"{report.new} new" in text_of(panel._counts.value)
+    panel.close()
+
+
+@pytest.mark.slow
+def test_ingest_continues_and_lists_problems(scratch, slow_site):
+    panel = IngestPanel(scratch["garden"])
+    assert panel.kb_box is None
+    fill(panel, "crawl", url=slow_site, allow_private=True, limit="12")
+    panel.start()
+    report = panel.wait(60)
+    assert report is not None, status(panel)
+    assert report.new + report.same >= 10
+    assert report.failed
+    problems = panel._problems.value
+    assert "404" in problems
+    assert "<b>.html" not in problems
+    fill(panel, "package", name="no_such_package_here")
+    panel.start()
+    panel.wait(20)
+    assert "nothing could be read" in status(panel)
+    assert "no Python package of this name" in text_of(panel._problems.value)
 
 
 def test_files_are_uploaded_replaced_and_refused(scratch):

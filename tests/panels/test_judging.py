@@ -60,6 +60,22 @@ def test_passages_do_not_reveal_their_rank(kb):
     assert {one["id"] for one in first} == {one["id"] for one in other}
 
 
+@pytest.mark.slow
+def test_judging_continues_at_the_first_open_query(kb):
+    panel = JudgePanel(kb, QUERIES, rater="ann")
+    for one in asked(panel, 0):
+        event(panel, "judge", place=0, id=one["id"], score=3, by="x")
+    again = JudgePanel(kb, QUERIES, rater="ann")
+    assert again.wait(20)
+    assert again.view.state["start"] == 1
+    for one in asked(again, 1):
+        event(again, "judge", place=1, id=one["id"], score=1, by="x")
+    done = JudgePanel(kb, QUERIES, rater="ann")
+    assert done.wait(20)
+    assert done.view.state["start"] == -1
+    assert JudgePanel(kb, QUERIES, rater="bob").view.state["start"] == 0
+
+
 def test_raters_are_compared(kb):
     panel = JudgePanel(kb, QUERIES, rater="ann")
     first, second, *_ = (one["id"] for one in asked(panel, 0))

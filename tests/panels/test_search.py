@@ -5,7 +5,7 @@ import sys
 import pytest
 
 import kbkit
-from kbkit.models import Mode
+from kbkit.models import Hits, Mode
 from kbkit.panels import SearchPanel
 from kbkit.panels.panel import Panel
 from kbkit.recipes import KnowledgeBaseSpec
@@ -82,6 +82,15 @@ def test_workspace_or_one_knowledge_base_is_searched(workspace):
     assert "kb" not in [badge["kind"] for badge in shown(panel)[0]["badges"]]
 
 
+def test_mode_is_used(workspace):
+    panel = SearchPanel(workspace["manual"])
+    panel.query_box.value = "csv"
+    panel.mode_box.value = "lexical"
+    assert panel.mode is Mode.LEXICAL
+    assert [hit.title for hit in panel.hits] == ["Reading CSV files"]
+    assert all(hit.parts.dense == 0 for hit in panel.hits)
+
+
 def test_setting_the_query_searches_at_once(workspace):
     async def in_a_cell():
         panel = SearchPanel(workspace["manual"])
@@ -92,6 +101,16 @@ def test_setting_the_query_searches_at_once(workspace):
     assert panel.query_box.value == "  open   a file "
     assert panel.query == panel.hits.query == "open a file"
     assert panel.hits[0].title == "Opening files"
+
+
+def test_search_returns_hits_that_can_be_observed(workspace):
+    panel = SearchPanel(workspace)
+    queries = observed_queries(panel)
+    hits = panel.search("bread")
+    assert isinstance(hits, Hits)
+    assert hits[0].title == "Baking bread"
+    panel.query_box.value = "file"
+    assert queries == ["bread", "file"]
 
 
 def test_typing_waits_for_a_pause(workspace):
@@ -135,17 +154,21 @@ def test_closed_panel_does_not_search(workspace):
     assert not asyncio.run(leave()).hits
 
 
-def test_mode_is_used_and_empty_results_and_boxes_are_shown(workspace):
+def test_emptying_the_box_clears_the_panel(workspace):
+    panel = SearchPanel(workspace)
+    panel.search("bread")
+    panel.query_box.value = "   "
+    assert shown(panel) == []
+    assert not panel.hits
+    assert panel.error is None
+
+
+def test_empty_result_is_reported(workspace):
     panel = SearchPanel(workspace["manual"])
-    panel.query_box.value = "csv"
     panel.mode_box.value = "lexical"
-    assert panel.mode is Mode.LEXICAL
-    assert [(hit.title, hit.parts.dense) for hit in panel.hits] == [("Reading CSV files", 0)]
     panel.search("zebra <b>")
     assert "No hits" in status(panel)
     assert notice(panel)["title"] == "Nothing found for “zebra <b>”"
-    panel.query_box.value = "   "
-    assert (shown(panel), len(panel.hits), panel.error) == ([], 0, None)
 
 
 def test_stars_are_stored_and_shown_again(scratch):
@@ -171,6 +194,14 @@ def test_stars_are_stored_and_shown_again(scratch):
     other.search("Roses and water")
     assert shown(other)[0]["stars"] == 0
     assert shown(other)[0]["rated"] == "average 4.0 from 1 reader"
+
+
+def test_rater_comes_from_the_environment(scratch, monkeypatch):
+    monkeypatch.setenv("KBKIT_RATER", "carla")
+    panel = SearchPanel(scratch["garden"])
+    panel.search("roses")
+    do(panel, "rate", score=5)
+    assert scratch["garden"].ratings.to_frame()["rater"].tolist() == ["carla"]
 
 
 def test_rating_can_be_changed_and_undone(scratch):
@@ -447,6 +478,20 @@ def test_change_of_another_thread_is_shown_in_the_event_loop(scratch):
     assert asyncio.run(watch()) == 2
 
 
+def test_look_shows_changes_of_another_process(scratch):
+    panel = SearchPanel(scratch, rater="ann")
+    panel.search("roses")
+    serial = panel.cards.state["serial"]
+    with kbkit.open(scratch.path) as other:
+        other["garden"].rate(panel.hits[0].chunk.id, 3, query="roses", rater="ann")
+        do(panel, "look")
+        assert shown(panel)[0]["stars"] == 3
+        other["garden"].add("Rose water", "Roses in water.")
+        do(panel, "look")
+    assert len(panel.hits) == 2
+    assert panel.cards.state["serial"] == serial  # the page does not scroll
+
+
 def test_known_error_is_one_line_and_keeps_the_hits(scratch):
     panel = SearchPanel(scratch["garden"])
     panel.search("roses")
@@ -501,6 +546,18 @@ def test_selector_follows_the_workspace(scratch):
     panel.search("water again")
     assert panel.kb_box.label == "All"
     assert [hit.kb for hit in panel.hits] == ["garden"]
+
+
+@pytest.mark.parametrize("query", ["x" * 100_000, "\x00", "'; DROP TABLE chunks; --", "*", '"'])
+def test_odd_queries_give_no_error(workspace, query):
+    panel = SearchPanel(workspace)
+    panel.query_box.value = query
+    assert panel.error is None
+
+
+def test_import_of_panels_does_not_import_ipywidgets():
+    code = "import sys, kbkit.panels; sys.exit('ipywidgets' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,46 @@ from pathlib import Path
 import pytest
 
 from kbkit.errors import ConfigError
-from kbkit.runtime.config import Settings, setting_values, unknown_variables
+from kbkit.runtime.config import DEFAULT_USER_AGENT, Settings, setting_values, unknown_variables
 
 
-def test_secrets_are_not_shown():
-    names = ("panel_token", "database_url", "chroma_url", "chroma_token")
-    settings = Settings.load({f"KBKIT_{name.upper()}": "https://secret" for name in names})
-    assert {getattr(settings, name) for name in names} == {"https://secret"}
+def test_default_settings():
+    settings = Settings.load({})
+    assert settings == Settings(Path("kb"), DEFAULT_USER_AGENT, 30.0, "anonymous")
+
+
+def test_every_setting_is_read():
+    settings = Settings.load(
+        {
+            "KBKIT_WORKSPACE": "/data/kb",
+            "KBKIT_USER_AGENT": "mine/1",
+            "KBKIT_TIMEOUT": "2.5",
+            "KBKIT_RATER": "ann",
+            "KBKIT_PANEL_TOKEN": "secret-of-mine",
+            "KBKIT_DATABASE_URL": "postgresql://ann:secret@db/kb",
+            "KBKIT_PGVECTOR": "0",
+            "KBKIT_CHROMA_URL": "https://secret.example",
+            "KBKIT_CHROMA_TOKEN": "secret",
+            "KBKIT_TOP_K": "7",
+            "KBKIT_MAX_ENTITIES": "0",
+            "KBKIT_MAX_ENTRIES": "1000",
+            "USER": "root",
+        }
+    )
+    assert settings == Settings(
+        Path("/data/kb"),
+        "mine/1",
+        2.5,
+        "ann",
+        top_k=7,
+        max_entities=0,
+        max_entries=1000,
+        panel_token="secret-of-mine",
+        database_url="postgresql://ann:secret@db/kb",
+        pgvector=False,
+        chroma_url="https://secret.example",
+        chroma_token="secret",
+    )
     assert "secret" not in repr(settings)
 
 

@@ -271,6 +271,17 @@ def test_task_that_hangs_is_the_only_one_lost(scheduler):
         assert perform(pool, [PAGE])[0].content
 
 
+@pytest.mark.soak
+def test_build_hides_output_of_dask(tmp_path):
+    (tmp_path / "notes.md").write_text("# Notes\n\nPrune in March.\n")
+    path = tmp_path / "garden.yaml"
+    path.write_text("name: garden\nsources:\n- type: files\n  path: notes.md\n")
+    command = [sys.executable, "-m", "kbkit", "--workspace", tmp_path / "kb", "build", path]
+    command += ["--no-site", "--engine", "dask"]
+    built = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert built.stderr.splitlines() == ["built garden"]
+
+
 LOGS = """
 import contextlib, logging, sys
 from kbkit import errors

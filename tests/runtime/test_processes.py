@@ -16,6 +16,7 @@ import pytest
 
 import kbkit
 from kbkit.runtime.processes import Workers, ending_signals
+from kbkit.sources.html.site_extractor import ExtractTask
 from tests.waiting import until
 
 TASKS = """
@@ -209,6 +210,19 @@ def test_module_of_workers_imports_no_tasks():
     )
     known = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert known.stdout.strip() == ("['kbkit.extras', 'kbkit.runtime', 'kbkit.runtime.processes']")
+
+
+def test_worker_that_dies_costs_one_page(workers):
+    results = []
+    for _ in range(2):
+        (process,) = workers._processes
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait(120)
+        task = ExtractTask("https://x/", b"<h1>T</h1><p>Text.</p>", "", ())
+        results += [do(workers, task) for _ in range(2)]
+    assert [bool(page.content) for page in results] == [False, True, False, True]
+    assert results[0].failed
+    assert "process" in results[0].reason
 
 
 def test_script_without_a_main_guard_runs_once(tmp_path) -> None:

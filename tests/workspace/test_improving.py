@@ -292,6 +292,23 @@ def test_command_line_shows_remaining_work(tmp_path, monkeypatch, run_kbkit):
     assert json.loads(run("improve", "drinks", "--json").out)["summaries"] == 0
 
 
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs signals")
+@pytest.mark.soak
+def test_interrupted_improve_keeps_its_progress(open_in, tmp_path):
+    workspace = open_in("off")
+    kb = workspace.create("drinks")
+    first = kb.ingest(lines(tmp_path / "a.jsonl", 250)).improvement.summaries
+    command = [sys.executable, "-c", NEW_LOOK, str(workspace.path)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        until(lambda: kb.info().summaries_waiting < first)
+        other.send_signal(signal.SIGINT)
+        other.communicate(timeout=60)
+    left = kb.info().summaries_waiting
+    assert 0 < left < first
+    assert kb.search("delete file")[0].parts.summary > 0
+    assert not kb.improve()
+
+
 def test_evaluation_notes_missing_embeddings(open_in, tmp_path):
     kb = open_in("off").create("drinks")
     kb.ingest(lines(tmp_path / "a.jsonl", MANY))

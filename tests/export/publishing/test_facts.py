@@ -30,8 +30,8 @@ def exported(tmp_path_factory):
         bread = next(d for d in kb.documents if d.title == "Bread")
         kb.rate(bread.id, 5)
         kb.rate(kb.chunks.of(bread.id)[0].id, 1)
-        kb.export(folder=folder / "out", build=False)
-        yield kb, folder / "out/docs"
+        report = kb.export(folder=folder / "out", build=False)
+        yield kb, folder / "out/docs", report
 
 
 def page(docs, title):
@@ -88,7 +88,7 @@ def test_each_page_ends_with_source_and_license(exported):
 
 
 def test_machine_readable_files_have_licenses(exported):
-    kb, docs = exported
+    kb, docs, _ = exported
     listed = json.loads((docs / "documents.json").read_text())["documents"]
     known = {each["title"]: each for each in listed}
     assert known["Bread"]["license"] == "CC-BY-4.0"
@@ -118,13 +118,17 @@ def test_fidelity_is_counted_once_for_each_source(tmp_path):
     assert "| code blocks | 1 of 1 | 100.0% |" in text
 
 
+def test_second_export_writes_no_page(exported):
+    kb, docs, report = exported
+    again = kb.export(folder=docs.parent, build=False)
+    assert (again.written, again.unchanged) == (0, report.written)
+
+
 def test_knowledge_bases_with_no_or_one_document_are_exported(tmp_path):
     with Workspace(tmp_path / "kb") as workspace:
         kb = workspace.create("none")
         assert kb.export(folder=tmp_path / "out", build=False).documents == 0
         kb.add("One", "# One\n\ntext\n")
         assert kb.export(folder=tmp_path / "out", build=False).documents == 1
-        assert (tmp_path / "out/docs/search").is_dir()
         kb.documents.delete(next(iter(kb.documents)).id)
         assert kb.export(folder=tmp_path / "out", build=False).documents == 0
-        assert not (tmp_path / "out/docs/search").exists()

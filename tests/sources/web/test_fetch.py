@@ -1,5 +1,7 @@
 """Servers that misbehave, and the outcomes of their responses."""
 
+from __future__ import annotations
+
 import gzip
 import threading
 import time
@@ -9,6 +11,7 @@ from contextlib import closing
 import pytest
 
 from kbkit.sources import Outcome
+from kbkit.sources.decode import decode
 from kbkit.sources.web import Fetcher, Response
 from tests.sources.web.crawls import answer, in_turn, redirect
 
@@ -195,6 +198,20 @@ def test_proxies_of_the_environment_are_not_used(site, monkeypatch) -> None:
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
     site.pages["/"] = "<p>direct</p>"
     assert get(site.url + "/").body == b"<p>direct</p>"
+
+
+@pytest.mark.parametrize(
+    ("body", "charset", "text"),
+    [
+        ("Grüße".encode(), "iso-8859-1", "Grüße"),
+        ("Grüße".encode("utf-16"), "utf-8", "Grüße"),
+        (b"\xef\xbb\xbfhello", "latin-1", "hello"),
+        ("Grüße".encode(), "no-such-charset", "Grüße"),
+        ("Grüße".encode(), "hex", "Grüße"),
+    ],
+)
+def test_text_is_decoded_by_its_charset_or_content(body, charset, text) -> None:
+    assert text in decode(body, charset)
 
 
 def raw(*parts: bytes, forever: bytes = b""):
