@@ -32,7 +32,14 @@ from kbkit.recipes import (
     RetrievalSpec,
     StaticEmbedding,
 )
-from kbkit.retrieval.fusion import CorpusStatistics, Features, Weights, fuse, impacts, length_norms
+from kbkit.retrieval.fusion import (
+    CorpusStatistics,
+    Features,
+    Weights,
+    fuse,
+    length_norms,
+    word_scores,
+)
 from kbkit.text.analysis import analyzer
 
 DEPTH = 10
@@ -91,21 +98,19 @@ class Lexical:
         for row, terms in enumerate(self.terms):
             for term, count in Counter(terms).items():
                 postings[term][row] = count
-        self._postings = postings
-        self._statistics = CorpusStatistics(
-            len(self.terms), float(self.lengths.mean()), {t: len(p) for t, p in postings.items()}
-        )
+        self._postings = {
+            term: (np.fromiter(found, np.int64), np.fromiter(found.values(), np.uint16))
+            for term, found in postings.items()
+        }
+        average = float(self.lengths.mean())
+        frequencies = {term: len(rows) for term, rows in postings.items()}
+        self._statistics = CorpusStatistics(len(self.terms), average, frequencies)
+        self._norms = length_norms(self.lengths, average)
 
     def bm25(self, question: Sequence[str]) -> NDArray[np.float64]:
-        scores = np.zeros(len(self.terms))
-        average = self._statistics.average_length
-        for term in sorted({term for term in question if term in self._postings}):
-            found = self._postings[term]
-            rows = np.fromiter(found, np.int64, len(found))
-            counts = np.fromiter(found.values(), np.uint16, len(found))
-            norms = length_norms(self.lengths[rows], average)
-            scores[rows] += impacts(counts, norms, self._statistics.idf(term))
-        return scores
+        terms = sorted({term for term in question if term in self._postings})
+        postings = {term: self._postings[term] for term in terms}
+        return word_scores(postings, self._norms, self._statistics).astype(np.float64)
 
     def title(self, question: Sequence[str]) -> NDArray[np.float64]:
         """Return the share of the question's terms in each abstract's title."""

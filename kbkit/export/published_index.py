@@ -31,7 +31,7 @@ from kbkit.export.index_writer import FORMAT, SETTINGS, index_folder
 from kbkit.models import Mode
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval import candidates
-from kbkit.retrieval.corpora import ChunkWords
+from kbkit.retrieval.corpora import best_scored, chunk_scores
 from kbkit.retrieval.document_scores import DocumentScores, SummaryScores
 from kbkit.retrieval.fusion import CorpusStatistics
 from kbkit.retrieval.ranking import PHRASED, phrases_first, phrases_in, rank
@@ -215,8 +215,8 @@ class PublishedIndex:
             len(table), table.average_length, {name: len(term.rows) for name, term in terms.items()}
         )
         size = min(columns.retrieval.candidates, len(table))
-        words = ChunkWords(table, postings, statistics)
-        lexical, scores = words.best(size)
+        words = chunk_scores(table, postings, statistics)
+        lexical = best_scored(words, size)
         embedded = list(terms.values())[:ASKED]
         query_vector = sum((term.vector for term in embedded), np.zeros(self._vectors.dimensions))
         if vector is not None and self._vectors.modelled:
@@ -225,9 +225,9 @@ class PublishedIndex:
         cosines = nearest.cosines[nearest.rows].astype(np.float32)
         dense = nearest.rows[candidates.top_indices(cosines, size)]
         documents = self._documents(postings, embedded, vector)
-        highest = float(scores.max(initial=0.0))
+        highest = words.max(initial=0.0)
         best = documents.best_rows(
-            table, lambda rows: nearest.cosines[rows], words.of, highest, mask=None
+            table, lambda rows: nearest.cosines[rows], words, highest, mask=None
         )
         chosen, ranked = candidates.merge_candidates(dense, lexical, size, best)
         term_count = max(1, len(query_terms))

@@ -1,10 +1,4 @@
-"""Candidates of a query, from a snapshot, and their words.
-
-Words are scored by BM25, rare terms first. Once the best chunks score more than the remaining terms
-could add, these are looked up only in the remaining chunks. The result is the same as of scoring
-all chunks. Source: MaxScore, Turtle and Flood, "Query Evaluation: Strategies and Optimizations"
-(1995).
-"""
+"""Candidates of a query, from a snapshot."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -37,7 +31,7 @@ from kbkit.retrieval.document_scores import (
     graph_scores,
     learned_scores,
 )
-from kbkit.retrieval.fusion import K1, CorpusStatistics, hits_needed, impacts, length_norms
+from kbkit.retrieval.fusion import CorpusStatistics, hits_needed, length_norms, word_scores
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.snapshots import near_chunks
 from kbkit.stores.snapshots.segments import SegmentedSnapshot
@@ -163,89 +157,23 @@ class SnapshotCorpus:
         return self._cosines
 
 
-_SLACK = 1e-4
-"""Upper bound of relative rounding errors."""
-_LOOKUP_COST = 8
-"""Cost of a lookup relative to adding a posting."""
+def chunk_scores(
+    chunks: ChunkTable, postings: Mapping[str, Postings], statistics: CorpusStatistics
+) -> NDArray[np.float32]:
+    """Return the BM25 of all chunks for a query."""
+    norms: NDArray[np.float32] | None = chunks.cache.get("norms")
+    if norms is None:
+        norms = chunks.cache["norms"] = length_norms(chunks.lengths, chunks.average_length)
+    return word_scores(postings, norms, statistics)
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkWords:
-    """BM25 of the chunks of a knowledge base for one query; postings have ascending rows."""
-
-    chunks: ChunkTable
-    postings: Mapping[str, Postings]
-    statistics: CorpusStatistics
-    mask: Mask | None = None
-
-    def of(self, rows: Rows) -> NDArray[np.float32]:
-        scores = np.zeros(len(rows), np.float32)
-        for term in self.postings:  # in a fixed order, so that rounding is reproducible
-            self._look_up(term, rows, scores)
-        return scores
-
-    def best(self, limit: int) -> tuple[Rows, NDArray[np.float32]]:
-        """Return the best chunks with any of the terms, best first, and their BM25."""
-        order = sorted(self.postings, key=lambda term: len(self.postings[term][0]))
-        gains = [self.statistics.idf(term) * (K1 + 1) for term in order]
-        gain, floor = sum(gains), 0.0
-        scores = np.zeros(len(self.chunks), np.float32)
-        remaining = list(order)
-        probe: Rows | None = None
-        while remaining and floor <= gain * (1 + _SLACK):
-            term = remaining.pop(0)
-            gain -= gains.pop(0)
-            rows = self._add(term, scores)
-            if remaining:  # the lower bound is useless after the last term
-                passing = self._filter(rows)
-                probe = passing if probe is None and len(passing) >= limit else probe
-                for sample in (passing,) if probe is None or probe is passing else (passing, probe):
-                    floor = max(floor, _lowest_of_best(scores[sample], limit))
-        cut = (floor - gain) - _SLACK * (floor + gain)
-        rows_above = self._filter(np.flatnonzero(scores >= cut if cut > 0 else scores > 0))
-        while remaining:
-            term = remaining.pop(0)
-            gain -= gains.pop(0)
-            if len(rows_above) * _LOOKUP_COST < len(self.postings[term][0]):
-                scores_above = scores[rows_above]
-                self._look_up(term, rows_above, scores_above)
-                scores[rows_above] = scores_above
-            else:
-                self._add(term, scores)
-                scores_above = scores[rows_above]
-            floor = max(floor, _lowest_of_best(scores_above, limit))
-            rows_above = rows_above[scores_above >= (floor - gain) - _SLACK * (floor + gain)]
-        exact = self.of(rows_above)
-        top = top_indices(exact, limit)
-        return rows_above[top], exact[top]
-
-    def _filter(self, rows: Rows) -> Rows:
-        return rows if self.mask is None else rows[self.mask[rows]]
-
-    def _add(self, term: str, scores: NDArray[np.float32]) -> Rows:
-        compact_rows, counts = self.postings[term]
-        rows = compact_rows.astype(np.intp)  # otherwise numpy converts it at each indexing
-        np.add.at(scores, rows, self._impacts(term, rows, counts))
-        return rows
-
-    def _look_up(self, term: str, rows: Rows, scores: NDArray[np.float32]) -> None:
-        term_rows, counts = self.postings[term]
-        matches, places = places_in(term_rows, rows)
-        scores[matches] += self._impacts(term, rows[matches], counts[places])
-
-    def _impacts(self, term: str, rows: Rows, counts: NDArray[np.integer]) -> NDArray[np.float32]:
-        chunks = self.chunks
-        norms: NDArray[np.float32] | None = chunks.cache.get("norms")
-        if norms is None:
-            norms = chunks.cache["norms"] = length_norms(chunks.lengths, chunks.average_length)
-        return impacts(counts, norms.take(rows), self.statistics.idf(term))
-
-
-def _lowest_of_best(scores: NDArray[np.float32], limit: int) -> float:
-    """Return the lowest of the ``limit`` best scores; 0 if there are fewer."""
-    if not 0 < limit <= len(scores):
-        return 0.0
-    return float(lowest_of_best(scores, limit))
+def best_scored(scores: NDArray[np.float32], limit: int, mask: Mask | None = None) -> Rows:
+    """Return the rows of the highest positive scores, best first."""
+    if mask is not None:
+        scores = np.where(mask, scores, 0)
+    floor = lowest_of_best(scores, limit)
+    rows = np.flatnonzero(scores >= floor if floor > 0 else scores > 0)
+    return rows[top_indices(scores[rows], limit)]
 
 
 def find_candidates(
@@ -273,8 +201,8 @@ def find_candidates(
         lambda: corpus.nearest(size, limit, mask), worth=by_meaning and corpus.scans_long
     )
     summaries = beside(lambda: SummaryScores.of(chunks, encoded, mask), worth=corpus.scans_long)
-    words = ChunkWords(chunks, postings if by_words else {}, statistics, mask)
-    lexical, scores = words.best(limit)
+    words = chunk_scores(chunks, postings if by_words else {}, statistics)
+    lexical = best_scored(words, limit, mask)
     documents = DocumentScores.of_words(
         chunks, postings if by_words and retrieval.page_weight else {}
     )
@@ -285,14 +213,14 @@ def find_candidates(
     if encoded.graph is not None:
         starting = np.concatenate([dense[:size], lexical[:size]])
         starts = document_starts(
-            chunks, documents, starting, corpus.cosines(starting), words.of(starting)
+            chunks, documents, starting, corpus.cosines(starting), words[starting]
         )
         graph = graph_scores(query.text, encoded.graph, chunks, starts, frequency)
     best = documents.best_rows(
         chunks,
         corpus.cosines,
-        words.of,
-        float(scores.max(initial=0.0)),
+        words,
+        words[lexical].max(initial=0.0),
         mask=mask,
         related=None if graph is None else graph.documents,
     )

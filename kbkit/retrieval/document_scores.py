@@ -24,7 +24,7 @@ from kbkit.retrieval.candidates import (
     places_in,
     top_indices,
 )
-from kbkit.retrieval.fusion import CorpusStatistics, impacts, length_norms, normalise
+from kbkit.retrieval.fusion import CorpusStatistics, length_norms, normalise, word_scores
 from kbkit.retrieval.query import NamedEntity, entities_in
 from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.snapshots.near_chunks import NearSummaries, near_summaries
@@ -111,17 +111,15 @@ class DocumentScores:
         }
         frequencies = {term: len(indexes) for term, (indexes, _) in counts.items()}
         statistics = CorpusStatistics(nonempty, average, frequencies)
-        page, norms = np.zeros(number, np.float32), length_norms(lengths, average)
-        for term, (indexes, times) in counts.items():
-            np.add.at(page, indexes, impacts(times, norms.take(indexes), statistics.idf(term)))
+        page = word_scores(counts, length_norms(lengths, average), statistics)
         return cls(counts, statistics, page, SummaryScores(np.zeros(number, np.float32)))
 
     def best_rows(
         self,
         documents: ChunkTable,
         dense: Callable[[Rows], NDArray[np.floating[Any]]],
-        lexical: Callable[[Rows], NDArray[np.float32]],
-        limit: float,
+        words: NDArray[np.float32],
+        highest: float,
         *,
         mask: Mask | None,
         related: NDArray[np.float64] | None = None,
@@ -134,12 +132,15 @@ class DocumentScores:
             selected[scored[top_indices(scores[scored], _BEST_DOCUMENTS)]] = True
         rows = _rows_of(documents, np.flatnonzero(selected))
         rows = rows if mask is None else rows[mask[rows]]
-        chunk_scores = lexical(rows) / max(limit, 1e-9)
         similarity = np.maximum(dense(rows), 0.0)
-        chunk_scores = chunk_scores + similarity / max(float(similarity.max(initial=0.0)), 1e-9)
-        order = np.lexsort((-chunk_scores, owners[rows]))
-        starts = np.flatnonzero(np.diff(owners[rows][order], prepend=-1))
-        return np.asarray(rows[order[starts]], np.int64)
+        scores = words[rows] / max(highest, 1e-9)
+        scores = scores + similarity / max(similarity.max(initial=0.0), 1e-9)
+        best = np.zeros(len(passing), scores.dtype)
+        np.maximum.at(best, owners[rows], scores)
+        winners = rows[scores == best[owners[rows]]][::-1]
+        # the first of equal chunks remains
+        best_of = dict(zip(owners[winners].tolist(), winners.tolist(), strict=True))
+        return np.array(list(best_of.values()), np.int64)
 
     def of_candidates(
         self, documents: ChunkTable, owners: NDArray[np.integer[Any]]

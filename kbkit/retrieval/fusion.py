@@ -18,6 +18,7 @@ from rank_bm25 import BM25Okapi
 
 from kbkit.models import RatingTotal, ScoreParts
 from kbkit.recipes import PostprocessorSpec
+from kbkit.stores.snapshots.snapshot import Postings
 
 Scores = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -323,9 +324,14 @@ def length_norms(lengths: NDArray[np.integer[Any]], average_length: float) -> ND
     return np.asarray(K1 * (1 - B) + scaled, np.float32)
 
 
-def impacts(
-    counts: NDArray[np.integer[Any]], norms: NDArray[np.float32], idf: float
+def word_scores(
+    postings: Mapping[str, Postings], norms: NDArray[np.float32], statistics: CorpusStatistics
 ) -> NDArray[np.float32]:
-    """Return a term's BM25 scores in the chunks that contain it, as in `bm25_scores`."""
-    tf = counts.astype(np.float32)
-    return np.asarray(idf * (K1 + 1) * tf / (tf + norms), np.float32)
+    """Return the BM25 of each row of ``norms``, as in `bm25_scores`."""
+    scores = np.zeros(len(norms), np.float32)
+    for term, (compact_rows, counts) in postings.items():
+        rows = compact_rows.astype(np.intp)  # otherwise numpy converts it at each indexing
+        tf = counts.astype(np.float32)
+        impacts = statistics.idf(term) * (K1 + 1) * tf / (tf + norms.take(rows))
+        np.add.at(scores, rows, impacts)
+    return scores

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbkit.retrieval.fusion import K1, B, CorpusStatistics, bm25_scores, impacts, length_norms
+from kbkit.retrieval.fusion import K1, B, CorpusStatistics, bm25_scores, length_norms, word_scores
 
 pytestmark = pytest.mark.local
 
@@ -105,24 +105,24 @@ def test_candidates_without_terms_of_the_query_score_0(query, candidates):
     corpus=st.lists(st.lists(words, min_size=1, max_size=12).map(" ".join), min_size=1, max_size=8),
     query=st.lists(words, max_size=5, unique=True),
 )
-def test_impacts_add_up_to_the_scores(corpus, query):
+def test_scores_of_postings_are_those_of_texts(corpus, query):
     figures = statistics(query, corpus)
-    total = np.zeros(len(corpus))
+    texts = [text.split() for text in corpus]
+    postings = {}
     for term in figures.document_frequencies:
-        rows = [i for i, text in enumerate(corpus) if term in text.split()]
-        lengths = np.array([len(corpus[i].split()) for i in rows], np.int32)
-        total[rows] += impacts(
-            np.array([corpus[i].split().count(term) for i in rows], np.uint16),
-            length_norms(lengths, figures.average_length),
-            figures.idf(term),
-        )
-    assert total == pytest.approx(scored(query, corpus), rel=1e-5)
+        rows = np.array([i for i, text in enumerate(texts) if term in text], np.int32)
+        postings[term] = rows, np.array([texts[i].count(term) for i in rows], np.uint16)
+    norms = length_norms(np.array([*map(len, texts)], np.int32), figures.average_length)
+    scores = word_scores(postings, norms, figures)
+    assert scores == pytest.approx(scored(query, corpus), rel=1e-5)
 
 
 def test_largest_count_of_a_snapshot_does_not_overflow():
     norms = length_norms(np.array([70_000], np.int32), 10.0)
-    (one,) = impacts(np.array([65_535], np.uint16), norms, 2.0)
-    assert one == pytest.approx(2.0 * (K1 + 1), rel=0.2)
+    figures = CorpusStatistics(100, 10.0, {"tea": 1})
+    postings = {"tea": (np.array([0], np.int32), np.array([65_535], np.uint16))}
+    (score,) = word_scores(postings, norms, figures)
+    assert score == pytest.approx(figures.idf("tea") * (K1 + 1), rel=0.2)
 
 
 def test_joint_statistics_are_those_of_all_texts():

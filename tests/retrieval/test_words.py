@@ -5,11 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from kbkit.retrieval import corpora as words
 from kbkit.retrieval.candidates import top_indices
-from kbkit.retrieval.corpora import ChunkWords
+from kbkit.retrieval.corpora import best_scored, chunk_scores
 from kbkit.retrieval.document_scores import DocumentScores, SummaryScores, _rows_of
-from kbkit.retrieval.fusion import CorpusStatistics, impacts, length_norms
+from kbkit.retrieval.fusion import CorpusStatistics, bm25_scores
 from kbkit.retrieval.query import QueryVector
 from kbkit.stores.snapshots.snapshot import ChunkTable, MappedTexts
 
@@ -45,47 +44,45 @@ def statistics_of(chunks, postings):
     return CorpusStatistics(CHUNKS, chunks.average_length, frequencies)
 
 
-def of_all(chunks, postings, statistics, mask):
-    scores = np.zeros(CHUNKS, np.float32)
-    for term, (rows, counts) in postings.items():
-        norms = length_norms(chunks.lengths[rows], chunks.average_length)
-        scores[rows] += impacts(counts, norms, statistics.idf(term))
-    return scores if mask is None else scores * mask
-
-
 @pytest.mark.parametrize("seed", range(40))
-def test_best_chunks_have_exactly_the_scores_of_all_chunks(seed):
+def test_best_chunks_by_words(seed):
     rng = np.random.default_rng(seed)
     chunks = table(rng)
     shares = rng.choice([0.0005, 0.005, 0.02, 0.1, 0.4, 0.9], rng.integers(0, 7))
     postings = postings_of(rng, shares)
     statistics = statistics_of(chunks, postings)
+    counts = [{} for _ in range(CHUNKS)]
+    for term, (rows, times) in postings.items():
+        for row, count in zip(rows.tolist(), times.tolist(), strict=True):
+            counts[row][term] = count
+    scores = chunk_scores(chunks, postings, statistics)
+    expected = bm25_scores(counts, chunks.lengths.tolist(), statistics)
+    assert scores == pytest.approx(expected, rel=1e-5)
     mask = rng.random(CHUNKS) < rng.choice([0.01, 0.3]) if seed % 3 == 0 else None
-    most = int(rng.choice([1, 10, 100, CHUNKS]))
-    rows, scores = ChunkWords(chunks, postings, statistics, mask).best(most)
-    every = of_all(chunks, postings, statistics, mask)
-    matching = np.flatnonzero(every)
-    expected = matching[top_indices(every[matching], most)]
-    assert rows.tolist() == expected.tolist()
-    assert scores.tobytes() == every[expected].tobytes()
-    some = rng.permutation(CHUNKS)[:200]
-    whole = ChunkWords(chunks, postings, statistics)
-    assert whole.of(some).tobytes() == of_all(chunks, postings, statistics, None)[some].tobytes()
+    limit = int(rng.choice([1, 10, 100, CHUNKS]))
+    passing = np.flatnonzero(scores if mask is None else scores * mask)
+    assert (
+        best_scored(scores, limit, mask).tolist()
+        == passing[top_indices(scores[passing], limit)].tolist()
+    )
 
 
-def test_postings_of_frequent_terms_are_skipped_beside_rare_ones(monkeypatch):
-    rng = np.random.default_rng(1)
-    chunks, scored = table(rng), []
-    postings = postings_of(rng, [0.02, 0.9])
-
-    def counted(counts, *rest):
-        scored.append(len(counts))
-        return impacts(counts, *rest)
-
-    monkeypatch.setattr(words, "impacts", counted)
-    retriever = ChunkWords(chunks, postings, statistics_of(chunks, postings))
-    assert len(retriever.best(10)[0]) == 10
-    assert sum(scored) < len(postings["t1"][0]) / 4
+@pytest.mark.parametrize("together", [True, False])
+def test_best_chunk_of_each_of_the_best_documents(together):
+    rng = np.random.default_rng(3)
+    chunks = table(rng, together=together)
+    postings = postings_of(rng, [0.01])
+    documents = DocumentScores.of_words(chunks, postings)
+    words = rng.random(CHUNKS).astype(np.float32).round(1)  # many are equal
+    cosines = rng.random(CHUNKS).round(1)
+    mask = rng.random(CHUNKS) < 0.7
+    rows = documents.best_rows(chunks, lambda rows: cosines[rows], words, words.max(), mask=mask)
+    owners = chunks.owners[rows].tolist()
+    assert len(set(owners)) == len(owners) == 30
+    scores = words / words.max() + cosines / cosines[np.isin(chunks.owners, owners) & mask].max()
+    for row, owner in zip(rows.tolist(), owners, strict=True):
+        others = np.flatnonzero((chunks.owners == owner) & mask)
+        assert row == others[np.argmax(scores[others])]
 
 
 @pytest.mark.parametrize("together", [True, False])
