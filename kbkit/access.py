@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from kbkit.errors import ConfigError, NotFoundError, TokenError
 from kbkit.models import TokenInfo
-from kbkit.models.files import BUILT_IN
 from kbkit.models.server import ALL, Caller, Scope
+from kbkit.models.values import BUILT_IN
 from kbkit.runtime.validation import check_member
-from kbkit.stores.catalog import runs
+from kbkit.stores.catalog import jobs
 from kbkit.workspace import Workspace, stores_of
 
 PREFIX = "kbkit_"
@@ -45,7 +45,7 @@ class Tokens:
         self._lock = threading.Lock()
         self._used: dict[str, datetime] = {}
         self._found = lru_cache(_MAX_CACHED)(self._find)
-        self._exist = lru_cache(1)(lambda _: bool(self._database.look_up(runs.list_tokens)))
+        self._exist = lru_cache(1)(lambda _: bool(self._database.look_up(jobs.list_tokens)))
 
     def create(
         self,
@@ -72,15 +72,15 @@ class Tokens:
         id_ = secrets.token_hex(6)
         token = f"{PREFIX}{id_}_{secrets.token_urlsafe(32)}"
         info = TokenInfo(id_, name, token_scope.value, tuple(dict.fromkeys(kbs)), now, expires_at)
-        self._database.commit(runs.add_token, info, _digest(token).hex())
+        self._database.commit(jobs.add_token, info, _digest(token).hex())
         return NewToken(token, info)
 
     def list(self) -> list[TokenInfo]:
         self.note_uses()
-        return self._database.look_up(runs.list_tokens)
+        return self._database.look_up(jobs.list_tokens)
 
     def revoke(self, name: str) -> TokenInfo:
-        return self._database.commit(runs.delete_token, name)
+        return self._database.commit(jobs.delete_token, name)
 
     def any(self) -> bool:
         return self._exist(self._database.changes())
@@ -110,7 +110,7 @@ class Tokens:
         return Caller(info.name, Scope(info.scope).implied, info.kbs)
 
     def _find(self, digest: bytes, id_: str, _changes: int) -> TokenInfo:
-        row = self._database.look_up(runs.find_token, id_)
+        row = self._database.look_up(jobs.find_token, id_)
         # in constant time, even for an unknown id
         stored_digest = bytes.fromhex(row[1]) if row else bytes(len(digest))
         if hmac.compare_digest(stored_digest, digest) and row:
@@ -122,7 +122,7 @@ class Tokens:
         with self._lock:
             used, self._used = self._used, {}
         if used:
-            self._database.commit(runs.note_uses, used)
+            self._database.commit(jobs.note_uses, used)
 
 
 def _digest(token: str) -> bytes:

@@ -21,7 +21,7 @@ from kbkit.entries.store import EntryStore
 from kbkit.files.store import FileStore
 from kbkit.models import BundleInfo, Image, Progress, Restoration
 from kbkit.models.documents import image_names_of
-from kbkit.models.files import BUILT_IN, ENTRIES, FILES
+from kbkit.models.values import BUILT_IN, ENTRIES, FILES
 from kbkit.paths import replacing
 from kbkit.recipes import KnowledgeBaseSpec, parse_source
 from kbkit.runtime.progress import OnProgress

@@ -20,7 +20,7 @@ from kbkit.files.paths import join_parts, parts_of
 from kbkit.files.store import check_version
 from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base import KnowledgeBase
-from kbkit.models.files import ENTRIES
+from kbkit.models.values import ENTRIES
 from kbkit.runtime.config import Settings
 from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.runtime.validation import check_integer, check_member, check_text, explain_calls

@@ -18,8 +18,8 @@ from kbkit.files.index import TICK, FolderIndex, improve, in_batches, put_docume
 from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base import KnowledgeBase, handle_of
 from kbkit.models import EntrySource, EntryStatus, EntrySyncReport, Problem, Vote
-from kbkit.models.files import ENTRIES, SyncReport
-from kbkit.models.values import TargetKind
+from kbkit.models.files import SyncReport
+from kbkit.models.values import ENTRIES, TargetKind
 from kbkit.runtime.progress import OnProgress
 from kbkit.stores.catalog import indexed_files, knowledge_bases, ratings, writing
 from kbkit.stores.catalog.indexed_files import EntryRecord

@@ -25,7 +25,7 @@ from kbkit.models import (
     EntryStatus,
     Problem,
 )
-from kbkit.models.reports import MAX_QUERY_LENGTH
+from kbkit.models.ratings import MAX_QUERY_LENGTH
 from kbkit.models.values import pluralize, quotation_mark
 from kbkit.retrieval.context import MIN_TOKENS, ContextFact, Findings
 from kbkit.retrieval.delimiting import cut, fence, instructions, one_line

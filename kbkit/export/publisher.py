@@ -28,7 +28,7 @@ from kbkit.export.pages.paths import safe_name
 from kbkit.export.pages.writer import remove_pages
 from kbkit.feedback.evaluation_set import is_page
 from kbkit.models import Document, ExportReport, Progress, RatingTotal
-from kbkit.models.files import BUILT_IN, ENTRIES, FILES
+from kbkit.models.values import BUILT_IN, ENTRIES, FILES
 from kbkit.recipes import Question
 from kbkit.retrieval.encoder_fitting import is_outdated
 from kbkit.runtime.progress import OnProgress, ignore

@@ -9,7 +9,7 @@ from kbkit.errors import ImpossibleError
 from kbkit.feedback.evaluation_report import Unit
 from kbkit.feedback.judgements import Judgements
 from kbkit.models import KnowledgeBaseInfo
-from kbkit.models.reports import fold_query
+from kbkit.models.ratings import fold_query
 from kbkit.models.values import Several
 from kbkit.recipes import KnowledgeBaseSpec, Question, RetrievalSpec, check_questions
 from kbkit.retrieval.retriever import Retriever

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from kbkit.errors import ConfigError
 from kbkit.models import Rating
-from kbkit.models.reports import MAX_QUERY_LENGTH, fold_query, latest_scores
+from kbkit.models.ratings import MAX_QUERY_LENGTH, fold_query, latest_scores
 from kbkit.models.values import Several
 from kbkit.recipes import Question, Recipe, golden_questions, load_questions, load_recipe
 from kbkit.runtime.validation import check_integer, check_text

@@ -13,7 +13,7 @@ from kbkit.feedback.evaluation_report import Evaluation, QueryResult
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.statistics import Agreement, agreement
 from kbkit.models import Hit, Rating, Target, TargetKind
-from kbkit.models.reports import fold_query
+from kbkit.models.ratings import fold_query
 from kbkit.models.values import Several
 from kbkit.runtime.progress import OnProgress, ignore
 from kbkit.runtime.validation import check_integer

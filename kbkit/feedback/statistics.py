@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.models import Rating
-from kbkit.models.reports import latest_scores
+from kbkit.models.ratings import latest_scores
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,7 +19,7 @@ from kbkit.files.store import FileStore
 from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base import KnowledgeBase
 from kbkit.models import DeletedFile, FileInfo, FileKind, FileLink, FileTree, SyncReport
-from kbkit.models.files import FILES
+from kbkit.models.values import FILES
 from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.runtime.validation import check_text, explain_calls
 from kbkit.stores.catalog import indexed_files, knowledge_bases

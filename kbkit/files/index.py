@@ -20,7 +20,7 @@ from kbkit.knowledge_base import KnowledgeBase, handle_of
 from kbkit.knowledge_base.improving import Improving
 from kbkit.knowledge_base.ingestion import Ingestion
 from kbkit.models import Problem, Progress, SourceDocument, SyncReport
-from kbkit.models.files import FILES
+from kbkit.models.values import FILES
 from kbkit.runtime.progress import OnProgress
 from kbkit.sources import Outcome, SourceEvent
 from kbkit.sources.files import read_file

@@ -10,8 +10,7 @@ from kbkit.export.pages.document_page import front_matter
 from kbkit.export.pages.paths import assign_paths
 from kbkit.files.paths import join_parts, parts_of
 from kbkit.models import FileInfo, FileKind
-from kbkit.models.files import FILES
-from kbkit.models.values import pluralize, shared_length
+from kbkit.models.values import FILES, pluralize, shared_length
 from kbkit.retrieval.context import ContextFact, Findings
 from kbkit.stores.catalog import indexed_files, knowledge_bases, reading
 from kbkit.stores.catalog.database import Database

@@ -12,7 +12,7 @@ from math import log1p
 
 from kbkit.annotation.terms import CODE
 from kbkit.models import Entity, EntityType, Gap, GapKind, MergeSuggestion, Target, TargetKind
-from kbkit.models.files import FILES
+from kbkit.models.values import FILES
 from kbkit.retrieval.query import spans
 from kbkit.stores.catalog import entities, indexed_files
 from kbkit.stores.catalog import graph as rows

@@ -22,7 +22,7 @@ from kbkit.frames import ratings_frame
 from kbkit.knowledge_base.handle import Handle, Items
 from kbkit.knowledge_base.ingestion import Ingestion
 from kbkit.models import Hit, Mode, Rating, RatingTotal, Target
-from kbkit.models.reports import MAX_QUERY_LENGTH, fold_query, latest_scores_of
+from kbkit.models.ratings import MAX_QUERY_LENGTH, fold_query, latest_scores_of
 from kbkit.recipes import Question, RetrievalSpec
 from kbkit.retrieval.query import Query, check_mode, check_retrieval
 from kbkit.retrieval.searching import search

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from kbkit import errors, recipes
 from kbkit.embedding import Embedders
-from kbkit.models import ChunkSummary, Document, KnowledgeBaseInfo, Rating, Target, TargetKind
-from kbkit.models.files import BUILT_IN, ENTRIES, FILES
-from kbkit.models.values import did_you_mean
+from kbkit.models.values import BUILT_IN, ENTRIES, FILES, Target, TargetKind, did_you_mean
 from kbkit.retrieval.query import KnowledgeBaseEmbedders
 from kbkit.retrieval.retriever import Retriever
 from kbkit.runtime import plugins
@@ -32,6 +30,7 @@ from kbkit.text.analysis import analyzer
 
 if TYPE_CHECKING:
     from kbkit.ingest.summaries import SummaryMaker
+    from kbkit.models import ChunkSummary, Document, KnowledgeBaseInfo, Rating
 
 
 _P = ParamSpec("_P")

@@ -12,7 +12,7 @@ from kbkit import models
 from kbkit.errors import ConfigError
 from kbkit.knowledge_base.handle import Handle, Resources
 from kbkit.knowledge_base.searches import Searches
-from kbkit.models.files import BUILT_IN
+from kbkit.models.values import BUILT_IN
 from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseSpec, parse_embedding
 from kbkit.runtime.progress import OnProgress, ignore
 from kbkit.runtime.validation import explain_calls

@@ -14,9 +14,8 @@ from kbkit.mcp.replies import Budget, Reply, listing, short
 from kbkit.mcp.submissions import GivenDocument, LongWork
 from kbkit.mcp.tools import Limit, Tools
 from kbkit.models import Document, IngestReport, Problem
-from kbkit.models.files import BUILT_IN
 from kbkit.models.server import Scope
-from kbkit.models.values import pluralize
+from kbkit.models.values import BUILT_IN, pluralize
 from kbkit.retrieval.delimiting import cut, one_line
 
 CollectionName = Annotated[

@@ -60,6 +60,8 @@ from kbkit.models.ingest_report import Improvement as Improvement
 from kbkit.models.ingest_report import IngestReport as IngestReport
 from kbkit.models.ingest_report import Progress as Progress
 from kbkit.models.licenses import License as License
+from kbkit.models.ratings import Rating as Rating
+from kbkit.models.ratings import RatingTotal as RatingTotal
 from kbkit.models.reports import BundleInfo as BundleInfo
 from kbkit.models.reports import Compaction as Compaction
 from kbkit.models.reports import DeletedDocument as DeletedDocument
@@ -68,8 +70,6 @@ from kbkit.models.reports import ExportReport as ExportReport
 from kbkit.models.reports import KnowledgeBaseInfo as KnowledgeBaseInfo
 from kbkit.models.reports import MigratedTable as MigratedTable
 from kbkit.models.reports import Migration as Migration
-from kbkit.models.reports import Rating as Rating
-from kbkit.models.reports import RatingTotal as RatingTotal
 from kbkit.models.reports import Restoration as Restoration
 from kbkit.models.reports import RestoredKnowledgeBase as RestoredKnowledgeBase
 from kbkit.models.reports import SiteArchive as SiteArchive

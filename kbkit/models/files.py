@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import ClassVar
 
 from kbkit.models.values import Problem, Several, Value
-
-FILES = "files"
-"""Name and id of the knowledge base of files, and their folder."""
-ENTRIES = "entries"
-"""Name and id of the knowledge base of entries, and their folder."""
-BUILT_IN: Mapping[str, str] = {
-    FILES: "Files that agents and people wrote",
-    ENTRIES: "Solutions that worked, of agents and people",
-}
-"""Descriptions of the knowledge bases that every workspace has, by name."""
 
 
 class FileKind(StrEnum):

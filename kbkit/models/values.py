@@ -24,6 +24,16 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 T = TypeVar("T")
+
+FILES = "files"
+"""Name and id of the knowledge base of files, and their folder."""
+ENTRIES = "entries"
+"""Name and id of the knowledge base of entries, and their folder."""
+BUILT_IN: Mapping[str, str] = {
+    FILES: "Files that agents and people wrote",
+    ENTRIES: "Solutions that worked, of agents and people",
+}
+"""Descriptions of the knowledge bases that every workspace has, by name."""
 _Item = TypeVar("_Item")
 
 _MAX_LENGTH = 300  # characters of a field shown to a person

@@ -12,7 +12,7 @@ import traitlets
 
 from kbkit import errors
 from kbkit.models import Document, FileInfo, Hit
-from kbkit.models.files import FILES
+from kbkit.models.values import FILES
 from kbkit.panels import controls, render
 from kbkit.panels.controls import AnyWorkspace, Debouncer, Topic
 from kbkit.panels.panel import Answer, Message, ReadingPanel, View, text_in

@@ -16,7 +16,7 @@ from kbkit.errors import KbkitError, NotFoundError
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Chunk, ChunkSummary, DocumentState, DocumentType, Hit, Hits, Rating
 from kbkit.models.documents import disambiguate
-from kbkit.models.reports import fold_query
+from kbkit.models.ratings import fold_query
 from kbkit.models.values import pluralize
 from kbkit.panels import render
 from kbkit.panels.controls import KnowledgeBaseSelector

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.embedding import Vector
-from kbkit.models import Entity, Mode
-from kbkit.models.reports import fold_query
+from kbkit.models import Mode
+from kbkit.models.ratings import fold_query
 from kbkit.retrieval.candidates import (
     EncodedQuery,
     Mask,
@@ -30,6 +30,9 @@ from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.snapshots.near_chunks import NearSummaries, near_summaries
 from kbkit.stores.snapshots.segments import SegmentedSnapshot
 from kbkit.stores.snapshots.snapshot import ChunkTable, Postings
+
+if TYPE_CHECKING:
+    from kbkit.models import Entity
 
 _DECIMALS = 6
 """Decimals of the mean summary; further digits depend on the order of documents."""

@@ -9,14 +9,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kbkit import recipes
 from kbkit.embedding import Embedder, Embedders, Vector
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.errors import ConfigError, EmbedderError, EmbedderUnreachableError, KbkitError
-from kbkit.models import Chunk, Entity, Filters, Mode
-from kbkit.models.reports import MAX_QUERY_LENGTH
+from kbkit.models import Filters, Mode
+from kbkit.models.ratings import MAX_QUERY_LENGTH
 from kbkit.recipes import RetrievalSpec
 from kbkit.runtime.validation import check_integer, check_text
 from kbkit.stores.catalog import ratings, reading
@@ -25,6 +25,9 @@ from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.subjects import entity_id
 from kbkit.text import is_english, stop_words
+
+if TYPE_CHECKING:
+    from kbkit.models import Chunk, Entity
 
 _NO_FILTERS = Filters()
 

@@ -13,7 +13,7 @@ from kbkit.errors import ConfigError, ConflictError, KbkitError, ServerError
 from kbkit.models import Job, JobError, JobState, Progress
 from kbkit.models.values import to_json
 from kbkit.server.tasks import TASKS, JobRun, JobTask, Stopped, forget_uploads
-from kbkit.stores.catalog import runs as job_table
+from kbkit.stores.catalog import jobs as job_table
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.stores import Stores
 from kbkit.workspace import Workspace, stores_of

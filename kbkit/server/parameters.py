@@ -17,7 +17,7 @@ from pydantic.types import StrictBool, StrictInt
 from kbkit.client.declared import write_cursor
 from kbkit.errors import NotFoundError
 from kbkit.models import DocumentType
-from kbkit.models.reports import MAX_QUERY_LENGTH
+from kbkit.models.ratings import MAX_QUERY_LENGTH
 from kbkit.models.searches import condition_types, whole
 from kbkit.models.values import valid
 from kbkit.server.responses import Paged

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from kbkit.errors import ConflictError, WorkspaceError
@@ -69,6 +68,8 @@ class FolderLocks(Locks):
 
     @contextmanager
     def hold(self, name: str, *, wait: float, task: str = "", poll: float = 0.05) -> Iterator[None]:
+        from filelock import FileLock, Timeout  # no search needs it
+
         path = self._folder / f"{name}.lock"
         deadline = time.monotonic() + wait
         # threads of this process wake each other, so only one of them polls the file

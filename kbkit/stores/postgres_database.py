@@ -15,7 +15,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, REGCLASS
 from kbkit.errors import ConfigError, WorkspaceError
 from kbkit.extras import extra
 from kbkit.models import Chunk, Document
-from kbkit.models.files import BUILT_IN
+from kbkit.models.values import BUILT_IN
 from kbkit.stores.backend import unwritable
 from kbkit.stores.catalog import reading
 from kbkit.stores.catalog.database import Condition, Database, Transaction

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kbkit.errors import ConfigError, ImpossibleError, KbkitError, MissingExtraError, WorkspaceError
 from kbkit.models import Migration, Progress
-from kbkit.models.files import BUILT_IN
+from kbkit.models.values import BUILT_IN
 from kbkit.runtime.config import Settings
 from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.stores.backend import take_images

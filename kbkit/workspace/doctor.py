@@ -6,9 +6,9 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from kbkit import models
 from kbkit.errors import KbkitError
 from kbkit.knowledge_base import handle_of
-from kbkit.models import Compaction
 from kbkit.models.values import Finding, Health, Run
 from kbkit.runtime.validation import explain_calls
 from kbkit.stores.catalog import inspection, knowledge_bases, outbox, runs
@@ -35,7 +35,7 @@ class WorkspaceChecks(WorkspaceSearches):
     def _folders(self) -> Iterator[tuple[str, Files | Entries]]:
         """Iterate over the folders of files and entries."""
 
-    def compact(self) -> Compaction:
+    def compact(self) -> models.Compaction:
         """Empty all trash, and make the workspace smaller.
 
         Refreshes still do not read deleted documents again. Unused pictures are deleted, too,
@@ -53,7 +53,7 @@ class WorkspaceChecks(WorkspaceSearches):
         images, size = self._stores.sweep_images()
         emptied = {name: content._store.empty_trash() for name, content in self._folders()}
         size += self._stores.database.compact()
-        return Compaction(documents, len(deleted), images, size, **emptied)
+        return models.Compaction(documents, len(deleted), images, size, **emptied)
 
     def doctor(self, *, repair: bool = False) -> Health:
         """Check the workspace by content; list defects and remedies.

@@ -14,8 +14,7 @@ from kbkit.embedding import Embedders
 from kbkit.errors import ConflictError, FilesError, KbkitError
 from kbkit.knowledge_base import KnowledgeBase, Resources, handle_of
 from kbkit.knowledge_base.handle import check_new_name, new_knowledge_base
-from kbkit.models.files import BUILT_IN, ENTRIES, FILES
-from kbkit.models.values import check_match
+from kbkit.models.values import BUILT_IN, ENTRIES, FILES, check_match
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, parse_embedding
 from kbkit.retrieval.context import Finder
 from kbkit.runtime.config import Settings

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kbkit.errors import ConfigError
 from kbkit.feedback.judgements import Judgements, query_id
-from kbkit.models.reports import fold_query
+from kbkit.models.ratings import fold_query
 
 
 def grades(kb):

@@ -6,7 +6,7 @@ from kbkit.errors import MissingPathError
 from kbkit.files.files import Files
 from kbkit.files.shown import ROOT
 from kbkit.files.store import FileStore
-from kbkit.models.files import FILES
+from kbkit.models.values import FILES
 from kbkit.stores.backend import FolderLocks
 
 

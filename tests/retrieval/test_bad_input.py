@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import kbkit
 from kbkit.errors import ConfigError, KbkitError
 from kbkit.models import Hits, Mode, SourceDocument
-from kbkit.models.reports import MAX_QUERY_LENGTH
+from kbkit.models.ratings import MAX_QUERY_LENGTH
 from kbkit.recipes import RetrievalSpec
 
 MODES = list(Mode)

@@ -11,7 +11,7 @@ from kbkit.entries.entries import Entries
 from kbkit.entries.folders import MAX_FILES, MAX_LENGTH
 from kbkit.entries.skill_file import MAX_DESCRIPTION_LENGTH, MAX_TAGS, MAX_TITLE_LENGTH
 from kbkit.errors import EntryFormatError, ImpossibleError
-from kbkit.models.files import ENTRIES
+from kbkit.models.values import ENTRIES
 from kbkit.retrieval.context import MIN_TOKENS
 from kbkit.server.access import READ, WRITE, Caller, WorkspaceOf
 from kbkit.server.parameters import NOT_BLANK, WHOLE, Body

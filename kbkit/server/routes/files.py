@@ -15,7 +15,7 @@ from kbkit.files.folder import version
 from kbkit.files.paths import parts_of
 from kbkit.files.shown import ROOT
 from kbkit.models import DeletedFile, FileInfo, FileLink, FileTree, SyncReport
-from kbkit.models.files import FILES
+from kbkit.models.values import FILES
 from kbkit.server.access import WRITE, Caller, WorkspaceOf
 from kbkit.server.parameters import Body
 from kbkit.server.responses import IfMatch, Page, answer

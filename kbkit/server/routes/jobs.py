@@ -17,7 +17,7 @@ from kbkit.server.jobs import Jobs
 from kbkit.server.parameters import KbsQuery, Options, PagingOf
 from kbkit.server.responses import Paged, Wait
 from kbkit.server.routing import Routes, Work
-from kbkit.stores.catalog.runs import unknown_job
+from kbkit.stores.catalog.jobs import unknown_job
 
 routes = Routes("/api/jobs", "jobs")
 maintenance = Routes("/api/knowledge", "maintenance")

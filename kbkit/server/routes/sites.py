@@ -16,8 +16,8 @@ from kbkit import __version__
 from kbkit.errors import ImpossibleError, NotFoundError, WorkspaceError
 from kbkit.knowledge_base import handle_of
 from kbkit.models import SiteArchive
-from kbkit.models.files import ENTRIES, FILES
 from kbkit.models.server import Scope
+from kbkit.models.values import ENTRIES, FILES
 from kbkit.server.access import WRITE, Caller, JobsOf, Kb, SearchesOf, WorkspaceOf
 from kbkit.server.parameters import Options
 from kbkit.server.responses import MCP, METADATA, Wait, base_url, problem

@@ -4,6 +4,8 @@ A resumed copy keeps complete tables. Until it is complete, a mark in place of t
 every kbkit from opening it.
 """
 
+from __future__ import annotations
+
 import filecmp
 import hashlib
 import os
@@ -18,8 +20,8 @@ from uuid import uuid4
 import sqlalchemy as sa
 from sqlalchemy import Column, Table
 
+from kbkit import models
 from kbkit.errors import ConflictError, WorkspaceError
-from kbkit.models import MigratedTable, Progress
 from kbkit.stores.backend import Locks
 from kbkit.stores.catalog import knowledge_bases, outbox, runs
 from kbkit.stores.catalog.database import Condition, Database, Row, Transaction
@@ -44,12 +46,12 @@ class Copier:
     destination: Database
     address: str
     place: str
-    notify: Callable[[Progress], None]
+    notify: Callable[[models.Progress], None]
     kept: int = 0
     _done: int = field(default=0, init=False)
     _total: int = field(default=0, init=False)
 
-    def run(self, before_end: Callable[[], None]) -> tuple[MigratedTable, ...]:
+    def run(self, before_end: Callable[[], None]) -> tuple[models.MigratedTable, ...]:
         with self.source.write():  # needs write permission, to lock out other writers
             pass
         self._require_free_destination()
@@ -101,7 +103,7 @@ class Copier:
                     "wait for that to end, and run this again"
                 )
 
-    def _copy_tables(self, transaction: Transaction) -> tuple[MigratedTable, ...]:
+    def _copy_tables(self, transaction: Transaction) -> tuple[models.MigratedTable, ...]:
         counts = {table: transaction.count(table) for table in tables()}
         self._total = sum(counts.values())
         self._done = self.kept = 0
@@ -133,7 +135,7 @@ class Copier:
                 ) from error
             self._advance("copy", len(batch), table)
 
-    def _compare(self, transaction: Transaction) -> tuple[MigratedTable, ...]:
+    def _compare(self, transaction: Transaction) -> tuple[models.MigratedTable, ...]:
         compared = []
         self._done = 0
         for table in tables():
@@ -146,14 +148,14 @@ class Copier:
                     f"not to the {expected[0]:,} ({expected[1]}) of {self.address}, which is "
                     "unchanged; stop other writers, and run this again"
                 )
-            compared.append(MigratedTable(table.name, count, text))
+            compared.append(models.MigratedTable(table.name, count, text))
             self._advance("check", count, table)
         return tuple(compared)
 
     def _advance(self, stage: str, rows: int, table: sa.Table) -> None:
         self._done += rows
         if rows:
-            self.notify(Progress(stage, self._done, self._total, table.name))
+            self.notify(models.Progress(stage, self._done, self._total, table.name))
 
 
 def copy_folder(source: Path, destination: Path) -> None:

@@ -4,14 +4,17 @@ Rebuilding the graph changes only rows without ``by_hand``. Callers pass the ent
 ``seen``, to detect changes by others.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
 
+from kbkit import models
 from kbkit.errors import ConflictError, NotFoundError, VersionConflictError
-from kbkit.models import Entity, SubjectKind
+from kbkit.models import SubjectKind
 from kbkit.stores.catalog.database import Transaction, containing
 from kbkit.stores.catalog.schema import chunks
 from kbkit.stores.catalog.subjects import CANONICAL, COUNTED, OWN, SubjectName, ends_by_hand, sweep
@@ -41,7 +44,7 @@ def group(transaction: Transaction, ids: Collection[str]) -> set[str]:
     return {*ids, *transaction.scalars(alias_ids)}
 
 
-def get(transaction: Transaction, entity_id: str) -> Entity:
+def get(transaction: Transaction, entity_id: str) -> models.Entity:
     matches = entities_of(transaction, [entity_id])
     if not matches:
         raise NotFoundError(f"no entity with id {entity_id!r}")
@@ -50,7 +53,7 @@ def get(transaction: Transaction, entity_id: str) -> Entity:
 
 def entities_of(
     transaction: Transaction, ids: Sequence[str], *, counted: bool = True
-) -> list[Entity]:
+) -> list[models.Entity]:
     query = _LISTED.where(transaction.is_in(subjects.c.id, ids))
     rows = {row.id: row for row in transaction.execute(query)}
     ordered = [rows[id_] for id_ in ids if id_ in rows]
@@ -64,7 +67,7 @@ def list_entities(
     types: Collection[str] = (),
     kb_ids: Collection[str] | None = None,
     limit: int | None = None,
-) -> list[Entity]:
+) -> list[models.Entity]:
     """List entities, the most mentioned first."""
     mentioned = COUNTED.where(OWN.c.kind == _KIND)
     if kb_ids is not None:
@@ -98,7 +101,7 @@ def create(
     aliases: Iterable[SubjectName],
     *,
     made_by: str,
-) -> Entity:
+) -> models.Entity:
     """Create an entity by hand, or restore a deleted one."""
     existing = find(transaction, name)
     if existing is not None:
@@ -120,9 +123,9 @@ def update(
     *,
     name: SubjectName | None,
     aliases: Iterable[SubjectName] | None,
-    expected: Entity | None,
+    expected: models.Entity | None,
     made_by: str,
-) -> Entity:
+) -> models.Entity:
     """Change some values of an entity, and its name and aliases unless ``None``."""
     _check_seen(transaction, entity_id, expected)
     _put(transaction, entity_id, made_by, values)
@@ -135,12 +138,14 @@ def update(
     return get(transaction, entity_id)
 
 
-def delete(transaction: Transaction, entity_id: str, *, seen: Entity | None, made_by: str) -> None:
+def delete(
+    transaction: Transaction, entity_id: str, *, seen: models.Entity | None, made_by: str
+) -> None:
     _check_seen(transaction, entity_id, seen)
     _put(transaction, entity_id, made_by, {"deleted_at": datetime.now(UTC)})
 
 
-def _check_seen(transaction: Transaction, entity_id: str, expected: Entity | None) -> None:
+def _check_seen(transaction: Transaction, entity_id: str, expected: models.Entity | None) -> None:
     current = get(transaction, entity_id)
     if expected is not None:
         check_unchanged(current.name, current.updated_at, current.made_by, expected.updated_at)
@@ -171,14 +176,14 @@ _LISTED = NODES.where(
 
 def _with_counts(
     transaction: Transaction, rows: Sequence[Any], *, counted: bool = True
-) -> list[Entity]:
+) -> list[models.Entity]:
     ids = [row.id for row in rows]
     names = alias_names(transaction, ids)
     members = transaction.is_in(OWN.c.id, ids) | transaction.is_in(OWN.c.alias_of, ids)
     rows_of_counts = transaction.execute(COUNTED.where(members)) if ids and counted else ()
     counts = {id_: (in_chunks, in_documents) for id_, in_chunks, in_documents in rows_of_counts}
     return [
-        Entity(
+        models.Entity(
             id=row.id,
             name=row.name,
             type=row.type or "",

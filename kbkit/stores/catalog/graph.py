@@ -4,6 +4,8 @@ Evidence belongs to a chunk and is read again when the names in it change; only 
 counted over a whole knowledge base. Ends of relations are the subjects before merges.
 """
 
+from __future__ import annotations
+
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -12,7 +14,8 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from kbkit.models import DocumentState, Entity, EntityType, SubjectKind, Target, TargetKind
+from kbkit import models
+from kbkit.models import DocumentState, EntityType, SubjectKind, Target, TargetKind
 from kbkit.stores.catalog import entities, workspace_schema
 from kbkit.stores.catalog import ratings as rating_log
 from kbkit.stores.catalog.database import Transaction, alive
@@ -168,7 +171,7 @@ class BadQuery(NamedTuple):
 
 def named_entities(
     transaction: Transaction, kb_ids: Collection[str]
-) -> tuple[list[Entity], Mapping[str, set[str]]]:
+) -> tuple[list[models.Entity], Mapping[str, set[str]]]:
     """Return entities of knowledge bases and those made by hand, with counts, and documents.
 
     Index pages are not counted.

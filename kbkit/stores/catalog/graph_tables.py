@@ -1,5 +1,7 @@
 """Graphs of knowledge bases in memory, shared by queries."""
 
+from __future__ import annotations
+
 import math
 import threading
 import time
@@ -12,7 +14,8 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from kbkit.models import Entity, TargetKind
+from kbkit import models
+from kbkit.models import TargetKind
 from kbkit.stores.catalog import entities, relations
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.relations import Edge
@@ -40,7 +43,7 @@ class GraphTable:
     """
 
     _database: Database
-    entities: Mapping[str, Entity]
+    entities: Mapping[str, models.Entity]
     relations: Sequence[Edge]
     definitions: Mapping[str, Sequence[int]]
     links: Sequence[Edge]

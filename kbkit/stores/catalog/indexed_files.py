@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from kbkit.models import Target, TargetKind, Vote
-from kbkit.models.files import FILES
+from kbkit.models.values import FILES
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.catalog import ratings as rating_log
 from kbkit.stores.catalog.database import Transaction, alive, byte_length, containing

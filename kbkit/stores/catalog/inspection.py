@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
+from kbkit import models
 from kbkit.errors import KbkitError
-from kbkit.models import DocumentState, DocumentType, JobState, TargetKind
+from kbkit.models import DocumentState, DocumentType, TargetKind
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.catalog.database import Transaction, unpack
 from kbkit.stores.catalog.knowledge_bases import MAX_DIMENSIONS, KnowledgeBaseRow, spec_of
@@ -57,7 +58,7 @@ def _impossible_values() -> Iterator[tuple[sa.Column[Any], sa.ColumnElement[bool
         (documents.c.state, DocumentState),
         (documents.c.document_type, DocumentType),
         (ratings.c.target_type, TargetKind),
-        (jobs.c.state, JobState),
+        (jobs.c.state, models.JobState),
     ):
         yield column, column.not_in([each.value for each in kind])
     for number, minimum, maximum in (

@@ -1,5 +1,7 @@
 """Knowledge bases of a workspace. All functions use the caller's transaction."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 from collections import Counter
@@ -12,8 +14,9 @@ from uuid import NAMESPACE_URL, uuid5
 import sqlalchemy as sa
 from pydantic import ValidationError
 
+from kbkit import models
 from kbkit.errors import ConflictError, NotFoundError, WorkspaceVersionError
-from kbkit.models import DocumentState, KnowledgeBaseInfo
+from kbkit.models import DocumentState
 from kbkit.models.values import did_you_mean, fault_reason, valid
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.stores.catalog import corpus, graph_writing, ratings
@@ -30,7 +33,7 @@ from kbkit.stores.catalog.schema import (
     summaries,
     summary_vectors,
 )
-from kbkit.stores.catalog.workspace_schema import annotations
+from kbkit.stores.catalog.workspace_schema import annotations as annotation_rows
 from kbkit.text.analysis import REVISION
 
 MAX_DIMENSIONS = 100_000
@@ -233,7 +236,7 @@ def _count(table: sa.Table, *conditions: Condition, of: Any = "*") -> sa.ColumnE
 _COUNTS = _described(
     _count(chunks).label("chunks"),
     _count(outbox).label("pending"),
-    _count(annotations, of=annotations.c.chunk_seq.distinct()).label("annotated"),
+    _count(annotation_rows, of=annotation_rows.c.chunk_seq.distinct()).label("annotated"),
     _count(embedded, embedded.c.embedder != knowledge_bases.c.embedder).label("embedded"),
     _count(
         summaries,
@@ -249,11 +252,11 @@ _STATES = sa.select(*_TYPES, sa.func.count()).where(documents.c.kb_id.in_(_descr
 _STATES = _STATES.group_by(*_TYPES).order_by(documents.c.document_type)
 
 
-def describe(transaction: Transaction, kb_id: str) -> KnowledgeBaseInfo:
+def describe(transaction: Transaction, kb_id: str) -> models.KnowledgeBaseInfo:
     return describe_all(transaction, kb_id)[0]
 
 
-def describe_all(transaction: Transaction, only: str = "") -> list[KnowledgeBaseInfo]:
+def describe_all(transaction: Transaction, only: str = "") -> list[models.KnowledgeBaseInfo]:
     """Describe all knowledge bases, or one; many take no more statements."""
     kbs = [get_by_id(transaction, only)] if only else rows(transaction)
     states = {row.id: dict.fromkeys((state.value for state in DocumentState), 0) for row in kbs}
@@ -269,12 +272,12 @@ def describe_all(transaction: Transaction, only: str = "") -> list[KnowledgeBase
         count = corpus.lacking(knowledge_bases.c.id, text).with_only_columns(sa.func.count())
         lacking[text] = transaction.mapping(_described(count.scalar_subquery()), kb=only)
 
-    def info(row: KnowledgeBaseRow) -> KnowledgeBaseInfo:
+    def info(row: KnowledgeBaseRow) -> models.KnowledgeBaseInfo:
         of_kb, searched = counts[row.id], types[row.id].total()
         chunks_waiting = lacking[row.embedded_text][row.id]
         if row.waits:  # at least 1 until the vectors are replaced
             chunks_waiting = max(0, of_kb.chunks - of_kb.embedded) or min(1, of_kb.chunks)
-        return KnowledgeBaseInfo(
+        return models.KnowledgeBaseInfo(
             **{name: getattr(row, name) for name in _SHOWN},
             source_types=tuple(source_types.get(row.id, ())),
             documents=searched,
@@ -295,7 +298,7 @@ def some_unannotated(transaction: Transaction, row: KnowledgeBaseRow, limit: int
     """Count chunks without annotations up to `limit`, newest first, which lack them most often."""
     if not _wants_annotations(row):
         return 0
-    annotated = sa.exists().where(annotations.c.chunk_seq == chunks.c.seq)
+    annotated = sa.exists().where(annotation_rows.c.chunk_seq == chunks.c.seq)
     unannotated = sa.select(chunks.c.seq).where(chunks.c.kb_id == row.id, ~annotated)
     return transaction.count(unannotated.order_by(chunks.c.seq.desc()).limit(limit).subquery())
 

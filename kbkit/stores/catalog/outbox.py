@@ -3,6 +3,8 @@
 A deleted knowledge base keeps its rows under an invalid name; see `writing` for documents.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,8 +13,8 @@ from uuid import uuid4
 
 import sqlalchemy as sa
 
+from kbkit import models
 from kbkit.errors import ConflictError, NotFoundError
-from kbkit.models import DeletedKnowledgeBase
 from kbkit.stores.backend import VectorPayload, suffix_of
 from kbkit.stores.catalog import chunk_annotations, graph_writing
 from kbkit.stores.catalog import knowledge_bases as knowledge_base_rows
@@ -176,7 +178,7 @@ def put_knowledge_base(transaction: Transaction, row: KnowledgeBaseRow) -> None:
     graph_writing.settle(transaction)
 
 
-def knowledge_bases_in_trash(transaction: Transaction) -> list[DeletedKnowledgeBase]:
+def knowledge_bases_in_trash(transaction: Transaction) -> list[models.DeletedKnowledgeBase]:
     columns = knowledge_bases.c
     of_kb = documents.c.kb_id == columns.id, documents.c.state != "gone"
     count = sa.select(sa.func.count()).select_from(documents).where(*of_kb).scalar_subquery()
@@ -184,7 +186,7 @@ def knowledge_bases_in_trash(transaction: Transaction) -> list[DeletedKnowledgeB
     query = sa.select(*shown).where(columns.deleted_at.is_not(None))
     rows = transaction.execute(query.order_by(columns.deleted_at.desc()))
     return [
-        DeletedKnowledgeBase(row[0], row[1].rpartition(".")[0], row[2], row[4], row[3])
+        models.DeletedKnowledgeBase(row[0], row[1].rpartition(".")[0], row[2], row[4], row[3])
         for row in rows
     ]
 

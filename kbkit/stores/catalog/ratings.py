@@ -4,6 +4,8 @@ Query encoders are fitted for chunks and summaries; learned questions have vecto
 raters undo a mistake.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -14,9 +16,10 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
+from kbkit import models
 from kbkit.errors import WorkspaceError
-from kbkit.models import Rating, RatingTotal, Target, TargetKind, Vote
-from kbkit.models.reports import ChunkScore, fold_query, latest_of
+from kbkit.models import Rating, RatingTotal, Target, TargetKind
+from kbkit.models.ratings import ChunkScore, fold_query, latest_of
 from kbkit.stores.catalog import corpus
 from kbkit.stores.catalog.database import Transaction, pack, unpack
 from kbkit.stores.catalog.schema import (
@@ -49,7 +52,7 @@ def add(
     latest = sa.select(sa.func.max(ratings.c.created_at))
     last = transaction.execute(latest.where(ratings.c.kb_id == kb_id, *by_rater)).scalar_one()
     now = datetime.now(UTC)
-    vote = Vote(now if last is None else max(now, last + _TICK), rater, score)
+    vote = models.Vote(now if last is None else max(now, last + _TICK), rater, score)
     values = _values(kb_id, target, vote) | {"query": query, "note": note}
     rating_id = transaction.insert_one(ratings, **values)
     add_up(transaction, kb_id, target.id)
@@ -57,13 +60,15 @@ def add(
     return _rating(row)
 
 
-def add_votes(transaction: Transaction, kb_id: str, target: Target, votes: Sequence[Vote]) -> None:
+def add_votes(
+    transaction: Transaction, kb_id: str, target: Target, votes: Sequence[models.Vote]
+) -> None:
     """Append ratings with their own times, oldest first."""
     transaction.insert(ratings, [_values(kb_id, target, vote) for vote in votes])
     add_up(transaction, kb_id, target.id)
 
 
-def _values(kb_id: str, target: Target, vote: Vote) -> dict[str, Any]:
+def _values(kb_id: str, target: Target, vote: models.Vote) -> dict[str, Any]:
     of_target = {"kb_id": kb_id, "target": target.id, "target_type": target.kind.value}
     of_vote = {"score": vote.score, "rater": vote.rater, "created_at": vote.timestamp}
     return {**of_target, **of_vote, "query": "", "note": ""}
@@ -81,12 +86,12 @@ def list_ratings(
 
 def votes(
     transaction: Transaction, kb_id: str, kind: TargetKind, targets: Collection[str]
-) -> dict[str, dict[int, Vote]]:
+) -> dict[str, dict[int, models.Vote]]:
     """Return ratings of a kind that name no query, by target and id, oldest first."""
-    votes_of: dict[str, dict[int, Vote]] = {}
+    votes_of: dict[str, dict[int, models.Vote]] = {}
     for each in list_ratings(transaction, kb_id, targets):
         if each.target.kind is kind and not each.query:
-            vote = Vote(each.created_at, each.rater, each.score)
+            vote = models.Vote(each.created_at, each.rater, each.score)
             votes_of.setdefault(each.target.id, {})[each.id] = vote
     return votes_of
 

@@ -4,6 +4,8 @@ The weight is ``s / (1 + s)``, where s is the sum over the evidence, unless a pe
 A deleted relation keeps its row, so that no rebuild restores it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,8 +13,9 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from kbkit import models
 from kbkit.errors import ConflictError, NotFoundError
-from kbkit.models import DocumentState, Relation, Target, TargetKind
+from kbkit.models import DocumentState, Target, TargetKind
 from kbkit.stores.catalog import entities, reading
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
@@ -102,7 +105,7 @@ def has_ends(values: Sequence[str]) -> sa.ColumnElement[bool]:
 
 def relate(
     transaction: Transaction, ends: Sequence[str], *, weight: float, note: str, made_by: str
-) -> Relation:
+) -> models.Relation:
     """Create or change a relation by hand, or restore a deleted one; `ends` are its `ENDS`."""
     now = datetime.now(UTC)
     signed = {"made_by": made_by, "by_hand": True, "seen_at": now, "deleted_at": None}
@@ -122,14 +125,14 @@ def relate(
     return get(transaction, row.id)
 
 
-def get(transaction: Transaction, relation_id: int) -> Relation:
+def get(transaction: Transaction, relation_id: int) -> models.Relation:
     matches = relations_of(transaction, [relation_id])
     if not matches:
         raise NotFoundError(f"no relation with id {relation_id!r}")
     return matches[0]
 
 
-def relations_of(transaction: Transaction, ids: Sequence[int]) -> list[Relation]:
+def relations_of(transaction: Transaction, ids: Sequence[int]) -> list[models.Relation]:
     """Return relations in the order of their ids, with their best evidence."""
     query = sa.select(*relations.c).where(transaction.is_in(relations.c.id, ids), LISTED)
     rows = {row.id: row for row in transaction.execute(query)}
@@ -158,7 +161,7 @@ def list_relations(
     name: str | None = None,
     made_by: str | None = None,
     limit: int | None = None,
-) -> list[Relation]:
+) -> list[models.Relation]:
     """List relations, strongest first."""
     query = sa.select(*_EDGE).where(LISTED)
     if target is not None:
@@ -171,7 +174,7 @@ def list_relations(
     return relations_of(transaction, [edge.id for edge in _visible(transaction, rows)][:limit])
 
 
-def delete(transaction: Transaction, expected: Relation, *, made_by: str) -> None:
+def delete(transaction: Transaction, expected: models.Relation, *, made_by: str) -> None:
     before = get(transaction, expected.id)
     entities.check_unchanged(before.name, before.seen_at, before.made_by, expected.seen_at)
     now = datetime.now(UTC)
@@ -191,8 +194,8 @@ def _end(kind_value: str, id_: str, aliases: Mapping[str, str]) -> Target:
     return Target(kind, aliases.get(id_, id_) if kind is TargetKind.ENTITY else id_)
 
 
-def _relation(row: Any, aliases: Mapping[str, str], evidence: Sequence[str]) -> Relation:
-    return Relation(
+def _relation(row: Any, aliases: Mapping[str, str], evidence: Sequence[str]) -> models.Relation:
+    return models.Relation(
         source=_end(row.source_kind, row.source_id, aliases),
         target=_end(row.target_kind, row.target_id, aliases),
         evidence=tuple(evidence[:_EVIDENCE]),

@@ -16,7 +16,7 @@ from sqlalchemy import Table
 
 from kbkit.errors import BundleError, ConflictError
 from kbkit.models import DocumentState, DocumentType, RestoredKnowledgeBase, TargetKind
-from kbkit.models.files import BUILT_IN
+from kbkit.models.values import BUILT_IN
 from kbkit.recipes import check_name
 from kbkit.stores.catalog import (
     bundled,

@@ -14,7 +14,7 @@ from kbkit.errors import ConfigError, NotFoundError
 from kbkit.models import Job, JobState, Progress, from_dict
 from kbkit.server.jobs import Jobs
 from kbkit.server.tasks import TASKS, JobRun, store_uploads, upload_path
-from kbkit.stores.catalog import runs as job_table
+from kbkit.stores.catalog import jobs as job_table
 from kbkit.workspace import stores_of
 from tests.waiting import until
 
