@@ -34,8 +34,8 @@ from kbkit.stores.stores import Stores
 from kbkit.text.analysis import REVISION, analyzer
 
 _MAX_SECONDS = 0.25
-_places = threading.BoundedSemaphore(2)
-"""Two, because numpy and models release the GIL."""
+_turn = threading.Lock()
+"""Held while a search computes: threads that compete for the GIL are slower than one."""
 _LASTING = ("document_type", "tags", "source", "path", "version", "heading", "page")
 """Conditions that depend only on the version."""
 _MAX_MASKS = 32
@@ -44,13 +44,13 @@ _MAX_MASKS = 32
 
 @contextmanager
 def search_slot() -> Iterator[None]:
-    """Limit concurrent searches; continue without a slot after `_MAX_SECONDS`."""
-    has_place = _places.acquire(timeout=_MAX_SECONDS)
+    """Wait for other searches to compute; continue after `_MAX_SECONDS` in any case."""
+    acquired = _turn.acquire(timeout=_MAX_SECONDS)
     try:
         yield
     finally:
-        if has_place:
-            _places.release()
+        if acquired:
+            _turn.release()
 
 
 @dataclass(frozen=True, slots=True)
