@@ -104,6 +104,11 @@ def plain_text(element: Element) -> str:
     return " ".join("".join(element.itertext()).split())
 
 
+def spaced_text(element: Element) -> str:
+    """Return the text with a space between elements, so that words do not join."""
+    return " ".join(element.itertext())
+
+
 def fold(text: str) -> str:
     return f" {' '.join(WORD.findall(text.lower()))} "
 

@@ -225,9 +225,9 @@ def _jump(link: Element) -> Element | None:
     if not (link.get("href") or "").startswith("#"):
         return None
     line = link.getparent()
-    has_jump_name = _JUMP.search(f"{line.get('class') or ''} {line.get('id') or ''}")
-    is_short = line.tag in ("div", "p", "span") and len(plain_text(line).split()) <= _LITTLE
-    if has_jump_name and is_short:
+    names = f"{line.get('class') or ''} {line.get('id') or ''}"
+    is_line = line.tag in ("div", "p", "span")
+    if is_line and _JUMP.search(names) and len(plain_text(line).split()) <= _LITTLE:
         return line
     return link if _JUMP.search(link.get("class") or "") else None
 

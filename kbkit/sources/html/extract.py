@@ -205,11 +205,14 @@ def _find_known_region(body: Element, known: tuple[regions.Region, ...]) -> Elem
         element = regions.find_region(body, region)
         if element is None:
             continue
-        words = regions.word_counts(element).total()
+        text = dom.spaced_text(element)
         is_declared = element.tag in ("main", "article") or element.get("role") == "main"
-        if (words and is_declared) or words >= 300:  # a declared one may have little text
+        if is_declared and dom.WORD.search(text):  # may have little text
             return element
-        total = total or regions.word_counts(body).total()
+        words = len(dom.WORD.findall(text))
+        if words >= 300:
+            return element
+        total = total or len(dom.WORD.findall(dom.spaced_text(body)))
         if words >= 0.3 * total or (words >= 20 and total < 200):
             return element
     return None

@@ -35,7 +35,7 @@ class Region:
 
 
 def word_counts(element: Element) -> Counter[str]:
-    return Counter(html.WORD.findall(" ".join(element.itertext())))
+    return Counter(html.WORD.findall(html.spaced_text(element)))
 
 
 def enclosing_element(body: Element, selected: str) -> Element:
@@ -208,9 +208,9 @@ def _outermost(
         tail = (child.tail or "").strip()
         if from_end and tail:
             return element
-        text = _short_text(child)
         has_heading = next(child.iter(*HEADINGS), None) is not None
-        if text and not has_heading and key_of(text) in common:
+        text = "" if has_heading else _short_text(child)
+        if text and key_of(text) in common:
             shared_blocks.append(child)
         elif child.tag in _CONTAINERS or (from_end and _is_row(child)):
             if (stop := _outermost(child, common, shared_blocks, from_end=from_end)) is not None:

@@ -107,6 +107,7 @@ def resolve(base: str, href: str) -> str:
 _PATH = re.compile(r"(?!(?!https?:)[a-z][a-z0-9+.-]*:)[^?#]*", re.IGNORECASE)
 
 
+@lru_cache(maxsize=20_000)  # pages repeat their links
 def safe_url(href: str, base: str, *, relative: bool = False) -> str:
     try:
         url = resolve(base, href.strip()[:4000])
@@ -116,8 +117,10 @@ def safe_url(href: str, base: str, *, relative: bool = False) -> str:
     is_relative = relative and not parts.scheme and not parts.netloc
     if parts.scheme.lower() not in ("http", "https", "mailto") and not is_relative:
         return ""
-    unsafe = r"[\s()<>\\\"'`\[\]{}|\x00-\x1f]"
-    return re.sub(unsafe, lambda match: f"%{ord(match[0]):02X}", url)[:4000]
+    return _UNSAFE.sub(lambda match: f"%{ord(match[0]):02X}", url)[:4000]
+
+
+_UNSAFE = re.compile(r"[\s()<>\\\"'`\[\]{}|\x00-\x1f]")
 
 
 def fold_spaces(text: str, *, strip: bool = True) -> str:
