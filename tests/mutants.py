@@ -65,6 +65,8 @@ def main() -> None:
     parser.add_argument("--floor", type=float, default=0.0, help="share that has to be noticed")
     given = parser.parse_args()
     faults = [f for f in load() if all(word in f["fault"] for word in given.words)]
+    if not faults:
+        parser.error("no fault contains all of these words")
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         copies: SimpleQueue[Path] = SimpleQueue()
         for number in range(2):

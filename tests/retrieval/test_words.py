@@ -73,8 +73,8 @@ def test_best_chunk_of_each_of_the_best_documents(together):
     chunks = table(rng, together=together)
     postings = postings_of(rng, [0.01])
     documents = DocumentScores.of_words(chunks, postings)
-    words = rng.random(CHUNKS).astype(np.float32).round(1)  # many are equal
-    cosines = rng.random(CHUNKS).round(1)
+    words = rng.integers(1, 4, CHUNKS).astype(np.float32)  # many are equal
+    cosines = rng.integers(1, 4, CHUNKS) / 4
     mask = rng.random(CHUNKS) < 0.7
     rows = documents.best_rows(chunks, lambda rows: cosines[rows], words, words.max(), mask=mask)
     owners = chunks.owners[rows].tolist()
