@@ -59,6 +59,7 @@ from kbkit.models.ingest_report import ImportReport as ImportReport
 from kbkit.models.ingest_report import Improvement as Improvement
 from kbkit.models.ingest_report import IngestReport as IngestReport
 from kbkit.models.ingest_report import Progress as Progress
+from kbkit.models.ingest_report import Run as Run
 from kbkit.models.licenses import License as License
 from kbkit.models.ratings import Rating as Rating
 from kbkit.models.ratings import RatingTotal as RatingTotal
@@ -86,7 +87,6 @@ from kbkit.models.server import TokenInfo as TokenInfo
 from kbkit.models.values import Finding as Finding
 from kbkit.models.values import Health as Health
 from kbkit.models.values import Problem as Problem
-from kbkit.models.values import Run as Run
 from kbkit.models.values import Target as Target
 from kbkit.models.values import TargetKind as TargetKind
 from kbkit.models.values import Value as Value

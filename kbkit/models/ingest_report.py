@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
 
 from kbkit.models.documents import DocumentInfo
 from kbkit.models.values import Problem, Value, pluralize
@@ -321,3 +323,22 @@ def poor_site(figures: Mapping[str, tuple[int, int]]) -> str:
 
 def _share(pair: tuple[int, int]) -> float:
     return pair[0] / pair[1] if pair[1] else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Run(Value):
+    """One reading of a source.
+
+    Attributes:
+        source: Its address, path or name.
+        finished_at: ``None`` while it runs, or if it was interrupted.
+        seconds: 0 if it has not ended.
+        counts: Numbers of documents added, updated and so on.
+    """
+
+    kb: str
+    source: str
+    started_at: datetime
+    finished_at: datetime | None
+    seconds: float
+    counts: Mapping[str, Any]

@@ -388,22 +388,3 @@ class Health(Value):
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.findings)) or "sound"
-
-
-@dataclass(frozen=True, slots=True)
-class Run(Value):
-    """One reading of a source.
-
-    Attributes:
-        source: Its address, path or name.
-        finished_at: ``None`` while it runs, or if it was interrupted.
-        seconds: 0 if it has not ended.
-        counts: Numbers of documents added, updated and so on.
-    """
-
-    kb: str
-    source: str
-    started_at: datetime
-    finished_at: datetime | None
-    seconds: float
-    counts: Mapping[str, Any]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kbkit import models
 from kbkit.errors import KbkitError
 from kbkit.knowledge_base import handle_of
-from kbkit.models.values import Finding, Health, Run
+from kbkit.models.values import Finding, Health
 from kbkit.runtime.validation import explain_calls
 from kbkit.stores.catalog import inspection, knowledge_bases, outbox, runs
 from kbkit.stores.catalog.database import RESTORE, Database
@@ -131,7 +131,7 @@ class WorkspaceChecks(WorkspaceSearches):
             self._stores.vectors.rebuild(kb_id)
         return rebuilt
 
-    def runs(self, names: Iterable[str] | None = None) -> list[Run]:
+    def runs(self, names: Iterable[str] | None = None) -> list[models.Run]:
         """List runs of sources with time, duration and outcome, the last first.
 
         Args:
@@ -148,7 +148,9 @@ class WorkspaceChecks(WorkspaceSearches):
                 for source, start, end, report in runs.history(transaction, row.id):
                     seconds = (end - start).total_seconds() if end else 0.0
                     counts = {each: n for each in _COUNTED if (n := _count(report.get(each)))}
-                    ordered.append(Run(name, places.get(source, ""), start, end, seconds, counts))
+                    ordered.append(
+                        models.Run(name, places.get(source, ""), start, end, seconds, counts)
+                    )
         return sorted(ordered, key=lambda run: run.started_at, reverse=True)
 
 
