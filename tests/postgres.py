@@ -30,7 +30,7 @@ TO_0024 = (
     "DROP TABLE name_uses",
     "ALTER TABLE summaries DROP COLUMN version",
     "ALTER TABLE summary_vectors DROP COLUMN version",
-    "ALTER INDEX summaries_by_kb RENAME TO cards_by_kb",
+    "ALTER INDEX summaries_by_text RENAME TO cards_by_kb",
     "ALTER TABLE summaries RENAME TO cards",
     "ALTER TABLE summary_vectors RENAME TO card_vectors",
     "ALTER TABLE summary_encoders RENAME TO card_encoders",

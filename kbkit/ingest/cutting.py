@@ -225,14 +225,10 @@ def _first_blocks(structure: Outline) -> Sequence[Block]:
 
 def correct_shared(database: Database, kb_id: str) -> None:
     """Replace descriptions that several documents share: they describe the site, not the page."""
-    entries = database.look_up(reading.list_documents, kb_id)
-    lines = {document.id: _shorten(plain(first_text(document.metadata))) for document in entries}
+    given = database.look_up(reading.given_descriptions, kb_id)
+    lines = {id_: _shorten(plain(text[:_READ])) for id_, text, _ in given}
     counts = Counter(line for line in lines.values() if line)
-    shared = [
-        document.id
-        for document in entries
-        if counts[lines[document.id]] > 1 and document.description == lines[document.id]
-    ]
+    shared = [id_ for id_, _, line in given if counts[line] > 1 and line == lines[id_]]
     for start in range(0, len(shared), _BATCH):
         with database.write() as transaction:
             documents = reading.documents_of(transaction, shared[start : start + _BATCH])

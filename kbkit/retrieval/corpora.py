@@ -202,7 +202,7 @@ def find_candidates(
     )
     summaries = beside(lambda: SummaryScores.of(chunks, encoded, mask), worth=corpus.scans_long)
     words = chunk_scores(chunks, postings if by_words else {}, statistics)
-    lexical = best_scored(words, limit, mask)
+    lexical = best_scored(words, limit, mask) if by_words else np.zeros(0, np.int64)
     documents = DocumentScores.of_words(
         chunks, postings if by_words and retrieval.page_weight else {}
     )

@@ -7,7 +7,7 @@ import pytest
 
 from kbkit.retrieval.candidates import top_indices
 from kbkit.retrieval.corpora import best_scored, chunk_scores
-from kbkit.retrieval.document_scores import DocumentScores, SummaryScores, _rows_of
+from kbkit.retrieval.document_scores import DocumentScores, SummaryScores
 from kbkit.retrieval.fusion import CorpusStatistics, bm25_scores
 from kbkit.retrieval.query import QueryVector
 from kbkit.stores.snapshots.snapshot import ChunkTable, MappedTexts
@@ -96,9 +96,6 @@ def test_words_of_documents_are_counted_in_any_order_of_chunks(together):
         documents, counts = scores.counts[term]
         assert documents.tolist() == np.flatnonzero(expected).tolist()
         assert counts.tolist() == expected[documents].tolist()
-    chosen = np.array([3, 77, 500])
-    rows = np.flatnonzero(np.isin(chunks.owners, chosen))
-    assert _rows_of(chunks, chosen).tolist() == rows.tolist()
 
 
 @pytest.mark.parametrize("number", [0, 1, 63, 64, 65, 400])

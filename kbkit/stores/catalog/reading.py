@@ -178,6 +178,13 @@ def list_documents(transaction: Transaction, kb_id: str) -> list[models.Document
     return [document_of(row) for row in rows]
 
 
+def given_descriptions(transaction: Transaction, kb_id: str) -> Sequence[sa.Row[str, str, str]]:
+    """List documents that have a description in their metadata: id, that, and the shown one."""
+    given = sa.type_coerce(documents.c.metadata, sa.JSON)["description"].as_string()
+    query = sa.select(documents.c.id, given, documents.c.description)
+    return transaction.execute(query.where(documents.c.kb_id == kb_id, given.is_not(None))).all()
+
+
 _WITHOUT_CONTENT = [
     sa.literal("").label("content") if column.name == "content" else column
     for column in DOCUMENT_COLUMNS

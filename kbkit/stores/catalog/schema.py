@@ -157,7 +157,7 @@ documents = table(
     sa.UniqueConstraint("kb_id", "uri"),
     sa.Index("documents_by_source", "source_id"),
     # rows have state and type after the text, which is slow to skip if long
-    sa.Index("documents_by_type", "kb_id", "state", "document_type"),
+    sa.Index("documents_by_type", "kb_id", "state", "document_type", "source_id"),
     sa.Index("documents_by_index", "kb_id", "is_index", "id"),
     # covers all columns that hits and filters read, so that SQLite does not read the text;
     # PostgreSQL stores long texts apart and cannot index JSON
@@ -272,7 +272,7 @@ summaries = table(
     reference("kb_id", "knowledge_bases.id"),
     # revision of the summary format; hash of the embedder's input
     *required(text=sa.Text, revision=Int64, embed_hash=sa.String),
-    sa.Index("summaries_by_kb", "kb_id"),
+    sa.Index("summaries_by_text", "kb_id", "embed_hash"),
     # first `summaries_version` of the knowledge base with this row
     sa.Column("version", Int64, nullable=False, server_default="0"),
     sa.Index("summaries_by_version", "kb_id", "version"),

@@ -180,7 +180,6 @@ def changed_since(transaction: Transaction, row: KnowledgeBaseRow, version: int)
     of_text = _VECTORS.select_from(summaries.outerjoin(summary_vectors, has_vector)).where(
         summaries.c.kb_id == row.id, summaries.c.version > version
     )
-    # IN makes SQLite scan the summaries once, not once per vector
     of_vector = _VECTORS.select_from(summaries.join(summary_vectors, has_vector)).where(
         summaries.c.kb_id == row.id, summaries.c.embed_hash.in_(changed_hashes)
     )

@@ -78,7 +78,6 @@ class Snapshots:
             return snapshot
 
     def _lock(self, kb_id: str) -> threading.RLock:
-        """Return the lock of a snapshot's updates."""
         return self._locks.setdefault(kb_id, threading.RLock())
 
     def _take_stored(self, kb_id: str) -> None:
