@@ -182,9 +182,10 @@ class SiteTemplate:
 
 
 _MEASURED_FIRST, _MEASURED_THEN = 32, 8  # the first pages are measured, then each eighth
-_COMPARED = 4  # surveys after which the site's common texts are found again
+_COMPARED = 4  # minimum surveys from which the site's common texts are found
 _VOTERS = 512  # maximum pages that vote on the template
 _AHEAD = 64  # pages in memory
+_PER_WORKER = 16  # of them, those that each worker process has
 MANY = 30  # waiting pages that justify starting worker processes
 
 
@@ -290,6 +291,7 @@ class SiteExtractor:
 
     def _start_round(self) -> None:
         self._readable = self._readable * 2 if self._readable < _VOTERS else sys.maxsize
+        self._compare()
         if self._template.settled:
             self._template.count()
             self._read_again()
@@ -305,18 +307,21 @@ class SiteExtractor:
     def settle(self) -> None:
         """Finish the provisional pages, when no more pages come for now."""
         self._template.close()
+        self._compare()
         self._read_again()
 
     def poll(self, timeout: float, *, backlog: int = 0) -> Extraction | None:
-        if not self._ready:
-            self._start(backlog)
+        self._start(backlog)
+        self._feed()
+        if self._running and not self._ready:
+            with suppress(TimeoutError):
+                self._running[0][1].result(timeout)
+        # in order, so that builds of equal pages are equal
+        while self._running and self._running[0][1].done():
+            item, future = self._running.popleft()
+            self._finish(item, future.result())
+        if self._workers:  # they read on while the caller stores a page
             self._feed()
-            if self._running:  # in order, so that builds of equal pages are equal
-                item, future = self._running[0]
-                with suppress(TimeoutError):
-                    page = future.result(timeout)
-                    self._running.popleft()
-                    self._finish(item, page)
         return self._ready.popleft() if self._ready else None
 
     def _start(self, backlog: int) -> None:
@@ -335,10 +340,8 @@ class SiteExtractor:
                 self._workers = workers
 
     def _feed(self) -> None:
-        # first only a few ahead, so that the template of the first pages serves the next; later
         # enough to keep the workers busy while documents are stored
-        per_worker = 2 if self._counted <= _MEASURED_FIRST else 16
-        ahead = self._workers.count * per_worker if self._workers else 1
+        ahead = self._workers.count * _PER_WORKER if self._workers else 1
         for item in self._next_pages()[: max(0, ahead - len(self._running))]:
             self._waiting.remove(item)
             if self._workers:
@@ -363,13 +366,10 @@ class SiteExtractor:
             drawings=self._drawings,
         )
 
-    def _compare(self, page: ExtractedPage) -> None:
-        if not page.survey or len(self._surveys) >= _MEASURED_FIRST:
-            return
-        from kbkit.sources.html.fidelity import recurring
+    def _compare(self) -> None:
+        if len(self._surveys) >= _COMPARED:
+            from kbkit.sources.html.fidelity import recurring
 
-        self._surveys.append(page.survey)
-        if len(self._surveys) % _COMPARED == 0:
             self._common = recurring(self._surveys)
 
     def _finish(self, item: _Page, page: ExtractedPage) -> None:
@@ -379,6 +379,7 @@ class SiteExtractor:
         self._ready.append(Extraction(item.key, page, final=final))
         if not item.voted:
             item.voted = True
-            self._compare(page)
+            if page.survey and len(self._surveys) < _MEASURED_FIRST:
+                self._surveys.append(page.survey)
             vote = (page.ballot, page.texts, page.article) if page.ballot else None
             self._take_vote(item.place, vote)
