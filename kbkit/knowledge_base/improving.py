@@ -6,6 +6,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from subprocess import Popen
 from typing import TypeVar
 
 from kbkit.embedding import Embedder
@@ -33,6 +34,7 @@ _FOREGROUND = 60.0  # seconds of summaries that an ingest embeds before it retur
 # stages of progress by kind of remaining work, in order
 _STAGES = {"summaries": "summaries", "annotations": "annotations", "chunks": "embed"}
 _PAUSE = 30.0  # seconds between processes that a server starts for single documents
+_START = 30.0  # seconds that a process may take to start
 _SAMPLE = 16  # texts timed for an estimate
 _POLL = 0.2  # seconds between checks of another process
 
@@ -313,13 +315,17 @@ class Improving:
             remaining = self._remaining(models)
 
     def _start(self) -> bool:
-        """Start a background process unless one runs; return whether one runs."""
-        stores = self._stores
+        """Start a background process unless one runs or starts; return whether one does."""
+        stores, now = self._stores, time.monotonic()
+        child, until = _children.get(stores.folder, (None, now))
+        # a process takes the lock once it has started
+        is_starting = child is not None and child.poll() is None and now < until
         with suppress(OSError):  # the next ingest tries again
-            if not stores.locks.is_held(PROCESS):
+            if not is_starting and not stores.locks.is_held(PROCESS):
                 variables = stores.settings.variables()
                 name = "kbkit.workspace.processes"
-                run_module(name, str(stores.folder), variables=variables, outlives=True)
+                child = run_module(name, str(stores.folder), variables=variables, outlives=True)
+                _children[stores.folder] = child, now + _START
             return True
         return False
 
@@ -344,6 +350,7 @@ class Improving:
 
 _starting = threading.Lock()
 _next_start: dict[Path, float] = {}
+_children: dict[Path, tuple[Popen[bytes], float]] = {}
 _timers: dict[Path, threading.Timer] = {}
 
 

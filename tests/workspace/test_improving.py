@@ -188,6 +188,15 @@ def test_documents_change_during_improvement(open_in, tmp_path):
         deleted.improve()
 
 
+def test_additions_start_one_worker(open_in, tmp_path):
+    kb = open_in("background").create("drinks")
+    before = [*processes._outliving]
+    kb.ingest(lines(tmp_path / "a.jsonl", MANY))
+    for number in range(5):  # faster than the worker starts
+        kb.add(f"Tea {number}", "Is added while the worker starts, in a sentence of its own.")
+    assert len([each for each in processes._outliving if each not in before]) == 1
+
+
 def test_no_worker_starts_if_switched_off(open_in, tmp_path):
     kb = open_in("off").create("drinks")
     before = list(processes._outliving)
