@@ -102,3 +102,17 @@ def test_pages_of_a_site_keep_their_content_only(kind: str) -> None:
     for url, page in read_site({url: html.encode() for url, html in site.items()}).items():
         fidelity.add(site[url], page.content, url=url, template=template)
     assert {kind: fidelity.lost[kind] for kind in KINDS if fidelity.lost[kind]} == {}
+
+
+@pytest.mark.parametrize("number", [5, 9])
+def test_texts_beside_the_content_do_not_count_as_missing(number: int) -> None:
+    side = "<div class='side'><p>The kitchen of the northern coast, its seasons and its books</p></div>"
+    pages = {
+        f"https://docs.example/{name}": f"""<title>{name}</title><body>{side}<div id="content">
+        <h1>{name}</h1>{f"<p>{TEXT.replace('@', name)}</p>" * 5}</div></body>""".encode()
+        for name in NAMES[:number]
+    }
+    for page in read_site(pages).values():
+        kept, expected = page.fidelity["words"]
+        assert kept == expected > 60
+        assert "northern" not in page.content
