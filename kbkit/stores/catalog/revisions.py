@@ -132,19 +132,21 @@ _RENAMED = (
     "summaries ADD COLUMN version {int64} DEFAULT '0' NOT NULL",
     "summary_vectors ADD COLUMN version {int64} DEFAULT '0' NOT NULL",
 )
+_BY_TYPE = "documents_by_type"
 
 
 def upgrade(connection: sa.Connection) -> None:
     """Bring a catalog of `OLDEST` to `HEAD`; summaries were called cards."""
     int64 = schema.Int64.compile(connection.dialect)
-    connection.exec_driver_sql("DROP INDEX cards_by_kb")
+    for name in ("cards_by_kb", _BY_TYPE):
+        connection.exec_driver_sql(f"DROP INDEX {name}")
     for change in _RENAMED:
         connection.exec_driver_sql(f"ALTER TABLE {change.format(int64=int64)}")
     for statement in _statements(connection.dialect.name, schema.removed_chunks, schema.name_uses):
         connection.exec_driver_sql(statement)
-    for table in (schema.summaries, schema.summary_vectors):
-        for index in table.indexes:
-            index.create(connection)
+    by_type = (index for index in schema.documents.indexes if index.name == _BY_TYPE)
+    for index in (*schema.summaries.indexes, *schema.summary_vectors.indexes, *by_type):
+        index.create(connection)
     for kb_id, config in connection.execute(
         sa.select(schema.knowledge_bases.c.id, schema.knowledge_bases.c.config)
     ).all():
