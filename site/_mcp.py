@@ -1,4 +1,4 @@
-"""The generated parts of the guide to MCP."""
+"""Generate the lists of tools in the guide to MCP."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from kbkit.mcp.server import server
 from kbkit.workspace import Workspace
 
 SHARED_BY = 3
-"""Tools that have an argument alike before it is explained once."""
+"""Tools that share an argument before the guide describes it once."""
 
 
 def sets() -> str:
-    """The sets of tools, and what listing them costs a model."""
+    """Return a table of the sets of tools, with the tokens that listing them costs."""
     rows = ["| Set | For | Reading tools | Tokens | With `--allow-write` | Tokens |"]
     rows.append("| --- " * 6 + "|")
     found = _tools()
@@ -33,7 +33,7 @@ def sets() -> str:
 
 
 def tools() -> str:
-    """Each tool with its arguments; those that several tools have alike are explained once."""
+    """Return each tool with its arguments; shared ones are described once."""
     found = _tools()
     arguments = {
         tool["name"]: [_argument(name, each, tool) for name, each in _properties(tool).items()]

@@ -1,9 +1,8 @@
-"""Shows the notebooks as pages of the published site; a hook of MkDocs.
+"""MkDocs hook that adds a page for each notebook.
 
-A notebook is kept without output. ``python site/_notebooks.py`` runs all of them and keeps the
-results under ``build/notebooks``; a page shows those as long as they belong to the same cells, and
-only the cells otherwise. What pages show is text, sanitised HTML and pictures: nothing is fetched
-and no script runs.
+Notebooks are stored without output. ``python site/_notebooks.py`` runs them and saves the results
+in ``build/notebooks``; pages show these if their cells are unchanged. Output is text, sanitised
+HTML and images, so that pages fetch nothing and run no script.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ TAGS = {"b", "br", "code", "i", "p", "q", "small", "table", "tbody", "td", "th",
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add a page for each notebook that lies beside ``mkdocs.yml``."""
+    """Add a page for each notebook."""
     from mkdocs.structure.files import File
 
     root = Path(config.config_file_path).parent
@@ -40,12 +39,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def page(path: Path, executed: Path) -> str:
-    """A notebook as Markdown.
-
-    Args:
-        path: The notebook.
-        executed: The same with output, if there is such a file.
-    """
+    """Return a notebook in Markdown, with the output of ``executed`` if it has the same cells."""
     cells = nbformat.read(path, as_version=4).cells
     if executed.exists():
         run = nbformat.read(executed, as_version=4).cells
@@ -54,7 +48,6 @@ def page(path: Path, executed: Path) -> str:
     parts: list[str] = []
     for number, cell in enumerate(cells):
         if cell.cell_type == "markdown":
-            # notebooks link to one another, and so do their pages
             parts.append(re.sub(r"\(([\w-]+)\.ipynb\)", r"(\1.md)", cell.source))
         else:
             parts.append(fenced(cell.source, "python"))
@@ -63,7 +56,7 @@ def page(path: Path, executed: Path) -> str:
 
 
 def shown(output: Any, number: int) -> str:
-    """What a cell has put out, as Markdown."""
+    """Return a cell's output in Markdown."""
     data = output.get("data", {})
     plain = output.get("text", "") or data.get("text/plain", "")
     if PANEL in data:
@@ -77,8 +70,8 @@ def shown(output: Any, number: int) -> str:
 
 
 def inlined(svg: str, prefix: str) -> str:
-    """A picture as part of a page: it takes the page's colour, and its parts names of their own."""
-    from kbkit.plots import NEUTRAL_INK  # needs what made the picture
+    """Return an SVG in the colour of the page, with unique ids."""
+    from kbkit.plots import NEUTRAL_INK  # slow to import
 
     return re.sub(r'(id="|#)(?=clip|gradient)', rf"\g<1>{prefix}", svg).replace(
         NEUTRAL_INK, "currentColor"
@@ -86,31 +79,31 @@ def inlined(svg: str, prefix: str) -> str:
 
 
 def block(markup: str) -> str:
-    """HTML that Python-Markdown leaves alone, and the search too."""
+    """Return HTML that Python-Markdown keeps and the search ignores."""
     line = " ".join(markup.split())
     return f'<div class="kb-output" data-search-exclude style="overflow-x: auto">{line}</div>'
 
 
 def fenced(text: str, language: str) -> str:
-    """A code block, whatever fences stand in its text."""
+    """Return a code block whose fence is longer than any in the text."""
     longest = max(map(len, re.findall("`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{language}\n{text.rstrip()}\n{fence}" if text.strip() else ""
 
 
 def clipped(text: str) -> str:
-    """The beginning of a long text."""
+    """Cut a text after `MAX_LENGTH` characters."""
     return text if len(text) <= MAX_LENGTH else text[:MAX_LENGTH].rstrip() + "\n…"
 
 
 def without_paths(text: str) -> str:
-    """A text without the folders of this machine."""
+    """Remove this machine's folders from a text."""
     text = text.replace(str(ROOT) + "/", "")
     return re.sub(re.escape(tempfile.gettempdir()) + r"/kbkit-\w+", "kb", text)
 
 
 def run_all() -> None:
-    """Run the notebooks where they lie, each in a workspace of its own, and keep the results."""
+    """Run each notebook in a workspace of its own, and save the results."""
     from nbclient import NotebookClient
 
     os.environ.pop("KBKIT_WORKSPACE", None)

@@ -1,8 +1,8 @@
-"""Makes the pages of the Python API out of the docstrings; a hook of MkDocs.
+"""MkDocs hook that adds the pages of the Python API, one for each room.
 
-What is public is read from the code, without running it: what the modules of `ROOTS` export, and
-every class of kbkit that a public signature names. mkdocstrings writes each down where it is
-defined, a page for each room of the package. A public name without a docstring fails the build.
+Public are the exports of `ROOTS` and the classes of kbkit in public signatures; griffe finds them
+without running the code. mkdocstrings renders each where it is defined. A public name without a
+docstring fails the build.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TITLE = "Python API"
 
 @cache
 def package() -> griffe.Module:
-    """The source of kbkit."""
+    """Return kbkit as griffe parses it."""
     found = griffe.load("kbkit", resolve_aliases=True)
     assert isinstance(found, griffe.Module)
     return found
@@ -35,10 +35,10 @@ def package() -> griffe.Module:
 
 @cache
 def public() -> dict[str, griffe.Object]:
-    """Every public class, function and value by the path of where it is defined.
+    """Return public classes, functions and values by the path of their definition.
 
     Raises:
-        PluginError: One has no docstring, or something of it that is public has none.
+        PluginError: One of them or of their public members lacks a docstring.
     """
     waiting = [item for root in ROOTS for item in exported(root)]
     found: dict[str, griffe.Object] = {}
@@ -56,7 +56,7 @@ def public() -> dict[str, griffe.Object]:
 
 
 def exported(root: str) -> list[griffe.Object]:
-    """What a module exports: its ``__all__``, what its stub imports, or else what it defines."""
+    """Return the exports of a module: its ``__all__``, its stub's imports or its definitions."""
     module = package()[root.removeprefix("kbkit.")] if root != "kbkit" else package()
     names = module.exports or [
         name
@@ -72,26 +72,26 @@ def exported(root: str) -> list[griffe.Object]:
 
 
 def target(item: griffe.Object | griffe.Alias) -> griffe.Object:
-    """What a name stands for where it is defined."""
+    """Return the definition of a name."""
     return item.final_target if isinstance(item, griffe.Alias) else item
 
 
 def parts(item: griffe.Object) -> list[griffe.Object]:
-    """The public methods, properties and attributes of a class, inherited ones too."""
+    """Return the public members of a class, with inherited ones."""
     if not isinstance(item, griffe.Class):
         return []
     return [target(member) for name, member in item.all_members.items() if not name.startswith("_")]
 
 
 def needs_docstring(item: griffe.Object) -> bool:
-    """Whether a docstring is missing; attributes may be described by their class."""
+    """Return whether a docstring is missing; classes may describe their attributes."""
     property_ = isinstance(item, griffe.Attribute) and "property" in item.labels
     described = isinstance(item, griffe.Attribute) and not property_ and item.parent is not None
     return not item.has_docstring and not (described and item.parent.is_class)
 
 
 def named_by(item: griffe.Object) -> list[griffe.Object]:
-    """The classes of kbkit in a signature."""
+    """Return the classes of kbkit in a signature."""
     if isinstance(item, griffe.Function):
         annotations = [item.returns, *(parameter.annotation for parameter in item.parameters)]
     elif isinstance(item, griffe.Attribute):
@@ -115,7 +115,7 @@ def named_by(item: griffe.Object) -> list[griffe.Object]:
 
 
 def pages() -> dict[str, str]:
-    """Name and Markdown of each page."""
+    """Return each page's name and Markdown."""
     rooms: defaultdict[str, list[griffe.Object]] = defaultdict(list)
     for path, item in public().items():
         rooms[path.split(".")[1] if path.count(".") > 1 else ""].append(item)
@@ -130,30 +130,30 @@ def pages() -> dict[str, str]:
 
 
 def described(items: list[griffe.Object]) -> str:
-    """What mkdocstrings reads: classes first, then functions, then values."""
+    """Return directives for mkdocstrings: classes first, then functions, then values."""
     order = sorted(items, key=lambda item: (item.is_attribute, item.is_function, item.name.lower()))
     return "".join(f"::: {item.path}\n\n" for item in order)
 
 
 def index() -> str:
-    """What ``import kbkit`` offers, and where the rest is."""
-    lines = [f"# {TITLE}", "", summary(package()), "", "| name | what it is |", "| --- | --- |"]
+    """Return the start page: names of ``import kbkit``, and links to other pages."""
+    lines = [f"# {TITLE}", "", summary(package()), "", "| name | description |", "| --- | --- |"]
     for item in sorted(exported("kbkit"), key=lambda item: item.name.lower()):
         lines.append(f"| [`kbkit.{item.name}`][{item.path}] | {summary(item)} |")
     others = "\n".join(f"- [`{root}`]({root.split('.')[1]}.md)" for root in ROOTS[1:])
-    lines += ["", "What is less often needed stands on pages of their own:", "", others, "", ""]
+    lines += ["", "Further modules:", "", others, "", ""]
     return "\n".join(lines)
 
 
 def summary(item: griffe.Object | griffe.Alias) -> str:
-    """The first paragraph of a docstring, as one line."""
+    """Return the first paragraph of a docstring in one line."""
     text = item.docstring.value if item.docstring else ""
     line = " ".join(text.split("\n\n")[0].split())
     return re.sub(r"(?<!\\)\|", r"\\|", line)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put the pages into the navigation."""
+    """Add the pages to the navigation."""
     for entry in config.nav or []:
         if isinstance(entry, dict) and TITLE in entry:
             entry[TITLE] = [f"{FOLDER}/{name}" for name in pages()]

@@ -1,4 +1,4 @@
-"""The generated table of the routes that a server has, from its OpenAPI document."""
+"""Generate the list of a server's routes from its OpenAPI document."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kbkit.server.app import application
 
 
 def routes() -> str:
-    """Each route with what it does, and its scope where it is not the usual one."""
+    """Return each route with its description, and its scope unless it is the usual one."""
     with tempfile.TemporaryDirectory() as folder, kbkit.open(Path(folder) / "kb") as workspace:
         document = application(workspace).openapi()
     found = [

@@ -43,12 +43,10 @@ def main(names: list[str]) -> int:
         "git",
         "ls-files",
         "*.md",
-        "kbkit/*.py",
-        "benchmarks/*.py",
-        "recipes/*.py",
+        "*.py",
         "*.ipynb",
         ":!recipes/handbook",
-        ":!tests",
+        ":!tests/**/*.md",
         ":!site/gallery.md",
     ]
     done = subprocess.run(tracked, capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""Pages that hold an application instead of text, and short pages that are pages all the same."""
+"""Pages that hold an application instead of text, and short pages that are pages nevertheless."""
 
 import pytest
 
