@@ -136,7 +136,7 @@ class Client:
         if kind == "list entries":
             return "GET", "/api/entries?limit=20", None, None
         if kind == "add a document":
-            content = f"Client said {name}x."
+            content = f"Client wrote {name}x."
             body: Any = {"kb": self.kb, "title": f"Load {name}", "content": content}
             return "POST", "/api/knowledge/documents", body, f"Load {name}"
         if kind == "append to a file":
@@ -167,8 +167,8 @@ def run(order: Order) -> Seen:
             whole.times[kind] += times
         for kind, notes in each.seen.written.items():
             whole.written[kind] += notes
-        for said, count in each.seen.failed.items():
-            whole.failed[said] += count
+        for error, count in each.seen.failed.items():
+            whole.failed[error] += count
     return whole
 
 

@@ -198,18 +198,18 @@ async def measured(corpus: Corpus, folder: Path, server: Path | None) -> tuple[l
     rows, right = [], 0
     kbkit = ("-m", "kbkit", "--workspace", str(folder), "mcp")
     async with client_of(sys.executable, *kbkit) as (client, count, cost):
-        said = f"tools of kbkit: {count}, {cost:,} tokens"
+        summary = f"tools of kbkit: {count}, {cost:,} tokens"
         for most, way in ((1, "kbkit, one answer"), (MAX_ANSWERS, "kbkit, up to three answers")):
             tally = await ask_kbkit(client, corpus, most)
             right = tally.right
             rows.append(tally.row(corpus.name, way))
     if server is None:
-        return rows, said
+        return rows, summary
     root = folder / "files" / corpus.name
     pages = write_files(corpus, root)
     most = files_for(corpus, pages, right)
     async with client_of("node", str(server / "dist/index.js"), str(root)) as (client, count, cost):
-        said += f"; of the server of files: {count}, {cost:,} tokens"
+        summary += f"; of the server of files: {count}, {cost:,} tokens"
         for way, options in (
             ("files, whole pages", {}),
             ("files, whole pages, tree known", {"tree_known": True}),
@@ -221,7 +221,7 @@ async def measured(corpus: Corpus, folder: Path, server: Path | None) -> tuple[l
         ):
             tally = await ask_files(client, root, pages, corpus, **options)
             rows.append(tally.row(corpus.name, way))
-    return rows, said
+    return rows, summary
 
 
 def main() -> None:
@@ -229,11 +229,11 @@ def main() -> None:
     parser.add_argument("--files", type=Path, help="folder of server-filesystem")
     parser.add_argument("sets", nargs="*", default=SETS)
     options = parser.parse_args()
-    rows, said = [], ""
+    rows, summary = [], ""
     with bench_folder() as folder:
         for found in corpora(folder, names=options.sets):
             corpus = Corpus(found.name, found.kb, questions_of(found))
-            more, said = anyio.run(measured, corpus, folder, options.files)
+            more, summary = anyio.run(measured, corpus, folder, options.files)
             rows += more
     head = [
         "set",
@@ -244,7 +244,7 @@ def main() -> None:
         "tokens a right answer",
         "calls a question",
     ]
-    report("agent_tokens", [f"{said}.", "", *table(head, rows)])
+    report("agent_tokens", [f"{summary}.", "", *table(head, rows)])
 
 
 if __name__ == "__main__":

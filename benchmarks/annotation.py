@@ -108,10 +108,15 @@ def frames(chunks: Sequence[Labelled]) -> list[tuple[str, int, float, float]]:
     found = []
     for frame in (*StatementType, None):
         wanted = [chunk for chunk in chunks if chunk.frame == frame]
-        said = [chunk for chunk in chunks if chunk.annotation.frame == frame]
-        right = sum(chunk.is_right for chunk in said)
+        assigned = [chunk for chunk in chunks if chunk.annotation.frame == frame]
+        right = sum(chunk.is_right for chunk in assigned)
         found.append(
-            (frame or "none", len(wanted), right / max(1, len(said)), right / max(1, len(wanted)))
+            (
+                frame or "none",
+                len(wanted),
+                right / max(1, len(assigned)),
+                right / max(1, len(wanted)),
+            )
         )
     return found
 
@@ -121,10 +126,10 @@ def scores(chunks: Sequence[Labelled]) -> Scores:
     right = given = met = expected = 0
     for chunk in chunks:
         wanted = _keys(chunk.entities)
-        said = _keys(chunk.annotation.entities)
-        right += sum(any(_same(name, other) for other in wanted) for name in said)
-        met += sum(any(_same(name, other) for other in said) for name in wanted)
-        given += len(said)
+        assigned = _keys(chunk.annotation.entities)
+        right += sum(any(_same(name, other) for other in wanted) for name in assigned)
+        met += sum(any(_same(name, other) for other in assigned) for name in wanted)
+        given += len(assigned)
         expected += len(wanted)
     accuracy = sum(chunk.is_right for chunk in chunks) / len(chunks)
     return Scores(len(chunks), accuracy, right / max(given, 1), met / max(expected, 1))

@@ -205,9 +205,9 @@ def lines(found: dict[str, Figures]) -> list[str]:
 def main() -> None:
     known = [*_held_out.TABLES, *CHOICES]
     asked = [name for name in sys.argv[1:] if name in known] or known
-    told = [one.removeprefix("--sets=") for one in sys.argv[1:] if one.startswith("--sets=")]
+    sets = [one.removeprefix("--sets=") for one in sys.argv[1:] if one.startswith("--sets=")]
     for name in [one for one in asked if one in _held_out.TABLES]:
-        for lines_of in _held_out.TABLES[name](told[0].split(",") if told else list(MAKERS)):
+        for lines_of in _held_out.TABLES[name](sets[0].split(",") if sets else list(MAKERS)):
             report(f"choices-{name}", lines_of)
     chosen = [name for name in asked if name in CHOICES]
     if not chosen:
@@ -216,7 +216,7 @@ def main() -> None:
     embedding = OnnxEmbedding(preset="minilm") if minilm else StaticEmbedding()
     found: dict[str, dict[str, Figures]] = {name: {} for name in chosen}
     with bench_folder() as folder:
-        for material in materials(folder, told[0].split(",") if told else ()):
+        for material in materials(folder, sets[0].split(",") if sets else ()):
             for name in chosen:
                 for label, figures in CHOICES[name](Bench(material, folder, embedding)):
                     found[name].setdefault(label, {}).update(figures)

@@ -45,11 +45,11 @@ def main() -> None:
             if path not in wanted or event.document.document_type is None:
                 continue
             use, kind = wanted[path]
-            told = event.document.document_type.value
-            given[use, told] += 1
-            right[use, told] += told == kind
-            if told not in (kind, "other"):
-                print(f"{name}: {path} is told to be {told}, and is {kind}")
+            given_type = event.document.document_type.value
+            given[use, given_type] += 1
+            right[use, given_type] += given_type == kind
+            if given_type not in (kind, "other"):
+                print(f"{name}: {path} {given_type} instead of {kind}")
     print("\n| sites | type | given | right | precision |\n| --- | --- | --- | --- | --- |")
     for (use, kind), number in sorted(given.items()):
         if kind != "other":

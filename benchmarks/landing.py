@@ -65,13 +65,13 @@ class Text:
 
         def end_block() -> None:
             nonlocal began
-            said = _SPACE.sub(" ", "".join(block)).strip().casefold()
-            if said:
-                text.blocks.append((began, said))
+            line = _SPACE.sub(" ", "".join(block)).strip().casefold()
+            if line:
+                text.blocks.append((began, line))
             block.clear()
             began = size
 
-        def say(words: str | None) -> None:
+        def add(words: str | None) -> None:
             nonlocal size
             if words:
                 block.append(words)
@@ -87,10 +87,10 @@ class Text:
             for name in (element.get("id"), element.get("name") if element.tag == "a" else None):
                 if name:
                     text.places.setdefault(name, size)
-            say(element.text)
+            add(element.text)
             for child in element:
                 walk(child)
-                say(child.tail)
+                add(child.tail)
             if own:
                 end_block()
 
@@ -103,9 +103,9 @@ class Text:
         """Return the offset that a text fragment leads to."""
         wanted = _SPACE.sub(" ", words).strip().casefold()
         pattern = re.compile(rf"(?<!\w){re.escape(wanted)}(?!\w)")
-        for start, said in self.blocks:
-            if found := pattern.search(said):
-                return start + len(letters(said[: found.start()]))
+        for start, line in self.blocks:
+            if found := pattern.search(line):
+                return start + len(letters(line[: found.start()]))
         return None
 
     def landing(self, place: str) -> int:
@@ -128,9 +128,9 @@ class Landings:
     fragments: int = 0
 
     def include(self, page: Text, content: str, span: ChunkSpan) -> None:
-        said = content[span.start : span.end]
-        own = letters(plain_text(said))
-        words = opening_words(said, from_top=span.start == 0)
+        markdown = content[span.start : span.end]
+        own = letters(plain_text(markdown))
+        words = opening_words(markdown, from_top=span.start == 0)
         link = span.anchor + text_fragment(words)
         target = page.landing(link)
         before = page.landing(span.anchor)

@@ -47,7 +47,7 @@ uvicorn.Server(config).run([listening])
 
 
 @contextmanager
-def started(command: Sequence[str | Path], said: bytes = b"") -> Iterator[str]:
+def started(command: Sequence[str | Path], stdin: bytes = b"") -> Iterator[str]:
     """Start a server in its own process and yield its address."""
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -55,8 +55,8 @@ def started(command: Sequence[str | Path], said: bytes = b"") -> Iterator[str]:
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        if said:
-            process.stdin.write(said)
+        if stdin:
+            process.stdin.write(stdin)
             process.stdin.close()
         for line in process.stdout:
             if found := re.search(rb"http://[\d.]+:\d+", line):
@@ -92,8 +92,8 @@ def lost(workspace: kbkit.Workspace, kb: kbkit.KnowledgeBase, written: dict[str,
         for name in workspace.files.list("load")
         for line in workspace.files.read(name.path).splitlines()
     ]
-    said = written.get("append to a file", [])
-    missing += sum(lines.count(line) != 1 for line in said)
+    appended = written.get("append to a file", [])
+    missing += sum(lines.count(line) != 1 for line in appended)
     voters = {vote.rater for vote in workspace.entries.read("under-load").rating.votes}
     missing += len(set(written.get("vote for an entry", ())) - voters)
     raters = {rating.rater for rating in kb.ratings}
@@ -139,14 +139,14 @@ def main() -> None:
                 gone = lost(workspace, workspace[name], seen["written"])
             with started([sys.executable, "-c", BARE], body) as url:
                 bare = load(replace(order, url=url, seconds=order.seconds / 6))
-            said = sum(map(len, seen["written"].values()))
+            answered = sum(map(len, seen["written"].values()))
             lines += [
                 f"{options.clients} clients on {chunks:,} chunks for {options.seconds:g} s, "
-                f"pauses of {pause:g} s on average. {said:,} writes answered, {gone} of them lost; "
-                f"answered with errors: {sum(seen['failed'].values())}.",
+                f"pauses of {pause:g} s on average. {answered:,} writes answered, {gone} of them "
+                f"lost; answered with errors: {sum(seen['failed'].values())}.",
                 "",
             ]
-            lines += [f"- {said}: {count}" for said, count in seen["failed"].items()]
+            lines += [f"- {error}: {count}" for error, count in seen["failed"].items()]
             rows = [row(kind, seen["times"][kind], options.seconds) for kind in seen["times"]]
             rows.append(row("a bare handler", bare["times"]["search"], options.seconds / 6))
             head = ["", "answers", "a second", "p50, ms", "p95, ms", "longest, ms"]

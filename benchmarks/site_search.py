@@ -65,9 +65,9 @@ TYPED = """
   let done = () => {};
   const box = document.querySelector("input.md-search__input");
   box.addEventListener("keyup", () => (keyed = performance.now()), true);
-  const told = document.querySelector(".md-search-result__meta"); // anew with each answer
+  const count = document.querySelector(".md-search-result__meta"); // replaced by each answer
   new MutationObserver(() => requestAnimationFrame(() => done(performance.now() - keyed))).observe(
-    told, { childList: true });
+    count, { childList: true });
   window.painted = () => new Promise((resolve, reject) => {
     done = resolve;
     setTimeout(() => reject(new Error("the box shows no answer within two minutes")), 120_000);
