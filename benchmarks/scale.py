@@ -56,7 +56,7 @@ NEAREST = 100
 GROWING = {
     "hybrid, ms of processor": "search",
     "ingest, s of processor for 100,000 chunks": "ingest",
-    "resident, warm, MB": "memory",
+    "resident after 21 searches, MB": "memory",
     "disk, MB": "disk",
 }
 """Figures whose growth is shown."""
@@ -91,6 +91,14 @@ def peak() -> Iterator[list[int]]:
     finally:
         ended.set()
         thread.join()
+
+
+def resident_after(again: Callable[[], kbkit.Workspace], name: str) -> tuple[int, int]:
+    """Return `resident` of a fresh process after 21 searches."""
+    with again() as workspace:
+        for query in questions(21):
+            workspace[name].search(query)
+        return resident()
 
 
 def processor() -> float:
@@ -155,8 +163,8 @@ def in_threads(kb: kbkit.KnowledgeBase, asked: list[str], number: int) -> list[f
     return found
 
 
-def _process(folder: str, name: str, turn: int, told: tuple[Any, Any, Any]) -> None:
-    ready, begin, out = told
+def _process(folder: str, name: str, turn: int, signals: tuple[Any, Any, Any]) -> None:
+    ready, begin, out = signals
     asked = questions(400)
     random.Random(turn).shuffle(asked)
     kb = kbkit.open(folder)[name]
@@ -217,8 +225,8 @@ def disk(figures: Figures, folder: Path, chunks: int, documents: int) -> None:
     catalog = size_of(folder / "catalog.db") + size_of(folder / "catalog.db-wal")
     parts = catalog, size_of(folder / "chroma"), size_of(folder / "snapshots")
     for name, unit in (("100,000 chunks", chunks / 1e5), ("1,000 pages", documents / 1e3)):
-        said = " / ".join(f"{part / unit:.0f}" for part in parts)
-        figures.note(f"disk by {name}: catalog / Chroma / snapshot, MB", said)
+        sizes = " / ".join(f"{part / unit:.0f}" for part in parts)
+        figures.note(f"disk by {name}: catalog / Chroma / snapshot, MB", sizes)
     figures.note("disk, MB", f"{sum(parts):,.0f}", sum(parts))
 
 
@@ -243,8 +251,13 @@ def processor_of(command: list[str]) -> float:
     return sum(after[2:4]) - sum(before[2:4])
 
 
-def measure(workspace: kbkit.Workspace, kb: kbkit.KnowledgeBase, asked: list[str]) -> Figures:
-    """Measure one knowledge base."""
+def measure(
+    workspace: kbkit.Workspace,
+    kb: kbkit.KnowledgeBase,
+    asked: list[str],
+    again: Callable[[], kbkit.Workspace],
+) -> Figures:
+    """Measure one knowledge base; ``again`` opens its workspace in another process."""
     figures = Figures()
     folder, stores = workspace.path, kb._stores
     info = kb.info()
@@ -254,6 +267,10 @@ def measure(workspace: kbkit.Workspace, kb: kbkit.KnowledgeBase, asked: list[str
     for name, arguments in fresh.items():
         seconds = min(processor_of([sys.executable, *arguments]) for _ in range(7))
         figures.note(f"{name} in a fresh process, s of processor", f"{seconds:.2f}")
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        held = pool.apply(resident_after, (again, kb.name))
+    label = "resident after 21 searches, MB"
+    figures.note(label, "{} ({} without mapped files)".format(*held), held[0])
     for query in asked[:3]:
         kb.search(query)
     stores.warmer.close()
@@ -262,8 +279,6 @@ def measure(workspace: kbkit.Workspace, kb: kbkit.KnowledgeBase, asked: list[str
     figures.times("dense alone", lambda query: kb.search(query, mode="dense"), asked)
     filters = {"path": PATH}
     figures.times("hybrid, by path", lambda query: kb.search(query, filters=filters), asked)
-    held = resident()
-    figures.note("resident, warm, MB", "{} ({} without mapped files)".format(*held), held[0])
     after, added = [], []
     for turn in range(7):
         start = time.perf_counter()
@@ -272,9 +287,6 @@ def measure(workspace: kbkit.Workspace, kb: kbkit.KnowledgeBase, asked: list[str
         kb.search(asked[turn])
         added.append((middle - start) * 1000)
         after.append((time.perf_counter() - middle) * 1000)
-        if turn == 0:
-            changed = "{} ({} without mapped files)".format(*resident())
-            figures.note("resident behind one change, MB", changed)
     figures.note("one `add`, median ms", f"{median(added):.0f}")
     figures.note(
         "the search right after, median / most ms", f"{median(after):.1f} / {max(after):.1f}"
@@ -304,7 +316,7 @@ def measure(workspace: kbkit.Workspace, kb: kbkit.KnowledgeBase, asked: list[str
     start = time.perf_counter()
     with peak() as most:
         stores.snapshots.save(kb.id, merging=True)
-    figures.note("making the snapshot anew, s", f"{time.perf_counter() - start:.1f}")
+    figures.note("making the snapshot again, s", f"{time.perf_counter() - start:.1f}")
     figures.note("resident meanwhile, MB", "{} ({} without mapped files)".format(*most))
     figures.note("chunks", f"{info.chunks:,}", info.chunks)
     figures.note("documents", f"{info.documents:,}")
@@ -372,10 +384,11 @@ def main() -> None:
     measured: list[Figures] = []
     with bench_folder() as folder:
         for size in options.sizes:
-            with opened(options.workspace / str(size), size, options.ingested) as workspace:
+            again = partial(opened, options.workspace / str(size), size, options.ingested)
+            with again() as workspace:
                 prepare(workspace, folder, size, options.ingested)
                 kb = workspace["scale"]
-                figures = measure(workspace, kb, asked)
+                figures = measure(workspace, kb, asked, again)
                 if options.peers:
                     beside(kb, folder / f"peers-{size}", asked, figures, options.peers)
                 ingest(figures, kb, folder)
