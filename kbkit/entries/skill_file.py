@@ -167,7 +167,11 @@ def _first(error: ValidationError) -> tuple[tuple[str | int, ...], str]:
     return first["loc"], fault_reason(first)
 
 
-@lru_cache(maxsize=4)  # a vote reads the same lines three times
+@lru_cache(maxsize=10_000)  # each vote reads all earlier lines again
+def _read_vote(line: bytes) -> Vote:
+    return _Vote.model_validate(json.loads(line)).vote
+
+
 def read_votes(data: bytes) -> tuple[Vote, ...]:
     """Read lines of JSON; a merge in git may leave repeated lines and conflict marks."""
     votes = list[Vote]()
@@ -175,7 +179,7 @@ def read_votes(data: bytes) -> tuple[Vote, ...]:
         if not line.strip() or _MARK.match(line):
             continue
         try:
-            votes.append(_Vote.model_validate(json.loads(line)).vote)
+            votes.append(_read_vote(line))
         except (ValueError, RecursionError) as error:
             path, why = _first(error) if isinstance(error, ValidationError) else ((), "")
             reason = f"{path[0]}: {why}" if path else "is not a vote"

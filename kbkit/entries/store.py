@@ -132,7 +132,7 @@ class EntryStore(FileStore):
         data = {path: stored.data for path, stored in files.items()}
         with located(f"{slug}/"):
             skill = read_skill(data[NAME])
-            votes = {*skill.votes, *read_votes(data.get(VOTES, b""))}
+            votes = dict.fromkeys((*skill.votes, *read_votes(data.get(VOTES, b""))))
         rating = models.EntryRating.of(tuple(sorted(votes)))
         return StoredEntry(slug, skill, rating, data, state, min(times), max(times))
 

@@ -35,6 +35,7 @@ from kbkit.stores.catalog.workspace_schema import entries
 
 _TICK = timedelta(microseconds=1)
 """Resolution of stored times."""
+_OLDEST_FIRST = ratings.c.created_at, ratings.c.id
 
 
 def add(
@@ -88,11 +89,16 @@ def votes(
     transaction: Transaction, kb_id: str, kind: TargetKind, targets: Collection[str]
 ) -> dict[str, dict[int, models.Vote]]:
     """Return ratings of a kind that name no query, by target and id, oldest first."""
+    columns = (ratings.c[name] for name in ("target", "id", "created_at", "rater", "score"))
+    query = sa.select(*columns).where(
+        ratings.c.kb_id == kb_id,
+        ratings.c.target_type == kind.value,
+        ratings.c.query == "",
+        transaction.is_in(ratings.c.target, targets),
+    )
     votes_of: dict[str, dict[int, models.Vote]] = {}
-    for each in list_ratings(transaction, kb_id, targets):
-        if each.target.kind is kind and not each.query:
-            vote = models.Vote(each.created_at, each.rater, each.score)
-            votes_of.setdefault(each.target.id, {})[each.id] = vote
+    for target, rating_id, *vote in transaction.execute(query.order_by(*_OLDEST_FIRST)):
+        votes_of.setdefault(target, {})[rating_id] = models.Vote(*vote)
     return votes_of
 
 
@@ -105,7 +111,7 @@ def _rating(row: sa.Row[Any]) -> Rating:
 _RATINGS = (
     sa.select(knowledge_bases.c.name.label("kb"), *(c for c in ratings.c if c.name != "kb_id"))
     .join(knowledge_bases, knowledge_bases.c.id == ratings.c.kb_id)
-    .order_by(ratings.c.created_at, ratings.c.id)
+    .order_by(*_OLDEST_FIRST)
 )
 
 
@@ -121,7 +127,7 @@ _CHUNK_SCORES = (
         ratings.c.target_type == TargetKind.CHUNK.value,
         ratings.c.query != "",
     )
-    .order_by(ratings.c.created_at, ratings.c.id)
+    .order_by(*_OLDEST_FIRST)
 )
 
 
