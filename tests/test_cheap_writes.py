@@ -106,11 +106,11 @@ def test_vote_reads_its_lines_once_and_stores_no_document(workspace):
     entries.create("Parse logs", slug="logs", prompt="Parse them.")
     for n in range(3):
         entries.rate("logs", 4, rater=f"r{n}")
-    before = workspace["entries"].info(), skill_file.read_votes.cache_info().misses
+    before = workspace["entries"].info(), skill_file._read_vote.cache_info().misses
     parsed = placed_yaml._read_once.cache_info().misses
     with statements(workspace) as asked:
         assert entries.rate("logs", 5, rater="ann").rating.count == 4
-    assert skill_file.read_votes.cache_info().misses == before[1] + 1
+    assert skill_file._read_vote.cache_info().misses == before[1] + 1
     assert placed_yaml._read_once.cache_info().misses == parsed
     assert workspace["entries"].info() == before[0]
     assert len(asked) < 40
