@@ -377,6 +377,7 @@ def python_manual(
             total += counts[document.id]
             values = {"uri": document.uri, "title": document.title, "text": document.content}
             out.write(json.dumps(values) + "\n")
+    workspace.delete(whole.name, forever=True)  # else it is improved in the background
     kb = workspace.create(f"chunks-{size}")
     kb.ingest(kbkit.JsonlSource(path=str(file)))
     return kb
