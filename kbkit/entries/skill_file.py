@@ -22,6 +22,7 @@ from kbkit.placed_yaml import YamlFormatError, YamlMapping, read_yaml
 from kbkit.runtime.validation import check_member, check_text
 
 VOTES = "votes.jsonl"
+_MAX_CACHED = 1_000  # bytes of a line: a stranger's folder must not fill the memory
 MAX_BYTES = 4_000_000
 MAX_TITLE_LENGTH = 300
 MAX_DESCRIPTION_LENGTH = 5_000
@@ -179,7 +180,8 @@ def read_votes(data: bytes) -> tuple[Vote, ...]:
         if not line.strip() or _MARK.match(line):
             continue
         try:
-            votes.append(_read_vote(line))
+            read = _read_vote if len(line) <= _MAX_CACHED else _read_vote.__wrapped__
+            votes.append(read(line))
         except (ValueError, RecursionError) as error:
             path, why = _first(error) if isinstance(error, ValidationError) else ((), "")
             reason = f"{path[0]}: {why}" if path else "is not a vote"

@@ -9,6 +9,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kbkit.entries import skill_file
 from kbkit.entries.skill_file import (
     edit_yaml,
     new_skill,
@@ -159,6 +160,13 @@ def test_votes_round_trip(given_votes):
 def test_lone_surrogate_in_a_vote_can_be_stored():
     (found,) = read_votes(b'{"score": 5, "timestamp": "2026-01-01", "rater": "a\\ud800"}')
     assert found.rater == "a?"
+
+
+def test_long_lines_are_read_but_not_kept_in_memory():
+    line = b'{"score": 5, "timestamp": "2026-01-01", "rater": "a", "more": "%s"}' % (b"x" * 2_000)
+    before = skill_file._read_vote.cache_info().currsize
+    assert [each.score for each in read_votes(line)] == [5]
+    assert skill_file._read_vote.cache_info().currsize == before
 
 
 @pytest.mark.parametrize(
