@@ -3,7 +3,7 @@
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -223,7 +223,8 @@ def _terms_of(word: str, analyzer: Analyzer) -> tuple[str, ...]:
     return tuple(analyzer.terms(word))
 
 
-def snippet(markdown: str, terms: Collection[str], language: str, length: int = 240) -> str:
+@lru_cache(maxsize=1_024)  # for the snippet and the address of a hit
+def snippet(markdown: str, terms: tuple[str, ...], language: str, length: int = 240) -> str:
     """Return the part of a text with the most different terms, as plain lines."""
     lines = plain_text(markdown, lines=True)
     if len(lines) <= length:

@@ -179,6 +179,9 @@ def _hits(
     return hits
 
 
+_FACTS = "uri title document_type tags fetched_at state version description"
+
+
 def hit_of(
     kb: str,
     chunk: Chunk,
@@ -190,22 +193,8 @@ def hit_of(
     **values: Any,
 ) -> Hit:
     """Return a hit with the facts of its document; by default without scores."""
-    return Hit(
-        kb=kb,
-        score=score,
-        parts=parts,
-        chunk=chunk,
-        uri=document.uri,
-        title=document.title,
-        document_type=document.document_type,
-        tags=document.tags,
-        fetched_at=document.fetched_at,
-        state=document.state,
-        version=document.version,
-        description=document.description,
-        cut=cut,
-        **values,
-    )
+    facts = {name: getattr(document, name) for name in _FACTS.split()}
+    return Hit(kb=kb, score=score, parts=parts, chunk=chunk, cut=cut, **facts, **values)
 
 
 def probability(score: float) -> float:

@@ -16,7 +16,7 @@ FILLER = "nothing of interest stands in these words at all "
 
 
 def cut(markdown, query, length=240):
-    return snippet(markdown, ENGLISH.terms(query), "english", length)
+    return snippet(markdown, tuple(ENGLISH.terms(query)), "english", length)
 
 
 def bare(shown):

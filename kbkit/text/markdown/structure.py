@@ -205,6 +205,7 @@ def passage_ends(markdown: str) -> str:
     return "…".join(re.sub(r"[…\s\ud800-\udfff]", " ", part) for part in parts)
 
 
+@lru_cache(maxsize=4_096)
 def opening_words(markdown: str, *, from_top: bool = False) -> str:
     """Return the first line with enough words, else the first line or the heading."""
     text = markdown[:_MAX_CHARACTERS].replace("\0", "")
@@ -228,17 +229,22 @@ def opening_words(markdown: str, *, from_top: bool = False) -> str:
 
 
 def snippet_line(markdown: str, text: str) -> str:
-    """Return the first line of a snippet, if it is far below its heading."""
-    snippet, above = _SPACE.sub(" ", text), 0
-    for block in blocks(markdown[:_MAX_CHARACTERS].replace("\0", "")):
+    """Return the first line of a snippet that has enough words and is far below its heading."""
+    snippet = _SPACE.sub(" ", text)
+    return next((words for words in _far_lines(markdown) if words in snippet), "")
+
+
+@lru_cache(maxsize=4_096)
+def _far_lines(markdown: str) -> tuple[str, ...]:
+    text, far, above = markdown[:_MAX_CHARACTERS].replace("\0", ""), list[str](), 0
+    for block in blocks(text):
         if block.kind is Kind.HEADING:
             continue
-        for line in _lines(block, markdown[block.start : block.end]):
-            words = _shorten(line)
-            if above > NEAR and len(words.split()) >= _MIN_WORDS and words in snippet:
-                return words
+        for line in _lines(block, text[block.start : block.end]):
+            if above > NEAR and len((words := _shorten(line)).split()) >= _MIN_WORDS:
+                far.append(words)
             above += len(line)
-    return ""
+    return tuple(far)
 
 
 def _lines(block: Block, text: str) -> Iterator[str]:
