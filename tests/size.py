@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "kbkit"
-BUDGET = {"modules": 338, "code": 59_985, "docstrings": 9_116}
+BUDGET = {"modules": 338, "code": 59_993, "docstrings": 9_116}
 """Lower these when the package has shrunk."""
 _NO_CODE = {
     tokenize.COMMENT,

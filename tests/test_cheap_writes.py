@@ -54,6 +54,19 @@ def test_update_does_not_count_all_documents(workspace):
     assert not [each for each in asked if "count(distinct" in each.lower()]  # as `info` does
 
 
+def test_repeated_search_reads_nothing_until_a_change(workspace):
+    kb = workspace.create("drinks")
+    kb.add("Tea", "Steep it.")
+    kb.search("steep")
+    with statements(workspace) as asked:
+        assert [hit.chunk.text for hit in kb.search("steep")] == ["Steep it."]
+    assert asked == []
+    kb.documents.update("text:Tea", content="Steep it for three minutes.")
+    assert [hit.chunk.text for hit in kb.search("steep")] == ["Steep it for three minutes."]
+    kb.documents.delete("text:Tea")
+    assert not kb.search("steep")
+
+
 def test_list_takes_as_many_statements_for_many_knowledge_bases_as_for_one(workspace):
     counts = []
     for number in range(4):

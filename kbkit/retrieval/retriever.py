@@ -40,6 +40,7 @@ _LASTING = ("document_type", "tags", "source", "path", "version", "heading", "pa
 """Conditions that depend only on the version."""
 _MAX_MASKS = 32
 """Cached masks; one for a million chunks takes a megabyte."""
+_MAX_PASSAGES = 1_000  # cached until the database changes
 
 
 @contextmanager
@@ -69,6 +70,7 @@ class _State:
     indexes: frozenset[str]
     question_vectors: int = 0
     questions: LearnedQuestions | None = None
+    passages: dict[int, tuple[Chunk, Document]] = field(default_factory=dict)
 
     def encodes_like(self, other: _State) -> bool:
         return self.spec is other.spec and self.row.embedder == other.row.embedder
@@ -149,8 +151,14 @@ class Retriever:
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
         """Return chunks with their documents by ``seq``; deleted ones are missing."""
-        # the chunks of a deleted knowledge base are still in the trash
-        return self.stores.database.chunks(seqs) if self.is_there() else {}
+        if not self.is_there():
+            return {}  # the chunks of a deleted knowledge base are still in the trash
+        cached = self._state().passages
+        found = {seq: cached[seq] for seq in seqs if seq in cached}
+        if missing := [seq for seq in seqs if seq not in found]:
+            found |= (read := self.stores.database.chunks(missing))
+            cached.update(read if len(cached) < _MAX_PASSAGES else ())
+        return found
 
     def _state(self) -> _State:
         """Return the current state, cached until the database changes."""

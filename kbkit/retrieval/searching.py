@@ -90,10 +90,7 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
         results = tuple(hit for hit in results if (hit.probability or 0) >= threshold)
     hits = Hits(query.text, results, time.perf_counter() - start, tuple(notes))
     names = ", ".join(pool.kb for pool in pools)
-    milliseconds = 1_000 * hits.seconds
-    _log.debug(
-        "searched %s (%s): %d hits in %.0f ms", names, query.mode, len(results), milliseconds
-    )
+    _log.debug("searched %s (%s): %d hits in %.3f s", names, query.mode, len(results), hits.seconds)
     return hits
 
 

@@ -44,10 +44,12 @@ class Lists:
 
     def holding(self, numbers: Collection[int], which: NDArray[np.int32]) -> NDArray[np.int64]:
         """Count the numbers that each list contains, shape ``(len(which),)``."""
-        wanted = set(numbers)
-        firsts, ends = self.starts[which].tolist(), self.starts[which + 1].tolist()
-        lists = (self.values[i:j].tolist() for i, j in zip(firsts, ends, strict=True))
-        return np.array([len(wanted.intersection(numbers)) for numbers in lists], np.int64)
+        starts = self.starts[which]
+        lengths = self.starts[which + 1] - starts
+        lists = np.repeat(np.arange(len(which)), lengths)
+        places = np.arange(len(lists)) + np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
+        wanted = np.isin(self.values[places], list(numbers))
+        return np.bincount(lists[wanted], minlength=len(which))
 
 
 class MappedTexts(Sequence[str]):
