@@ -20,7 +20,8 @@ from kbkit.retrieval.searching import hit_of
 from kbkit.runtime.validation import check_integer, check_member, check_text, explain_calls
 from kbkit.stores.catalog import entities, graph_edits, knowledge_bases, reading, relations
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.graph import defining_chunks, first_chunks, named_entities
+from kbkit.stores.catalog.graph import first_chunks, named_entities
+from kbkit.stores.catalog.graph_reading import definitions
 from kbkit.stores.stores import Stores
 
 if TYPE_CHECKING:
@@ -337,7 +338,7 @@ def _passages(
     if target.kind is models.TargetKind.ENTITY:
         entity = entities.get(transaction, target.id)
         spellings = {entity.name, *entity.aliases}
-        defining = defining_chunks(transaction, target.id, _PLACES)
+        defining = definitions(transaction, [target.id])[target.id][:_PLACES]
         chunks = reading.get_chunks(transaction, [seq for seq, _ in defining])
         places = [(seq, kb_id) for seq, kb_id in defining if seq in chunks and kb_id in kbs]
         places = sorted(places, key=lambda each: distance_of(chunks[each[0]][0], spellings))[:1]

@@ -22,7 +22,7 @@ from kbkit.runtime.validation import check_text
 from kbkit.sources import public_uri
 from kbkit.stores.catalog import chunk_annotations, knowledge_bases, ratings, reading, runs
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.graph_tables import GraphTable
+from kbkit.stores.catalog.graph_reading import GraphReader
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.ratings import EncoderTarget
 from kbkit.stores.stores import Stores
@@ -48,6 +48,7 @@ class Handle:
         self.embedders = KnowledgeBaseEmbedders(self.stores.database, resources.embedders)
         self._read: dict[object, tuple[int, Any]] = {}
         self._built_at = -1
+        self._graph = GraphReader(self.stores.database, row.id)
 
     def _cached_read(self, query: Callable[[Transaction, str], _T]) -> _T:
         """Run a query as `look_up` does, cached until the catalog changes."""
@@ -187,7 +188,7 @@ class Handle:
         """Retriever; `Workspace.search` ranks the candidates of several together."""
         return Retriever(self.stores, self.id, self.embedders, self.graph)
 
-    def graph(self) -> GraphTable:
+    def graph(self) -> GraphReader:
         """Return entities and relations; incomplete while a background process reads documents."""
         changes = self.stores.database.changes()
         if changes != self._built_at:
@@ -195,7 +196,7 @@ class Handle:
 
             build_small(self.stores, self.id)
             self._built_at = changes
-        return self.stores.graphs.get(self.id)
+        return self._graph
 
     def fit_query_encoder(self, target: EncoderTarget = "chunks") -> Mapping[str, Any]:
         """Fit a query encoder; see `Chunks.fit_query_encoder`."""

@@ -20,7 +20,7 @@ from kbkit.retrieval.fusion import NEAR_SUMMARY, CorpusStatistics, bm25_scores
 from kbkit.retrieval.query import Query, QueryVector
 from kbkit.stores.catalog import chunk_annotations, corpus, reading, subjects
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.graph_tables import GraphTable
+from kbkit.stores.catalog.graph_reading import GraphReader
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.ratings import Totals
 from kbkit.stores.catalog.subjects import SubjectName
@@ -54,7 +54,7 @@ class EncodedQuery:
     terms: tuple[str, ...]
     vector: Vector | None
     note: str = ""
-    graph: GraphTable | None = None
+    graph: GraphReader | None = None
     summary: Future[QueryVector] | None = None
     summary_embedder: str = ""
     questions: LearnedQuestions | None = None

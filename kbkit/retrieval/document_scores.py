@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +26,10 @@ from kbkit.retrieval.candidates import (
 )
 from kbkit.retrieval.fusion import CorpusStatistics, length_norms, normalise, word_scores
 from kbkit.retrieval.query import NamedEntity, entities_in
-from kbkit.stores.catalog.graph_tables import GraphTable
+from kbkit.stores.catalog.graph_reading import GraphReader
 from kbkit.stores.snapshots.near_chunks import NearSummaries, near_summaries
 from kbkit.stores.snapshots.segments import SegmentedSnapshot
 from kbkit.stores.snapshots.snapshot import ChunkTable, Postings
-
-if TYPE_CHECKING:
-    from kbkit.models import Entity
 
 _DECIMALS = 6
 """Decimals of the mean summary; further digits depend on the order of documents."""
@@ -252,7 +249,7 @@ class GraphScores:
 
 def graph_scores(
     query: str,
-    graph: GraphTable,
+    graph: GraphReader,
     chunks: SegmentedSnapshot,
     starts: Scores,
     frequency: Callable[[str], int],
@@ -264,9 +261,10 @@ def graph_scores(
     direction, and add up scores at the other end.
     """
     gained: dict[str, float] = {}
+    linked = graph.linked()
     for index in np.argsort(-starts, kind="stable")[:_STARTS].tolist():
         if starts[index] > 0:
-            for document_id, weight in graph.linked.get(chunks.document_ids[index], ()):
+            for document_id, weight in linked.get(chunks.document_ids[index], ()):
                 gained[document_id] = gained.get(document_id, 0.0) + float(starts[index]) * weight
     scores = np.zeros(len(chunks.document_ids))
     if gained:
@@ -296,12 +294,13 @@ def document_starts(
     return normalise(scores) ** _STEEPNESS
 
 
-def _entities(entities: Sequence[NamedEntity], graph: GraphTable, chunks: int) -> dict[str, float]:
+def _entities(entities: Sequence[NamedEntity], graph: GraphReader, chunks: int) -> dict[str, float]:
     weights: dict[str, float] = {}
+    related = graph.related([named.entity.id for named in entities])
     for entity, _, share in entities:
-        weight = share * _rarity(entity, chunks)
+        weight = share * _rarity(entity.chunks, chunks)
         weights[entity.id] = weights.get(entity.id, 0.0) + weight
-        followed = graph.related.get(entity.id, ())[:_RELATIONS]
+        followed = related[entity.id][:_RELATIONS]
         total = sum(relation.weight for relation in followed)
         for relation in followed:
             other = relation.target if relation.source.id == entity.id else relation.source
@@ -309,22 +308,22 @@ def _entities(entities: Sequence[NamedEntity], graph: GraphTable, chunks: int) -
     return weights
 
 
-def _rarity(entity: Entity, chunks: int) -> float:
-    count = entity.chunks
+def _rarity(count: int, chunks: int) -> float:
     return float(np.log(1 + (chunks - count + 0.5) / (count + 0.5)))
 
 
 def _chunks(
-    weights: Mapping[str, float], graph: GraphTable, chunks: SegmentedSnapshot, limit: float
+    weights: Mapping[str, float], graph: GraphReader, chunks: SegmentedSnapshot, limit: float
 ) -> dict[int, float]:
     if not weights or not len(chunks):
         return {}
-    scores, naming = np.zeros(len(chunks)), graph.naming(weights)
+    scores, mentions = np.zeros(len(chunks)), graph.mentions(weights)
+    definitions = graph.definitions(weights)
     for id_, weight in weights.items():
-        gain = weight * _rarity(graph.entities[id_], len(chunks))
-        defining = graph.definitions.get(id_, ())
-        for seqs, factor in ((naming[id_], 1.0), (defining, _DEFINITION)):
-            # leaves out chunks that are deleted or from another knowledge base
-            scores[places_in(chunks.seqs, np.array(seqs, np.int64))[1]] += factor * gain
+        gain = weight * _rarity(len(mentions[id_]), len(chunks))
+        defining = np.array([seq for seq, _ in definitions[id_]], np.int64)
+        for seqs, factor in ((mentions[id_], 1.0), (defining, _DEFINITION)):
+            # leaves out chunks newer than the snapshot, or from another knowledge base
+            scores[places_in(chunks.seqs, seqs)[1]] += factor * gain
     rows = np.flatnonzero(scores > 0)
     return dict(zip(rows.tolist(), (limit * scores[rows] / scores.max()).tolist(), strict=True))

@@ -21,7 +21,7 @@ from kbkit.recipes import RetrievalSpec
 from kbkit.runtime.validation import check_integer, check_text
 from kbkit.stores.catalog import ratings, reading
 from kbkit.stores.catalog.database import Database
-from kbkit.stores.catalog.graph_tables import GraphTable
+from kbkit.stores.catalog.graph_reading import GraphReader
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.subjects import entity_id
 from kbkit.text import is_english, stop_words
@@ -126,14 +126,16 @@ class NamedEntity(NamedTuple):
 
 
 def entities_in(
-    query: str, graph: GraphTable, frequency: Callable[[str], int]
+    query: str, graph: GraphReader, frequency: Callable[[str], int]
 ) -> list[NamedEntity]:
     """Return the entities that a query names; the longest of overlapping names."""
     words = query.split()[:_WORDS]
+    names = list(spans(words))
+    known = graph.entities({entity_id(text) for _, text in names})
     used_places: set[int] = set()
     entities: dict[str, NamedEntity] = {}
-    for (start, end), text in spans(words):
-        entity = graph.entities.get(entity_id(text))
+    for (start, end), text in names:
+        entity = known.get(entity_id(text))
         if entity is None or not used_places.isdisjoint(range(start, end)):
             continue
         used_places.update(range(start, end))

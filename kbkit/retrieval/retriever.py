@@ -25,7 +25,7 @@ from kbkit.retrieval.query import (
 )
 from kbkit.stores.catalog import corpus, knowledge_bases, ratings, reading
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.graph_tables import GraphTable
+from kbkit.stores.catalog.graph_reading import GraphReader
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.ratings import Totals
 from kbkit.stores.snapshots import near_chunks
@@ -83,7 +83,7 @@ class Retriever:
     stores: Stores
     kb_id: str
     embedders: KnowledgeBaseEmbedders
-    graph: Callable[[], GraphTable]
+    graph: Callable[[], GraphReader]
     _query_encoder: QueryEncoder = field(init=False)
     _masks: Mapping[tuple[int, int, Filters], Mask] = field(default_factory=dict)
     _versions: tuple[int, set[str]] | None = None

@@ -19,7 +19,6 @@ from kbkit.runtime.processes import run_module
 from kbkit.stores import backend
 from kbkit.stores.catalog import reading, runs
 from kbkit.stores.catalog.database import RESTORE, Database
-from kbkit.stores.catalog.graph_tables import GraphTables
 from kbkit.stores.chroma_collections import ChromaAddress, ChromaServer
 from kbkit.stores.chroma_folder import ChromaStore
 from kbkit.stores.snapshots.snapshots import Snapshots, Warmer
@@ -52,7 +51,6 @@ class Stores:
     database: Database
     vectors: VectorIndex
     snapshots: Snapshots
-    graphs: GraphTables
     warmer: Warmer
     locks: backend.Locks
     images: backend.ImageStore
@@ -114,7 +112,6 @@ class Stores:
             database,
             vectors,
             snapshots,
-            GraphTables(database),
             Warmer(snapshots, vectors),
             locks,
             images,

@@ -6,20 +6,20 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kbkit import models
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.knowledge_base import KnowledgeBase, Resources, handle_of
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.context import MIN_TOKENS, SAID, SOUGHT, ContextFact, Finder, Findings, build
-from kbkit.retrieval.query import Query, distance_of, entities_in
+from kbkit.retrieval.query import NamedEntity, Query, distance_of, entities_in
 from kbkit.retrieval.retriever import Retriever
 from kbkit.retrieval.searching import ask, hit_of, search
 from kbkit.runtime.validation import check_integer, explain_calls
-from kbkit.stores.catalog import knowledge_bases
+from kbkit.stores.catalog import knowledge_bases, relations
 from kbkit.stores.catalog.database import Database
-from kbkit.stores.catalog.graph_tables import GraphTable
+from kbkit.stores.catalog.graph_reading import definitions, related
 from kbkit.stores.stores import Stores
 from kbkit.text.markdown.structure import plain_text
 
@@ -238,13 +238,6 @@ class WorkspaceSearches(ABC):
         return tuple(dict.fromkeys([kbs] if isinstance(kbs, str) else kbs))
 
 
-class _Match(NamedTuple):
-    kb: str
-    graph: GraphTable
-    entity: models.Entity
-    words: int
-
-
 def _entity_facts(
     database: Database, retrievers: Mapping[str, Retriever], query: str, limit: int
 ) -> Findings:
@@ -252,73 +245,59 @@ def _entity_facts(
 
     Leave out entities without definition, aliases, description and relations.
     """
-    by_entity: dict[str, list[_Match]] = {}
-    for kb, retriever in retrievers.items():
-        graph = retriever.graph()
-        for mention in entities_in(query, graph, retriever.frequency):
-            entity = mention.entity
-            if mention.share >= _MIN_SHARE and entity.chunks:
-                match = _Match(kb, graph, entity, mention.words)
-                by_entity.setdefault(entity.id, []).append(match)
+    by_entity: dict[str, list[NamedEntity]] = {}
+    for retriever in retrievers.values():
+        for named in entities_in(query, retriever.graph(), retriever.frequency):
+            if named.share >= _MIN_SHARE and named.entity.chunks:
+                by_entity.setdefault(named.entity.id, []).append(named)
+    if not by_entity:
+        return Findings()
 
-    def rank(group: Sequence[_Match]) -> tuple[int, int, str]:
-        return -group[0].words, sum(m.entity.chunks for m in group), group[0].entity.id
+    def rank(group: Sequence[NamedEntity]) -> tuple[int, int, str]:
+        return -group[0].words, sum(named.entity.chunks for named in group), group[0].entity.id
 
     groups = sorted(by_entity.values(), key=rank)[: _CANDIDATES * limit]
-    facts = list(map(_fact, groups, _definitions(database, groups)))
+    ids = [group[0].entity.id for group in groups]
+    kb_of = {retriever.kb_id: kb for kb, retriever in retrievers.items()}
+    with database.read() as transaction:
+        edges = [each[:RELATIONS] for each in related(transaction, ids, list(kb_of)).values()]
+        ends = {end for each in edges for edge in each for end in (edge.source, edge.target)}
+        labels = relations.labels(transaction, ends)
+        found = definitions(transaction, ids)
+    places = [[(seq, kb_of[kb]) for seq, kb in found[id_] if kb in kb_of][:_PLACES] for id_ in ids]
+    chunks = database.chunks(sorted({seq for pairs in places for seq, _ in pairs}))
+    facts = []
+    for group, of_entity, pairs in zip(groups, edges, places, strict=True):
+        entities = [named.entity for named in group]
+        rows = [(kb, *chunks[seq]) for seq, kb in pairs if seq in chunks]
+        lines = [f"{labels[e.source][0]} {e.name} {labels[e.target][0]}" for e in of_entity]
+        facts.append(_fact(entities, "; ".join(lines), _definition(entities, rows)))
     informative = [fact for fact in facts if fact.hit is not None or len(fact.lines) > 1]
     return Findings(facts=informative[:limit])
 
 
-def _definitions(
-    database: Database, groups: Sequence[Sequence[_Match]]
-) -> Iterator[models.Hit | None]:
-    locations = [
-        [
-            (seq, match.kb)
-            for match in group
-            for seq in match.graph.definitions.get(match.entity.id, ())[:_PLACES]
-        ]
-        for group in groups
-    ]
-    chunks = database.chunks(sorted({seq for pairs in locations for seq, _ in pairs}))
-    for group, pairs in zip(groups, locations, strict=True):
-        rows = [(kb, *chunks[seq]) for seq, kb in pairs if seq in chunks]
-        rows = [row for row in rows if row[2].state is not models.DocumentState.GONE]
-        spellings = {s for match in group for s in (match.entity.name, *match.entity.aliases)}
-        best = min(rows, key=lambda row: distance_of(row[1], spellings), default=None)
-        yield None if best is None else hit_of(*best)
+def _definition(
+    entities: Sequence[models.Entity], rows: Sequence[tuple[str, models.Chunk, models.Document]]
+) -> models.Hit | None:
+    rows = [row for row in rows if row[2].state is not models.DocumentState.GONE]
+    spellings = {name for entity in entities for name in (entity.name, *entity.aliases)}
+    best = min(rows, key=lambda row: distance_of(row[1], spellings), default=None)
+    return None if best is None else hit_of(*best)
 
 
-def _fact(group: Sequence[_Match], hit: models.Hit | None) -> ContextFact:
-    entity = group[0].entity
+def _fact(entities: Sequence[models.Entity], relations: str, hit: models.Hit | None) -> ContextFact:
+    entity = entities[0]
     beginning = "" if hit is None else _beginning(hit.chunk.text)
-    description = next(
-        (match.entity.description for match in group if match.entity.description), beginning
-    )
-    aliases = dict.fromkeys(name for match in group for name in match.entity.aliases)
+    description = next((each.description for each in entities if each.description), beginning)
+    aliases = dict.fromkeys(name for each in entities for name in each.aliases)
     lines = {
         "entity: ": f"{entity.name} ({entity.type})" if entity.type else entity.name,
         "also: ": ", ".join(list(aliases)[:RELATIONS]),
         SAID: description,
-        "relations: ": "; ".join(_relations(group)),
+        "relations: ": relations,
     }
     texts = tuple(f"{name}{value}" for name, value in lines.items() if value)
     return ContextFact(entity.name, texts, hit)
-
-
-def _relations(group: Sequence[_Match]) -> list[str]:
-    pairs = {
-        relation.id: (relation, match.graph)
-        for match in group
-        for relation in match.graph.related.get(match.entity.id, ())[:RELATIONS]
-    }
-    best = sorted(pairs.values(), key=lambda pair: (-pair[0].weight, pair[0].id))[:RELATIONS]
-    return [
-        f"{graph.entities[relation.source.id].name} {relation.name} "
-        f"{graph.entities[relation.target.id].name}"
-        for relation, graph in best
-    ]
 
 
 def _beginning(text: str) -> str:

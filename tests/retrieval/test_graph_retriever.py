@@ -9,6 +9,7 @@ from kbkit.errors import ConfigError
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Mode
 from kbkit.recipes import KnowledgeBaseSpec, Question, RetrievalSpec
+from kbkit.stores.catalog.subjects import entity_id
 
 BASE = "http://x.org/"
 QUERY = "how does `open_pool` start"
@@ -123,13 +124,11 @@ def test_plain_words_count_less_than_names_in_code(workspace):
         workspace.delete("words", forever=True)
 
 
-def test_graph_table_is_read_again_after_changes(workspace, kb):
-    handle = handle_of(kb)
-    table = handle.graph()
-    assert handle.graph() is table
+def test_graph_is_read_again_after_changes(workspace, kb):
+    graph, pool, fill_all = handle_of(kb).graph(), entity_id("open_pool"), entity_id("fill_all")
 
     def names():
-        return {relation.name for relation in handle.graph().relations}
+        return {relation.name for relation in graph.related([pool])[pool]}
 
     relation = workspace.graph.relate("open_pool", "needs", "drain_all")
     assert "needs" in names()
@@ -138,9 +137,9 @@ def test_graph_table_is_read_again_after_changes(workspace, kb):
     workspace.graph.undo()
     assert "needs" in names()
     workspace.graph.delete(workspace.graph.relations(name="needs")[0])
-    before = len(handle.graph().entities)
+    assert not graph.entities([fill_all])
     kb.add("More", "# fill_all\n\n`fill_all` fills.\n", source=f"{BASE}more.html")
-    assert len(handle.graph().entities) > before
+    assert handle_of(kb).graph().entities([fill_all])
     kb.documents.delete(f"{BASE}more.html")
 
 

@@ -1,14 +1,12 @@
 """Entities that a query names, and their relations."""
 
 import math
-from dataclasses import replace
 
 import pytest
 
 from kbkit.models import Entity, Target, TargetKind
 from kbkit.retrieval import document_scores as retriever
 from kbkit.retrieval.query import entities_in
-from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.catalog.relations import Edge
 from kbkit.stores.catalog.subjects import entity_id
 
@@ -18,9 +16,19 @@ NAMES = ("pool", "pool opener", "a b c d e", "a b c d e f", "the", "drain_all", 
 CHUNKS = {"pool": 3, "heavy": 0}
 
 
-def table(names=NAMES, relations=()):
-    entities = [Entity(entity_id(name), name, "", chunks=CHUNKS.get(name, 1)) for name in names]
-    return GraphTable(None, {each.id: each for each in entities}, relations, {}, ())
+class Graph:
+    """Entities and relations, in the place of a `GraphReader`."""
+
+    def __init__(self, names=NAMES, relations=()):
+        entities = [Entity(entity_id(name), name, "", chunks=CHUNKS.get(name, 1)) for name in names]
+        self.by_id = {each.id: each for each in entities}
+        self.relations = relations
+
+    def entities(self, ids):
+        return {id_: self.by_id[id_] for id_ in ids if id_ in self.by_id}
+
+    def related(self, ids):
+        return {id_: [r for r in self.relations if id_ in (r[1].id, r[3].id)] for id_ in ids}
 
 
 def relation(number, source, name, target, weight):
@@ -30,7 +38,7 @@ def relation(number, source, name, target, weight):
 
 
 def named(query, frequency=lambda word: 10):
-    entities = entities_in(query, table(), frequency)
+    entities = entities_in(query, Graph(), frequency)
     return [(each.entity.name, each.words, each.share) for each in entities]
 
 
@@ -68,9 +76,9 @@ def test_share_of_a_plain_word_is_that_of_chunks_with_the_entity():
 
 
 def test_entity_named_twice_counts_by_its_longest_name():
-    graph = table()
-    opener = graph.entities[entity_id("pool opener")]
-    graph = replace(graph, entities={opener.id: opener, entity_id("opener"): opener})
+    graph = Graph()
+    opener = graph.by_id[entity_id("pool opener")]
+    graph.by_id = {opener.id: opener, entity_id("opener"): opener}
     (entity,) = entities_in("`opener` is the pool opener", graph, lambda word: 1)
     assert (entity.entity, entity.words) == (opener, 2)
 
@@ -79,7 +87,7 @@ def test_strongest_relations_of_named_entities_count_half_in_all():
     names = ("pool", *(f"x{n}" for n in range(1, 12)))
     relations = [relation(n, "pool", "is", f"x{n}", 1.0) for n in range(1, 10)]
     relations += [relation(10, "x10", "of", "pool", 0.5), relation(11, "pool", "is", "x11", 0.1)]
-    graph = table(names, relations)
+    graph = Graph(names, relations)
     weights = retriever._entities(entities_in("`pool`", graph, lambda word: 1), graph, 100)
     whole = math.log(1 + (100 - 3 + 0.5) / 3.5)
     assert weights[entity_id("pool")] == pytest.approx(whole)

@@ -151,11 +151,15 @@ class Transaction(ABC):
         return self._is_in(column, sa.literal(self._bound(values)))
 
     def rows_in(
-        self, query: sa.Select[Any], column: sa.ColumnElement[Any], values: Collection[Any]
+        self,
+        query: sa.Select[Any],
+        column: sa.ColumnElement[Any],
+        values: Collection[Any],
+        **parameters: Any,
     ) -> Sequence[sa.Row[*tuple[Any, ...]]]:
         """Return the rows of a constant query that `is_in` selects; faster than a new query."""
         statement = _selecting(type(self), query, column)
-        return self.execute(statement, {"values": self._bound(values)}).all()
+        return self.execute(statement, {"values": self._bound(values), **parameters}).all()
 
     @staticmethod
     @abstractmethod

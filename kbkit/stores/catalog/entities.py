@@ -22,13 +22,23 @@ from kbkit.stores.catalog.subjects import aliases as alias_names
 from kbkit.stores.catalog.workspace_schema import entities, merges, relations, subjects
 
 _KIND = SubjectKind.ENTITY.value
+_ROOTS = sa.select(subjects.c.id, subjects.c.alias_of)
 
 
-def aliases_of(transaction: Transaction) -> dict[str, str]:
+def aliases_of(transaction: Transaction, ids: Collection[str] | None = None) -> dict[str, str]:
+    """Map aliases, by default all, to their entities."""
     # only entities have aliases; with a condition on the kind, or IS NOT NULL, SQLite would read
     # all subjects
-    query = sa.select(subjects.c.id, subjects.c.alias_of).where(subjects.c.alias_of > "")
-    return transaction.mapping(query)
+    if ids is None:
+        return transaction.mapping(_ROOTS.where(subjects.c.alias_of > ""))
+    rows = transaction.rows_in(_ROOTS, subjects.c.id, ids)
+    return {row.id: row.alias_of for row in rows if row.alias_of}
+
+
+def roots_of(transaction: Transaction, ids: Collection[str]) -> dict[str, str]:
+    """Map the subjects among some ids to themselves, and aliases to their entities."""
+    rows = transaction.rows_in(_ROOTS, subjects.c.id, ids)
+    return {row.id: row.alias_of or row.id for row in rows}
 
 
 def find(transaction: Transaction, name: SubjectName) -> str | None:
@@ -39,9 +49,10 @@ def find(transaction: Transaction, name: SubjectName) -> str | None:
     return transaction.execute(query.where(*is_match, alive).order_by(subjects.c.id)).scalar()
 
 
-def group(transaction: Transaction, ids: Collection[str]) -> set[str]:
-    alias_ids = sa.select(subjects.c.id).where(transaction.is_in(subjects.c.alias_of, list(ids)))
-    return {*ids, *transaction.scalars(alias_ids)}
+def group(transaction: Transaction, ids: Collection[str]) -> dict[str, str]:
+    """Map entities and their aliases to the entities."""
+    rows = transaction.rows_in(_ROOTS, subjects.c.alias_of, ids)
+    return {id_: id_ for id_ in ids} | {row.id: row.alias_of for row in rows}
 
 
 def get(transaction: Transaction, entity_id: str) -> models.Entity:
@@ -54,8 +65,7 @@ def get(transaction: Transaction, entity_id: str) -> models.Entity:
 def entities_of(
     transaction: Transaction, ids: Sequence[str], *, counted: bool = True
 ) -> list[models.Entity]:
-    query = _LISTED.where(transaction.is_in(subjects.c.id, ids))
-    rows = {row.id: row for row in transaction.execute(query)}
+    rows = {row.id: row for row in transaction.rows_in(_WITH_ID, subjects.c.id, ids)}
     ordered = [rows[id_] for id_ in ids if id_ in rows]
     return _with_counts(transaction, ordered, counted=counted)
 
@@ -169,8 +179,11 @@ NODES = (
     .outerjoin(entities, entities.c.subject_id == subjects.c.id)
 )
 """Query: subjects with their entities, also deleted ones and aliases."""
-_LISTED = NODES.where(
-    subjects.c.kind == _KIND, subjects.c.alias_of.is_(None), entities.c.deleted_at.is_(None)
+_EXISTING = NODES.where(entities.c.deleted_at.is_(None))
+_LISTED = _EXISTING.where(subjects.c.kind == _KIND, subjects.c.alias_of.is_(None))
+# expressions, because for columns SQLite would read all entities
+_WITH_ID = _EXISTING.where(
+    subjects.c.kind.concat("") == _KIND, sa.func.coalesce(subjects.c.alias_of, "") == ""
 )
 
 

@@ -19,15 +19,12 @@ from kbkit.models import DocumentState, EntityType, SubjectKind, Target, TargetK
 from kbkit.stores.catalog import entities, workspace_schema
 from kbkit.stores.catalog import ratings as rating_log
 from kbkit.stores.catalog.database import Transaction, alive
-from kbkit.stores.catalog.relations import LISTED
 from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
 from kbkit.stores.catalog.workspace_schema import (
     annotation_subjects,
     built_graphs,
     document_names,
     related_chunks,
-    relation_evidence,
-    relations,
     subjects,
 )
 
@@ -198,22 +195,6 @@ def named_entities(
         for entity in entities.entities_of(transaction, ids, counted=False)
     ]
     return counted, in_documents
-
-
-def defining_chunks(transaction: Transaction, entity_id: str, limit: int) -> list[tuple[int, str]]:
-    """Return ``chunks.seq`` and knowledge base of chunks that define an entity."""
-    query = (
-        sa.select(chunks.c.seq, chunks.c.kb_id)
-        .join(relation_evidence, relation_evidence.c.chunk_seq == chunks.c.seq)
-        .join(relations, relations.c.id == relation_evidence.c.relation_id)
-        .where(
-            relations.c.name == "defined_in",
-            transaction.is_in(relations.c.source_id, entities.group(transaction, [entity_id])),
-            LISTED,
-        )
-    )
-    rows = transaction.execute(query.order_by(chunks.c.seq).limit(limit))
-    return [(row.seq, row.kb_id) for row in rows]
 
 
 def headings(transaction: Transaction, kb_ids: Collection[str]) -> set[str]:

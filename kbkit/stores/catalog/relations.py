@@ -38,11 +38,16 @@ LISTED = relations.c.deleted_at.is_(None) & (relations.c.weight > 0)
 """Undeleted relations with support outside the trash."""
 _EVIDENCE = 5
 _PLAIN = ("id", "name", "weight", "made_by", "created_at", "seen_at", "note", "by_hand")
-_EDGE = [relations.c[name] for name in ("id", *ENDS, "weight")]
+EDGE = [relations.c[name] for name in ("id", *ENDS, "weight")]
 
 
-def _visible(transaction: Transaction, rows: Sequence[Any]) -> list[Edge]:
-    aliases = entities.aliases_of(transaction)
+def visible(transaction: Transaction, rows: Sequence[Any]) -> list[Edge]:
+    """Return edges between existing targets, of rows with the columns of an `Edge`.
+
+    Aliases are replaced by their entity; of relations that become equal the strongest counts.
+    """
+    ids = {id_ for row in rows for id_ in (row.source_id, row.target_id)}
+    aliases = entities.aliases_of(transaction, ids)
     candidates = []
     for id_, source_kind, source_id, name, target_kind, target_id, weight in rows:
         source = _end(source_kind, source_id, aliases)
@@ -50,8 +55,13 @@ def _visible(transaction: Transaction, rows: Sequence[Any]) -> list[Edge]:
         candidates.append(Edge(id_, source, name, target, weight))
     ends = {end for edge in candidates for end in (edge.source, edge.target)}
     existing = present(transaction, ends)
-    edges = (edge for edge in candidates if edge.source != edge.target)
-    return [edge for edge in edges if edge.source in existing and edge.target in existing]
+    best: dict[tuple[Target, str, Target], Edge] = {}
+    for edge in candidates:
+        key = (edge.source, edge.name, edge.target)
+        is_visible = edge.source != edge.target and {edge.source, edge.target} <= existing
+        if is_visible and (key not in best or best[key].weight < edge.weight):
+            best[key] = edge
+    return list(best.values())
 
 
 def at_targets(transaction: Transaction, targets: Collection[Target]) -> sa.ColumnElement[bool]:
@@ -59,7 +69,7 @@ def at_targets(transaction: Transaction, targets: Collection[Target]) -> sa.Colu
     for target in targets:
         kinds.setdefault(target.kind, set()).add(target.id)
     if TargetKind.ENTITY in kinds:
-        kinds[TargetKind.ENTITY] = entities.group(transaction, kinds[TargetKind.ENTITY])
+        kinds[TargetKind.ENTITY] = set(entities.group(transaction, kinds[TargetKind.ENTITY]))
     table = relations.c
     ends = (table.source_kind, table.source_id), (table.target_kind, table.target_id)
     conditions = (
@@ -77,26 +87,22 @@ def edges(
     names: Collection[str] = (),
     kb_ids: Collection[str] | None = None,
 ) -> list[Edge]:
-    """List relations of a graph, or those at some targets.
-
-    Aliases are replaced by their entity; of relations that become equal the strongest counts.
-    """
-    query = sa.select(*_EDGE).where(LISTED)
+    """List relations of a graph, or those at some targets; see `visible`."""
+    query = sa.select(*EDGE).where(LISTED)
     if targets is not None:
         query = query.where(at_targets(transaction, targets))
     if names:
         query = query.where(relations.c.name.in_(list(names)))
     if kb_ids is not None:
-        evidence = relation_evidence.c
-        support = sa.select(evidence.relation_id).join(chunks, chunks.c.seq == evidence.chunk_seq)
-        of_kbs = relations.c.id.in_(support.where(chunks.c.kb_id.in_(list(kb_ids))))
-        query = query.where(relations.c.by_hand | of_kbs)
-    best: dict[tuple[Target, str, Target], Edge] = {}
-    for edge in _visible(transaction, transaction.execute(query).all()):
-        key = (edge.source, edge.name, edge.target)
-        if key not in best or best[key].weight < edge.weight:
-            best[key] = edge
-    return list(best.values())
+        query = query.where(has_support(chunks.c.kb_id.in_(list(kb_ids))))
+    return visible(transaction, transaction.execute(query).all())
+
+
+def has_support(of_chunks: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
+    """Whether a relation is made by hand, or some chunks support it."""
+    evidence = relation_evidence.c
+    supports = evidence.relation_id == relations.c.id, chunks.c.seq == evidence.chunk_seq
+    return relations.c.by_hand | sa.exists().where(*supports, of_chunks)
 
 
 def has_ends(values: Sequence[str]) -> sa.ColumnElement[bool]:
@@ -163,7 +169,7 @@ def list_relations(
     limit: int | None = None,
 ) -> list[models.Relation]:
     """List relations, strongest first."""
-    query = sa.select(*_EDGE).where(LISTED)
+    query = sa.select(*EDGE).where(LISTED)
     if target is not None:
         query = query.where(at_targets(transaction, [target]))
     if name is not None:
@@ -171,7 +177,7 @@ def list_relations(
     if made_by is not None:
         query = query.where(relations.c.made_by == made_by)
     rows = transaction.execute(query.order_by(relations.c.weight.desc(), relations.c.id)).all()
-    return relations_of(transaction, [edge.id for edge in _visible(transaction, rows)][:limit])
+    return relations_of(transaction, [edge.id for edge in visible(transaction, rows)][:limit])
 
 
 def delete(transaction: Transaction, expected: models.Relation, *, made_by: str) -> None:
@@ -244,8 +250,7 @@ def _target_names(
 ) -> Iterator[tuple[Target, Any]]:
     for kind, query in _TARGETS.items():
         ids = [target.id for target in targets if target.kind is kind]
-        is_target = transaction.is_in(query.selected_columns[0], ids)
-        for row in transaction.execute(query.where(is_target)) if ids else ():
+        for row in transaction.rows_in(query, query.selected_columns[0], ids) if ids else ():
             yield Target(kind, row.id), row
 
 

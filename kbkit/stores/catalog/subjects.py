@@ -183,10 +183,14 @@ def chunk_counts(transaction: Transaction, *mentions: Condition) -> dict[str, in
     return transaction.mapping(query)
 
 
+_ALIASES = sa.select(subjects.c.alias_of, subjects.c.name).order_by(subjects.c.name)
+
+
 def aliases(transaction: Transaction, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    query = sa.select(subjects.c.alias_of, subjects.c.name).order_by(subjects.c.name)
-    names_of = transaction.grouped(query.where(transaction.is_in(subjects.c.alias_of, ids)))
-    return {id_: tuple(names) for id_, names in names_of.items()}
+    names_of: dict[str, tuple[str, ...]] = {}
+    for id_, name in transaction.rows_in(_ALIASES, subjects.c.alias_of, ids):
+        names_of[id_] = (*names_of.get(id_, ()), name)
+    return names_of
 
 
 def ids_of(transaction: Transaction, ids: Collection[str]) -> set[str]:
