@@ -74,7 +74,7 @@ def build_waiting(
 
 
 def build_small(stores: Stores, kb_id: str) -> None:
-    if stores.database.look_up(corpus.count_chunks, kb_id) <= SMALL:
+    if stores.database.look_up(corpus.some_chunks, kb_id, SMALL + 1) <= SMALL:
         build_waiting(stores, [kb_id])
 
 

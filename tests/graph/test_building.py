@@ -369,3 +369,16 @@ def test_refused_merge_is_not_suggested_for_readded_documents(workspace, kb):
     assert graph.suggestions() == []
     graph.undo()
     assert [each.names for each in graph.suggestions()] == [suggestion.names]
+
+
+def test_context_builds_only_small_graphs(workspace, monkeypatch):
+    kb = workspace.create("small")
+    for n in range(3):
+        kb.add(f"Page {n}", f"# Page {n}\n\n`shelf.page_{n}` is here.", source=f"http://x.org/{n}")
+    assert kb.info().chunks == 3
+    built = []
+    monkeypatch.setattr(building, "build_waiting", lambda _stores, kb_ids: built.extend(kb_ids))
+    for small in (2, 3, 4):
+        monkeypatch.setattr(building, "SMALL", small)
+        building.build_small(handle_of(kb).stores, handle_of(kb).id)
+    assert len(built) == 2
