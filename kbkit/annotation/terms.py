@@ -192,7 +192,7 @@ def candidate(name: str, kind: EntityType) -> Mark:
 MARK = "\x01"
 """Separator before and after each word."""
 
-_WORD = re.compile(rf"[{SPACELESS}]|[^\W{SPACELESS}]+")
+_WORD = re.compile(rf"([{SPACELESS}]|[^\W{SPACELESS}]+)")
 # full-width letters and digits of Chinese and Japanese texts
 _WIDE = re.compile("[\uff01-\uff5e\u3000]")
 
@@ -222,7 +222,7 @@ def fold_text(text: str) -> str:
 
 def mark_words(text: str) -> str:
     """Mark words of a folded text; each character of a script without spaces is a word."""
-    return _WORD.sub(lambda word: MARK + word[0] + MARK, text)
+    return MARK.join(_WORD.split(text))
 
 
 def fold_and_mark(text: str) -> str:

@@ -229,13 +229,14 @@ class _Build:
             for owner in self._documents[place.document_id].owners(place):
                 defining.setdefault(owner, place.seq)
         ids = {id_ for ids in self._mentions.values() for id_ in ids} | defining.keys()
-        texts = self._database.look_up(graph.texts, sorted(defining.values()))
+        texts = self._database.look_up(graph.texts, sorted(set(defining.values())))
+        sentences = {seq: first_sentence(text) for seq, text in texts.items()}
         described: dict[str, tuple[str, str]] = {}
         for id_ in sorted(ids):
             counts = types.get(id_) or Counter({EntityType.NAME: 1})
             top_type = max((count, kind.value) for kind, count in counts.items())[1]
             type_ = curated.get(self._names.get(id_, ""), top_type)
-            described[id_] = (type_, first_sentence(texts.get(defining.get(id_, -1), "")))
+            described[id_] = (type_, sentences.get(defining.get(id_, -1), ""))
         return described
 
 

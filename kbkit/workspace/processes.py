@@ -152,8 +152,9 @@ def _open(folder: Path, settings: Settings) -> Workspace:
 
 _NICE = 15
 _LOCK_WAIT = 2.0  # seconds to wait for a lock that others only test
-# pause after work, as a multiple of its time, and its maximum in seconds
-_RESTS, _MAX_REST_LENGTH = 4, 30.0
+# pause after work: multiple of its time, maximum seconds, and seconds after which much work ends it
+_RESTS, _MAX_REST, _MIN_REST = 9, 600.0, 30.0
+_MUCH = 0.01  # of the chunks of a knowledge base
 
 
 def main(folder: str) -> None:
@@ -170,14 +171,24 @@ def main(folder: str) -> None:
                     began = time.monotonic()
                     failed |= {info.id for info in waiting if not _improve(workspace, info)}
                     if _waiting(workspace, failed):
-                        worked = time.monotonic() - began
-                        time.sleep(min(_RESTS * worked, _MAX_REST_LENGTH))
+                        _rest(workspace, failed, _RESTS * (time.monotonic() - began))
             except ConflictError:
                 return
 
 
 def _waiting(workspace: Workspace, failed: set[str]) -> list[KnowledgeBaseInfo]:
     return [info for info in workspace.list() if info.waiting and info.id not in failed]
+
+
+def _rest(workspace: Workspace, failed: set[str], seconds: float) -> None:
+    """Pause until much work waits: each pass reads whole knowledge bases, even for one document."""
+    end = time.monotonic() + min(seconds, _MAX_REST)
+    while (left := end - time.monotonic()) > 0:
+        time.sleep(min(left, _MIN_REST))
+        for info in _waiting(workspace, failed):
+            work = info.waiting
+            if max(work.summaries, work.chunks, work.annotations) > _MUCH * info.chunks:
+                return
 
 
 def _improve(workspace: Workspace, info: KnowledgeBaseInfo) -> bool:

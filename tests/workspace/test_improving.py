@@ -129,24 +129,38 @@ def test_killed_worker_keeps_embedded_summaries(open_in, tmp_path):
 
 
 @pytest.mark.slow
-def test_worker_rests_while_documents_keep_coming(open_in, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("much", "rests"),
+    [(0.01, [30, 30]), (9, [30, 30, 30, 9, 30, 30, 30, 9])],
+    ids=["many wait", "few wait"],
+)
+def test_worker_rests_while_documents_keep_coming(open_in, tmp_path, monkeypatch, much, rests):
     workspace = open_in("off")
     kb = workspace.create("drinks")
-    rests, once = [], Improving.once
-    clock = SimpleNamespace(monotonic=iter(range(0, 1000, 3)).__next__, sleep=rests.append)
-    monkeypatch.setattr(improver, "time", clock)
+    now, slept, passes, once = 0, [], [], Improving.once
+
+    def sleep(seconds):
+        nonlocal now
+        now += seconds
+        slept.append(seconds)
+
+    monkeypatch.setattr(improver, "time", SimpleNamespace(monotonic=lambda: now, sleep=sleep))
+    monkeypatch.setattr(improver, "_MUCH", much)
 
     def beside_others(self):
+        nonlocal now
         once(self)
-        if len(rests) < 2:  # as many documents as before
-            kb.ingest(lines(tmp_path / f"{len(rests)}.jsonl", MANY, MANY * (len(rests) + 1)))
+        now += 11  # seconds that the pass took
+        passes.append(now)
+        if len(passes) < 3:  # as many documents as before
+            kb.ingest(lines(tmp_path / f"{len(passes)}.jsonl", MANY, MANY * len(passes)))
 
     monkeypatch.setattr(Improving, "once", beside_others)
     kb.ingest(lines(tmp_path / "a.jsonl", MANY))
     working = Thread(target=improver.main, args=(str(workspace.path),))
     working.start()
     working.join(120)
-    assert rests == [12, 12]
+    assert slept == rests
     assert not kb.info().waiting
 
 

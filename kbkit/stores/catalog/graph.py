@@ -96,10 +96,9 @@ def entity_names(transaction: Transaction) -> dict[str, str]:
 def given_names(transaction: Transaction, kb_id: str) -> list[DefinedName]:
     table = document_names.c
     query = sa.select(*(table[name] for name in DefinedName._fields)).where(table.kb_id == kb_id)
-    rows = map(
-        DefinedName._make, transaction.execute(query.order_by(table.document_id, table.name))
-    )
-    return [name._replace(type=EntityType(name.type)) for name in rows]
+    rows = transaction.execute(query.order_by(table.document_id, table.name))
+    types = {kind.value: kind for kind in EntityType}
+    return [DefinedName(id_, name, types[kind], *rest) for id_, name, kind, *rest in rows]
 
 
 def document_facts(transaction: Transaction, kb_id: str) -> dict[str, DocumentFacts]:
